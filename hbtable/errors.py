@@ -1,0 +1,133 @@
+"""Every error of hbtable, in one tree, classified by what the receiver does next.
+
+    InvalidRequest   the caller's mistake: never retry, show the sentence
+    NotFound         the thing named is not there          AlreadyExists  it already is
+    StaleLocation    ask METADATA again, then retry         Unavailable    retry later, nothing was applied
+    OutcomeUnknown   it may have been applied: do not retry blindly
+    Corruption       stop using this file                   LockLost       stop this process
+
+Foreign exceptions (OSError, kazoo's, requests') are translated in the adapter that meets them.
+Messages are one clear sentence that names table, row, family or limit, and the way out.
+"""
+
+
+class HbtableError(Exception):
+    """Root of the tree. `str(error)` is a sentence fit for a user."""
+
+
+# ---------------------------------------------------------------- the caller's mistake
+
+
+class InvalidRequest(HbtableError):
+    """The request can never succeed as it stands: a bad name, row, column, timestamp or argument."""
+
+
+class NoSuchFamily(InvalidRequest):
+    """A column names a family that the table does not have."""
+
+
+class NotACounter(InvalidRequest):
+    """An increment met a cell that is not 8 bytes wide."""
+
+
+class LimitExceeded(InvalidRequest):
+    """A row key, cell or message is larger than the configured limit."""
+
+
+class BadFilter(InvalidRequest):
+    """A filter string cannot be understood. `position` is the byte offset of the offence, -1 if unknown."""
+
+    def __init__(self, message: str, position: int = -1) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class TableNotEnabled(InvalidRequest):
+    """The operation needs an enabled table."""
+
+
+class TableNotDisabled(InvalidRequest):
+    """The operation needs a disabled table."""
+
+
+class InvalidConfiguration(InvalidRequest):
+    """A configuration key or value is unknown or out of range."""
+
+
+# ---------------------------------------------------------------- is there, is not there
+
+
+class NotFound(HbtableError):
+    """The thing named does not exist."""
+
+
+class TableNotFound(NotFound):
+    """No table has this name."""
+
+
+class NamespaceNotFound(NotFound):
+    """No namespace has this name."""
+
+
+class ScannerNotFound(NotFound):
+    """The scanner id was never given out, was closed, or expired."""
+
+
+class FileNotFound(NotFound):
+    """A file system or lock service path does not exist."""
+
+
+class AlreadyExists(HbtableError):
+    """The thing to be created is already there."""
+
+
+class TableExists(AlreadyExists):
+    """A table of this name exists."""
+
+
+class Conflict(AlreadyExists):
+    """A compare-and-set found another value or version than the expected one; nothing was changed."""
+
+
+# ---------------------------------------------------------------- retry
+
+
+class StaleLocation(HbtableError):
+    """This server does not serve that tablet (any more): look the row up again, then retry. Nothing was applied."""
+
+
+class Unavailable(HbtableError):
+    """Not now: overloaded, starting, draining, log unable to accept writes. Nothing was applied; retry later."""
+
+
+class OutOfSpace(Unavailable):
+    """The file system has no room: the write was refused or not acknowledged. Reads go on."""
+
+
+class OutcomeUnknown(HbtableError):
+    """The operation may or may not have been applied; only the caller can decide whether to repeat it."""
+
+
+# ---------------------------------------------------------------- stop
+
+
+class Corruption(HbtableError):
+    """Bytes on disk or on the wire do not check. Stop using `path`."""
+
+    def __init__(self, path: str, offset: int, reason: str) -> None:
+        super().__init__(f"{path} is damaged at byte {offset}: {reason}")
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+
+class UnsupportedFormat(HbtableError):
+    """A file was written by a newer hbtable; this one must not touch it."""
+
+
+class LockLost(HbtableError):
+    """The lock that allowed this process to act is gone: stop the process."""
+
+
+class StorageFailed(HbtableError):
+    """A write or fsync failed in a way after which the file's content is unknown; the log stops acknowledging."""

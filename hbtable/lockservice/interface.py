@@ -1,0 +1,59 @@
+"""Promises of a lock service adapter (paper, section 4: Chubby).
+
+Paths begin with "/" and have parts of [A-Za-z0-9._-]. A file has bytes (up to 1 MiB) and a version that grows with each
+write, starting at 1. A lock is a file bound to a session: it vanishes when the session ends, and never before
+the session's own `valid()` has become False.
+Errors: FileNotFound, AlreadyExists, Conflict (another version), LockLost (the session is over), Unavailable.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+
+class VersionedFile(NamedTuple):
+    data: bytes
+    version: int
+
+
+class Session(Protocol):
+    """One process's presence. All calls may *switch*."""
+
+    session_id: str
+
+    def valid(self) -> bool:
+        """May this process still act on its locks? Cheap, no I/O, never switches; checked before each
+        acknowledgement. Once False it stays False."""
+
+    def lock(self, path: str, data: bytes = b"") -> int:
+        """Takes the lock, or Conflict when another session holds it. Returns an epoch: unique and greater than
+        that of every earlier holder of this path."""
+
+    def unlock(self, path: str) -> None: ...
+
+    def holder(self, path: str) -> VersionedFile | None:
+        """The data of whoever holds the lock; None when it is free."""
+
+    def create(self, path: str, data: bytes) -> None:
+        """A new file, durable on return. AlreadyExists."""
+
+    def read(self, path: str) -> VersionedFile:
+        """FileNotFound."""
+
+    def write(self, path: str, data: bytes, expected_version: int) -> int:
+        """Compare-and-set: Conflict when the version is another one. The new version; durable on return."""
+
+    def delete(self, path: str, expected_version: int = -1) -> None:
+        """FileNotFound, Conflict. -1: whatever the version."""
+
+    def list(self, folder: str) -> list[str]:
+        """Names of files and locks right below `folder`, ascending; [] when there are none."""
+
+    def watch(self, folder: str, changed: Callable[[], None]) -> None:
+        """Calls `changed` some time after anything below `folder` changed. A hint: re-read everything."""
+
+    def close(self) -> None:
+        """Ends the session and so frees its locks."""
+
+
+class LockService(Protocol):
+    def open_session(self, name: str) -> Session: ...

@@ -1,0 +1,43 @@
+"""One atomic change of one row (paper, section 3: Apply performs an atomic mutation).
+
+An operation is a tuple (kind, family, qualifier, timestamp_millis, value):
+
+    PUT                     sets a cell
+    DELETE_VERSION          masks exactly this timestamp of a column
+    DELETE_COLUMN           masks every version of a column with a timestamp <= this one
+    DELETE_FAMILY_VERSION   masks exactly this timestamp in every column of a family (qualifier is b"")
+    DELETE_FAMILY           masks every cell of a family with a timestamp <= this one (qualifier is b"")
+
+The kind's number is part of the cell key on disk (encoding.cell_key): it never changes meaning, and markers
+are smaller than PUT so that they sort before a put of the same time.
+"""
+
+from typing import Final, final
+
+DELETE_FAMILY: Final = 1
+DELETE_FAMILY_VERSION: Final = 2
+DELETE_COLUMN: Final = 3
+DELETE_VERSION: Final = 4
+PUT: Final = 8
+
+Operation = tuple[int, bytes, bytes, int, bytes]
+
+
+@final
+class RowMutation:
+    """Operations on one row, applied all or none, in this order.
+
+    `skip_log`: not written to the commit log (HBase's writeToWAL=false): lost in a crash before the next minor
+    compaction. `ttl_millis`: puts expire this long after their timestamp; 0 means never.
+    """
+
+    __slots__ = ("operations", "row", "skip_log", "ttl_millis")
+
+    def __init__(self, row: bytes, operations: list[Operation], skip_log: bool = False, ttl_millis: int = 0) -> None:
+        self.row = row
+        self.operations = operations
+        self.skip_log = skip_log
+        self.ttl_millis = ttl_millis
+
+    def __repr__(self) -> str:
+        return f"RowMutation({self.row!r}, {self.operations!r})"

@@ -1,0 +1,74 @@
+"""What a read asks for, and what it gets back, in terms that any transport can carry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from hbtable.model.cell import MAX_TIMESTAMP, Row
+from hbtable.model.ranges import EVERY_ROW, RowRange
+
+Columns = Mapping[bytes, frozenset[bytes] | None]
+"""family -> the qualifiers wanted, or None for all of them."""
+
+ALL_VERSIONS: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpec:
+    """Which cells of a row to return.
+
+    `max_versions` newest versions per column (further limited by the family) with
+    min_timestamp <= timestamp < max_timestamp; MAX_TIMESTAMP means unbounded. `filter` is text in the filter
+    language, or None.
+    """
+
+    columns: Columns | None = None
+    """None: every family."""
+    min_timestamp: int = 0
+    max_timestamp: int = MAX_TIMESTAMP
+    max_versions: int = 1
+    filter: bytes | None = None
+    cache_blocks: bool = True
+    """False: blocks read for this do not enter the block cache."""
+
+
+EVERYTHING: Final = ReadSpec()
+
+
+class ScanPosition(NamedTuple):
+    """Where a scan goes on: at `row` (inclusive, in scan direction), after `cells_done` of its cells.
+
+    `filter_state` is what the filter remembers across rows (filters.evaluate), opaque outside it.
+    """
+
+    row: bytes
+    cells_done: int = 0
+    filter_state: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """One page of a scan. The range is always given ascending; `reversed` walks it from its end."""
+
+    range: RowRange = EVERY_ROW
+    spec: ReadSpec = field(default_factory=ReadSpec)
+    reversed: bool = False
+    cells_per_row: int = 0
+    """HBase's batchSize: longer rows come in several pieces of at most so many cells; 0: whole rows."""
+    max_rows: int = 1000
+    """Pieces of rows returned at most."""
+    max_bytes: int = 4 << 20
+    """The page ends after the row that passes this many bytes of keys and values."""
+    position: ScanPosition | None = None
+    """None: at the beginning."""
+
+
+class ScanPage(NamedTuple):
+    """Rows in scan order, and where to go on; `next` is None when the range is exhausted or the filter ended it."""
+
+    rows: list[Row]
+    next: ScanPosition | None
+    filter_finished: bool = False
+    """The filter said that no later row can pass: do not go on to other tablets."""
+    filter_state: bytes = b""
+    """To be handed to the next tablet's first page when `next` is None."""

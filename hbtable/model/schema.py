@@ -1,0 +1,59 @@
+"""Table and column-family schemas (paper, sections 2 and 6: families are the unit of access control and of
+locality groups; compression and Bloom filters are chosen per locality group).
+
+A schema is an immutable value with a version; servers keep the one they loaded and reload by version.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+FOREVER_SECONDS: Final = 2**31 - 1
+"""Time to live that means 'never expires' (HBase's Integer.MAX_VALUE)."""
+
+COMPRESSIONS: Final = ("NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
+"""Names that HBase accepts. What we do with each is the SSTable's business (sstable.compression)."""
+
+BLOOM_TYPES: Final = ("NONE", "ROW", "ROWCOL")
+
+
+@dataclass(frozen=True, slots=True)
+class FamilySchema:
+    """One column family. Defaults are HBase Thrift1's."""
+
+    name: bytes
+    max_versions: int = 3
+    min_versions: int = 0
+    """Versions kept although they are older than the time to live."""
+    ttl_seconds: int = FOREVER_SECONDS
+    compression: str = "NONE"
+    bloom: str = "NONE"
+    in_memory: bool = False
+    """Blocks of this family have priority in the block cache (paper, section 6)."""
+    block_cache: bool = False
+    """Scans put this family's blocks into the block cache; point reads always do."""
+    block_bytes: int = 65536
+    locality_group: str = ""
+    """Families that name the same group share SSTables; "" means a group of its own."""
+    new_version_behavior: bool = False
+    """Order deletes and puts by sequence, not only by timestamp (HBase's NEW_VERSION_BEHAVIOR)."""
+
+    def group_name(self) -> str:
+        return self.locality_group or self.name.decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A table: its full name (b"t" or b"namespace:t"), families by name, and a version that grows with each change."""
+
+    name: bytes
+    families: dict[bytes, FamilySchema] = field(default_factory=dict)
+    version: int = 1
+    split_bytes: int = 0
+    """Size at which a tablet of this table splits; 0: the server's option."""
+
+    def groups(self) -> dict[str, tuple[bytes, ...]]:
+        """Locality group name -> its families, both ascending."""
+        found: dict[str, list[bytes]] = {}
+        for name in sorted(self.families):
+            found.setdefault(self.families[name].group_name(), []).append(name)
+        return {group: tuple(found[group]) for group in sorted(found)}

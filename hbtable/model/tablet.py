@@ -1,0 +1,63 @@
+"""A tablet's record: one METADATA row (paper, section 5.1; design, section 5).
+
+Every change of a record is one compare-and-set of the whole encoded record (encoding.tablet_record), so there is
+never a half-changed tablet. METADATA itself is table 0; its first tablet is the root tablet, whose record is kept by
+the lock service.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from hbtable.model.ranges import RowRange
+
+METADATA_TABLE_ID: Final = 0
+ROOT_TABLET_ID: Final = 1
+FIRST_METADATA_TABLET_ID: Final = 2
+FIRST_USER_TABLE_ID: Final = 16
+FIRST_FREE_TABLET_ID: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SSTableRef:
+    """What METADATA knows of an SSTable. Existence proves nothing: length and checksum must agree."""
+
+    path: str
+    length_bytes: int
+    footer_checksum: int
+    """CRC32 of the file's last bytes as written (sstable.layout)."""
+    first_sequence: int
+    last_sequence: int
+    cells: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogRef:
+    """A commit log that may hold records of the tablet: those of sequence >= `first_needed`."""
+
+    incarnation: str
+    first_needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class TabletRecord:
+    """Everything that must survive about one tablet."""
+
+    table_id: int
+    tablet_id: int
+    range: RowRange
+    created_millis: int
+    owner: str = ""
+    """Incarnation of the tablet server that serves it; "" when unassigned."""
+    generation: int = 0
+    """Grows with every assignment; log records carry it."""
+    files: tuple[tuple[str, tuple[SSTableRef, ...]], ...] = ()
+    """(locality group, its SSTables) in ascending order of group and of first_sequence."""
+    logs: tuple[LogRef, ...] = ()
+    left: "TabletRecord | None" = None
+    """While a split is being completed: the left child, whose own row may not exist yet."""
+
+    def files_of(self, group: str) -> tuple[SSTableRef, ...]:
+        for name, refs in self.files:
+            if name == group:
+                return refs
+        return ()

@@ -1,0 +1,41 @@
+"""The embedded transport: roles of one process register themselves and are called directly."""
+
+from hbtable.errors import StaleLocation, Unavailable
+from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+
+
+class LocalTransport:
+    """Implements rpc.transport.Transport for roles in this process."""
+
+    def __init__(self) -> None:
+        self._services: dict[str, TabletService] = {}
+        self._admins: dict[str, TabletAdmin] = {}
+        self._master: MasterService | None = None
+
+    def register_server(self, incarnation: str, service: TabletService, admin: TabletAdmin) -> None:
+        self._services[incarnation] = service
+        self._admins[incarnation] = admin
+
+    def remove_server(self, incarnation: str) -> None:
+        self._services.pop(incarnation, None)
+        self._admins.pop(incarnation, None)
+
+    def register_master(self, master: MasterService | None) -> None:
+        self._master = master
+
+    def tablet_service(self, incarnation: str) -> TabletService:
+        service = self._services.get(incarnation)
+        if service is None:
+            raise StaleLocation(f"tablet server {incarnation} is gone")
+        return service
+
+    def tablet_admin(self, incarnation: str) -> TabletAdmin:
+        admin = self._admins.get(incarnation)
+        if admin is None:
+            raise StaleLocation(f"tablet server {incarnation} is gone")
+        return admin
+
+    def master(self) -> MasterService:
+        if self._master is None:
+            raise Unavailable("there is no master at the moment; it is starting or was lost. Try again")
+        return self._master

@@ -1,0 +1,101 @@
+"""What a tablet server and a master offer to others, in model terms. A transport carries these calls unchanged.
+
+Every call may raise StaleLocation (not served here: ask METADATA again), Unavailable (retry later) and LockLost.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.schema import TableSchema
+from hbtable.model.tablet import TabletRecord
+
+
+class TabletStatus(NamedTuple):
+    """A served tablet, for planners, pages and `status`."""
+
+    record: TabletRecord
+    schema_version: int
+    memtable_bytes: int
+    sstable_bytes: int
+    sstables: int
+    reads: int
+    writes: int
+
+
+class TabletService(Protocol):
+    """The data path. `tablet_id` names the tablet that the caller's location cache found for the row."""
+
+    def mutate(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
+        """Row by row in this order, each row all or nothing. Everything is checked before the first is
+        applied (InvalidRequest: nothing was). On return all are in the log, durable as configured, and visible."""
+
+    def read_rows(self, tablet_id: int, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+        """One entry for each row that has cells, in the order asked; a row asked twice comes twice."""
+
+    def scan(self, tablet_id: int, request: ScanRequest) -> ScanPage:
+        """The next page within this tablet's own range."""
+
+    def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        """Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter."""
+
+    def append(
+        self, tablet_id: int, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0
+    ) -> list[Cell]:
+        """Atomically appends each (family, qualifier, suffix); the new cells in the order asked."""
+
+    def check_and_mutate(
+        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        """Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing
+        or empty cell."""
+
+
+class TabletAdmin(Protocol):
+    """What a master asks of a tablet server. Each call carries the master's epoch; a smaller one than the highest
+    seen is refused with LockLost."""
+
+    def load_tablet(self, epoch: int, record: TabletRecord, schema: TableSchema) -> None:
+        """Recovers the tablet from its files and logs and serves it. Idempotent for the same generation."""
+
+    def unload_tablet(self, epoch: int, tablet_id: int) -> None:
+        """Minor compaction, then stops serving. Fine when it is not served."""
+
+    def update_schema(self, epoch: int, table_id: int, schema: TableSchema) -> None:
+        """All loaded tablets of the table use the new schema for reads and writes from now on."""
+
+    def flush(self, tablet_id: int) -> None:
+        """A minor compaction of everything in the memtable at the call; durable on return."""
+
+    def compact(self, tablet_id: int, major: bool) -> None:
+        """Returns when done."""
+
+    def split(self, tablet_id: int, split_row: bytes | None) -> bool:
+        """Splits at the row (None: at the middle by size). False when there is nothing to split."""
+
+    def tablets(self) -> list[TabletStatus]: ...
+
+    def files_in_flight(self) -> set[str]:
+        """Paths of SSTables written or being written that METADATA may not name yet."""
+
+
+class MasterService(Protocol):
+    """Table administration (paper, section 4: the master handles schema changes). All calls are synchronous:
+    on return the change is durable and in effect on every server."""
+
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
+        """TableExists, NamespaceNotFound, InvalidRequest."""
+
+    def delete_table(self, name: bytes) -> None:
+        """TableNotFound, TableNotDisabled."""
+
+    def enable_table(self, name: bytes) -> None:
+        """TableNotFound, TableNotDisabled when it is enabled."""
+
+    def disable_table(self, name: bytes) -> None:
+        """TableNotFound, TableNotEnabled when it is disabled."""
+
+    def alter_table(self, schema: TableSchema) -> None:
+        """Replaces the schema whose version is one less. Conflict when another change came first."""

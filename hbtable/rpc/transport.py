@@ -1,0 +1,16 @@
+"""How to reach a role: the embedded cluster hands out the objects themselves, a real cluster proxies."""
+
+from typing import Protocol
+
+from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+
+
+class Transport(Protocol):
+    def tablet_service(self, incarnation: str) -> TabletService:
+        """StaleLocation when no such server is alive."""
+
+    def tablet_admin(self, incarnation: str) -> TabletAdmin:
+        """StaleLocation when no such server is alive."""
+
+    def master(self) -> MasterService:
+        """Unavailable when there is no master now."""

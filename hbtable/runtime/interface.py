@@ -1,0 +1,75 @@
+"""What everything below `launch` may ask of its runtime.
+
+Concurrency promise: tasks are cooperative. A stretch of code that calls none of the methods marked *switches* is
+atomic with respect to every other task. Code relies on that, and says so where state depends on it.
+"""
+
+import random
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Task(Protocol):
+    """A running greenlet."""
+
+    def join(self, timeout_seconds: float | None = None) -> bool:
+        """*Switches.* True when the task has ended. Does not raise the task's error."""
+
+    def kill(self) -> None:
+        """Ends the task at its next switch, by raising inside it; waits for that. *Switches.*"""
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the task died of, or None."""
+
+
+class Event(Protocol):
+    """Level-triggered flag; many may wait. set() and clear() do not switch."""
+
+    def set(self) -> None: ...
+    def clear(self) -> None: ...
+    def is_set(self) -> bool: ...
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """*Switches* unless set. True when set, False on timeout."""
+
+
+class Lock(Protocol):
+    """Mutual exclusion among tasks; fair, not reentrant. Acquiring *switches* when it is held."""
+
+    def __enter__(self) -> object: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+    def locked(self) -> bool: ...
+
+
+class Runtime(Protocol):
+    """Clock, tasks, waiting, offloading, randomness."""
+
+    random: random.Random
+    """Seeded under simulation; the only source of randomness."""
+
+    def wall_millis(self) -> int:
+        """Wall clock, milliseconds since 1970. May jump."""
+
+    def clock_seconds(self) -> float:
+        """Never goes back and counts the time a machine was suspended (CLOCK_BOOTTIME): for leases and durations."""
+
+    def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> Task:
+        """Runs `function` as a task, later. An error in it is kept in Task.error and logged."""
+
+    def sleep(self, seconds: float) -> None:
+        """*Switches.* 0 lets other tasks run."""
+
+    def event(self) -> Event: ...
+    def lock(self) -> Lock: ...
+
+    def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
+        """*Switches.* Runs a blocking function off the hub and returns its result or raises its error.
+
+        Each `kind` ("log-sync", "file-write", "compress", ...) has threads of its own, so that one kind stuck cannot
+        starve another. `function` must not touch anything of the runtime.
+        """
