@@ -1,0 +1,60 @@
+# One obvious entry each. Everything is installed into .venv by the first target that needs it.
+#
+#   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts
+#   make test     every test, a slice of the long campaigns    make compat   happybase's suite and HBase's recorded answers
+#   make bench    rates beside a server that only speaks Thrift
+#   make flights | crash | sim | fuzz     the long campaigns in full; each prints its seed
+
+PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+SEED ?= 0
+
+.PHONY: run test check compat bench flights crash sim format clean
+
+run: $(VENV)/.run
+	@$(BIN)/hbtable start $(ARGS)
+
+test: $(VENV)/.test
+	$(BIN)/pytest $(ARGS)
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --config setup.cfg
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+compat: $(VENV)/.test
+	$(BIN)/pytest compat-tests $(ARGS)
+
+bench: $(VENV)/.test
+	$(BIN)/python tests/bench/bench_thrift.py $(ARGS)
+
+flights: $(VENV)/.test
+	$(BIN)/python tests/campaigns/flights.py $(ARGS)
+
+crash: $(VENV)/.test
+	$(BIN)/python tests/campaigns/kill_nine.py --rounds 50 --seed $(SEED) $(ARGS)
+
+sim: $(VENV)/.test
+	$(BIN)/python tests/campaigns/simulation.py --schedules 200 --seed $(SEED) $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(VENV)/.made:
+	@test -n "$(PYTHON)" || { echo "hbtable needs Python 3.11 or newer, and found none on the PATH"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "could not make a virtual environment; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.made setup.cfg
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.made setup.cfg
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,regex]'
+	@touch $@ $(VENV)/.run
