@@ -1,0 +1,52 @@
+"""Where the cluster keeps things in the lock service, and what a server file says (paper, sections 4 and 5.2).
+
+    /cluster                       the cluster's id and format version, written once
+    /incarnations                  how many tablet servers ever started, decimal; gives them unique names
+    /servers/<incarnation>         server file: the server may serve as long as it exists; JSON, below
+    /servers/<incarnation>.lock    held by that server; taken by the master before it deletes the file
+    /master                        held by the master; its data is the master's address, its epoch goes into each call
+
+A server takes its lock *before* it creates its file, so a file whose lock is free belongs to a dead server.
+The root tablet's record is metadata.catalog's.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from hbtable.errors import Corruption
+
+CLUSTER: Final = "/cluster"
+INCARNATIONS: Final = "/incarnations"
+SERVERS: Final = "/servers"
+MASTER: Final = "/master"
+LOCK_SUFFIX: Final = ".lock"
+
+
+def server_file(incarnation: str) -> str:
+    return f"{SERVERS}/{incarnation}"
+
+
+def server_lock(incarnation: str) -> str:
+    return f"{SERVERS}/{incarnation}{LOCK_SUFFIX}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFile:
+    """How to reach a tablet server, and what kind of log it writes (a fencer must be able to handle it)."""
+
+    address: str
+    """host:port of its internal service; "" when it lives in the master's process."""
+    started_millis: int
+    log_kind: str = "local"
+
+    def encode(self) -> bytes:
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+    @staticmethod
+    def decode(path: str, data: bytes) -> "ServerFile":
+        try:
+            fields = json.loads(data)
+            return ServerFile(str(fields["address"]), int(fields["started_millis"]), str(fields["log_kind"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise Corruption(path, 0, f"not a server file: {error}") from error

@@ -1,0 +1,104 @@
+"""Which tablet goes to which server (paper, section 5.2). Pure: a snapshot in, actions with their reasons out.
+
+Order: the root tablet, then METADATA tablets, then user tablets, because each level is read to find the next one.
+While any tablet of an earlier level has to be placed, `plan` returns that level only.
+
+A tablet needs an action when nobody owns it, when its owner is dead, or when its living owner does not serve it (the
+master or the server stopped between the compare-and-set of the owner and the load). The last is a Load of the same
+generation: nothing is written.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
+
+
+class ServerLoad(NamedTuple):
+    """A living server as the planner sees it."""
+
+    tablet_ids: frozenset[int]
+    """Tablets it serves at the moment."""
+    sstable_bytes: int = 0
+
+
+class Snapshot(NamedTuple):
+    """`servers` must have been read *after* `tablets`: a tablet assigned in between then looks served, never the
+    other way round."""
+
+    tablets: Sequence[TabletRecord]
+    servers: Mapping[str, ServerLoad]
+
+
+class Assign(NamedTuple):
+    """Make `server` the owner by compare-and-set, then let it load the tablet."""
+
+    record: TabletRecord
+    server: str
+    why: str
+
+
+class Load(NamedTuple):
+    """Ask the owner on record to load the tablet (again)."""
+
+    record: TabletRecord
+    server: str
+    why: str
+
+
+Action = Assign | Load
+
+
+def describe(record: TabletRecord) -> str:
+    """How sentences name a tablet."""
+    if record.tablet_id == ROOT_TABLET_ID:
+        return "the root tablet"
+    kind = "METADATA tablet" if record.table_id == METADATA_TABLE_ID else "tablet"
+    return f"{kind} {record.tablet_id}"
+
+
+def level(record: TabletRecord) -> int:
+    """0 root, 1 METADATA, 2 user tablets."""
+    if record.tablet_id == ROOT_TABLET_ID:
+        return 0
+    return 1 if record.table_id == METADATA_TABLE_ID else 2
+
+
+def plan(snapshot: Snapshot) -> list[Action]:
+    """Actions for the most urgent level that needs any, in the snapshot's order; [] when all is served or no server
+    lives."""
+    if not snapshot.servers:
+        return []
+    waiting = [record for record in snapshot.tablets if _needs(record, snapshot.servers)]
+    if not waiting:
+        return []
+    first = min(level(record) for record in waiting)
+    counts = {server: len(load.tablet_ids) for server, load in snapshot.servers.items()}
+    actions: list[Action] = []
+    for record in waiting:
+        if level(record) != first:
+            continue
+        if record.owner in snapshot.servers:
+            why = f"{record.owner} owns {describe(record)} but does not serve it"
+            actions.append(Load(record, record.owner, why))
+            continue
+        server = _least_loaded(counts, snapshot.servers)
+        counts[server] += 1
+        actions.append(Assign(record, server, _why(record, server)))
+    return actions
+
+
+def _needs(record: TabletRecord, servers: Mapping[str, ServerLoad]) -> bool:
+    load = servers.get(record.owner)
+    return load is None or record.tablet_id not in load.tablet_ids
+
+
+def _least_loaded(counts: Mapping[str, int], servers: Mapping[str, ServerLoad]) -> str:
+    """Fewest tablets, then fewest bytes, then the older incarnation, so that a plan is the same each time."""
+    return min(counts, key=lambda server: (counts[server], servers[server].sstable_bytes, server))
+
+
+def _why(record: TabletRecord, server: str) -> str:
+    if record.owner:
+        return f"{describe(record)} goes to {server} because its owner {record.owner} is dead"
+    return f"{describe(record)} goes to {server} because nobody owns it"

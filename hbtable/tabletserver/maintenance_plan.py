@@ -1,0 +1,131 @@
+"""What a tablet server should flush, compact and split next (paper, sections 5.4 and 6). Pure.
+
+Flushes come first, because writers wait for memory and log room; then merging and major compactions, which readers wait
+for; then splits. Within each kind METADATA tablets come first: every user tablet's flush ends with a write to them.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceOptions:
+    """When a tablet server does background work."""
+
+    period_seconds: float = 0.25
+    """How often memory, log and tablets are looked at. Longer: less idle work, memtables overshoot more."""
+    memtable_bytes: int = 64 << 20
+    """A tablet's memtable is flushed at this size. Larger: fewer, bigger SSTables and a longer recovery."""
+    total_memtable_bytes: int = 256 << 20
+    """All memtables together; above it the largest is flushed. Larger: more memory, fewer small SSTables."""
+    log_bytes: int = 1 << 30
+    """The commit log's size above which the tablets that need its oldest segment are flushed. Larger: longer
+    recovery, fewer small SSTables of quiet tablets."""
+    flush_age_seconds: float = 3600.0
+    """A memtable is flushed when its oldest cell is older. Longer: old log segments live longer."""
+    split_bytes: int = 1 << 30
+    """A tablet of more SSTable bytes splits, unless its table says otherwise. 0: never."""
+    parallel_flushes: int = 2
+    """Minor compactions at a time. More: writers wait less for memory, readers more for the processor."""
+    parallel_compactions: int = 1
+    """Merging and major compactions at a time. More: they share one processor, and readers wait longer."""
+    retry_seconds: float = 5.0
+    """How long a tablet is left alone after background work on it failed."""
+
+
+class TabletFacts(NamedTuple):
+    """One served tablet as the planner sees it."""
+
+    tablet_id: int
+    table_id: int
+    memtable_bytes: int
+    memtable_age_seconds: float
+    """0 when the memtable is empty."""
+    sstable_bytes: int
+    split_bytes: int
+    """Its table's own limit; 0: the server's."""
+    compaction: str
+    """Why the compaction policy wants to merge its SSTables; "" when it does not."""
+    needs_old_logs: bool
+    """Its record still names logs of earlier servers, though nothing or little is left in them."""
+
+
+class Flush(NamedTuple):
+    tablet_id: int
+    why: str
+
+
+class Compact(NamedTuple):
+    tablet_id: int
+    why: str
+
+
+class Split(NamedTuple):
+    tablet_id: int
+    why: str
+
+
+Decision = Flush | Compact | Split
+
+
+def plan(
+    tablets: Sequence[TabletFacts], log_bytes: int, oldest_segment: Collection[int], options: MaintenanceOptions
+) -> list[Decision]:
+    """Everything worth doing now, most urgent first. `oldest_segment`: tablets that need the log's oldest segment."""
+    ordered = sorted(tablets, key=lambda facts: (facts.table_id != METADATA_TABLE_ID, -facts.memtable_bytes))
+    flushes = _flushes(ordered, log_bytes, oldest_segment, options)
+    compactions = [Compact(facts.tablet_id, facts.compaction) for facts in ordered if facts.compaction]
+    splits = [split for facts in ordered if (split := _split(facts, options)) is not None]
+    return [*flushes, *compactions, *splits]
+
+
+def _flushes(
+    ordered: Sequence[TabletFacts], log_bytes: int, oldest_segment: Collection[int], options: MaintenanceOptions
+) -> list[Flush]:
+    total = sum(facts.memtable_bytes for facts in ordered)
+    full_log = log_bytes > options.log_bytes
+    decisions: list[Flush] = []
+    for facts in ordered:
+        why = _why_flush(facts, full_log and facts.tablet_id in oldest_segment, options)
+        if why:
+            decisions.append(Flush(facts.tablet_id, why))
+            total -= facts.memtable_bytes
+    if total > options.total_memtable_bytes:
+        decisions.extend(_largest(ordered, {flush.tablet_id for flush in decisions}, total, options))
+    return decisions
+
+
+def _why_flush(facts: TabletFacts, holds_log: bool, options: MaintenanceOptions) -> str:
+    if facts.memtable_bytes >= options.memtable_bytes:
+        return f"its memtable holds {facts.memtable_bytes} bytes"
+    if holds_log:
+        return "the log is too large and this tablet needs its oldest segment"
+    if facts.needs_old_logs:
+        return "it still needs the log of an earlier server"
+    if facts.memtable_age_seconds > options.flush_age_seconds:
+        return f"its memtable is {facts.memtable_age_seconds:.0f} s old"
+    return ""
+
+
+def _largest(ordered: Sequence[TabletFacts], chosen: set[int], total: int, options: MaintenanceOptions) -> list[Flush]:
+    """The largest memtables, until the rest fits."""
+    decisions: list[Flush] = []
+    for facts in sorted(ordered, key=lambda facts: -facts.memtable_bytes):
+        if total <= options.total_memtable_bytes or not facts.memtable_bytes:
+            break
+        if facts.tablet_id not in chosen:
+            why = f"all memtables together are over {options.total_memtable_bytes} bytes and its is the largest"
+            decisions.append(Flush(facts.tablet_id, why))
+            total -= facts.memtable_bytes
+    return decisions
+
+
+def _split(facts: TabletFacts, options: MaintenanceOptions) -> Split | None:
+    limit = facts.split_bytes or options.split_bytes
+    # The root tablet never splits (paper, 5.1): its record is the lock service's single file.
+    if limit <= 0 or facts.sstable_bytes <= limit or facts.tablet_id == ROOT_TABLET_ID:
+        return None
+    return Split(facts.tablet_id, f"its SSTables hold {facts.sstable_bytes} bytes, more than {limit}")

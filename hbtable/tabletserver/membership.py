@@ -1,0 +1,70 @@
+"""A tablet server's place in the cluster (paper, section 5.2; the server-file protocol).
+
+It holds the lock of its own, uniquely named server file. The master ends a server for good by taking that lock once it is
+free and deleting the file. Nothing ever brings an incarnation back: who finds its lock taken or its file gone stops.
+"""
+
+from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LockLost
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.places import INCARNATIONS, ServerFile, server_file, server_lock
+from hbtable.runtime.interface import Runtime
+
+
+def new_incarnation(session: Session, runtime: Runtime) -> str:
+    """A name that no server ever had or will have: a counter, so that names sort by age, and 32 random bits, so that a
+    lock service restored from an old copy cannot give a name (and with it a log folder) out twice."""
+    return f"{_count_start(session):08d}-{runtime.random.getrandbits(32):08x}"
+
+
+def _count_start(session: Session) -> int:
+    while True:
+        try:
+            counter = session.read(INCARNATIONS)
+        except FileNotFound:
+            try:
+                session.create(INCARNATIONS, b"1")
+            except AlreadyExists:
+                continue
+            return 1
+        number = int(counter.data) + 1
+        try:
+            session.write(INCARNATIONS, b"%d" % number, counter.version)
+        except Conflict:
+            continue
+        return number
+
+
+class Membership:
+    """One incarnation's lock and server file."""
+
+    def __init__(self, session: Session, incarnation: str) -> None:
+        self.incarnation = incarnation
+        self._session = session
+
+    def join(self, description: ServerFile) -> None:
+        """Durable on return: the master may assign tablets to this server from now on. LockLost when the session
+        ended meanwhile."""
+        try:
+            # The lock comes first: a file whose lock is free means 'dead' to the master.
+            self._session.lock(server_lock(self.incarnation))
+            self._session.create(server_file(self.incarnation), description.encode())
+        except AlreadyExists as error:
+            raise LockLost(f"the name {self.incarnation} is taken: {error}; start again") from error
+
+    def still_member(self) -> bool:
+        """False once the master has declared this server dead. Asks the lock service, so *switches*."""
+        try:
+            self._session.read(server_file(self.incarnation))
+        except FileNotFound:
+            return False
+        return self._session.valid()
+
+    def leave(self) -> None:
+        """After the last tablet was unloaded and the log closed: frees the lock at once, so that the master need not
+        wait for the session to end. Idempotent."""
+        try:
+            # The file goes first: without it nobody takes the free lock for a death that needs recovery.
+            self._session.delete(server_file(self.incarnation))
+        except FileNotFound:
+            pass
+        self._session.unlock(server_lock(self.incarnation))

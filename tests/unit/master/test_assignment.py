@@ -1,0 +1,49 @@
+"""The assignment planner: order of levels, choice of server, reasons."""
+
+from hbtable.master.assignment import Assign, Load, ServerLoad, Snapshot, plan
+from hbtable.model.ranges import EVERY_ROW
+from hbtable.model.tablet import TabletRecord
+
+
+def record(tablet_id: int, owner: str = "", table_id: int = 16) -> TabletRecord:
+    return TabletRecord(table_id, tablet_id, EVERY_ROW, 0, owner)
+
+
+ROOT = record(1, table_id=0)
+META = record(2, table_id=0)
+
+
+def servers(**served: set[int]) -> dict[str, ServerLoad]:
+    return {name: ServerLoad(frozenset(ids)) for name, ids in served.items()}
+
+
+def test_without_servers_nothing_can_be_done() -> None:
+    assert plan(Snapshot([ROOT], {})) == []
+
+
+def test_root_then_metadata_then_users() -> None:
+    live = servers(a=set())
+    assert [one.record.tablet_id for one in plan(Snapshot([record(20), META, ROOT], live))] == [1]
+    served_root = record(1, "a", 0)
+    live = servers(a={1})
+    assert [one.record.tablet_id for one in plan(Snapshot([record(20), META, served_root], live))] == [2]
+
+
+def test_served_tablets_stay() -> None:
+    assert plan(Snapshot([record(20, "a")], servers(a={20}, b=set()))) == []
+
+
+def test_a_dead_owners_tablets_go_to_the_server_with_the_fewest() -> None:
+    actions = plan(Snapshot([record(20, "dead"), record(21, "dead"), record(22, "dead")], servers(a={9}, b=set())))
+    assert [(type(one), one.server) for one in actions] == [(Assign, "b"), (Assign, "a"), (Assign, "b")]
+    assert actions[0].why == "tablet 20 goes to b because its owner dead is dead"
+
+
+def test_bytes_decide_between_equals() -> None:
+    live = {"a": ServerLoad(frozenset({9}), 10), "b": ServerLoad(frozenset({8}), 5)}
+    assert [one.server for one in plan(Snapshot([record(20)], live))] == ["b"]
+
+
+def test_a_living_owner_that_does_not_serve_is_asked_again_and_nothing_is_written() -> None:
+    actions = plan(Snapshot([record(20, "a")], servers(a=set(), b=set())))
+    assert actions == [Load(record(20, "a"), "a", "a owns tablet 20 but does not serve it")]

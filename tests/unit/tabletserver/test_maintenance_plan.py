@@ -1,0 +1,62 @@
+"""What the maintenance planner chooses, and in which order."""
+
+from hbtable.tabletserver.maintenance_plan import Compact, Flush, MaintenanceOptions, Split, TabletFacts, plan
+
+OPTIONS = MaintenanceOptions(memtable_bytes=100, total_memtable_bytes=150, log_bytes=1000, split_bytes=500)
+
+
+def tablet(tablet_id: int, table_id: int = 16, **changes: object) -> TabletFacts:
+    quiet = TabletFacts(tablet_id, table_id, 0, 0.0, 0, 0, "", False)
+    return quiet._replace(**changes)  # type: ignore[arg-type]
+
+
+def kinds(tablets: list[TabletFacts], log_bytes: int = 0, oldest: tuple[int, ...] = ()) -> list[tuple[type, int]]:
+    return [(type(one), one.tablet_id) for one in plan(tablets, log_bytes, oldest, OPTIONS)]
+
+
+def test_quiet_tablets_are_left_alone() -> None:
+    assert kinds([tablet(20), tablet(21, memtable_bytes=99, memtable_age_seconds=10)]) == []
+
+
+def test_a_full_memtable_is_flushed() -> None:
+    assert kinds([tablet(20, memtable_bytes=100)]) == [(Flush, 20)]
+
+
+def test_an_old_memtable_is_flushed() -> None:
+    assert kinds([tablet(20, memtable_bytes=1, memtable_age_seconds=3601)]) == [(Flush, 20)]
+
+
+def test_only_the_largest_are_flushed_until_all_together_fit() -> None:
+    tablets = [tablet(20, memtable_bytes=60), tablet(21, memtable_bytes=90), tablet(22, memtable_bytes=50)]
+    assert kinds(tablets) == [(Flush, 21)]
+
+
+def test_memory_that_a_chosen_flush_frees_counts() -> None:
+    assert kinds([tablet(20, memtable_bytes=120), tablet(21, memtable_bytes=90)]) == [(Flush, 20)]
+
+
+def test_a_large_log_flushes_the_tablets_of_its_oldest_segment_only() -> None:
+    tablets = [tablet(20, memtable_bytes=5), tablet(21, memtable_bytes=5)]
+    assert kinds(tablets, log_bytes=1001, oldest=(21,)) == [(Flush, 21)]
+    assert kinds(tablets, log_bytes=1000, oldest=(21,)) == []
+
+
+def test_old_logs_are_let_go() -> None:
+    assert kinds([tablet(20, needs_old_logs=True)]) == [(Flush, 20)]
+
+
+def test_metadata_first_and_flushes_before_compactions_before_splits() -> None:
+    tablets = [
+        tablet(20, sstable_bytes=501),
+        tablet(21, compaction="many files"),
+        tablet(22, memtable_bytes=130),
+        tablet(2, table_id=0, memtable_bytes=110, compaction="many files"),
+    ]
+    assert kinds(tablets) == [(Flush, 2), (Flush, 22), (Compact, 2), (Compact, 21), (Split, 20)]
+
+
+def test_a_tables_own_split_size_wins_and_the_root_tablet_never_splits() -> None:
+    assert kinds([tablet(20, sstable_bytes=400, split_bytes=300)]) == [(Split, 20)]
+    assert kinds([tablet(20, sstable_bytes=600, split_bytes=700)]) == []
+    assert kinds([tablet(1, table_id=0, sstable_bytes=10**9)]) == []
+    assert kinds([tablet(2, table_id=0, sstable_bytes=10**9)]) == [(Split, 2)]
