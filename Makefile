@@ -32,16 +32,16 @@ compat: $(VENV)/.test
 	$(BIN)/pytest compat-tests $(ARGS)
 
 bench: $(VENV)/.test
-	$(BIN)/python tests/bench/bench_thrift.py $(ARGS)
+	$(BIN)/python -m tests.bench.bench_thrift $(ARGS)
 
 flights: $(VENV)/.test
-	$(BIN)/python tests/campaigns/flights.py $(ARGS)
+	$(BIN)/python -m tests.campaigns.flights $(ARGS)
 
 crash: $(VENV)/.test
-	$(BIN)/python tests/campaigns/kill_nine.py --rounds 50 --seed $(SEED) $(ARGS)
+	$(BIN)/python -m tests.campaigns.kill_nine --rounds 50 --seed $(SEED) $(ARGS)
 
 sim: $(VENV)/.test
-	$(BIN)/python tests/campaigns/simulation.py --schedules 200 --seed $(SEED) $(ARGS)
+	$(BIN)/python -m tests.campaigns.simulation --schedules 200 --seed $(SEED) $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

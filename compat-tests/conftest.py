@@ -1,0 +1,23 @@
+"""One server for a compatibility run: HBTABLE_COMPAT_SERVER=host:port names a running one (ours or a real HBase);
+without it an hbtable is started on a free port."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.server import ServerProcess
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    given = os.environ.get("HBTABLE_COMPAT_SERVER")
+    if given:
+        host, _, port = given.rpartition(":")
+        yield host, int(port)
+        return
+    folder: Path = tmp_path_factory.mktemp("compat")
+    with ServerProcess(folder / "data") as server:
+        yield "127.0.0.1", server.port
+        assert server.stop() == 0

@@ -1,0 +1,88 @@
+"""The command line: `hbtable start | demo | check | config | version`.
+
+Exit codes: 0 fine, 1 the thing itself failed (a damaged file, a port in use), 2 the command was misused. Heavy
+imports wait inside the commands, so that `hbtable --help` answers at once.
+"""
+
+import os
+import sys
+from typing import Final
+
+import click
+
+from hbtable import __version__
+from hbtable.errors import HbtableError, InvalidConfiguration
+
+DEFINE_HELP: Final = "Overrides one configuration key: SECTION.KEY=VALUE. May be given several times."
+
+
+class _Sentences(click.Group):
+    """Shows every error of ours as one sentence, never as a trace."""
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except InvalidConfiguration as error:
+            click.echo(f"hbtable: {error}", err=True)
+            sys.exit(2)
+        except HbtableError as error:
+            click.echo(f"hbtable: {error}", err=True)
+            sys.exit(1)
+
+
+@click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Bigtable in Python, with HBase's Thrift interface as its front door."""
+
+
+@main.command()
+def version() -> None:
+    """Prints the version."""
+    click.echo(f"hbtable {__version__}")
+
+
+@main.command()
+@click.option("--data", metavar="DIR", help="Where everything is kept. Default: ~/.local/share/hbtable.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Thrift port; 0 picks a free one. Default: 9090.")
+@click.option("--host", help="Address to listen on. Default: 127.0.0.1, because there is no access control.")
+@click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML); see conf/hbtable.toml.")
+@click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP)
+def start(
+    data: str | None, port: int | None, host: str | None, config_path: str | None, define: tuple[str, ...]
+) -> None:
+    """Starts a durable server in the foreground; SIGTERM or Ctrl-C drains and stops it."""
+    from hbtable.launch import serve
+    from hbtable.launch.sections import read_configuration
+
+    configuration = read_configuration(config_path, os.environ, define)
+    sys.exit(serve.run(configuration, data, host, port))
+
+
+@main.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=9090, show_default=True, help="Thrift port.")
+@click.option("--stop", is_flag=True, help="Ends when the table is loaded, instead of serving it.")
+def demo(port: int, stop: bool) -> None:
+    """Serves the paper's Webtable, made of real HTML pages, from a temporary folder."""
+    from hbtable.launch import demo as webtable
+
+    sys.exit(webtable.run(port, stop))
+
+
+@main.command()
+@click.argument("folder", metavar="DIR")
+def check(folder: str) -> None:
+    """Reads every file below DIR and METADATA, verifies checksums and the tiling of row ranges. Changes nothing."""
+    from hbtable.launch import check as checking
+
+    sys.exit(checking.run(folder))
+
+
+@main.command()
+@click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML).")
+@click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP)
+def config(config_path: str | None, define: tuple[str, ...]) -> None:
+    """Prints every configuration key, its value in effect and where that came from."""
+    from hbtable.launch.sections import read_configuration
+
+    for section, key, value, origin in read_configuration(config_path, os.environ, define).effective():
+        click.echo(f"{section}.{key} = {value!r}  ({origin})")

@@ -1,0 +1,197 @@
+"""hbtable beside a server that only speaks Thrift: writes, reads and scans (paper, section 7).
+
+Both servers run at once, one client process drives them in turns, round by round, so that a noisy machine hits both.
+Prints for each workload hbtable's rate, the yardstick's, and the ratio of the medians.
+
+    bench_thrift.py [--rows 20000] [--seconds 3] [--rounds 3] [--clients 1] [--durability os|sync] [--json FILE]
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import happybase
+
+HERE = Path(__file__).resolve().parent
+BATCH = 1000
+Step = Callable[[int], int]
+"""Does some operations, beginning with number n; returns how many."""
+
+
+def key(number: int) -> bytes:
+    return b"%010d" % number
+
+
+class Client:
+    """One connection and its workloads. A row is one cell f:q of `value_bytes` random bytes."""
+
+    def __init__(self, port: int, rows: int, value_bytes: int, seed: int) -> None:
+        self.connection = happybase.Connection("127.0.0.1", port, timeout=60000)
+        self.table = self.connection.table("bench")
+        self.rows, self.value_bytes = rows, value_bytes
+        self.random = random.Random(seed)
+        self.pool = os.urandom(1 << 20)
+
+    def value(self) -> bytes:
+        start = self.random.randrange(len(self.pool) - self.value_bytes)
+        return self.pool[start : start + self.value_bytes]
+
+    def sequential_write(self, number: int) -> int:
+        self.table.put(key(number % self.rows), {b"f:q": self.value()})
+        return 1
+
+    def random_write(self, number: int) -> int:
+        self.table.put(key(self.random.randrange(self.rows)), {b"f:q": self.value()})
+        return 1
+
+    def sequential_read(self, number: int) -> int:
+        return self.read(number % self.rows)
+
+    def random_read(self, number: int) -> int:
+        return self.read(self.random.randrange(self.rows))
+
+    def read(self, number: int) -> int:
+        found = self.table.row(key(number))
+        if len(found.get(b"f:q", b"")) != self.value_bytes:
+            raise SystemExit(f"row {number} came back as {str(found)[:100]}")
+        return 1
+
+    def scan(self, number: int) -> int:
+        start = number % max(self.rows - BATCH * 5, 1)
+        stop = min(start + BATCH * 5, self.rows)
+        count = 0
+        for _, columns in self.table.scan(row_start=key(start), row_stop=key(stop), batch_size=BATCH):
+            count += len(columns)
+        if count != stop - start:
+            raise SystemExit(f"a scan of {stop - start} rows gave {count}")
+        return count
+
+    def batch(self, number: int) -> int:
+        with self.table.batch() as batch:
+            for offset in range(BATCH):
+                batch.put(key((number + offset) % self.rows), {b"f:q": self.value()})
+        return BATCH
+
+
+WORKLOADS = {
+    "sequential writes": "sequential_write",
+    "random writes": "random_write",
+    "sequential reads": "sequential_read",
+    "random reads": "random_read",
+    "scans": "scan",
+    "batches of 1000": "batch",
+}
+
+
+def work(
+    port: int, workload: str, arguments: argparse.Namespace, index: int, results: "multiprocessing.Queue[float]"
+) -> None:
+    client = Client(port, arguments.rows, arguments.value_bytes, index)
+    step: Step = getattr(client, WORKLOADS[workload])
+    done, number = 0, arguments.rows * index // arguments.clients
+    end = time.perf_counter() + 0.2
+    while time.perf_counter() < end:
+        number += step(number)
+    begin = time.perf_counter()
+    end = begin + arguments.seconds
+    while (now := time.perf_counter()) < end:
+        count = step(number)
+        done += count
+        number += count
+    results.put(done / (now - begin))
+
+
+def rate(port: int, workload: str, arguments: argparse.Namespace) -> float:
+    """Operations (rows, for scans and batches) a second, over all clients."""
+    context = multiprocessing.get_context("fork")
+    results: multiprocessing.Queue[float] = context.Queue()
+    workers = [
+        context.Process(target=work, args=(port, workload, arguments, index, results))
+        for index in range(arguments.clients)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        if worker.exitcode:
+            raise SystemExit(f"a client of {workload} failed")
+    return sum(results.get() for _ in workers)
+
+
+def start_hbtable(folder: str, durability: str) -> tuple[subprocess.Popen[str], int]:
+    command = [sys.executable, "-m", "hbtable", "start", "--data", folder, "--port", "0"]
+    process = subprocess.Popen([*command, "-D", f"log.durability={durability}"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(r"127\.0\.0\.1:(\d+)", line):
+            return process, int(found.group(1))
+    raise SystemExit("hbtable did not start")
+
+
+def start_yardstick(value_bytes: int) -> tuple[subprocess.Popen[str], int]:
+    command = [sys.executable, str(HERE / "thrift_only_server.py"), str(value_bytes)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, int(process.stdout.readline())
+
+
+def load(port: int, arguments: argparse.Namespace) -> None:
+    connection = happybase.Connection("127.0.0.1", port, timeout=60000)
+    connection.create_table("bench", {"f": {}})
+    client = Client(port, arguments.rows, arguments.value_bytes, 0)
+    for start in range(0, arguments.rows, BATCH):
+        client.batch(start)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=20000)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each workload, server and round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--clients", type=int, default=1)
+    parser.add_argument("--value-bytes", type=int, default=1000)
+    parser.add_argument("--durability", choices=("os", "sync"), default="os")
+    parser.add_argument("--workloads", default=",".join(WORKLOADS), help="comma-separated")
+    parser.add_argument("--json", help="also write the figures to this file")
+    arguments = parser.parse_args()
+    figures: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory(prefix="hbtable-bench-") as folder:
+        ours, our_port = start_hbtable(folder, arguments.durability)
+        bare, bare_port = start_yardstick(arguments.value_bytes)
+        try:
+            load(our_port, arguments)
+            print(
+                f"{arguments.clients} client(s), {arguments.rows} rows of {arguments.value_bytes} bytes, "
+                f"durability = {arguments.durability}; rows or calls a second, median of {arguments.rounds}"
+            )
+            print(f"{'workload':<20}{'hbtable':>12}{'thrift only':>14}{'ratio':>8}")
+            for workload in arguments.workloads.split(","):
+                pairs = [
+                    (rate(our_port, workload, arguments), rate(bare_port, workload, arguments))
+                    for _ in range(arguments.rounds)
+                ]
+                our_rate = statistics.median(pair[0] for pair in pairs)
+                bare_rate = statistics.median(pair[1] for pair in pairs)
+                figures[workload] = {"hbtable": our_rate, "thrift_only": bare_rate, "ratio": our_rate / bare_rate}
+                print(f"{workload:<20}{our_rate:>12,.0f}{bare_rate:>14,.0f}{our_rate / bare_rate:>8.2f}", flush=True)
+        finally:
+            ours.terminate()
+            bare.terminate()
+            ours.wait(30)
+            bare.wait(10)
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

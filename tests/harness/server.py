@@ -1,0 +1,75 @@
+"""A real hbtable server process for tests: started by the command line, killed or stopped like an operator would."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+import happybase
+
+
+class ServerProcess:
+    """`hbtable start` on a free loopback port over `folder`. Start again after a kill: same folder, same port."""
+
+    def __init__(self, folder: Path, defines: Sequence[str] = (), port: int = 0) -> None:
+        self.folder = folder
+        self.defines = list(defines)
+        self.port = port
+        self.process: subprocess.Popen[str] | None = None
+        self.start_seconds = 0.0
+        self.errors = folder.parent / f"{folder.name}.stderr"
+
+    def start(self) -> "ServerProcess":
+        command = [sys.executable, "-m", "hbtable", "start", "--data", str(self.folder), "--port", str(self.port)]
+        for define in self.defines:
+            command += ["-D", define]
+        begin = time.monotonic()
+        with self.errors.open("a") as errors:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert self.process.stdout is not None
+        lines = []
+        for line in self.process.stdout:
+            lines.append(line)
+            if found := re.search(r"127\.0\.0\.1:(\d+)", line):
+                self.port = int(found.group(1))
+                self.start_seconds = time.monotonic() - begin
+                return self
+        raise AssertionError(f"the server did not start: {''.join(lines)}\n{self.errors.read_text()[-4000:]}")
+
+    def connect(self, **options: object) -> happybase.Connection:
+        return happybase.Connection("127.0.0.1", self.port, timeout=60000, **options)
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, timeout_seconds: float = 60) -> int:
+        """SIGTERM; the exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout_seconds)
+
+    def rss_bytes(self) -> int:
+        assert self.process is not None
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError("no VmRSS")
+
+    def __enter__(self) -> "ServerProcess":
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        if self.process is not None and self.process.stdout is not None:
+            self.process.stdout.close()

@@ -1,0 +1,13 @@
+"""30,000 of the flights, with a small split size; `make flights` loads all of them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns.flights import campaign
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_thirty_thousand_flights_agree_with_the_csv(tmp_path: Path) -> None:
+    campaign(rows=30000, split="2 MiB", seed=13, folder=tmp_path)
