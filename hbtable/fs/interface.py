@@ -13,6 +13,8 @@ from typing import NamedTuple, Protocol
 
 
 class FileStatus(NamedTuple):
+    """One file, as a listing shows it."""
+
     path: str
     length_bytes: int
     modified_millis: int

@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol
 
 
 class VersionedFile(NamedTuple):
+    """A small file and the version to name in the next compare-and-set."""
+
     data: bytes
     version: int
 

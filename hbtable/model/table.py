@@ -19,6 +19,8 @@ class TableState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TableRecord:
+    """A table: its id never changes hands, its name may be used again after a drop."""
+
     table_id: int
     state: TableState
     schema: TableSchema

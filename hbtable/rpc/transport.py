@@ -6,6 +6,8 @@ from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
 
 
 class Transport(Protocol):
+    """Hands out what can be called; never keeps a tablet's state."""
+
     def tablet_service(self, incarnation: str) -> TabletService:
         """StaleLocation when no such server is alive."""
 
