@@ -50,6 +50,8 @@ class RandomReadFile(Protocol):
 
 
 class FileSystem(Protocol):
+    """A tree of append-only files."""
+
     def create(self, path: str) -> AppendFile:
         """A new empty file; parent folders are made. AlreadyExists when it is there. Durable on return."""
 

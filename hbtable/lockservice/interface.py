@@ -58,4 +58,6 @@ class Session(Protocol):
 
 
 class LockService(Protocol):
+    """Gives out sessions; everything else is done through one."""
+
     def open_session(self, name: str) -> Session: ...

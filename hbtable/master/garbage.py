@@ -1,7 +1,7 @@
 """Which files nobody can need any more (paper, section 6: mark and sweep). Pure.
 
 The order of looking makes it safe (bug class 17): list the files, *then* ask the living servers what they have in
-flight, *then* scan METADATA completely, twice. A file written after the listing is no candidate at all. A listed file was
+flight, *then* scan METADATA completely, twice. A file written after the listing is no candidate. A listed file was
 committed before its server was asked (the scans see it), was in flight (the server named it), or never will be
 committed. Paths are never used again, so garbage stays garbage: even a master that slept after planning does no harm.
 

@@ -1,7 +1,7 @@
 """A tablet server's place in the cluster (paper, section 5.2; the server-file protocol).
 
-It holds the lock of its own, uniquely named server file. The master ends a server for good by taking that lock once it is
-free and deleting the file. Nothing ever brings an incarnation back: who finds its lock taken or its file gone stops.
+It holds the lock of its own, uniquely named server file. The master ends a server for good by taking that lock once it
+is free and deleting the file. Nothing brings an incarnation back: who finds its lock taken or its file gone stops.
 """
 
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LockLost

@@ -49,7 +49,7 @@ def test_time_and_chance_come_from_the_runtime(name: str) -> None:
 
 
 def test_no_file_carries_a_machine_path() -> None:
-    wrong = re.compile(r"/wor[k]/(main|shared|\.library)|/roo[t]/|Co-Authored-By")
+    wrong = re.compile(r"/wor[k]/(main|shared|\.library)|/roo[t]/|Co-Authored[-]By")
     for pattern in ("*.py", "*.md", "*.toml", "*.cfg", "Makefile", "*.thrift"):
         for path in ROOT.rglob(pattern):
             if ".venv" not in path.parts:
