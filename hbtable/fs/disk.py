@@ -1,0 +1,155 @@
+"""What local.py has done by the operating system, mostly in threads: plain blocking functions over absolute paths.
+
+They raise OSError; local.py knows the paths users see and translates. None touches the runtime.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+from hbtable.fs.interface import FileStatus
+from hbtable.fs.paths import UNFINISHED
+
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+_FULL_SYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
+
+
+def sync_descriptor(descriptor: int) -> None:
+    """The file's content and length are on the medium on return."""
+    if _FULL_SYNC is not None:
+        fcntl.fcntl(descriptor, _FULL_SYNC)  # macOS: fsync leaves the bytes in the drive's cache
+    else:
+        os.fdatasync(descriptor)
+
+
+def sync_folder(folder: str) -> None:
+    """The names in `folder` are on the medium on return."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder_of(path: str, *others: str) -> None:
+    """Syncs the folder of each path, in the order given, each folder once."""
+    for folder in dict.fromkeys(os.path.dirname(each) for each in (path, *others)):
+        sync_folder(folder)
+
+
+def make_folders(root: str, folder: str) -> None:
+    """Makes `folder` and those above it, down from `root`; each new name is durable on return."""
+    if os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder)
+    if folder != root:
+        make_folders(root, parent)
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
+    # Without it a crash could lose the folder, with every synced file in it.
+    sync_folder(parent)
+
+
+def create(root: str, path: str) -> int:
+    """A descriptor of a new file open for appending. FileExistsError. The name is not yet durable."""
+    try:
+        return os.open(path, _CREATE, 0o644)
+    except FileNotFoundError:
+        make_folders(root, os.path.dirname(path))
+        return os.open(path, _CREATE, 0o644)
+
+
+def replace(root: str, temporary: str, path: str, data: bytes) -> None:
+    """`path` holds `data`, durably, or what it held before."""
+    descriptor = create(root, temporary)
+    try:
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            # Before the rename: a crash after it must not find the new name with an empty file behind it.
+            sync_descriptor(descriptor)
+        finally:
+            os.close(descriptor)
+        make_folders(root, os.path.dirname(path))
+        os.rename(temporary, path)
+    except OSError:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+    sync_folder_of(path)
+
+
+def rename(root: str, source: str, target: str) -> None:
+    """FileNotFoundError, FileExistsError. The change is not yet durable."""
+    if not os.path.isfile(source):
+        raise FileNotFoundError(source)
+    if os.path.exists(target):
+        raise FileExistsError(target)
+    make_folders(root, os.path.dirname(target))
+    os.rename(source, target)
+
+
+def delete(path: str) -> None:
+    """FileNotFoundError. Durable on return."""
+    os.unlink(path)
+    sync_folder_of(path)
+
+
+def delete_folder(folder: str) -> None:
+    """Durable on return; nothing happens when there is no such folder."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        if os.path.isdir(folder):
+            raise
+    parent = os.path.dirname(folder)
+    if os.path.isdir(parent):
+        sync_folder(parent)
+
+
+def read_all(descriptor: int, offset: int, size: int) -> bytes:
+    """`size` bytes, or fewer when the file ends before."""
+    pieces: list[bytes] = []
+    while size:
+        piece = os.pread(descriptor, size, offset)
+        if not piece:
+            break
+        pieces.append(piece)
+        offset += len(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def status(absolute: str, path: str) -> FileStatus:
+    """FileNotFoundError also for a folder."""
+    result = os.stat(absolute)
+    if os.path.isdir(absolute):
+        raise FileNotFoundError(2, "is a folder", absolute)
+    return FileStatus(path, result.st_size, result.st_mtime_ns // 1_000_000)
+
+
+def list_files(root: str, folder: str) -> list[FileStatus]:
+    """Everything below `folder` but unfinished files, ascending by path relative to `root`."""
+    return sorted(_files_below(folder, len(root) + 1))
+
+
+def _files_below(folder: str, skip: int) -> Iterator[FileStatus]:
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return  # deleted between the listing of the folder above and now
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            if entry.path[skip:] != UNFINISHED:
+                yield from _files_below(entry.path, skip)
+            continue
+        try:
+            yield status(entry.path, entry.path[skip:])
+        except FileNotFoundError:
+            continue  # deleted since

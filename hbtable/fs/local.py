@@ -1,0 +1,226 @@
+"""The file system port over a folder of this machine (GFS's place in the paper, section 4).
+
+Durability: a new file, a rename and a delete are followed by an fsync of the folder(s) before the call returns.
+write_file writes and syncs `unfinished/<random>`, then renames it into place: a crash leaves the old content or the new
+one, and at worst a file under unfinished/, which data_folder.py removes at the next start.
+
+Where the time goes: appends and small reads run inline in the hub, because the page cache answers in about 10 us and a
+hop to a thread costs 34 us; a read the page cache cannot answer holds the hub for one disk access. Everything that
+waits for the disk by design (syncs, renames, deletes, listings, reads above 1 MiB) runs in threads: logs sync in a kind
+of their own, so that a big SSTable's sync cannot delay a commit.
+
+Changes of names are atomic among the tasks of this process; data_folder.py's flock keeps other processes out.
+"""
+
+import os
+from typing import Final, final
+
+from hbtable.errors import AlreadyExists, Corruption, FileNotFound, StorageFailed
+from hbtable.fs import disk
+from hbtable.fs.interface import AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.paths import UNFINISHED, check_path, read_error, write_error
+from hbtable.runtime.interface import Runtime
+
+_INLINE_READ_BYTES: Final = 1 << 20
+
+
+@final
+class LocalAppendFile:
+    """An open file; its descriptor is closed only when no sync uses it any more."""
+
+    __slots__ = ("_closed", "_descriptor", "_failed", "_runtime", "_sync_kind", "_syncs", "path")
+
+    def __init__(self, runtime: Runtime, path: str, descriptor: int) -> None:
+        self.path = path
+        self._runtime = runtime
+        self._descriptor = descriptor
+        self._sync_kind = "log-sync" if path.startswith("logs/") else "file-sync"
+        self._syncs = 0
+        self._closed = False
+        self._failed = False
+
+    def append(self, data: bytes) -> None:
+        """Never switches. After an error a part of `data` may be in the file."""
+        self._check_usable()
+        try:
+            written = os.write(self._descriptor, data)
+            if written != len(data):
+                # A short write is how a disk says that it is nearly full; the next one says it outright.
+                rest = memoryview(data)[written:]
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+        except OSError as error:
+            raise write_error(error, self.path, "appending to") from error
+
+    def sync(self) -> None:
+        self._check_usable()
+        self._syncs += 1
+        try:
+            self._runtime.offload(self._sync_kind, disk.sync_descriptor, self._descriptor)
+        except OSError as error:
+            # The kernel marks the pages clean after a failed sync: a second one would report success for lost bytes.
+            self._failed = True
+            self._sync_ended()
+            raise StorageFailed(f"syncing {self.path} failed: {error.strerror or error}; restart to recover") from error
+        # Not in a finally: when this task is killed the thread still uses the descriptor, which then stays open until
+        # the process ends. Closing it could let the sync run on another file that got the same number.
+        self._sync_ended()
+
+    def _sync_ended(self) -> None:
+        self._syncs -= 1
+        if self._closed and not self._syncs:
+            os.close(self._descriptor)
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if not self._syncs:
+            os.close(self._descriptor)
+
+    def _check_usable(self) -> None:
+        if self._closed or self._failed:
+            state = "is closed" if self._closed else "failed to sync earlier"
+            raise StorageFailed(f"{self.path} {state}: nothing more can be written to it")
+
+
+@final
+class LocalReadFile:
+    """An open immutable file. Readable until closed, also after its name is gone."""
+
+    __slots__ = ("_descriptor", "_runtime", "length_bytes", "path")
+
+    def __init__(self, runtime: Runtime, path: str, descriptor: int, length_bytes: int) -> None:
+        self.path = path
+        self.length_bytes = length_bytes
+        self._runtime = runtime
+        self._descriptor = descriptor
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Switches only when `size` is above 1 MiB."""
+        try:
+            if size > _INLINE_READ_BYTES:
+                data = self._runtime.offload("file-read", disk.read_all, self._descriptor, offset, size)
+            else:
+                data = os.pread(self._descriptor, size, offset)
+                if len(data) != size:
+                    data = disk.read_all(self._descriptor, offset, size)
+        except OSError as error:
+            raise read_error(error, self.path) from error
+        if len(data) != size:
+            reason = f"{size} bytes are wanted from byte {offset} on, and only {len(data)} are there"
+            raise Corruption(self.path, offset + len(data), reason)
+        return data
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+@final
+class LocalFileSystem:
+    """Implements fs.interface.FileSystem below `root`, an existing folder."""
+
+    def __init__(self, root: str, runtime: Runtime) -> None:
+        self.root = os.path.abspath(root)
+        self._runtime = runtime
+
+    def _absolute(self, path: str) -> str:
+        check_path(path)
+        return f"{self.root}/{path}"
+
+    def create(self, path: str) -> AppendFile:
+        absolute = self._absolute(path)
+        try:
+            descriptor = disk.create(self.root, absolute)
+        except FileExistsError as error:
+            raise AlreadyExists(f"{path} exists already") from error
+        except OSError as error:
+            raise write_error(error, path, "creating") from error
+        try:
+            # Without this a crash could drop the name, and with it everything synced to the file later.
+            self._runtime.offload("file-write", disk.sync_folder_of, absolute)
+        except OSError as error:
+            os.close(descriptor)
+            raise write_error(error, path, "creating") from error
+        return LocalAppendFile(self._runtime, path, descriptor)
+
+    def open(self, path: str) -> RandomReadFile:
+        """Never switches. Holds one file descriptor until closed."""
+        absolute = self._absolute(path)
+        try:
+            descriptor = os.open(absolute, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise read_error(error, path) from error
+        return LocalReadFile(self._runtime, path, descriptor, os.fstat(descriptor).st_size)
+
+    def read_file(self, path: str) -> bytes:
+        file = self.open(path)
+        try:
+            return file.read_at(0, file.length_bytes)
+        finally:
+            file.close()
+
+    def write_file(self, path: str, data: bytes) -> None:
+        absolute = self._absolute(path)
+        temporary = f"{self.root}/{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
+        try:
+            self._runtime.offload("file-write", disk.replace, self.root, temporary, absolute, data)
+        except OSError as error:
+            raise write_error(error, path, "writing") from error
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.status(path)
+        except FileNotFound:
+            return False
+        return True
+
+    def status(self, path: str) -> FileStatus:
+        absolute = self._absolute(path)
+        try:
+            return disk.status(absolute, path)
+        except OSError as error:
+            raise read_error(error, path) from error
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        """An empty `folder` lists everything."""
+        absolute = self._absolute(folder) if folder else self.root
+        try:
+            return self._runtime.offload("file-read", disk.list_files, self.root, absolute)
+        except OSError as error:
+            raise read_error(error, folder) from error
+
+    def rename(self, source: str, target: str) -> None:
+        absolute_source, absolute_target = self._absolute(source), self._absolute(target)
+        try:
+            # Inline and without a switch: looking for the target and renaming are one step for every other task.
+            disk.rename(self.root, absolute_source, absolute_target)
+        except FileNotFoundError as error:
+            raise FileNotFound(f"there is no file {source} to rename to {target}") from error
+        except FileExistsError as error:
+            raise AlreadyExists(f"{target} exists already, so {source} keeps its name") from error
+        except OSError as error:
+            raise write_error(error, source, "renaming") from error
+        try:
+            # The target's folder first: a crash in between must leave two names rather than none.
+            self._runtime.offload("file-write", disk.sync_folder_of, absolute_target, absolute_source)
+        except OSError as error:
+            raise write_error(error, target, "renaming to") from error
+
+    def delete(self, path: str) -> None:
+        absolute = self._absolute(path)
+        try:
+            self._runtime.offload("file-write", disk.delete, absolute)
+        except FileNotFoundError as error:
+            raise FileNotFound(f"there is no file {path} to delete") from error
+        except OSError as error:
+            raise write_error(error, path, "deleting") from error
+
+    def delete_folder(self, folder: str) -> None:
+        absolute = self._absolute(folder)
+        try:
+            self._runtime.offload("file-write", disk.delete_folder, absolute)
+        except OSError as error:
+            raise write_error(error, folder, "deleting") from error

@@ -1,0 +1,195 @@
+"""The file system port in memory: for tests and simulation, with the crashes the port allows (memory_disk.py).
+
+A MemoryFileSystem is one process's view of a MemoryDisk; several may share a disk, as servers share HDFS. `crash_clone`
+is a loss of power: the disk as the next start finds it. `restarted` is the death of one process: everything it had
+appended stays. After either, the old view and its open files raise StorageFailed, so nothing that dying tasks still do
+becomes durable.
+
+Waiting for the medium is runtime.offload: under simulation the effect happens at a random later time, and the caller
+hears of it later still.
+"""
+
+import random
+from typing import final
+
+from hbtable.errors import AlreadyExists, Corruption, FileNotFound, OutOfSpace, StorageFailed
+from hbtable.fs.interface import AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
+from hbtable.fs.paths import check_path
+from hbtable.runtime.interface import Runtime
+
+
+@final
+class MemoryAppendFile:
+    """One open file, one writer."""
+
+    __slots__ = ("_closed", "_content", "_system", "path")
+
+    def __init__(self, system: "MemoryFileSystem", path: str, content: MemoryContent) -> None:
+        self.path = path
+        self._system = system
+        self._content = content
+        self._closed = False
+
+    def append(self, data: bytes) -> None:
+        """Never switches. OutOfSpace leaves what still fitted, as a real disk does."""
+        system, content = self._check_usable(), self._content
+        fitting = system.disk.room_for(self.path, len(data))
+        content.content += data if fitting == len(data) else data[:fitting]
+        content.append_ends.append(len(content.content))
+        content.modified_millis = system.runtime.wall_millis()
+        if fitting < len(data):
+            raise OutOfSpace(f"no room left while appending to {self.path}; make room, then try again")
+
+    def sync(self) -> None:
+        system = self._check_usable()
+        system.runtime.offload("log-sync", self._reach_medium, len(self._content.content))
+        system.check_alive()
+
+    def _reach_medium(self, length_bytes: int) -> None:
+        if self._system.alive():
+            self._content.synced_up_to(length_bytes)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _check_usable(self) -> "MemoryFileSystem":
+        if self._closed:
+            raise StorageFailed(f"{self.path} is closed: nothing more can be written to it")
+        self._system.check_alive()
+        return self._system
+
+
+@final
+class MemoryReadFile:
+    """An open immutable file; readable until closed, also after its name is gone."""
+
+    __slots__ = ("_content", "_system", "length_bytes", "path")
+
+    def __init__(self, system: "MemoryFileSystem", path: str, content: MemoryContent) -> None:
+        self.path = path
+        self.length_bytes = len(content.content)
+        self._system = system
+        self._content = content
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Never switches."""
+        self._system.check_alive()
+        data = bytes(memoryview(self._content.content)[offset : offset + size])
+        if len(data) != size:
+            reason = f"{size} bytes are wanted from byte {offset} on, and only {len(data)} are there"
+            raise Corruption(self.path, offset + len(data), reason)
+        return data
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@final
+class MemoryFileSystem:
+    """Implements fs.interface.FileSystem over a MemoryDisk, its own unless one is handed in."""
+
+    def __init__(self, runtime: Runtime, disk: MemoryDisk | None = None, capacity_bytes: int | None = None) -> None:
+        self.runtime = runtime
+        self.disk = disk or MemoryDisk(capacity_bytes)
+        self._detached = False
+
+    # ------------------------------------------------------------ crashes
+
+    def alive(self) -> bool:
+        return not (self._detached or self.disk.crashed)
+
+    def check_alive(self) -> None:
+        """StorageFailed after a crash."""
+        if self._detached or self.disk.crashed:
+            raise StorageFailed("the process that used this file system crashed")
+
+    def crash_clone(
+        self, chance: random.Random, tear: bool = True, runtime: Runtime | None = None
+    ) -> "MemoryFileSystem":
+        """The file system after a loss of power. Without `tear` unsynced appends survive or vanish whole."""
+        return MemoryFileSystem(runtime or self.runtime, self.disk.after_power_loss(chance, tear))
+
+    def restarted(self, runtime: Runtime | None = None) -> "MemoryFileSystem":
+        """The file system for the next process after this one died: what was appended is there."""
+        self._detached = True
+        return MemoryFileSystem(runtime or self.runtime, self.disk)
+
+    # ------------------------------------------------------------ the port
+
+    def create(self, path: str) -> AppendFile:
+        """*Switches.*"""
+        self._check(path)
+        if path in self.disk.files:
+            raise AlreadyExists(f"{path} exists already")
+        self.disk.check_room(path, 1)
+        content = MemoryContent(b"", 0, self.runtime.wall_millis())
+        self._change_names({path: content})
+        return MemoryAppendFile(self, path, content)
+
+    def open(self, path: str) -> RandomReadFile:
+        return MemoryReadFile(self, path, self._content(path))
+
+    def read_file(self, path: str) -> bytes:
+        return bytes(self._content(path).content)
+
+    def write_file(self, path: str, data: bytes) -> None:
+        self._check(path)
+        self.runtime.sleep(0)  # a real disk takes its time: others run before the new content is in place
+        self._check(path)
+        self.disk.check_room(path, len(data))
+        self._change_names({path: MemoryContent(data, len(data), self.runtime.wall_millis())})
+
+    def exists(self, path: str) -> bool:
+        self._check(path)
+        return path in self.disk.files
+
+    def status(self, path: str) -> FileStatus:
+        content = self._content(path)
+        return FileStatus(path, len(content.content), content.modified_millis)
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        """An empty `folder` lists everything."""
+        return [self.status(path) for path in sorted(self._below(folder))]
+
+    def rename(self, source: str, target: str) -> None:
+        """*Switches.*"""
+        content = self._content(source)
+        self._check(target)
+        if target in self.disk.files:
+            raise AlreadyExists(f"{target} exists already, so {source} keeps its name")
+        self._change_names({source: None, target: content})
+
+    def delete(self, path: str) -> None:
+        """*Switches.*"""
+        self._content(path)
+        self._change_names({path: None})
+
+    def delete_folder(self, folder: str) -> None:
+        """*Switches.*"""
+        self._change_names(dict.fromkeys(self._below(folder)))
+
+    # ------------------------------------------------------------ inside
+
+    def _check(self, path: str) -> None:
+        check_path(path)
+        self.check_alive()
+
+    def _content(self, path: str) -> MemoryContent:
+        self._check(path)
+        content = self.disk.files.get(path)
+        if content is None:
+            raise FileNotFound(f"there is no file {path}")
+        return content
+
+    def _below(self, folder: str) -> list[str]:
+        self.check_alive()
+        if not folder:
+            return list(self.disk.files)
+        check_path(folder)
+        return [path for path in self.disk.files if path.startswith(f"{folder}/")]
+
+    def _change_names(self, after: dict[str, MemoryContent | None]) -> None:
+        change = self.disk.change_names(after)
+        self.runtime.offload("file-write", self.disk.names_settled, change)
+        self.check_alive()

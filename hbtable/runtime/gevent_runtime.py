@@ -1,0 +1,222 @@
+"""The real runtime: gevent in an unpatched process (design, section 7).
+
+Nothing is monkey patched. The hub belongs to the thread that makes the tasks: the main thread of a server, or a
+background thread of an ordinary threaded program (portal.py). Objects made here may be used in that one thread only.
+
+Invariants: an error of a task is kept in Task.error and logged exactly once; a killed task has error None. The lock is
+handed straight to the task that waited longest, so that no newcomer overtakes it. Each kind of blocking work has
+threads of its own.
+"""
+
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TypeVar, final
+
+import gevent
+from gevent.event import Event as HubEvent
+from gevent.greenlet import Greenlet
+from gevent.hub import Waiter
+from gevent.threadpool import ThreadPool
+
+from hbtable.runtime.interface import Event, Lock, Task
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+# Counts the time a machine was suspended; macOS lacks it and has no other clock that does.
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+@dataclass(frozen=True)
+class GeventOptions:
+    """How many threads each kind of blocking work may use."""
+
+    threads_of_kind: Mapping[str, int] = field(default_factory=lambda: {"log-sync": 2})
+    """Threads for the named kinds. More: more calls at once on slow storage, and more memory (about 100 KiB each)."""
+
+    threads: int = 4
+    """Threads for every other kind."""
+
+
+@final
+class GeventTask:
+    """A greenlet that remembers what it died of."""
+
+    __slots__ = ("_error", "_greenlet")
+
+    def __init__(self, function: Callable[..., object], arguments: tuple[object, ...], name: str) -> None:
+        self._error: BaseException | None = None
+        self._greenlet = Greenlet(self._run, function, arguments)
+        if name:
+            self._greenlet.name = name
+
+    def start(self) -> None:
+        self._greenlet.start()
+
+    def _run(self, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+        try:
+            function(*arguments)
+        except gevent.GreenletExit:
+            pass  # killed: what kill() asked for is not an error
+        except Exception as error:  # noqa: BLE001  whatever it is, Task.error keeps it
+            self._error = error
+            _log.error("task %s died of %s: %s", self._greenlet.name, type(error).__name__, error, exc_info=error)
+        except BaseException as error:
+            self._error = error
+            raise  # KeyboardInterrupt and SystemExit are for the hub, which hands them to the main greenlet
+
+    def join(self, timeout_seconds: float | None = None) -> bool:
+        self._greenlet.join(timeout_seconds)
+        return self._greenlet.ready()
+
+    def kill(self) -> None:
+        self._greenlet.kill()
+
+    @property
+    def error(self) -> BaseException | None:
+        return self._error
+
+
+@final
+class GeventEvent:
+    """gevent's Event under the port's names."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self) -> None:
+        self._event = HubEvent()
+
+    def set(self) -> None:
+        self._event.set()
+
+    def clear(self) -> None:
+        self._event.clear()
+
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        return self._event.wait(timeout_seconds)
+
+
+@final
+class GeventLock:
+    """A fair lock. gevent's own semaphore lets a newcomer overtake the tasks that wait."""
+
+    __slots__ = ("_held", "_waiting")
+
+    def __init__(self) -> None:
+        self._held = False
+        self._waiting: deque[_Turn] = deque()
+
+    def __enter__(self) -> object:
+        if not self._held:
+            self._held = True
+            return self
+        turn = _Turn()
+        self._waiting.append(turn)
+        try:
+            turn.waiter.get()
+        except BaseException:
+            # Killed or timed out. If the lock had been handed over already, nobody else would ever release it.
+            if turn.granted:
+                self._release()
+            else:
+                self._waiting.remove(turn)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._waiting:
+            self._release()
+        else:
+            self._held = False
+
+    def _release(self) -> None:
+        if not self._waiting:
+            self._held = False
+            return
+        turn = self._waiting.popleft()
+        turn.granted = True  # the lock stays held, by the other task
+        turn.waiter.hub.loop.run_callback(turn.waiter.switch, None)
+
+    def locked(self) -> bool:
+        return self._held
+
+
+@final
+class _Turn:
+    """One task's place in a lock's queue."""
+
+    __slots__ = ("granted", "waiter")
+
+    def __init__(self) -> None:
+        self.waiter = Waiter()
+        self.granted = False
+
+
+def _outcome(function: Callable[..., T], arguments: tuple[object, ...]) -> tuple[T | None, BaseException | None]:
+    """Runs in the pool's thread. An error is handed back as a value, since gevent prints those that escape."""
+    try:
+        return function(*arguments), None
+    except BaseException as error:  # noqa: BLE001  it is raised again in the task
+        return None, error
+
+
+@final
+class GeventRuntime:
+    """Implements runtime.interface.Runtime over gevent."""
+
+    def __init__(self, options: GeventOptions | None = None) -> None:
+        self.random = random.Random()
+        self._options = options or GeventOptions()
+        self._pools: dict[str, ThreadPool] = {}
+
+    def wall_millis(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def clock_seconds(self) -> float:
+        return time.clock_gettime(_BOOT_CLOCK)
+
+    def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> Task:
+        task = GeventTask(function, arguments, name)
+        task.start()
+        return task
+
+    def sleep(self, seconds: float) -> None:
+        gevent.sleep(seconds)
+
+    def event(self) -> Event:
+        return GeventEvent()
+
+    def lock(self) -> Lock:
+        return GeventLock()
+
+    def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
+        """A task killed while it waits leaves `function` running to its end in the pool's thread: what `function` uses
+        (a file descriptor) must not be closed by the task's clean-up."""
+        pool = self._pools.get(kind)
+        if pool is None:
+            pool = ThreadPool(self._options.threads_of_kind.get(kind, self._options.threads))
+            self._pools[kind] = pool
+        result, error = pool.spawn(_outcome, function, arguments).get()
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # or the traceback would keep this frame, and the frame the error
+        return result  # type: ignore[return-value]  # None only if T is, when there is no error
+
+    def close(self) -> None:
+        """Ends the threads once their work is done. *Switches.*"""
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            pool.kill()

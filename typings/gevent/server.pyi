@@ -1,0 +1,20 @@
+import socket as _socket
+from collections.abc import Callable
+from typing import Any
+
+from gevent.socket import socket
+
+class StreamServer:
+    socket: _socket.socket
+    address: tuple[str, int]
+    def __init__(
+        self,
+        listener: tuple[str, int],
+        handle: Callable[[socket, Any], object] | None = None,
+        backlog: int | None = None,
+        spawn: Any = "default",
+    ) -> None: ...
+    def start(self) -> None: ...
+    def stop_accepting(self) -> None: ...
+    def close(self) -> None: ...
+    def stop(self, timeout: float | None = None) -> None: ...

@@ -1,0 +1,16 @@
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from gevent.hub import Hub
+
+T = TypeVar("T")
+
+class AsyncResult(Generic[T]):
+    def get(self, block: bool = True, timeout: float | None = None) -> T: ...
+
+class ThreadPool:
+    maxsize: int
+    def __init__(self, maxsize: int, hub: Hub | None = None, idle_task_timeout: float = -1) -> None: ...
+    def spawn(self, function: Callable[..., T], *args: object) -> AsyncResult[T]: ...
+    def kill(self) -> None: ...
+    def join(self) -> None: ...
