@@ -1,0 +1,106 @@
+"""What a compaction writes (paper, section 5.4; HBase's rules: reference 0.2, design, section 6).
+
+Promise: whatever is compacted when, and however often, reads answer the same, with two exceptions that HBase has, too.
+  1. A compaction that drops a marker unmasks puts of an older timestamp that are written later.
+  2. Excess versions (more than the family keeps, not counting masked ones) may be gone. What would have uncovered
+     them finds nothing: a read whose upper time bound hides the newer versions; a marker of one exact version, or a
+     put of one exact timestamp with a time to live, written later or lying in a file that was not read.
+
+Hence, unless every older file is read (`drop_markers`):
+  * markers stay, since older files may hold what they mask; what they mask here can go;
+  * a put that has outlived its own time to live stays as a key without payload: an older put of the same column and
+    timestamp may lie in an older file, and must not come back.
+A put in excess goes only when enough newer ones that live for ever cover it (when every older file is read: ones that
+live at least as long as it): others would uncover it when they expire. Families without rules are gone from the schema:
+nothing of them is written.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, final
+
+from hbtable.encoding.cell_key import TERMINATOR
+from hbtable.merge.markers import Markers
+from hbtable.merge.merging import Pair
+from hbtable.merge.rules import FamilyRules, Rules
+from hbtable.model.mutation import PUT
+
+_ALL: Final = 2**64 - 1
+
+
+@final
+class _Covers:
+    """The puts kept so far of one column, by how long they live."""
+
+    __slots__ = ("_expiries", "forever")
+
+    def __init__(self) -> None:
+        self.forever = 0
+        self._expiries: list[int] = []
+
+    def add_mortal(self, expiry_millis: int) -> None:
+        self._expiries.append(expiry_millis)
+
+    def outlive(self, expiry_millis: int, enough: int) -> bool:
+        """Whether at least `enough` of them live as long as `expiry_millis`."""
+        if self.forever + len(self._expiries) < enough:
+            return False
+        return self.forever + sum(expiry >= expiry_millis for expiry in self._expiries) >= enough
+
+
+def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no calls per plain put
+    pairs: Iterable[Pair], rules: Rules, now_millis: int, drop_markers: bool
+) -> Iterator[Pair]:
+    """The pairs to be kept, keys strictly ascending. `pairs` are whole rows of whole families, ascending, equals
+    allowed. With `drop_markers` the caller promises that every older pair of these families is among them; then no
+    marker, nothing masked, and no expired put remains."""
+    from_bytes = int.from_bytes
+    family = column = b"\x00\x00"  # no key begins so
+    rule: FamilyRules | None = None
+    marks: Markers | None = None
+    covers = _Covers()
+    last_head = b""
+    for pair in pairs:
+        key = pair[0]
+        head = key[:-9]  # up to and including the kind: equal but for the sequence
+        if head == last_head:
+            continue
+        last_head = head
+        if key[:-18] != column:
+            column = key[:-18]
+            if not column.startswith(family):
+                family = key[: key.index(b"\x00", key.index(TERMINATOR) + 2) + 1]
+                rule = rules.get(family[family.index(TERMINATOR) + 2 : -1])
+                marks = None
+            elif marks is not None and not marks.end_column():
+                marks = None
+            covers = _Covers()
+        if rule is None:
+            continue
+        timestamp = _ALL - from_bytes(key[-18:-10])
+        if key[-10] != PUT:
+            if marks is None:
+                marks = Markers(rule.new_version_behavior)
+            marks.add(key[-10], timestamp, _ALL - from_bytes(key[-9:-1]))
+            if not drop_markers:
+                yield pair
+            continue
+        if marks is not None and marks.hides(timestamp, _ALL - from_bytes(key[-9:-1])):
+            continue
+        expiry = -1
+        if key[-1] & 1:
+            expiry = timestamp + from_bytes(pair[1][:8])
+            if now_millis > expiry:
+                if not drop_markers:
+                    yield key, pair[1][:8]
+                continue
+        keep = rule.max_versions
+        if rule.ttl_millis and now_millis - timestamp > rule.ttl_millis:
+            keep = min(keep, rule.min_versions)
+        # A mortal cover is not enough when an older put of this timestamp may lie in an older file, without an end.
+        if covers.forever >= keep or (drop_markers and expiry >= 0 and covers.outlive(expiry, keep)):
+            continue
+        if expiry < 0:
+            covers.forever += 1
+        else:
+            covers.add_mortal(expiry)
+        yield pair

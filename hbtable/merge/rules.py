@@ -1,0 +1,38 @@
+"""What a column family asks of visibility and compaction, in the units of the hot loops."""
+
+from collections.abc import Mapping
+from typing import final
+
+from hbtable.model.schema import FOREVER_SECONDS, TableSchema
+
+
+@final
+class FamilyRules:
+    """`ttl_millis` 0 means forever. `min_versions` newest versions outlive the time to live.
+    `new_version_behavior`: a marker masks only cells of a smaller sequence."""
+
+    __slots__ = ("max_versions", "min_versions", "new_version_behavior", "ttl_millis")
+
+    def __init__(
+        self, max_versions: int, min_versions: int = 0, ttl_millis: int = 0, new_version_behavior: bool = False
+    ) -> None:
+        self.max_versions = max_versions
+        self.min_versions = min_versions
+        self.ttl_millis = ttl_millis
+        self.new_version_behavior = new_version_behavior
+
+
+def rules_of(schema: TableSchema) -> dict[bytes, FamilyRules]:
+    """Family name -> its rules."""
+    return {
+        name: FamilyRules(
+            family.max_versions,
+            family.min_versions,
+            family.ttl_seconds * 1000 if 0 < family.ttl_seconds < FOREVER_SECONDS else 0,
+            family.new_version_behavior,
+        )
+        for name, family in schema.families.items()
+    }
+
+
+Rules = Mapping[bytes, FamilyRules]

@@ -1,0 +1,146 @@
+"""However a history is cut into files, and whichever of them are compacted when, reads answer the same.
+
+The two allowed exceptions (merge.compacting) are kept out of the histories where equality is asked: markers are dropped
+only when nothing is written later, and versions are either unlimited or undisturbed by markers and times to live of one
+exact timestamp.
+"""
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hbtable.encoding.cell_key import cell_key, parse
+from hbtable.merge.compacting import compacted
+from hbtable.merge.merging import Pair, merge
+from hbtable.merge.rules import FamilyRules
+from hbtable.merge.visibility import rows
+from hbtable.model.cell import MAX_TIMESTAMP, Row
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION, PUT
+
+UNLIMITED = 2**31 - 1
+ROWS = st.sampled_from([b"r", b"r\x00"])
+FAMILIES = st.sampled_from([b"f", b"g"])
+QUALIFIERS = st.sampled_from([b"", b"q", b"q\x00"])
+TIMES = st.integers(0, 6)
+ANY_KIND = st.sampled_from([PUT, PUT, PUT, DELETE_COLUMN, DELETE_VERSION, DELETE_FAMILY, DELETE_FAMILY_VERSION])
+RANGE_KIND = st.sampled_from([PUT, PUT, PUT, DELETE_COLUMN, DELETE_FAMILY])
+TTLS = st.sampled_from([None, None, 0, 2, 4])
+NOWS = st.lists(st.integers(0, 12), min_size=8, max_size=8).map(sorted)
+# Each step: (place to start, how many neighbouring files, keep markers although all are read)
+STEPS = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6), st.booleans()), max_size=6)
+
+
+def histories(kinds, ttls):
+    return st.lists(st.tuples(ROWS, FAMILIES, QUALIFIERS, kinds, TIMES, ttls), max_size=30)
+
+
+def rules(max_versions, ttl=(0, 0, 3)):
+    return st.builds(
+        FamilyRules,
+        max_versions=max_versions,
+        min_versions=st.integers(0, 2),
+        ttl_millis=st.sampled_from(ttl),
+        new_version_behavior=st.booleans(),
+    )
+
+
+def pair_of(operation, sequence: int) -> Pair:
+    row, family, qualifier, kind, timestamp, ttl = operation
+    if kind in (DELETE_FAMILY, DELETE_FAMILY_VERSION):
+        qualifier = b""
+    flags = int(kind == PUT and ttl is not None)
+    prefix = ttl.to_bytes(8, "big") if flags else b""
+    value = prefix + b"v%d" % sequence if kind == PUT else b""
+    return cell_key(row, family, qualifier, timestamp, kind, sequence, flags), value
+
+
+def read(files: list[list[Pair]], family_rules, now: int, max_versions: int = UNLIMITED) -> list[Row]:
+    return list(rows(merge([iter(part) for part in files]), family_rules, None, 0, MAX_TIMESTAMP, max_versions, now))
+
+
+def cut(pairs: list[Pair], cuts: list[int]) -> list[list[Pair]]:
+    """Files by sequence, oldest first."""
+    bounds = [0, *sorted(place % (len(pairs) + 1) for place in cuts), len(pairs)]
+    return [sorted(pairs[begin:end]) for begin, end in pairwise(bounds)]
+
+
+def compact_some(files, steps, nows, family_rules, may_drop: bool) -> list[list[Pair]]:
+    for (place, count, keep), now in zip(steps, nows, strict=False):
+        begin = place % len(files)
+        chosen = files[begin : begin + count]
+        # Dropping reads every older file; here also every newer one, else exception 1 comes into play.
+        drop = may_drop and begin == 0 and len(chosen) == len(files) and not keep
+        written = list(compacted(merge([iter(part) for part in chosen]), family_rules, now, drop))
+        assert all(one[0] < two[0] for one, two in pairwise(written))
+        files = [*files[:begin], written, *files[begin + count :]]
+    return files
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    histories(ANY_KIND, TTLS),
+    st.fixed_dictionaries({b"f": rules(st.just(UNLIMITED)), b"g": rules(st.just(UNLIMITED), ttl=(0,))}),
+    st.lists(st.integers(0, 99), max_size=5),
+    STEPS,
+    NOWS,
+)
+def test_any_schedule_with_all_kinds_of_markers_and_ages(history, family_rules, cuts, steps, nows):
+    for rule in family_rules.values():
+        if rule.ttl_millis:
+            rule.min_versions = 0  # kept versions are a limit as well: see the next tests
+    pairs = [pair_of(operation, sequence) for sequence, operation in enumerate(history, 1)]
+    files = compact_some(cut(pairs, cuts), steps, nows, family_rules, may_drop=True)
+    for max_versions in (1, UNLIMITED):
+        expected = read([sorted(pairs)], family_rules, nows[-1], max_versions)
+        assert read(files, family_rules, nows[-1], max_versions) == expected
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    histories(RANGE_KIND, st.none()),
+    st.fixed_dictionaries({b"f": rules(st.integers(1, 3)), b"g": rules(st.integers(1, 3))}),
+    st.lists(st.integers(0, 99), max_size=5),
+    STEPS,
+    NOWS,
+)
+def test_any_schedule_with_limited_versions(history, family_rules, cuts, steps, nows):
+    pairs = [pair_of(operation, sequence) for sequence, operation in enumerate(history, 1)]
+    files = compact_some(cut(pairs, cuts), steps, nows, family_rules, may_drop=True)
+    for max_versions in (1, UNLIMITED):
+        expected = read([sorted(pairs)], family_rules, nows[-1], max_versions)
+        assert read(files, family_rules, nows[-1], max_versions) == expected
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(st.tuples(ROWS, FAMILIES, QUALIFIERS, st.just(PUT), TIMES, TTLS), max_size=30, unique_by=lambda o: o[:5]),
+    st.fixed_dictionaries({b"f": rules(st.integers(1, 3)), b"g": rules(st.integers(1, 3))}),
+    st.lists(st.integers(0, 99), max_size=5),
+    STEPS,
+    NOWS,
+)
+def test_versions_that_expire_uncover_the_same_older_ones(history, family_rules, cuts, steps, nows):
+    for rule in family_rules.values():
+        rule.min_versions = min(rule.min_versions, rule.max_versions)
+    pairs = [pair_of(operation, sequence) for sequence, operation in enumerate(history, 1)]
+    files = compact_some(cut(pairs, cuts), steps, nows, family_rules, may_drop=True)
+    assert read(files, family_rules, nows[-1]) == read([sorted(pairs)], family_rules, nows[-1])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    histories(ANY_KIND, TTLS),
+    st.fixed_dictionaries({b"f": rules(st.integers(1, 3)), b"g": rules(st.integers(1, 3))}),
+    st.integers(0, 12),
+)
+def test_a_full_compaction_keeps_what_is_seen_and_nothing_deleted(history, family_rules, now):
+    pairs = sorted(pair_of(operation, sequence) for sequence, operation in enumerate(history, 1))
+    written = list(compacted(iter(pairs), family_rules, now, True))
+    assert read([written], family_rules, now) == read([pairs], family_rules, now)
+    unlimited = {name: FamilyRules(UNLIMITED, 0, 0, rule.new_version_behavior) for name, rule in family_rules.items()}
+    seen = {(row, column, timestamp) for row, cells in read([pairs], unlimited, 0) for column, timestamp, _ in cells}
+    for key, _ in written:
+        row, family, qualifier, timestamp, kind, _, _ = parse(key)
+        assert kind == PUT
+        assert (row, family + b":" + qualifier, timestamp) in seen
