@@ -1,0 +1,91 @@
+"""The memtable: recently committed cells of one locality group, sorted, in memory (paper, section 5.3).
+
+Append-only until it is dropped after a minor compaction (5.4): a key is never removed, and the same key always has the
+same value once its mutation is applied, because keys carry the mutation's sequence. So a scan may look again where it
+stood after any number of writes, and the sequence decides what it sees. Nothing here switches.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final, final
+
+from sortedcontainers import SortedDict
+
+Pair = tuple[bytes, bytes]
+
+PAIR_OVERHEAD_BYTES: Final = 128
+"""Memory of a pair beyond its bytes, measured with tracemalloc: two bytes objects (33 each, rounded up to 16), an entry
+of a dict that is between one and two thirds full, a slot in the sorted list."""
+
+_FIRST_CHUNK: Final = 64
+_LARGEST_CHUNK: Final = 1024
+_ALL: Final = 2**64 - 1
+
+
+@final
+class Memtable:
+    """`bytes_used` is real memory, `cells` the number of pairs; both sequences are 0 while it is empty."""
+
+    __slots__ = ("_pairs", "bytes_used", "cells", "first_sequence", "last_sequence")
+
+    def __init__(self) -> None:
+        self._pairs: SortedDict[bytes, bytes] = SortedDict()
+        self.bytes_used = 0
+        self.cells = 0
+        self.first_sequence = 0
+        self.last_sequence = 0
+
+    def add(self, pairs: Sequence[Pair], sequence: int) -> None:
+        """The pairs of one mutation, whose keys carry `sequence`. Atomic: no switch."""
+        table = self._pairs
+        used = 0
+        for key, value in pairs:
+            table[key] = value
+            used += len(key) + len(value)
+        self.bytes_used += used + PAIR_OVERHEAD_BYTES * len(pairs)
+        self.cells = len(table)
+        if sequence > self.last_sequence:
+            self.last_sequence = sequence
+        if sequence < self.first_sequence or not self.first_sequence:
+            self.first_sequence = sequence
+
+    def scan(self, start: bytes, stop: bytes, read_sequence: int) -> Iterator[Pair]:
+        """Pairs with start <= key < stop (b"": to the end) and sequence <= `read_sequence`, ascending.
+
+        Writes may happen between two steps; what they add is seen only if its sequence allows it.
+        """
+        chunk = list(islice(self._pairs.irange(start, stop or None, (True, False)), _FIRST_CHUNK))
+        if len(chunk) == _FIRST_CHUNK:
+            return self._scan_on(chunk, stop, read_sequence)
+        if self.last_sequence > read_sequence:
+            chunk = _visible(chunk, read_sequence)
+        return zip(chunk, map(self._pairs.__getitem__, chunk), strict=True)
+
+    def reverse_hint(self, stop: bytes, cells: int) -> bytes | None:
+        """The key that `cells` pairs before `stop` (b"": the end), or the first one if there are fewer.
+
+        None when no key lies before `stop`. Costs time in proportion to `cells` (1 or more).
+        """
+        keys = list(islice(self._pairs.irange(None, stop or None, (True, False), True), cells))
+        return keys[-1] if keys else None
+
+    def _scan_on(self, chunk: list[bytes], stop: bytes, read_sequence: int) -> Iterator[Pair]:
+        """From the first full chunk on. Each next one is looked up anew: iterators do not survive an insert."""
+        table = self._pairs
+        size = _FIRST_CHUNK
+        while chunk:
+            last_key = chunk[-1]
+            is_last = len(chunk) < size
+            if self.last_sequence > read_sequence:
+                chunk = _visible(chunk, read_sequence)
+            yield from zip(chunk, map(table.__getitem__, chunk), strict=True)
+            if is_last:
+                return
+            size = min(size + size, _LARGEST_CHUNK)
+            chunk = list(islice(table.irange(last_key, stop or None, (False, False)), size))
+
+
+def _visible(keys: list[bytes], read_sequence: int) -> list[bytes]:
+    """Those of sequence <= `read_sequence`. It stands inverted in bytes -9 to -1 of a key: smaller is newer."""
+    newest = (_ALL - read_sequence).to_bytes(8, "big")
+    return [key for key in keys if key[-9:-1] >= newest]

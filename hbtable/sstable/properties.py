@@ -1,0 +1,126 @@
+r"""What an SSTable says of itself: enough to rebuild METADATA from the files alone (design, section 5).
+
+Stored as a block (sstable.block) whose keys are the names of the fields below and whose values are varints for numbers,
+plain bytes for keys, UTF-8 for texts, and length-prefixed texts one after another for `replaced`. Unknown names are
+skipped: a later hbtable may add fields without a new format version.
+"""
+
+from dataclasses import dataclass
+
+from hbtable.encoding import varint
+from hbtable.errors import Corruption
+from hbtable.sstable.block import Block, encode_block
+
+
+@dataclass(frozen=True, slots=True)
+class SSTableIdentity:
+    """Whose file it is, known before its first cell."""
+
+    table_id: int
+    tablet_id: int
+    group: str
+    generation: int
+    """The tablet's generation that wrote it."""
+    replaced: tuple[str, ...] = ()
+    """Paths of the inputs of the compaction that wrote it: whoever rebuilds METADATA must not use those again."""
+    clock_millis: int = 0
+    """The highest time that the server assigned to a cell of the tablet before the file was begun; 0: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """Ranges are inclusive on both ends, and 0 or b"" in a file without cells."""
+
+    identity: SSTableIdentity
+    cells: int
+    """Pairs, delete markers included."""
+    markers: int
+    key_bytes: int
+    value_bytes: int
+    blocks: int
+    first_key: bytes
+    last_key: bytes
+    min_timestamp: int
+    max_timestamp: int
+    first_sequence: int
+    last_sequence: int
+
+
+def encode_properties(properties: Properties) -> bytes:
+    identity = properties.identity
+    numbers = {
+        "blocks": properties.blocks,
+        "cells": properties.cells,
+        "clock_millis": identity.clock_millis,
+        "first_sequence": properties.first_sequence,
+        "generation": identity.generation,
+        "key_bytes": properties.key_bytes,
+        "last_sequence": properties.last_sequence,
+        "markers": properties.markers,
+        "max_timestamp": properties.max_timestamp,
+        "min_timestamp": properties.min_timestamp,
+        "table_id": identity.table_id,
+        "tablet_id": identity.tablet_id,
+        "value_bytes": properties.value_bytes,
+    }
+    fields = {name.encode(): varint.encode(number) for name, number in numbers.items()}
+    fields[b"first_key"] = properties.first_key
+    fields[b"last_key"] = properties.last_key
+    fields[b"group"] = identity.group.encode("utf-8", "surrogateescape")
+    fields[b"replaced"] = b"".join([varint.encode_bytes(path.encode()) for path in identity.replaced])
+    names = sorted(fields)
+    return encode_block(names, [fields[name] for name in names], 16)
+
+
+def decode_properties(path: str, offset: int, raw: bytes) -> Properties:
+    """`path` and `offset` are for Corruption."""
+    names, values = Block(path, offset, raw).decoded()
+    fields = dict(zip(names, values, strict=True))
+    try:
+        return _properties(fields)
+    except KeyError as error:
+        raise Corruption(path, offset, f"the property {error} is missing")
+    except (ValueError, IndexError) as error:
+        raise Corruption(path, offset, f"the properties cannot be read: {error}")
+
+
+def _properties(fields: dict[bytes, bytes]) -> Properties:
+    identity = SSTableIdentity(
+        table_id=_number(fields, "table_id"),
+        tablet_id=_number(fields, "tablet_id"),
+        group=fields[b"group"].decode("utf-8", "surrogateescape"),
+        generation=_number(fields, "generation"),
+        replaced=_texts(fields[b"replaced"]),
+        clock_millis=_number(fields, "clock_millis"),
+    )
+    return Properties(
+        identity=identity,
+        cells=_number(fields, "cells"),
+        markers=_number(fields, "markers"),
+        key_bytes=_number(fields, "key_bytes"),
+        value_bytes=_number(fields, "value_bytes"),
+        blocks=_number(fields, "blocks"),
+        first_key=fields[b"first_key"],
+        last_key=fields[b"last_key"],
+        min_timestamp=_number(fields, "min_timestamp"),
+        max_timestamp=_number(fields, "max_timestamp"),
+        first_sequence=_number(fields, "first_sequence"),
+        last_sequence=_number(fields, "last_sequence"),
+    )
+
+
+def _number(fields: dict[bytes, bytes], name: str) -> int:
+    value = fields[name.encode()]
+    number, end = varint.decode(value, 0)
+    if end != len(value):
+        raise ValueError(f"{name} has bytes left over")
+    return number
+
+
+def _texts(value: bytes) -> tuple[str, ...]:
+    texts: list[str] = []
+    at = 0
+    while at < len(value):
+        text, at = varint.decode_bytes(value, at)
+        texts.append(text.decode())
+    return tuple(texts)

@@ -1,0 +1,261 @@
+"""Reads an SSTable through `read_at` (paper, sections 4, 5.3 and 6).
+
+The index, the filter and the properties stay in memory while it is open; blocks come from the block cache or the file.
+`read_at` may switch: two tasks may then load the same block, which costs time but changes nothing. Every byte that is
+used was checked against a checksum that METADATA's footer checksum vouches for. Raises Corruption wherever bytes do
+not check, and whatever read_at raises.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Final, final
+
+from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR
+from hbtable.errors import Corruption
+from hbtable.sstable.block import Block, Pair
+from hbtable.sstable.bloom import ROWCOL, BloomFilter, decode_bloom
+from hbtable.sstable.cache import BlockCache
+from hbtable.sstable.index import Index, decode_index
+from hbtable.sstable.layout import FOOTER_BYTES, Footer, Handle, decode_footer, unseal
+from hbtable.sstable.properties import Properties, decode_properties
+
+ReadAt = Callable[[int, int], bytes]
+
+_OPENING_READ_BYTES: Final = 16384
+"""Read from the end at once: footer, properties, index and filter of a small file in one trip to the file system."""
+
+_READ_AHEAD_BYTES: Final = 512 * 1024
+"""A scan reads up to so much at once after its first blocks: one trip to the file system costs milliseconds on HDFS."""
+
+
+@final
+class SSTableReader:
+    """One open SSTable. Immutable: any number of tasks may read. Holds no file of its own; nothing to close."""
+
+    __slots__ = (
+        "_cache",
+        "_filter",
+        "_in_memory",
+        "_index",
+        "_read_at",
+        "footer",
+        "length_bytes",
+        "path",
+        "properties",
+    )
+
+    def __init__(
+        self,
+        read_at: ReadAt,
+        path: str,
+        length_bytes: int,
+        cache: BlockCache,
+        footer: Footer,
+        properties: Properties,
+        index: Index,
+        bloom: BloomFilter | None,
+        in_memory: bool,
+    ) -> None:
+        """Use `open`."""
+        self._read_at = read_at
+        self._cache = cache
+        self._filter = bloom
+        self._index = index
+        self._in_memory = in_memory
+        self.path = path
+        self.length_bytes = length_bytes
+        self.footer = footer
+        self.properties = properties
+
+    @classmethod
+    def open(
+        cls,
+        read_at: ReadAt,
+        path: str,
+        length_bytes: int,
+        cache: BlockCache,
+        footer_checksum: int | None = None,
+        in_memory: bool = False,
+    ) -> "SSTableReader":
+        """`length_bytes` and `footer_checksum` as METADATA has them; without the latter any whole SSTable will do.
+
+        `in_memory`: its blocks go to the cache's protected share. May switch. Corruption, or UnsupportedFormat when a
+        newer hbtable wrote it.
+        """
+        tail_offset = max(0, length_bytes - _OPENING_READ_BYTES)
+        tail = _read(read_at, path, tail_offset, length_bytes - tail_offset)
+        footer = decode_footer(path, tail, length_bytes)
+        if footer_checksum is not None and footer.checksum != footer_checksum:
+            raise Corruption(path, length_bytes - FOOTER_BYTES, "a whole SSTable, but not the one METADATA names")
+        begin = footer.filter_part.offset
+        if begin < tail_offset:
+            tail = _read(read_at, path, begin, length_bytes - begin)
+        else:
+            tail = tail[begin - tail_offset :]
+        bloom = decode_bloom(path, begin, _part(path, footer.filter_part, tail, begin))
+        index = decode_index(path, footer.index_part.offset, _part(path, footer.index_part, tail, begin), begin)
+        raw_properties = _part(path, footer.properties_part, tail, begin)
+        properties = decode_properties(path, footer.properties_part.offset, raw_properties)
+        first_key = index.first_keys[0] if index.first_keys else b""
+        if properties.blocks != len(index.first_keys) or properties.first_key != first_key:
+            raise Corruption(path, footer.index_part.offset, "the index and the properties do not agree")
+        return cls(read_at, path, length_bytes, cache, footer, properties, index, bloom, in_memory)
+
+    @property
+    def memory_bytes(self) -> int:
+        """What this reader keeps in memory besides cached blocks, roughly: the tail of the file, decoded."""
+        return self.length_bytes - self.footer.filter_part.offset + 300 * len(self._index.first_keys)
+
+    def scan(self, start: bytes, stop: bytes, cache_blocks: bool = True) -> Iterator[Pair]:
+        """Pairs with start <= key < stop (b"": to the end), ascending.
+
+        Without `cache_blocks` the block cache is used but stays as it was. May switch, here and at each block.
+        """
+        index = self._index
+        first_keys = index.first_keys
+        number = bisect_right(index.separators, start) - 1
+        following = number + 1
+        if following < len(first_keys) and (not stop or first_keys[following] < stop):
+            end = bisect_left(first_keys, stop, following) if stop else len(first_keys)
+            return self._scan_blocks(number, end, start, stop, cache_blocks)
+        if start > self.properties.last_key or (stop and stop <= self.properties.first_key) or number < 0:
+            return iter(())
+        if not cache_blocks:
+            return self._block(number, False).between(start, stop, False)
+        block = self._cache.get(self.path, index.offsets[number])
+        if block is None:
+            block = self._load(number)
+        pairs = block.between(start, stop, True)
+        if block.memory_bytes != block.charged_bytes:
+            self._cache.recount(block)
+        return pairs
+
+    def may_hold_row(self, row_prefix: bytes) -> bool:
+        """False: certainly no cell of this row. `row_prefix` as encoding.cell_key.row_prefix makes it."""
+        return self._filter is None or self._filter.may_hold(row_prefix)
+
+    def may_hold_column(self, column_prefix: bytes) -> bool:
+        """False: certainly no version or marker of exactly this column. True when columns are not in the filter."""
+        bloom = self._filter
+        return bloom is None or bloom.kind != ROWCOL or bloom.may_hold(column_prefix)
+
+    def reverse_hint(self, stop: bytes) -> bytes | None:
+        """The first key of the block that holds the last key < `stop` (b"": the last key); None without such a key."""
+        number = self._index.stop_block(stop) - 1
+        return self._index.first_keys[number] if number >= 0 else None
+
+    def middle_key(self) -> bytes | None:
+        """A key with about half of the bytes before it, never the first key; None when there is but one block."""
+        return self._index.middle_key()
+
+    def bytes_between(self, start: bytes, stop: bytes) -> int:
+        """Stored bytes of the blocks that [start, stop) touches."""
+        return self._index.bytes_between(start, stop)
+
+    def verify(self) -> int:
+        """Reads every byte of the file anew, past the cache, and checks all that can be checked. The number of cells.
+
+        Corruption on any damage. As long as the file is; switches only where read_at does.
+        """
+        again = SSTableReader.open(self._read_at, self.path, self.length_bytes, self._cache, self.footer.checksum)
+        cells = 0
+        last_key = b""
+        for number in range(len(again._index.first_keys)):
+            last_key, block_cells = again._verify_block(number, last_key)
+            cells += block_cells
+        if cells != again.properties.cells or last_key != again.properties.last_key:
+            raise Corruption(
+                self.path, self.footer.properties_part.offset, f"{cells} cells are not what it says it holds"
+            )
+        return cells
+
+    # ------------------------------------------------------------ blocks
+
+    def _scan_blocks(self, number: int, end: int, start: bytes, stop: bytes, cache_blocks: bool) -> Iterator[Pair]:
+        """At least two blocks, [number, end): all of those between are given out whole."""
+        ahead: dict[int, Block] = {}
+        run = 1
+        for current in range(number, end):
+            block = ahead.pop(current, None)
+            if block is None:
+                block = self._cached(current, cache_blocks)
+            if block is None:
+                ahead = self._load_run(current, min(current + run, end), cache_blocks)
+                block = ahead.pop(current)
+                run += run
+            if cache_blocks:
+                block.keep_decoded()
+                if block.memory_bytes != block.charged_bytes:
+                    self._cache.recount(block)
+            keys, values = block.decoded()
+            if current == number:
+                first = bisect_left(keys, start)
+                keys, values = keys[first:], values[first:]
+            if current == end - 1 and stop:
+                last = bisect_left(keys, stop)
+                keys, values = keys[:last], values[:last]
+            yield from zip(keys, values, strict=False)
+
+    def _block(self, number: int, cache_blocks: bool) -> Block:
+        return self._cached(number, cache_blocks) or self._load_run(number, number + 1, cache_blocks)[number]
+
+    def _cached(self, number: int, cache_blocks: bool) -> Block | None:
+        offset = self._index.offsets[number]
+        return self._cache.get(self.path, offset) if cache_blocks else self._cache.peek(self.path, offset)
+
+    def _load(self, number: int) -> Block:
+        return self._load_run(number, number + 1, True)[number]
+
+    def _load_run(self, first: int, last: int, cache_blocks: bool) -> dict[int, Block]:
+        """Blocks [first, last), but not beyond the read-ahead's limit after the first, in one read. Switches."""
+        offsets = self._index.offsets
+        begin = offsets[first]
+        while last - first > 1 and offsets[last] - begin > _READ_AHEAD_BYTES:
+            last -= 1
+        sealed = _read(self._read_at, self.path, begin, offsets[last] - begin)
+        blocks: dict[int, Block] = {}
+        for number in range(first, last):
+            handle = self._index.handle(number)
+            block = Block(self.path, handle.offset, _part(self.path, handle, sealed, begin))
+            blocks[number] = block
+            if cache_blocks:
+                self._cache.put(self.path, handle.offset, block, self._in_memory)
+        return blocks
+
+    def _verify_block(self, number: int, last_key: bytes) -> tuple[bytes, int]:
+        """(last key, cells) of one block, checked against the index, its neighbour, its restarts and the filter."""
+        index = self._index
+        handle = index.handle(number)
+        sealed = _read(self._read_at, self.path, handle.offset, handle.sealed_bytes)
+        block = Block(self.path, handle.offset, unseal(self.path, handle, sealed))
+        keys = block.decoded()[0]
+        if not keys or keys[0] != index.first_keys[number] or (number and index.separators[number] <= last_key):
+            raise Corruption(self.path, handle.offset, "the block does not begin as the index says")
+        if keys[0] <= last_key or any(left >= right for left, right in pairwise(keys)):
+            raise Corruption(self.path, handle.offset, "the block is not in order")
+        if not block.restarts_agree():
+            raise Corruption(self.path, handle.offset, "the block's restart points are wrong")
+        row = b""
+        for key in keys:
+            if not row or not key.startswith(row):
+                row = key[: key.find(TERMINATOR) + 2]
+                if not self.may_hold_row(row):
+                    raise Corruption(self.path, handle.offset, "the Bloom filter denies a row that is there")
+            if not self.may_hold_column(key[:-SUFFIX_BYTES]):
+                raise Corruption(self.path, handle.offset, "the Bloom filter denies a column that is there")
+        return keys[-1], len(keys)
+
+
+def _read(read_at: ReadAt, path: str, offset: int, size: int) -> bytes:
+    """read_at, held to its promise: exactly `size` bytes."""
+    found = read_at(offset, size)
+    if len(found) != size:
+        raise Corruption(path, offset + len(found), f"the file ends here, {size - len(found)} bytes early")
+    return found
+
+
+def _part(path: str, handle: Handle, buffer: bytes, buffer_offset: int) -> bytes:
+    """Unseals a part out of a larger read that began at `buffer_offset`."""
+    begin = handle.offset - buffer_offset
+    return unseal(path, handle, buffer[begin : begin + handle.sealed_bytes])
