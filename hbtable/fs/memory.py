@@ -34,7 +34,7 @@ class MemoryAppendFile:
     def append(self, data: bytes) -> None:
         """Never switches. OutOfSpace leaves what still fitted, as a real disk does."""
         system, content = self._check_usable(), self._content
-        fitting = system.disk.room_for(self.path, len(data))
+        fitting = system.disk.room_for(len(data))
         content.content += data if fitting == len(data) else data[:fitting]
         content.append_ends.append(len(content.content))
         content.modified_millis = system.runtime.wall_millis()

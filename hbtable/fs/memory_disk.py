@@ -75,7 +75,7 @@ class MemoryDisk:
     def used_bytes(self) -> int:
         return sum(len(file.content) for file in self.files.values())
 
-    def room_for(self, path: str, size: int) -> int:
+    def room_for(self, size: int) -> int:
         """How many of `size` more bytes fit."""
         if self.capacity_bytes is None:
             return size
@@ -83,7 +83,7 @@ class MemoryDisk:
 
     def check_room(self, path: str, size: int) -> None:
         """OutOfSpace unless all of `size` fits."""
-        if self.room_for(path, size) < size:
+        if self.room_for(size) < size:
             raise OutOfSpace(f"no room left for {path}; make room, then try again")
 
     def change_names(self, after: dict[str, MemoryContent | None]) -> NameChange:

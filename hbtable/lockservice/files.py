@@ -1,0 +1,153 @@
+"""Where a lock service that lives in one process keeps its files: durable in a file system, or in memory.
+
+Layout of lockservice/files/<name>, numbers big-endian (`<name>` is the path with "." as ".d" and "/" as ".s"):
+
+    4 B  "HBLF"      1 B  format version 1      8 B  file version      4 B  length of the data
+    data             4 B  CRC32 of everything before it
+
+lockservice/epochs holds the same with the data: 8 B, the first number that was never given out. Numbers are taken in
+blocks, so that taking a lock costs no disk write; what was left of a block at a stop or crash is never used.
+"""
+
+import struct
+import zlib
+from typing import Final, Protocol, final
+
+from hbtable.errors import Corruption, FileNotFound, InvalidRequest, LimitExceeded, UnsupportedFormat
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.interface import VersionedFile
+
+FOLDER: Final = "lockservice"
+MAX_DATA_BYTES: Final = 1 << 20
+
+_MAGIC: Final = b"HBLF"
+_FORMAT: Final = 1
+_HEADER: Final = struct.Struct(">4sBQI")
+_CHECKSUM: Final = struct.Struct(">I")
+_NUMBER: Final = struct.Struct(">Q")
+_EPOCHS: Final = f"{FOLDER}/epochs"
+_FILES: Final = f"{FOLDER}/files"
+_MAX_NAME_BYTES: Final = 255
+
+
+class FileStore(Protocol):
+    """Files by lock service path, and numbers that are never given out twice. One caller at a time may change it."""
+
+    def load(self, path: str) -> VersionedFile | None:
+        """None when there is no such file."""
+
+    def put(self, path: str, file: VersionedFile) -> None:
+        """Creates or replaces, durable on return. *Switches.* After an error either state may be there."""
+
+    def remove(self, path: str) -> None:
+        """FileNotFound. Durable on return. *Switches.*"""
+
+    def paths(self) -> list[str]:
+        """All paths, ascending. May switch."""
+
+    def reserve_numbers(self, count: int) -> int:
+        """The first of `count` numbers that nobody ever got before, durably. *Switches.*"""
+
+
+@final
+class MemoryFiles:
+    """Survives what its owner simulates as a restart."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, VersionedFile] = {}
+        self._next_number = 1
+
+    def load(self, path: str) -> VersionedFile | None:
+        return self._files.get(path)
+
+    def put(self, path: str, file: VersionedFile) -> None:
+        self._files[path] = file
+
+    def remove(self, path: str) -> None:
+        del self._files[path]
+
+    def paths(self) -> list[str]:
+        return sorted(self._files)
+
+    def reserve_numbers(self, count: int) -> int:
+        first = self._next_number
+        self._next_number += count
+        return first
+
+
+@final
+class DurableFiles:
+    """Keeps each file in one file of a file system, replaced atomically."""
+
+    def __init__(self, fs: FileSystem) -> None:
+        self._fs = fs
+
+    def load(self, path: str) -> VersionedFile | None:
+        return self._load(_file_of(path))
+
+    def _load(self, file_path: str) -> VersionedFile | None:
+        try:
+            stored = self._fs.read_file(file_path)
+        except FileNotFound:
+            return None
+        return _decode(file_path, stored)
+
+    def put(self, path: str, file: VersionedFile) -> None:
+        self._fs.write_file(_file_of(path), _encode(file))
+
+    def remove(self, path: str) -> None:
+        self._fs.delete(_file_of(path))
+
+    def paths(self) -> list[str]:
+        return sorted(_path_of(status.path) for status in self._fs.list_files(_FILES))
+
+    def reserve_numbers(self, count: int) -> int:
+        last = self._load(_EPOCHS)
+        if last is not None and len(last.data) != _NUMBER.size:
+            raise Corruption(_EPOCHS, 0, f"a number of {_NUMBER.size} bytes is wanted, {len(last.data)} are there")
+        first: int = _NUMBER.unpack(last.data)[0] if last is not None else 1
+        version = last.version if last is not None else 0
+        # Before the first number is used: a crash after that must not give it out a second time.
+        self._fs.write_file(_EPOCHS, _encode(VersionedFile(_NUMBER.pack(first + count), version + 1)))
+        return first
+
+
+def _encode(file: VersionedFile) -> bytes:
+    body = _HEADER.pack(_MAGIC, _FORMAT, file.version, len(file.data)) + file.data
+    return body + _CHECKSUM.pack(zlib.crc32(body))
+
+
+def _decode(path: str, stored: bytes) -> VersionedFile:
+    if len(stored) < _HEADER.size + _CHECKSUM.size:
+        raise Corruption(path, len(stored), "it ends before a lock service file could")
+    magic, format_version, version, length = _HEADER.unpack_from(stored)
+    if magic != _MAGIC:
+        raise Corruption(path, 0, "it does not begin like a lock service file")
+    if zlib.crc32(stored[: -_CHECKSUM.size]) != _CHECKSUM.unpack(stored[-_CHECKSUM.size :])[0]:
+        raise Corruption(path, 0, "its checksum does not match its bytes")
+    if format_version > _FORMAT:
+        raise UnsupportedFormat(
+            f"{path} has format {format_version}, this hbtable knows up to {_FORMAT}: use a newer one"
+        )
+    data = stored[_HEADER.size : -_CHECKSUM.size]
+    if length != len(data):
+        raise Corruption(path, _HEADER.size, f"its length is given as {length}, {len(data)} bytes are there")
+    return VersionedFile(data, version)
+
+
+def _file_of(path: str) -> str:
+    name = path[1:].replace(".", ".d").replace("/", ".s")
+    if len(name) > _MAX_NAME_BYTES:
+        raise InvalidRequest(f"the lock service path {path} is too long: {_MAX_NAME_BYTES} bytes is the limit")
+    return f"{_FILES}/{name}"
+
+
+def _path_of(file_path: str) -> str:
+    name = file_path[len(_FILES) + 1 :]
+    return "/" + name.replace(".s", "/").replace(".d", ".")
+
+
+def check_data(path: str, data: bytes) -> None:
+    """LimitExceeded above 1 MiB: what a real lock service refuses, the small one must refuse too."""
+    if len(data) > MAX_DATA_BYTES:
+        raise LimitExceeded(f"{path} would have {len(data)} bytes; the lock service holds up to {MAX_DATA_BYTES}")

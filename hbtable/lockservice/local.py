@@ -1,0 +1,26 @@
+"""The lock service of a single machine: durable files below lockservice/ in the file system, locks in this process.
+
+Other processes are kept out by the data folder's flock (fs/data_folder.py), so the sessions of this process are all
+there are: none ends but by close() or with the process, and then no lock is left. Lock epochs and session ids grow
+across restarts (files.py).
+"""
+
+from typing import final
+
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.files import DurableFiles
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.sessions import SessionTable
+from hbtable.runtime.interface import Runtime
+
+
+@final
+class LocalLockService:
+    """Implements lockservice.interface.LockService. A damaged file is Corruption when it is read."""
+
+    def __init__(self, fs: FileSystem, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._table = SessionTable(runtime, DurableFiles(fs))
+
+    def open_session(self, name: str) -> Session:
+        return self._table.open_session(name, self._runtime)
