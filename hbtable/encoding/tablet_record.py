@@ -1,0 +1,136 @@
+"""Tablet records as bytes (paper, section 5.1; design, section 5): the value of a METADATA row, the root's file.
+
+Sealed (encoding.sealed) with kind "T", version 1. Numbers are varints; strings are length-prefixed UTF-8, with
+surrogates for bytes that are not UTF-8 (a group is named after its family, which may hold any byte).
+
+    body   := table id, tablet id, start, stop, created millis, owner, generation,
+              groups (n, then each: name, n, files), logs (n, then each: incarnation, first needed),
+              left (length-prefixed body of the left child; length 0: none)
+    file   := path, length, footer checksum, first sequence, last sequence, cells
+
+Equal records give equal bytes: a compare-and-set compares the encoded record.
+"""
+
+from typing import Final
+
+from hbtable.encoding.sealed import HEADER_BYTES, seal, unseal
+from hbtable.encoding.varint import decode as number
+from hbtable.encoding.varint import decode_bytes, encode_bytes
+from hbtable.encoding.varint import encode as varint
+from hbtable.errors import Corruption
+from hbtable.model.ranges import RowRange
+from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
+
+KIND: Final = b"T"
+VERSION: Final = 1
+
+
+def encode(record: TabletRecord) -> bytes:
+    return seal(KIND, VERSION, _body(record))
+
+
+def decode(data: bytes, path: str = "a tablet record") -> TabletRecord:
+    """`path` says in the error where the bytes lie. Corruption, UnsupportedFormat."""
+    _, body = unseal(data, KIND, VERSION, path)
+    try:
+        record, offset = _record(body)
+    except (IndexError, ValueError) as error:
+        raise Corruption(path, HEADER_BYTES, f"the tablet record cannot be read: {error}") from error
+    if offset != len(body):
+        raise Corruption(path, HEADER_BYTES + offset, "bytes follow the end of the tablet record")
+    return record
+
+
+def _body(record: TabletRecord) -> bytes:
+    out = [
+        varint(record.table_id),
+        varint(record.tablet_id),
+        encode_bytes(record.range.start),
+        encode_bytes(record.range.stop),
+        varint(record.created_millis),
+        _text(record.owner),
+        varint(record.generation),
+        varint(len(record.files)),
+    ]
+    for group, refs in record.files:
+        out += (_text(group), varint(len(refs)))
+        out += map(_file, refs)
+    out.append(varint(len(record.logs)))
+    for log in record.logs:
+        out += (_text(log.incarnation), varint(log.first_needed))
+    out.append(encode_bytes(_body(record.left) if record.left is not None else b""))
+    return b"".join(out)
+
+
+def _file(ref: SSTableRef) -> bytes:
+    return b"".join(
+        (
+            _text(ref.path),
+            varint(ref.length_bytes),
+            varint(ref.footer_checksum),
+            varint(ref.first_sequence),
+            varint(ref.last_sequence),
+            varint(ref.cells),
+        )
+    )
+
+
+def _text(string: str) -> bytes:
+    return encode_bytes(string.encode("utf-8", "surrogateescape"))
+
+
+def _string(body: bytes, offset: int) -> tuple[str, int]:
+    raw, offset = decode_bytes(body, offset)
+    return raw.decode("utf-8", "surrogateescape"), offset
+
+
+def _record(body: bytes) -> tuple[TabletRecord, int]:
+    """(record, offset after it)."""
+    table_id, offset = number(body, 0)
+    tablet_id, offset = number(body, offset)
+    start, offset = decode_bytes(body, offset)
+    stop, offset = decode_bytes(body, offset)
+    created_millis, offset = number(body, offset)
+    owner, offset = _string(body, offset)
+    generation, offset = number(body, offset)
+    files, offset = _groups(body, offset)
+    logs, offset = _logs(body, offset)
+    embedded, offset = decode_bytes(body, offset)
+    left = None
+    if embedded:
+        left, end = _record(embedded)
+        if end != len(embedded):
+            raise ValueError("bytes follow the end of the left child")
+    record = TabletRecord(
+        table_id, tablet_id, RowRange(start, stop), created_millis, owner, generation, files, logs, left
+    )
+    return record, offset
+
+
+def _groups(body: bytes, offset: int) -> tuple[tuple[tuple[str, tuple[SSTableRef, ...]], ...], int]:
+    groups = []
+    count, offset = number(body, offset)
+    for _ in range(count):
+        group, offset = _string(body, offset)
+        refs = []
+        files, offset = number(body, offset)
+        for _ in range(files):
+            path, offset = _string(body, offset)
+            length_bytes, offset = number(body, offset)
+            checksum, offset = number(body, offset)
+            first, offset = number(body, offset)
+            last, offset = number(body, offset)
+            cells, offset = number(body, offset)
+            refs.append(SSTableRef(path, length_bytes, checksum, first, last, cells))
+        groups.append((group, tuple(refs)))
+    return tuple(groups), offset
+
+
+def _logs(body: bytes, offset: int) -> tuple[tuple[LogRef, ...], int]:
+    logs = []
+    count, offset = number(body, offset)
+    for _ in range(count):
+        incarnation, offset = _string(body, offset)
+        first_needed, offset = number(body, offset)
+        logs.append(LogRef(incarnation, first_needed))
+    return tuple(logs), offset

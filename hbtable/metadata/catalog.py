@@ -1,0 +1,231 @@
+"""Typed reads of METADATA and compare-and-set writes to it (paper, sections 5.1 and 5.2; design, section 5).
+
+Every record changes as a whole: the stored bytes are compared with the record that the caller read, then replaced.
+The root tablet's record is a lock service file, compared by version; before each change a copy goes to the file
+system, from which an operator can bring it back. On return a write is durable. Conflict: nothing was changed.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TypeVar
+
+from hbtable.encoding import table_record, tablet_record
+from hbtable.errors import AlreadyExists, Conflict, FileNotFound, NotFound, OutcomeUnknown, TableExists
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.interface import Session
+from hbtable.metadata import layout
+from hbtable.metadata.calls import stored
+from hbtable.metadata.locator import Locator, decoded
+from hbtable.metadata.tiling import standing, verify_tiling
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
+from hbtable.model.table import TableRecord
+from hbtable.model.tablet import ROOT_TABLET_ID, TabletRecord
+from hbtable.rpc.services import TabletService
+
+__all__ = ["ROOT_COPY_PATH", "Catalog", "standing", "verify_tiling"]
+
+ROOT_COPY_PATH = "metadata/root-tablet"
+"""In the file system: the root's record as of its last change, or the change that was about to be made."""
+
+T = TypeVar("T")
+
+
+class Catalog:
+    """`file_system`: where the root's copy goes; None for roles that never write the root's record."""
+
+    def __init__(self, session: Session, locator: Locator, file_system: FileSystem | None = None) -> None:
+        self._session = session
+        self._locator = locator
+        self._calls = locator.calls
+        self._file_system = file_system
+
+    # ---------------------------------------------------------------- tablets
+
+    def create_root(self, record: TabletRecord) -> None:
+        """Begins a cluster. AlreadyExists when it has a root tablet."""
+        data = tablet_record.encode(record)
+        if self._file_system is not None and not self._root_exists():
+            self._file_system.write_file(ROOT_COPY_PATH, data)
+        self._session.create(layout.ROOT_PATH, data)
+
+    def read_root(self) -> TabletRecord:
+        """StaleLocation when the cluster was never started."""
+        return self._locator.read_root()
+
+    def read_tablet(self, table_id: int, end_row: bytes) -> TabletRecord | None:
+        """The row of the tablet that ends at `end_row`, with a left child still embedded. None without a row."""
+        if table_id == 0 and end_row == layout.ROOT_STOP:
+            return self.read_root()
+        return self._read(layout.tablet_key(table_id, end_row), tablet_record.decode)
+
+    def put_tablet_if_absent(self, record: TabletRecord) -> bool:
+        """False: a row with this end is there, whatever it holds. Not for the root."""
+        return self._change(layout.key_of(record), None, tablet_record.encode(record), tablet_record.decode)
+
+    def replace_tablet(self, expected: TabletRecord, record: TabletRecord) -> None:
+        """Compare-and-set of one row (the table and end of both are the same), or of the root's file. Conflict."""
+        key = layout.key_of(expected)
+        if layout.key_of(record) != key:
+            raise ValueError(f"tablet {expected.tablet_id} cannot move from METADATA row {key!r} to another one")
+        if expected.tablet_id == ROOT_TABLET_ID:
+            self._replace_root(expected, record)
+        elif not self._change(key, tablet_record.encode(expected), tablet_record.encode(record), tablet_record.decode):
+            raise Conflict(
+                f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was left as it is"
+            )
+        self._locator.forget(expected.table_id, expected.range.start)
+
+    def delete_tablet(self, expected: TabletRecord) -> None:
+        """Conflict when the row holds another record; fine when it is gone."""
+        key = layout.key_of(expected)
+        if not self._change(key, tablet_record.encode(expected), None, tablet_record.decode):
+            raise Conflict(f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was kept")
+        self._locator.forget(expected.table_id, expected.range.start)
+
+    def tablet_rows(self, table_id: int) -> list[TabletRecord]:
+        """The rows of one table as they stand, ascending, left children still embedded. For tiles: standing()."""
+        found = [self.read_root()] if table_id == 0 else []
+        found += map(decoded, self._calls.rows(layout.tablet_rows(table_id)))
+        return found
+
+    def all_tablet_rows(self) -> Iterator[TabletRecord]:
+        """The rows of all tables, the root's record first, ascending by table id and row. *Switches* between pages:
+        not a snapshot."""
+        rows = chain(
+            self._calls.rows(layout.tablet_rows(0)),
+            self._calls.rows(layout.EVERY_USER_TABLET),
+        )
+        return chain((self.read_root(),), map(decoded, rows))
+
+    # ---------------------------------------------------------------- tables
+
+    def read_table(self, name: bytes) -> TableRecord | None:
+        """`name` is canonical (model.names)."""
+        return self._read(layout.table_key(name), table_record.decode)
+
+    def create_table(self, record: TableRecord) -> None:
+        """Puts the name row. TableExists when there is one, in whatever state."""
+        name = record.schema.name
+        if not self._change(layout.table_key(name), None, table_record.encode(record), table_record.decode):
+            raise TableExists(f"table {name.decode('utf-8', 'backslashreplace')} exists already")
+
+    def replace_table(self, expected: TableRecord, record: TableRecord) -> None:
+        """Compare-and-set of state and schema. Conflict."""
+        name = expected.schema.name
+        new = table_record.encode(record)
+        if not self._change(layout.table_key(name), table_record.encode(expected), new, table_record.decode):
+            raise Conflict(
+                f"table {name.decode('utf-8', 'backslashreplace')} was changed by someone else at this moment"
+            )
+
+    def delete_table(self, expected: TableRecord) -> None:
+        """Conflict when the row holds another record; fine when it is gone."""
+        name = expected.schema.name
+        if not self._change(layout.table_key(name), table_record.encode(expected), None, table_record.decode):
+            raise Conflict(
+                f"table {name.decode('utf-8', 'backslashreplace')} was changed by someone else at this moment"
+            )
+
+    def tables(self) -> list[TableRecord]:
+        """Every table in every state, ascending by name."""
+        return [
+            table_record.decode(stored(cells) or b"", f"METADATA row {row!r}")
+            for row, cells in self._calls.rows(layout.TABLE_ROWS)
+        ]
+
+    # ---------------------------------------------------------------- namespaces
+
+    def create_namespace(self, name: bytes) -> None:
+        """AlreadyExists. `default` and `hbase` always exist without a row (see has_namespace)."""
+        if not self._change(layout.namespace_key(name), None, name, _plain):
+            raise AlreadyExists(f"namespace {name.decode('utf-8', 'backslashreplace')} exists already")
+
+    def has_namespace(self, name: bytes) -> bool:
+        return name in (b"default", b"hbase") or self._calls.record_at(layout.namespace_key(name)) is not None
+
+    def delete_namespace(self, name: bytes) -> None:
+        """NotFound. The caller has made sure that it holds no tables."""
+        if self._calls.record_at(layout.namespace_key(name)) is None:
+            raise NotFound(f"namespace {name.decode('utf-8', 'backslashreplace')} does not exist")
+        self._change(layout.namespace_key(name), name, None, _plain)
+
+    def namespaces(self) -> list[bytes]:
+        """Ascending, the two that always exist included."""
+        prefix = len(layout.NAMESPACE_PREFIX)
+        return sorted({b"default", b"hbase", *(row[prefix:] for row, _ in self._calls.rows(layout.NAMESPACE_ROWS))})
+
+    # ---------------------------------------------------------------- compare-and-set
+
+    def _read(self, key: bytes, decode: Callable[[bytes, str], T]) -> T | None:
+        data = self._calls.record_at(key)
+        return None if data is None else decode(data, f"METADATA row {key!r}")
+
+    def _change(self, key: bytes, expected: bytes | None, new: bytes | None, decode: Callable[[bytes, str], T]) -> bool:
+        """From `expected` (None: absent) to `new` (None: removed). False: the row holds something else.
+
+        An unknown outcome is settled by reading: repeating the same compare-and-set cannot apply it twice, because the
+        records that go in are new ones each time (generation, state or file list differ).
+        """
+        unsure = False
+        while True:
+            try:
+                if self._compare_and_set(key, expected, new):
+                    return True
+                current = self._calls.record_at(key)
+            except OutcomeUnknown:
+                unsure = True
+                current = self._calls.record_at(key)
+                if current not in (new, expected):
+                    raise
+                if current == expected:
+                    continue
+            if current == new and (unsure or new is None):
+                return True
+            if current is None or expected is None or current == expected:
+                return False
+            if decode(current, f"METADATA row {key!r}") != decode(expected, "the expected record"):
+                return False
+            expected = current  # the same record, in the bytes of an older format
+
+    def _compare_and_set(self, key: bytes, expected: bytes | None, new: bytes | None) -> bool:
+        if new is None:
+            operation = (DELETE_COLUMN, layout.FAMILY, layout.QUALIFIER, SERVER_TIME, b"")
+        else:
+            operation = (PUT, layout.FAMILY, layout.QUALIFIER, SERVER_TIME, new)
+        mutation = RowMutation(key, [operation])
+
+        def change(service: TabletService, record: TabletRecord) -> bool:
+            return service.check_and_mutate(record.tablet_id, key, layout.FAMILY, layout.QUALIFIER, expected, mutation)
+
+        return self._calls.call(key, change)
+
+    # ---------------------------------------------------------------- the root's file
+
+    def _root_exists(self) -> bool:
+        try:
+            self._session.read(layout.ROOT_PATH)
+        except FileNotFound:
+            return False
+        return True
+
+    def _replace_root(self, expected: TabletRecord, record: TabletRecord) -> None:
+        file = self._session.read(layout.ROOT_PATH)
+        if tablet_record.decode(file.data, layout.ROOT_PATH) != expected:
+            raise Conflict("the root tablet's record was changed by someone else")
+        data = tablet_record.encode(record)
+        if self._file_system is not None:
+            # Copy first: should the lock service lose its state after the change, no older record may be what is left,
+            # since files that only the newer one names would then be swept as garbage.
+            self._file_system.write_file(ROOT_COPY_PATH, data)
+        try:
+            self._session.write(layout.ROOT_PATH, data, file.version)
+        except Conflict:
+            if self._file_system is not None:
+                self._file_system.write_file(ROOT_COPY_PATH, self._session.read(layout.ROOT_PATH).data)
+            raise Conflict("the root tablet's record was changed by someone else at this moment") from None
+
+
+def _plain(data: bytes, path: str) -> bytes:
+    """Namespace rows hold their name."""
+    return data

@@ -1,0 +1,204 @@
+"""Typed compare-and-set writes: nothing changes behind a caller's back, unknown outcomes are settled by reading."""
+
+import dataclasses
+
+import pytest
+
+from hbtable.encoding import tablet_record
+from hbtable.errors import (
+    AlreadyExists,
+    Conflict,
+    FileNotFound,
+    NotFound,
+    OutcomeUnknown,
+    StaleLocation,
+    TableExists,
+    Unavailable,
+)
+from hbtable.metadata import layout
+from hbtable.metadata.catalog import ROOT_COPY_PATH, Catalog
+from hbtable.metadata.locator import Locator
+from hbtable.model.ranges import RowRange
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+
+TABLET = TabletRecord(16, 50, RowRange(b"", b"m"), 1)
+TABLE = TableRecord(16, TableState.CREATING, TableSchema(b"t", {b"f": FamilySchema(b"f")}))
+
+
+class Files:
+    def __init__(self, session):
+        self.files = {}
+        self.session = session
+        self.root_at_write = []
+
+    def write_file(self, path, data):
+        self.files[path] = data
+        file = self.session.files.get(layout.ROOT_PATH)
+        self.root_at_write.append(file and file.data)
+
+
+@pytest.fixture
+def catalog(cluster):
+    return Catalog(cluster.session, Locator(cluster.session, cluster.transport, cluster.runtime))
+
+
+def test_tablet_rows_are_put_once_and_replaced_only_from_what_was_read(catalog):
+    assert catalog.read_tablet(16, b"m") is None
+    assert catalog.put_tablet_if_absent(TABLET)
+    assert not catalog.put_tablet_if_absent(dataclasses.replace(TABLET, tablet_id=51))
+    owned = dataclasses.replace(TABLET, owner="s1", generation=1)
+    catalog.replace_tablet(TABLET, owned)
+    with pytest.raises(Conflict, match="tablet 50 was changed by someone else"):
+        catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, owner="s2", generation=1))
+    assert catalog.read_tablet(16, b"m") == owned
+    with pytest.raises(Conflict):
+        catalog.delete_tablet(TABLET)
+    catalog.delete_tablet(owned)
+    catalog.delete_tablet(owned)
+    assert catalog.read_tablet(16, b"m") is None
+    with pytest.raises(Conflict):
+        catalog.replace_tablet(TABLET, owned)
+
+
+def test_a_record_cannot_move_to_another_row(catalog):
+    with pytest.raises(ValueError, match="cannot move"):
+        catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, range=RowRange(b"", b"n")))
+
+
+def test_tables_are_created_once_changed_and_listed(catalog):
+    catalog.create_table(TABLE)
+    with pytest.raises(TableExists, match="table t exists"):
+        catalog.create_table(dataclasses.replace(TABLE, table_id=17))
+    enabled = dataclasses.replace(TABLE, state=TableState.ENABLED)
+    catalog.replace_table(TABLE, enabled)
+    with pytest.raises(Conflict):
+        catalog.replace_table(TABLE, enabled)
+    assert catalog.read_table(b"t") == enabled
+    assert catalog.read_table(b"u") is None
+    other = TableRecord(17, TableState.ENABLED, TableSchema(b"ns:a", {}))
+    catalog.create_table(other)
+    assert catalog.tables() == [other, enabled]
+    with pytest.raises(Conflict):
+        catalog.delete_table(TABLE)
+    catalog.delete_table(enabled)
+    assert catalog.tables() == [other]
+
+
+def test_namespaces(catalog):
+    catalog.create_namespace(b"ns")
+    with pytest.raises(AlreadyExists):
+        catalog.create_namespace(b"ns")
+    assert catalog.namespaces() == [b"default", b"hbase", b"ns"]
+    assert catalog.has_namespace(b"ns")
+    assert catalog.has_namespace(b"default")
+    assert not catalog.has_namespace(b"other")
+    catalog.delete_namespace(b"ns")
+    with pytest.raises(NotFound):
+        catalog.delete_namespace(b"ns")
+
+
+def test_all_tablets_come_root_first_without_table_and_namespace_rows(catalog, cluster):
+    _, tablets = cluster.put_table(b"t", splits=(b"g", b"p"))
+    catalog.create_namespace(b"ns")
+    rows = list(catalog.all_tablet_rows())
+    assert [record.tablet_id for record in rows] == [1, 2, *(record.tablet_id for record in tablets)]
+    assert catalog.tablet_rows(16) == tablets
+    assert [record.tablet_id for record in catalog.tablet_rows(0)] == [1, 2]
+
+
+def test_the_root_changes_by_version_and_its_copy_goes_first(cluster):
+    locator = Locator(cluster.session, cluster.transport, cluster.runtime)
+    files = Files(cluster.session)
+    catalog = Catalog(cluster.session, locator, files)
+    root = catalog.read_root()
+    assert catalog.read_tablet(0, layout.ROOT_STOP) == root
+    moved = dataclasses.replace(root, owner="s1", generation=5)
+    catalog.replace_tablet(root, moved)
+    assert catalog.read_root() == moved
+    assert files.files[ROOT_COPY_PATH] == tablet_record.encode(moved)
+    assert files.root_at_write == [tablet_record.encode(root)]
+    with pytest.raises(Conflict):
+        catalog.replace_tablet(root, dataclasses.replace(root, owner="s3"))
+    assert files.files[ROOT_COPY_PATH] == tablet_record.encode(moved)
+
+
+def test_a_lost_race_for_the_root_leaves_the_winners_copy(cluster):
+    files = Files(cluster.session)
+    catalog = Catalog(cluster.session, Locator(cluster.session, cluster.transport, cluster.runtime), files)
+    root = catalog.read_root()
+    cluster.session.before_write = lambda: cluster.serve(root, "s1")
+    with pytest.raises(Conflict):
+        catalog.replace_tablet(root, dataclasses.replace(root, owner="loser"))
+    assert tablet_record.decode(files.files[ROOT_COPY_PATH]).owner == "s1"
+
+
+def test_a_new_cluster_begins_with_a_root_once(cluster):
+    catalog = Catalog(cluster.session, Locator(cluster.session, cluster.transport, cluster.runtime))
+    with pytest.raises(AlreadyExists):
+        catalog.create_root(layout.first_root_record(1))
+    del cluster.session.files[layout.ROOT_PATH]
+    with pytest.raises(StaleLocation, match="never started"):
+        catalog.read_root()
+    catalog.create_root(layout.first_root_record(1))
+    assert catalog.read_root() == layout.first_root_record(1)
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_an_unknown_outcome_is_settled_by_reading(catalog, cluster, applied):
+    catalog.put_tablet_if_absent(TABLET)
+    server = cluster.servers["s0"]
+
+    def fail_once(method, tablet_id):
+        if method == "check_and_mutate":
+            server.before = server.after = None
+            raise OutcomeUnknown("the connection broke")
+
+    if applied:
+        server.after = fail_once
+    else:
+        server.before = fail_once
+    owned = dataclasses.replace(TABLET, owner="s1", generation=1)
+    catalog.replace_tablet(TABLET, owned)
+    assert catalog.read_tablet(16, b"m") == owned
+
+
+def test_an_unknown_outcome_that_reading_cannot_settle_stays_unknown(catalog, cluster):
+    catalog.put_tablet_if_absent(TABLET)
+    server = cluster.servers["s0"]
+    other = dataclasses.replace(TABLET, owner="other")
+
+    def fail_once(method, tablet_id):
+        server.after = None
+        cluster.write(other)
+        raise OutcomeUnknown("the connection broke")
+
+    server.after = fail_once
+    with pytest.raises(OutcomeUnknown):
+        catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, owner="s1"))
+
+
+def test_a_metadata_tablet_that_moves_is_found_again(catalog, cluster):
+    catalog.put_tablet_if_absent(TABLET)
+    cluster.serve(layout.first_metadata_record(1), "s1")
+    assert catalog.read_tablet(16, b"m") == TABLET
+    cluster.serve(layout.first_root_record(1), "s1")
+    cluster.serve(layout.first_metadata_record(1), "s0")
+    assert catalog.read_tablet(16, b"m") == TABLET
+
+
+def test_metadata_that_stays_away_is_reported_after_a_bounded_time(catalog, cluster):
+    cluster.serve(layout.first_metadata_record(1), "")
+    began = cluster.runtime.now
+    with pytest.raises(Unavailable, match="could not be reached after .* METADATA tablet 2 is not assigned"):
+        catalog.read_table(b"t")
+    assert 10 <= cluster.runtime.now - began < 12
+
+
+def test_a_cluster_that_was_never_started_is_unavailable(catalog, cluster):
+    del cluster.session.files[layout.ROOT_PATH]
+    with pytest.raises(Unavailable, match="never started"):
+        catalog.tables()
+    with pytest.raises(FileNotFound):
+        cluster.session.read(layout.ROOT_PATH)
