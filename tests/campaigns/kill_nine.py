@@ -13,10 +13,12 @@ import struct
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import happybase
 
+from tests.harness.promises import Promises, RowState
 from tests.harness.server import ServerProcess
 
 ROWS_PER_WORKER = 150
@@ -28,18 +30,14 @@ SMALL = (
 )
 """So that minor compactions, merging compactions, splits and log rotation all happen within a round."""
 
-RowState = dict[bytes, bytes]
-
 
 class Worker:
-    """One client with its own rows; `expected` is what it was promised."""
+    """One client with its own rows; `promises` is what it was told."""
 
     def __init__(self, index: int, seed: int) -> None:
         self.index = index
         self.random = random.Random(seed)
-        self.expected: dict[bytes, RowState] = {}
-        self.unknown: dict[bytes, RowState] = {}
-        self.acknowledged = 0
+        self.promises = Promises()
         self.refusals: list[str] = []
 
     def row_key(self) -> bytes:
@@ -58,7 +56,7 @@ class Worker:
     def step(self, table: happybase.Table) -> None:
         choice = self.random.random()
         row = self.row_key()
-        before = self.expected.get(row, {})
+        before = self.promises.state(row)
         if choice < 0.45:
             cells = {b"f:%d" % self.random.randrange(6): self.value() for _ in range(self.random.randrange(1, 4))}
             self.attempt({row: {**before, **cells}}, lambda: table.put(row, cells))
@@ -81,7 +79,7 @@ class Worker:
         batch = table.batch()
         for _ in range(20):
             row = self.row_key()
-            before = changes.get(row, self.expected.get(row, {}))
+            before = changes.get(row, self.promises.state(row))
             if self.random.random() < 0.25:
                 batch.delete(row)
                 changes[row] = {}
@@ -94,31 +92,10 @@ class Worker:
     def value(self) -> bytes:
         return self.random.randbytes(self.random.choice((5, 50, 500, 3000)))
 
-    def attempt(self, after: dict[bytes, RowState], call: "object") -> None:
-        self.unknown = after
-        call()  # type: ignore[operator]  # a happybase call without arguments
-        self.expected.update(after)
-        self.unknown = {}
-        self.acknowledged += 1
-
-    def verify(self, found: dict[bytes, RowState]) -> list[str]:
-        """Sentences about what is wrong; adopts what an unanswered operation turned out to have done."""
-        wrong = []
-        for row in sorted(set(found) | set(self.expected) | set(self.unknown)):
-            have = found.get(row, {})
-            promised = self.expected.get(row, {})
-            if have != promised and (row not in self.unknown or have != self.unknown[row]):
-                wrong.append(
-                    f"row {row!r}: promised {_short(promised)}, found {_short(have)}, "
-                    f"unanswered {_short(self.unknown.get(row))}"
-                )
-            self.expected[row] = have
-        self.unknown = {}
-        return wrong
-
-
-def _short(state: RowState | None) -> str:
-    return "none" if state is None else str({name: value[:12] for name, value in sorted(state.items())})
+    def attempt(self, after: dict[bytes, RowState], call: Callable[[], object]) -> None:
+        self.promises.begin(after)
+        call()
+        self.promises.answered()
 
 
 def campaign(rounds: int, seed: int, durability: str, folder: Path, loud: bool = True) -> int:
@@ -133,13 +110,13 @@ def campaign(rounds: int, seed: int, durability: str, folder: Path, loud: bool =
             wrong = _verify(server, workers)
             assert not wrong, f"round {number} of seed {seed}: " + "; ".join(wrong[:5])
             if loud:
-                total = sum(worker.acknowledged for worker in workers)
+                total = sum(worker.promises.acknowledged for worker in workers)
                 print(
                     f"round {number}: {total} operations acknowledged so far, restart took "
                     f"{server.start_seconds:.2f} s, nothing wrong",
                     flush=True,
                 )
-    return sum(worker.acknowledged for worker in workers)
+    return sum(worker.promises.acknowledged for worker in workers)
 
 
 def _one_round(server: ServerProcess, workers: list[Worker], seconds: float) -> None:
@@ -166,7 +143,7 @@ def _verify(server: ServerProcess, workers: list[Worker]) -> list[str]:
     wrong = []
     for worker in workers:
         mine = {row: state for row, state in found.items() if row.startswith(b"%d-" % worker.index)}
-        wrong += worker.verify(mine)
+        wrong += worker.promises.verify(mine)
     return wrong
 
 
