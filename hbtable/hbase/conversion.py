@@ -1,0 +1,214 @@
+"""Arguments of the interface in hbtable's terms: columns, times, mutations, family descriptors.
+
+Everything that can be refused without looking at the table is refused here, as BadArgument, before any I/O.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hbtable.errors import NoSuchFamily
+from hbtable.hbase.arguments import ColumnDescriptor
+from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
+from hbtable.model import names
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation, RowMutation
+from hbtable.model.read import Columns
+from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, FamilySchema
+
+MAX_ROW_BYTES: Final = 32767
+_CELL_OVERHEAD_BYTES: Final = 20
+"""What HBase counts for a cell beside row, column and value."""
+
+Mutations = Sequence[tuple[bool, bytes | None, bytes | None, bool]]
+Batches = Sequence[tuple[bytes | None, Mutations | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    cell_bytes: int = 10 << 20
+    """Row, column and value of one cell together, at most. Raising it lets single cells take more memory on every
+    path of a read; above a quarter of the message limit a row can no longer be fetched whole."""
+
+
+def check_row(row: bytes | None) -> bytes:
+    if row is None:
+        raise BadArgument("the call has no row")
+    if not row:
+        raise BadArgument("Row length is 0")
+    if len(row) > MAX_ROW_BYTES:
+        raise BadArgument(f"Row length {len(row)} is > {MAX_ROW_BYTES}")
+    return row
+
+
+def given_column(column: bytes | None) -> bytes:
+    if column is None:
+        raise BadArgument("the call has no column")
+    return column
+
+
+def full_column(column: bytes | None, what: str) -> tuple[bytes, bytes]:
+    """(family, qualifier) of a column that must have a colon."""
+    if column is None:
+        raise BadArgument(f"{what} has no column")
+    family, colon, qualifier = column.partition(b":")
+    if not colon:
+        raise BadArgument(f"{what} names the family {shown(column)} only; a column is family:qualifier")
+    return family, qualifier
+
+
+def read_columns(columns: Sequence[bytes] | None) -> Columns | None:
+    """The union of `fam` (all of it) and `fam:qualifier`; None or an empty list means everything."""
+    if not columns:
+        return None
+    if len(columns) == 1:
+        family, colon, qualifier = columns[0].partition(b":")
+        return {family: frozenset((qualifier,)) if colon else None}
+    found: dict[bytes, set[bytes] | None] = {}
+    for column in columns:
+        family, colon, qualifier = column.partition(b":")
+        if not colon:
+            found[family] = None
+        else:
+            wanted = found.setdefault(family, set())
+            if wanted is not None:
+                wanted.add(qualifier)
+    return {family: None if wanted is None else frozenset(wanted) for family, wanted in found.items()}
+
+
+def check_families(columns: Columns | None, families: Mapping[bytes, FamilySchema], table: bytes) -> None:
+    for family in columns or ():
+        if family not in families:
+            raise NoSuchFamily(f"Column family {shown(family)} does not exist in table {shown(table)}")
+
+
+def upper_bound(timestamp: int | None) -> int:
+    """The exclusive bound of a read; absent is 0, as a Java server sees it."""
+    if timestamp is None:
+        return 0
+    if timestamp < 0:
+        raise BadArgument(f"Timestamp cannot be negative. maxStamp:{timestamp}")
+    return timestamp
+
+
+def write_time(timestamp: int | None) -> int:
+    if timestamp is None:
+        return 0
+    if timestamp < 0:
+        raise BadArgument(f"Timestamp cannot be negative. ts={timestamp}")
+    return SERVER_TIME if timestamp == MAX_TIMESTAMP else timestamp
+
+
+def ttl_millis(attributes: Mapping[bytes, bytes] | None) -> int:
+    """The `_ttl` attribute: eight bytes, big-endian, milliseconds; 0 when there is none."""
+    if not attributes:
+        return 0
+    value = attributes.get(b"_ttl")
+    if value is None:
+        return 0
+    if len(value) != 8:
+        raise BadArgument(f"the attribute _ttl has {len(value)} bytes; 8 bytes of milliseconds, big-endian, are due")
+    return max(0, int.from_bytes(value, "big", signed=True))
+
+
+def put(row: bytes, column: bytes | None, value: bytes | None, timestamp: int, cell_bytes: int) -> Operation:
+    if column is None:
+        raise BadArgument(f"a mutation of row {shown(row)} has no column")
+    family, colon, qualifier = column.partition(b":")
+    if not colon:
+        raise BadArgument(
+            f"a put into row {shown(row)} names the family {shown(column)} only; a column is family:qualifier"
+        )
+    if value is None:
+        value = b""
+    if len(row) + len(column) + len(value) + _CELL_OVERHEAD_BYTES > cell_bytes:
+        raise BadArgument(
+            f"KeyValue size too large: column {shown(column)} of row {shown(row)} would take "
+            f"{len(row) + len(column) + len(value) + _CELL_OVERHEAD_BYTES} bytes, the limit is {cell_bytes}"
+        )
+    return PUT, family, qualifier, timestamp, value
+
+
+def delete(row: bytes, column: bytes | None, timestamp: int) -> Operation:
+    if column is None:
+        raise BadArgument(f"a mutation of row {shown(row)} has no column")
+    family, colon, qualifier = column.partition(b":")
+    return (DELETE_COLUMN if colon else DELETE_FAMILY), family, qualifier, timestamp, b""
+
+
+def row_mutation(
+    row: bytes | None, mutations: Mutations | None, timestamp: int, ttl: int, cell_bytes: int, deletes_first: bool
+) -> RowMutation:
+    """One atomic change. `deletes_first`: mutateRow's order, so that a put of the same call survives.
+
+    The log is skipped only when every mutation asks for it.
+    """
+    row = check_row(row)
+    if mutations is None:
+        raise BadArgument(f"the call has no mutations for row {shown(row)}")
+    operations: list[Operation] = []
+    skip_log = True
+    deletes = 0
+    for is_delete, column, value, to_log in mutations:
+        if to_log:
+            skip_log = False
+        if is_delete:
+            if deletes_first:
+                operations.insert(deletes, delete(row, column, timestamp))
+                deletes += 1
+            else:
+                operations.append(delete(row, column, timestamp))
+        else:
+            operations.append(put(row, column, value, timestamp, cell_bytes))
+    return RowMutation(row, operations, skip_log, ttl)
+
+
+def family_schemas(descriptors: Sequence[ColumnDescriptor] | None) -> dict[bytes, FamilySchema]:
+    """Families of a table to be created."""
+    if descriptors is None:
+        raise BadArgument("the call has no column families")
+    found: dict[bytes, FamilySchema] = {}
+    for descriptor in descriptors:
+        family = family_schema(descriptor)
+        if family.name in found:
+            raise BadArgument(f"Family {shown(family.name)} already exists so cannot be added")
+        found[family.name] = family
+    if not found:
+        raise JavaError(DO_NOT_RETRY, "Table should have at least one column family")
+    return found
+
+
+def family_schema(descriptor: ColumnDescriptor) -> FamilySchema:
+    """A name may come with a colon, or even a qualifier, behind it."""
+    if not descriptor.name:
+        raise BadArgument("column name is empty", bare=True)
+    name = descriptor.name.partition(b":")[0]
+    if not name:
+        raise BadArgument("Column Family name can not be empty")
+    names.check_family(name)
+    if descriptor.max_versions <= 0:
+        raise BadArgument(f"Maximum versions must be positive, family {shown(name)} has {descriptor.max_versions}")
+    compression = descriptor.compression.upper()
+    if compression not in COMPRESSIONS:
+        raise BadArgument(
+            f"Unsupported compression algorithm name: {descriptor.compression!r}; there is {', '.join(COMPRESSIONS)}"
+        )
+    if descriptor.bloom == "ROWPREFIX_FIXED_LENGTH":
+        raise JavaError(DO_NOT_RETRY, "bloom filters of fixed row prefixes are not supported; take ROW or ROWCOL")
+    if descriptor.bloom not in BLOOM_TYPES:
+        raise BadArgument(f"No enum constant BloomType.{descriptor.bloom}; there is {', '.join(BLOOM_TYPES)}")
+    return FamilySchema(
+        name=name,
+        max_versions=descriptor.max_versions,
+        ttl_seconds=descriptor.ttl_seconds if descriptor.ttl_seconds > 0 else FOREVER_SECONDS,
+        compression=compression,
+        bloom=descriptor.bloom,
+        in_memory=descriptor.in_memory,
+        block_cache=descriptor.block_cache,
+    )
+
+
+def shown(name: bytes) -> str:
+    """For a sentence: printable, without quotes, long ones cut."""
+    text = name.decode("utf-8", "backslashreplace")
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,95 @@
+"""hbtable's errors as HBase's declared exceptions: `fully.qualified.JavaClass: one sentence`.
+
+Clients look for the class at the start of the first line and at canRetry. A refused argument is IllegalArgument where
+the method declares it, else an IOError whose first line says java.lang.IllegalArgumentException and canRetry = false.
+"""
+
+from typing import Final, NamedTuple
+
+from hbtable import errors
+from hbtable.errors import HbtableError
+
+_HBASE: Final = "org.apache.hadoop.hbase."
+ILLEGAL: Final = "java.lang.IllegalArgumentException"
+PLAIN: Final = "java.io.IOException"
+DO_NOT_RETRY: Final = _HBASE + "DoNotRetryIOException"
+
+
+class BadArgument(errors.InvalidRequest):
+    """An argument can never be right. `bare`: the text goes out without a Java class in front (as HBase sends it)."""
+
+    def __init__(self, message: str, bare: bool = False) -> None:
+        super().__init__(message)
+        self.bare = bare
+
+
+class JavaError(HbtableError):
+    """An error whose Java class is known where it is raised."""
+
+    def __init__(self, java_class: str, message: str, can_retry: bool = False) -> None:
+        super().__init__(message)
+        self.java_class = java_class
+        self.can_retry = can_retry
+
+
+SCANNER_INVALID: Final = "scanner ID is invalid"
+NAME_IN_USE: Final = "table name already in use"
+
+
+class Declared(NamedTuple):
+    """An exception as it goes out: `field` is "io", "ia" or "exist"."""
+
+    field: str
+    message: str
+    can_retry: bool
+
+
+_CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
+    (errors.NoSuchFamily, _HBASE + "regionserver.NoSuchColumnFamilyException", False),
+    (errors.NotACounter, DO_NOT_RETRY, False),
+    (errors.TableNotEnabled, _HBASE + "TableNotEnabledException", False),
+    (errors.TableNotDisabled, _HBASE + "TableNotDisabledException", False),
+    (errors.TableNotFound, _HBASE + "TableNotFoundException", False),
+    (errors.NamespaceNotFound, _HBASE + "NamespaceNotFoundException", False),
+    (errors.TableExists, _HBASE + "TableExistsException", False),
+    (errors.StaleLocation, _HBASE + "NotServingRegionException", True),
+    (errors.OutOfSpace, PLAIN, True),
+    (errors.Unavailable, PLAIN, True),
+    (errors.Conflict, PLAIN, True),
+    (errors.OutcomeUnknown, DO_NOT_RETRY, False),
+    (errors.Corruption, DO_NOT_RETRY, False),
+    (errors.StorageFailed, DO_NOT_RETRY, False),
+    (errors.LockLost, PLAIN, True),
+    (errors.UnsupportedFormat, DO_NOT_RETRY, False),
+)
+"""The first that fits; subclasses before their parents."""
+
+
+def declared(error: HbtableError, declares: dict[str, int]) -> Declared:
+    """`declares` are the exceptions of the method (interface.Method.declares); every data method has "io"."""
+    if isinstance(error, errors.ScannerNotFound):
+        return _illegal(SCANNER_INVALID, declares, bare=True)
+    if isinstance(error, errors.TableExists) and "exist" in declares:
+        return Declared("exist", NAME_IN_USE, False)
+    if isinstance(error, JavaError):
+        return Declared("io", f"{error.java_class}: {error}", error.can_retry)
+    if isinstance(error, BadArgument):
+        return _illegal(str(error), declares, error.bare)
+    for kind, java_class, can_retry in _CLASSES:
+        if isinstance(error, kind):
+            return Declared("io", f"{java_class}: {error}", can_retry)
+    if isinstance(error, errors.InvalidRequest):
+        return _illegal(str(error), declares)
+    return Declared("io", f"{PLAIN}: {error}", True)
+
+
+def internal(error: BaseException) -> Declared:
+    """A fault of ours: the caller can do nothing, and the log has the trace."""
+    kind = type(error).__name__
+    return Declared("io", f"{DO_NOT_RETRY}: internal error of the server ({kind}); its log tells where", False)
+
+
+def _illegal(message: str, declares: dict[str, int], bare: bool = False) -> Declared:
+    if "ia" in declares:
+        return Declared("ia", message if bare else f"{ILLEGAL}: {message}", False)
+    return Declared("io", f"{ILLEGAL}: {message}", False)

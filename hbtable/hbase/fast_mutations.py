@@ -1,0 +1,63 @@
+r"""Lists of mutations, decoded straight from memory in the shape that every Thrift library writes.
+
+    Mutation       02 0001 isDelete | 0b 0002 length column | 0b 0003 length value (absent at will) | 02 0004 log | 00
+    BatchMutation  0b 0001 length row | 0f 0002 0c count Mutation... | 00
+
+Anything else, and anything that has not arrived completely, raises IndexError or struct.error: the careful reader
+takes over. A length that reaches beyond the end is noticed at the byte behind it.
+"""
+
+import struct
+from typing import Final
+
+_MUTATION: Final = struct.Struct(">I3sI").unpack_from
+_STRING: Final = struct.Struct(">3sI").unpack_from
+_LIST: Final = struct.Struct(">4sI").unpack_from
+_END: Final = struct.Struct(">IB").unpack_from
+
+
+def fast_mutations(data: bytes, position: int, count: int) -> tuple[list[object], int]:
+    """`count` mutations as (is_delete, column, value, write_to_log) and the position behind them."""
+    found: list[object] = []
+    for _ in range(count):
+        flag, mark, length = _MUTATION(data, position)
+        if flag & 0xFFFFFFFE != 0x02000100 or mark != b"\x0b\x00\x02":
+            raise IndexError
+        start = position + 11
+        position = start + length
+        column = data[start:position]
+        value: bytes | None = None
+        if data[position] == 11:
+            mark, length = _STRING(data, position)
+            if mark != b"\x0b\x00\x03":
+                raise IndexError
+            start = position + 7
+            position = start + length
+            value = data[start:position]
+        log, stop = _END(data, position)
+        if log & 0xFFFFFFFE != 0x02000400 or stop:
+            raise IndexError
+        position += 5
+        found.append((flag & 1, column, value, log & 1))
+    return found, position
+
+
+def fast_batches(data: bytes, position: int, count: int) -> tuple[list[object], int]:
+    """`count` batches as (row, mutations) and the position behind them."""
+    found: list[object] = []
+    for _ in range(count):
+        mark, length = _STRING(data, position)
+        if mark != b"\x0b\x00\x01":
+            raise IndexError
+        start = position + 7
+        position = start + length
+        row = data[start:position]
+        mark, length = _LIST(data, position)
+        if mark != b"\x0f\x00\x02\x0c":
+            raise IndexError
+        mutations, position = fast_mutations(data, position + 8, length)
+        if data[position]:
+            raise IndexError
+        position += 1
+        found.append((row, mutations))
+    return found, position

@@ -1,0 +1,170 @@
+"""Scanners of the interface: six ways to open one, two to fetch, one to close.
+
+A missing table or family, a disabled table and a bad filter are reported at the open (HBase waits for the first
+fetch). A fetch returns as many rows as asked for; fewer only at the end of the scan, or when the answer would pass
+`answer_bytes`: clients fetch until they get an empty list, so nothing is lost, and a client that asks for 2^31 - 1 rows
+gets the table in pieces instead of taking the server's memory. The end is an empty list, again and again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import final
+
+from hbtable.errors import TableNotEnabled
+from hbtable.hbase.arguments import Scan
+from hbtable.hbase.backend import Tables
+from hbtable.hbase.binary_answers import SortedRows
+from hbtable.hbase.conversion import MAX_ROW_BYTES, check_families, read_columns, shown, upper_bound
+from hbtable.hbase.errors import BadArgument
+from hbtable.hbase.scanners import Scanner, Scanners
+from hbtable.model.cell import MAX_TIMESTAMP, Row
+from hbtable.model.ranges import RowRange, prefix_stop, successor
+from hbtable.model.read import ReadSpec, ScanRequest
+from hbtable.model.table import TableRecord, TableState
+
+Attributes = Mapping[bytes, bytes] | None
+Columns = Sequence[bytes] | None
+_PAGE_BYTES = 4 << 20
+
+
+@final
+class ScannerCalls:
+    """`record` is a table's record by its canonical name; `check_filter` raises BadFilter; `pause` lets others run."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        record: Callable[[bytes], TableRecord],
+        scanners: Scanners,
+        check_filter: Callable[[bytes], object],
+        answer_bytes: int,
+        pause: Callable[[], None],
+    ) -> None:
+        self._tables = tables
+        self._record = record
+        self._scanners = scanners
+        self._check_filter = check_filter
+        self._answer_bytes = answer_bytes
+        self._pause = pause
+
+    # ---------------------------------------------------------------- open
+
+    def scannerOpenWithScan(self, table: bytes | None, scan: Scan | None, _: Attributes) -> int:
+        if scan is None:
+            raise BadArgument("the call has no scan")
+        if scan.filter is not None:
+            self._check_filter(scan.filter)
+        spec = ReadSpec(
+            read_columns(scan.columns),
+            max_timestamp=MAX_TIMESTAMP if scan.timestamp is None else upper_bound(scan.timestamp),
+            filter=scan.filter,
+            cache_blocks=scan.cache_blocks is not False,
+        )
+        backwards = bool(scan.reversed)
+        rows = _range(scan.start_row or b"", scan.stop_row or b"", backwards)
+        request = ScanRequest(rows, spec, backwards, cells_per_row=max(scan.batch_size or 0, 0))
+        return self._open(table, request, bool(scan.sort_columns))
+
+    def scannerOpen(self, table: bytes | None, start: bytes | None, columns: Columns, _: Attributes) -> int:
+        return self._open_range(table, _range(start or b"", b""), columns, MAX_TIMESTAMP)
+
+    def scannerOpenWithStop(
+        self, table: bytes | None, start: bytes | None, stop: bytes | None, columns: Columns, _: Attributes
+    ) -> int:
+        return self._open_range(table, _range(start or b"", stop or b""), columns, MAX_TIMESTAMP)
+
+    def scannerOpenWithPrefix(
+        self, table: bytes | None, prefix: bytes | None, columns: Columns, _: Attributes
+    ) -> int:
+        start = _checked(prefix or b"")
+        return self._open_range(table, RowRange(start, prefix_stop(start)), columns, MAX_TIMESTAMP)
+
+    def scannerOpenTs(
+        self, table: bytes | None, start: bytes | None, columns: Columns, timestamp: int | None, _: Attributes
+    ) -> int:
+        return self._open_range(table, _range(start or b"", b""), columns, upper_bound(timestamp))
+
+    def scannerOpenWithStopTs(
+        self,
+        table: bytes | None,
+        start: bytes | None,
+        stop: bytes | None,
+        columns: Columns,
+        timestamp: int | None,
+        _: Attributes,
+    ) -> int:
+        return self._open_range(table, _range(start or b"", stop or b""), columns, upper_bound(timestamp))
+
+    def _open_range(self, table: bytes | None, rows: RowRange, columns: Columns, max_timestamp: int) -> int:
+        spec = ReadSpec(read_columns(columns), max_timestamp=max_timestamp)
+        return self._open(table, ScanRequest(rows, spec), sorted_columns=False)
+
+    def _open(self, table: bytes | None, request: ScanRequest, sorted_columns: bool) -> int:
+        name = self._tables.canonical(table)
+        record = self._record(name)
+        if record.state in (TableState.DISABLED, TableState.DISABLING):
+            raise TableNotEnabled(f"{shown(name)} is disabled.")
+        check_families(request.spec.columns, record.schema.families, name)
+        return self._scanners.open(name, request, sorted_columns, ended=request.range.is_empty())
+
+    # ---------------------------------------------------------------- fetch and close
+
+    def scannerGet(self, number: int | None) -> Sequence[Row]:
+        return self.scannerGetList(number, 1)
+
+    def scannerGetList(self, number: int | None, count: int | None) -> Sequence[Row]:
+        scanner = self._scanners.use(number)
+        wanted = count or 0
+        if wanted < 0:
+            raise BadArgument(f"a scanner cannot return {wanted} rows; ask for 1 or more")
+        with scanner.lock:
+            rows = self._fetch(scanner, wanted)
+        return SortedRows(rows) if scanner.sorted_columns else rows
+
+    def scannerClose(self, number: int | None) -> None:
+        self._scanners.close(number)
+
+    def _fetch(self, scanner: Scanner, wanted: int) -> list[Row]:
+        """The scanner moves on only when the whole answer is there: after an error the same rows come again."""
+        if scanner.ended or not wanted:
+            return []
+        table = self._tables.named(scanner.table)
+        asked, position = scanner.request, scanner.position
+        rows: list[Row] = []
+        left_bytes = self._answer_bytes
+        while True:
+            page = table.scan_page(
+                ScanRequest(
+                    asked.range, asked.spec, asked.reversed, asked.cells_per_row, wanted - len(rows),
+                    min(_PAGE_BYTES, left_bytes), position,
+                )
+            )  # fmt: skip
+            rows = rows + page.rows if rows else page.rows
+            position = page.next
+            if position is None or len(rows) >= wanted:
+                break
+            left_bytes -= sum(len(column) + len(value) + 40 for _, cells in page.rows for column, _, value in cells)
+            if left_bytes <= 0:
+                break
+            self._pause()
+        scanner.position = position
+        scanner.ended = position is None
+        return rows
+
+
+def _checked(row: bytes) -> bytes:
+    if len(row) > MAX_ROW_BYTES:
+        raise BadArgument(f"Row length {len(row)} is > {MAX_ROW_BYTES}")
+    return row
+
+
+def _range(start: bytes, stop: bytes, backwards: bool = False) -> RowRange:
+    """Ascending and half-open, as tablets want it. The same row in both places means that row."""
+    _checked(start)
+    _checked(stop)
+    if start and start == stop:
+        return RowRange(start, successor(start))
+    if not backwards:
+        return RowRange(start, stop)
+    return RowRange(successor(stop) if stop else b"", successor(start) if start else b"")
+
+

@@ -1,0 +1,97 @@
+"""Thrift on the wire: kinds of values, kinds of messages, and how a struct is laid out.
+
+A struct of the interface is decoded into a plain tuple (arguments.py), the arguments of a call into a list indexed by
+field id - 1, with None where nothing was sent. Both protocols' readers work from the same layouts.
+"""
+
+from collections.abc import Callable
+from typing import Final, final
+
+STOP: Final = 0
+BOOL: Final = 2
+BYTE: Final = 3
+DOUBLE: Final = 4
+I16: Final = 6
+I32: Final = 8
+I64: Final = 10
+STRING: Final = 11
+STRUCT: Final = 12
+MAP: Final = 13
+SET: Final = 14
+LIST: Final = 15
+TEXT: Final = 16
+"""Not a kind on the wire: a STRING that is decoded as UTF-8."""
+
+CALL: Final = 1
+REPLY: Final = 2
+EXCEPTION: Final = 3
+ONEWAY: Final = 4
+
+UNKNOWN_METHOD: Final = 1
+INVALID_MESSAGE_TYPE: Final = 2
+INTERNAL_ERROR: Final = 6
+PROTOCOL_ERROR: Final = 7
+
+MAX_DEPTH: Final = 16
+"""How deep structs and containers may nest; the interface itself needs five."""
+
+FastList = Callable[[bytes, int, int], tuple[list[object], int]]
+"""(data, position, count) -> (elements, position behind them); IndexError or struct.error when they are not there
+completely, or not in the usual shape."""
+
+
+class WireError(Exception):
+    """Something about the bytes of a client; the sentence is meant for it and for the log."""
+
+
+class Malformed(WireError):
+    """The bytes are not Thrift: nothing after them can be trusted, so the connection is closed."""
+
+
+class MessageTooLarge(WireError):
+    """The message is, or says it is, larger than the limit. It was not read."""
+
+
+class EndOfStream(WireError):
+    """The client went away in the middle of a message."""
+
+
+@final
+class Shape:
+    """The type of a value: `kind`, and for containers and structs what is inside."""
+
+    __slots__ = ("element", "key", "kind", "layout")
+
+    def __init__(
+        self, kind: int, key: "Shape | None" = None, element: "Shape | None" = None, layout: "Layout | None" = None
+    ) -> None:
+        self.kind = kind
+        self.key = key
+        self.element = element
+        self.layout = layout
+
+    @property
+    def wire_kind(self) -> int:
+        return STRING if self.kind == TEXT else self.kind
+
+
+@final
+class Layout:
+    """A struct: its fields by id as (shape, index), the values of absent fields, and what to make of the values.
+
+    `fast_list`, where there is one, decodes a list of this struct from contiguous bytes of the usual shape.
+    """
+
+    __slots__ = ("defaults", "fast_list", "fields", "make")
+
+    def __init__(
+        self,
+        fields: dict[int, tuple[Shape, int]],
+        defaults: list[object],
+        make: Callable[[list[object]], object],
+        fast_list: FastList | None = None,
+    ) -> None:
+        self.fields = fields
+        self.defaults = defaults
+        self.make = make
+        self.fast_list = fast_list
