@@ -6,16 +6,15 @@ stood after any number of writes, and the sequence decides what it sees. Nothing
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Final, final
 
-from sortedcontainers import SortedDict
+from hbtable.memtable.sorted_keys import SortedKeys
 
 Pair = tuple[bytes, bytes]
 
 PAIR_OVERHEAD_BYTES: Final = 128
-"""Memory of a pair beyond its bytes, measured with tracemalloc: two bytes objects (33 each, rounded up to 16), an entry
-of a dict that is between one and two thirds full, a slot in the sorted list."""
+"""Memory of a pair beyond its bytes, measured with tracemalloc as 104 to 127: two bytes objects (33 each, rounded up to
+16), an entry of a dict that is between one and two thirds full, a slot in a sorted run."""
 
 _FIRST_CHUNK: Final = 64
 _LARGEST_CHUNK: Final = 1024
@@ -26,24 +25,29 @@ _ALL: Final = 2**64 - 1
 class Memtable:
     """`bytes_used` is real memory, `cells` the number of pairs; both sequences are 0 while it is empty."""
 
-    __slots__ = ("_pairs", "bytes_used", "cells", "first_sequence", "last_sequence")
+    __slots__ = ("_keys", "_values", "bytes_used", "cells", "first_sequence", "last_sequence")
 
     def __init__(self) -> None:
-        self._pairs: SortedDict[bytes, bytes] = SortedDict()
+        self._values: dict[bytes, bytes] = {}
+        self._keys = SortedKeys()
         self.bytes_used = 0
         self.cells = 0
         self.first_sequence = 0
         self.last_sequence = 0
 
     def add(self, pairs: Sequence[Pair], sequence: int) -> None:
-        """The pairs of one mutation, whose keys carry `sequence`. Atomic: no switch."""
-        table = self._pairs
-        used = 0
+        """The pairs of one mutation, whose keys carry `sequence`; of equal keys the later stays. Atomic: no switch."""
+        values = self._values
+        used = PAIR_OVERHEAD_BYTES * len(pairs)
+        new: list[bytes] = []
         for key, value in pairs:
-            table[key] = value
+            if key not in values:
+                new.append(key)
+            values[key] = value
             used += len(key) + len(value)
-        self.bytes_used += used + PAIR_OVERHEAD_BYTES * len(pairs)
-        self.cells = len(table)
+        self._keys.add(new)
+        self.bytes_used += used
+        self.cells = len(values)
         if sequence > self.last_sequence:
             self.last_sequence = sequence
         if sequence < self.first_sequence or not self.first_sequence:
@@ -54,35 +58,34 @@ class Memtable:
 
         Writes may happen between two steps; what they add is seen only if its sequence allows it.
         """
-        chunk = list(islice(self._pairs.irange(start, stop or None, (True, False)), _FIRST_CHUNK))
+        chunk = self._keys.between(start, stop, _FIRST_CHUNK)
         if len(chunk) == _FIRST_CHUNK:
             return self._scan_on(chunk, stop, read_sequence)
         if self.last_sequence > read_sequence:
             chunk = _visible(chunk, read_sequence)
-        return zip(chunk, map(self._pairs.__getitem__, chunk), strict=True)
+        return zip(chunk, map(self._values.__getitem__, chunk), strict=True)
 
     def reverse_hint(self, stop: bytes, cells: int) -> bytes | None:
-        """The key that `cells` pairs before `stop` (b"": the end), or the first one if there are fewer.
+        """The key that stands `cells` (1 or more) pairs before `stop` (b"": the end), or the first one.
 
-        None when no key lies before `stop`. Costs time in proportion to `cells` (1 or more).
+        None when no key lies before `stop`.
         """
-        keys = list(islice(self._pairs.irange(None, stop or None, (True, False), True), cells))
-        return keys[-1] if keys else None
+        return self._keys.before(stop, cells)
 
     def _scan_on(self, chunk: list[bytes], stop: bytes, read_sequence: int) -> Iterator[Pair]:
-        """From the first full chunk on. Each next one is looked up anew: iterators do not survive an insert."""
-        table = self._pairs
+        """From the first full chunk on. Each next one is looked up anew: positions do not survive an insert."""
+        value_of = self._values.__getitem__
         size = _FIRST_CHUNK
         while chunk:
-            last_key = chunk[-1]
             is_last = len(chunk) < size
+            after = chunk[-1] + b"\x00"  # the smallest key after it
             if self.last_sequence > read_sequence:
                 chunk = _visible(chunk, read_sequence)
-            yield from zip(chunk, map(table.__getitem__, chunk), strict=True)
+            yield from zip(chunk, map(value_of, chunk), strict=True)
             if is_last:
                 return
             size = min(size + size, _LARGEST_CHUNK)
-            chunk = list(islice(table.irange(last_key, stop or None, (False, False)), size))
+            chunk = self._keys.between(after, stop, size)
 
 
 def _visible(keys: list[bytes], read_sequence: int) -> list[bytes]:

@@ -1,0 +1,44 @@
+"""The Bloom filter: never a false no, rarely a false yes."""
+
+import pytest
+
+from hbtable.errors import Corruption
+from hbtable.sstable.bloom import ROW, ROWCOL, BloomBuilder, BloomFilter, decode_bloom
+
+
+def make(entries: list[bytes], kind: int = ROW) -> BloomFilter:
+    builder = BloomBuilder(kind, 10)
+    for entry in entries:
+        builder.add(entry)
+    found = decode_bloom("p", 0, builder.encode())
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("pattern", [b"user%010d\x00\x01", b"%d\x00\x01", b"%08x\x00\x01"])
+def test_about_one_in_a_hundred_absent_rows_passes(pattern: bytes) -> None:
+    present = [pattern % (3 * number) for number in range(5000)]
+    found = make(present)
+    assert all(found.may_hold(row) for row in present)
+    passed = sum(found.may_hold(pattern % (3 * number + 1)) for number in range(5000))
+    assert passed < 5000 * 0.02
+
+
+def test_an_empty_filter_says_no() -> None:
+    assert not make([]).may_hold(b"a\x00\x01")
+
+
+def test_the_kind_is_kept() -> None:
+    assert make([b"x"], ROWCOL).kind == ROWCOL
+
+
+def test_no_filter_at_all() -> None:
+    assert decode_bloom("p", 0, b"") is None
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\x01", b"\x01\x07" + bytes(7), b"\x03\x07" + bytes(7) + b"\x08\x00", b"\x01\x07" + bytes(7) + b"\x09\x00"]
+)
+def test_a_head_that_makes_no_sense(raw: bytes) -> None:
+    with pytest.raises(Corruption):
+        decode_bloom("p", 0, raw)
