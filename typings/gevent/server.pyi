@@ -2,7 +2,7 @@ import socket as _socket
 from collections.abc import Callable
 from typing import Any
 
-from gevent.socket import socket
+from gevent import socket as _gevent_socket
 
 class StreamServer:
     socket: _socket.socket
@@ -10,7 +10,7 @@ class StreamServer:
     def __init__(
         self,
         listener: tuple[str, int],
-        handle: Callable[[socket, Any], object] | None = None,
+        handle: Callable[[_gevent_socket.socket, Any], object] | None = None,
         backlog: int | None = None,
         spawn: Any = "default",
     ) -> None: ...

@@ -1,0 +1,149 @@
+"""TCP for servers and proxies, over gevent: listening with a drain that lets calls under way finish, and connecting.
+
+Every socket has TCP_NODELAY (without it a small answer waits up to 44 ms for the peer's delayed acknowledgement) and
+SO_KEEPALIVE (a peer that vanished is noticed by the kernel; idle connections are never closed by us).
+"""
+
+import errno
+import logging
+import socket as standard_socket
+from collections.abc import Callable
+from typing import Final, Protocol, final
+
+import gevent
+from gevent import socket as hub_socket
+from gevent.server import StreamServer
+
+from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
+
+Address = tuple[str, int]
+
+_log = logging.getLogger(__name__)
+
+# The peer went away: its business, not an error of ours.
+_PEER_GONE: Final = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
+
+
+class Socket(Protocol):
+    """What handlers and proxies need of a connected socket. Receiving and sending *switch*."""
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes: ...
+    def recv_into(self, buffer: bytearray | memoryview, nbytes: int = 0, flags: int = 0, /) -> int: ...
+    def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0, /) -> None: ...
+    def settimeout(self, value: float | None, /) -> None: ...
+    def shutdown(self, how: int, /) -> None: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+
+
+@final
+class Listener:
+    """A listening port and its connections."""
+
+    def __init__(self, host: str, server: StreamServer, connections: "Connections") -> None:
+        self.host = host
+        self.port = int(server.address[1])
+        """The port itself, also when 0 (any free one) was asked for."""
+        self._server = server
+        self._connections = connections
+
+    @property
+    def open_connections(self) -> int:
+        return len(self._connections.sockets)
+
+    def stop_accepting(self) -> None:
+        """New connections are refused from now on; open ones go on. Idempotent."""
+        self._server.close()
+
+    def close(self, grace_seconds: float = 5.0) -> None:
+        """*Switches.* Stops accepting, lets calls under way be answered, and cuts what still runs after the grace."""
+        self.stop_accepting()
+        self._connections.close(grace_seconds)
+
+
+@final
+class Connections:
+    """The connections of one listener, and the handler that each is given to."""
+
+    def __init__(self, handle: Callable[[Socket, Address], None]) -> None:
+        self.sockets: dict[hub_socket.socket, gevent.Greenlet | None] = {}
+        self._handle = handle
+
+    def serve(self, socket: hub_socket.socket, address: Address) -> None:
+        """Runs in a greenlet of its own; the socket is closed by gevent's server afterwards."""
+        self.sockets[socket] = _current()
+        try:
+            prepare(socket)
+            self._handle(socket, address)
+        except _PEER_GONE:
+            pass
+        except Exception as error:  # noqa: BLE001  the last resort: one connection's failure must not reach the others
+            _log.error("connection from %s failed: %s: %s", address, type(error).__name__, error, exc_info=error)
+        finally:
+            self.sockets.pop(socket, None)
+
+    def close(self, grace_seconds: float) -> None:
+        for socket in list(self.sockets):
+            # The handler reads what has arrived, answers it, then sees the end: nothing is cut in the middle.
+            _end_of_input(socket)
+        handlers = [handler for handler in self.sockets.values() if handler is not None]
+        gevent.joinall(handlers, timeout=grace_seconds)
+        gevent.killall([handler for handler in handlers if not handler.ready()])
+
+
+def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backlog: int = 1024) -> Listener:
+    """Listens at once, and runs `handle` as a task for each connection, whose socket is closed when that returns.
+
+    Port 0 is any free port. `backlog`: connections the kernel holds while the hub is busy; it caps it at somaxconn.
+    Unavailable when the port is taken; InvalidConfiguration when the address can never work here.
+    """
+    connections = Connections(handle)
+    server = StreamServer((host, port), connections.serve, backlog=backlog)
+    try:
+        server.start()
+    except OSError as error:
+        raise listen_error(error, host, port) from error
+    return Listener(host, server, connections)
+
+
+def connect(host: str, port: int, timeout_seconds: float = 10.0) -> Socket:
+    """*Switches.* A connected socket without a timeout. Unavailable when nobody answers there."""
+    try:
+        socket = hub_socket.create_connection((host, port), timeout_seconds)
+    except OSError as error:
+        raise Unavailable(f"cannot connect to {host}:{port}: {error.strerror or error}") from error
+    socket.settimeout(None)
+    prepare(socket)
+    return socket
+
+
+def prepare(socket: standard_socket.socket) -> None:
+    """The options every connection needs."""
+    socket.setsockopt(standard_socket.IPPROTO_TCP, standard_socket.TCP_NODELAY, 1)
+    socket.setsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_KEEPALIVE, 1)
+
+
+def listen_error(error: OSError, host: str, port: int) -> HbtableError:
+    """Why listening failed, and the way out."""
+    if error.errno == errno.EADDRINUSE:
+        return Unavailable(
+            f"port {port} on {host} is in use: stop the server that listens there, or choose another port (0 takes "
+            "any free one)"
+        )
+    if error.errno == errno.EACCES:
+        return InvalidConfiguration(
+            f"port {port} on {host} needs more rights than this process has: take one above 1023"
+        )
+    return InvalidConfiguration(f"cannot listen on {host}:{port}: {error.strerror or error}; is that this machine's?")
+
+
+def _end_of_input(socket: standard_socket.socket) -> None:
+    try:
+        socket.shutdown(standard_socket.SHUT_RD)
+    except OSError:
+        pass  # the peer was faster
+
+
+def _current() -> gevent.Greenlet | None:
+    here = gevent.getcurrent()
+    return here if isinstance(here, gevent.Greenlet) else None
