@@ -39,6 +39,8 @@ class ServerFile:
     """host:port of its internal service; "" when it lives in the master's process."""
     started_millis: int
     log_kind: str = "local"
+    draining: bool = False
+    """It is about to stop and takes no more tablets."""
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self), sort_keys=True).encode()
@@ -47,6 +49,8 @@ class ServerFile:
     def decode(path: str, data: bytes) -> "ServerFile":
         try:
             fields = json.loads(data)
-            return ServerFile(str(fields["address"]), int(fields["started_millis"]), str(fields["log_kind"]))
+            return ServerFile(
+                str(fields["address"]), int(fields["started_millis"]), str(fields["log_kind"]), bool(fields["draining"])
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise Corruption(path, 0, f"not a server file: {error}") from error

@@ -20,6 +20,8 @@ class ServerLoad(NamedTuple):
     tablet_ids: frozenset[int]
     """Tablets it serves at the moment."""
     sstable_bytes: int = 0
+    draining: bool = False
+    """It is about to stop: what it serves stays, nothing new comes."""
 
 
 class Snapshot(NamedTuple):
@@ -28,6 +30,9 @@ class Snapshot(NamedTuple):
 
     tablets: Sequence[TabletRecord]
     servers: Mapping[str, ServerLoad]
+    """Those that answered."""
+    silent: frozenset[str] = frozenset()
+    """Servers that hold their lock but did not answer: they may serve, so their tablets stay with them."""
 
 
 class Assign(NamedTuple):
@@ -67,18 +72,16 @@ def level(record: TabletRecord) -> int:
 def plan(snapshot: Snapshot) -> list[Action]:
     """Actions for the most urgent level that needs any, in the snapshot's order; [] when all is served or no server
     lives."""
-    if not snapshot.servers:
-        return []
-    waiting = [record for record in snapshot.tablets if _needs(record, snapshot.servers)]
-    if not waiting:
+    counts = {server: len(load.tablet_ids) for server, load in snapshot.servers.items() if not load.draining}
+    waiting = [record for record in snapshot.tablets if _needs(record, snapshot)]
+    if not waiting or not counts:
         return []
     first = min(level(record) for record in waiting)
-    counts = {server: len(load.tablet_ids) for server, load in snapshot.servers.items()}
     actions: list[Action] = []
     for record in waiting:
         if level(record) != first:
             continue
-        if record.owner in snapshot.servers:
+        if record.owner in counts:
             why = f"{record.owner} owns {describe(record)} but does not serve it"
             actions.append(Load(record, record.owner, why))
             continue
@@ -88,9 +91,12 @@ def plan(snapshot: Snapshot) -> list[Action]:
     return actions
 
 
-def _needs(record: TabletRecord, servers: Mapping[str, ServerLoad]) -> bool:
-    load = servers.get(record.owner)
-    return load is None or record.tablet_id not in load.tablet_ids
+def _needs(record: TabletRecord, snapshot: Snapshot) -> bool:
+    if record.owner in snapshot.silent:
+        return False
+    load = snapshot.servers.get(record.owner)
+    # A draining owner that does not serve it is about to give it up by itself.
+    return load is None or (record.tablet_id not in load.tablet_ids and not load.draining)
 
 
 def _least_loaded(counts: Mapping[str, int], servers: Mapping[str, ServerLoad]) -> str:

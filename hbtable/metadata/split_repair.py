@@ -6,8 +6,8 @@ left to do is idempotent, and safe to be done by several at once:
     1  put the left child's row if no row with its end is there
     2  clear the embedding by compare-and-set
 
-In this order: a crash between the two leaves the left child named twice, which readers understand (metadata.tiling); the
-other order would leave it named nowhere.
+In this order: a crash between the two leaves the left child named twice, which readers understand (metadata.tiling);
+the other order would leave it named nowhere.
 """
 
 from dataclasses import replace

@@ -4,6 +4,8 @@ It holds the lock of its own, uniquely named server file. The master ends a serv
 is free and deleting the file. Nothing brings an incarnation back: who finds its lock taken or its file gone stops.
 """
 
+from dataclasses import replace
+
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LockLost
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import INCARNATIONS, ServerFile, server_file, server_lock
@@ -50,6 +52,13 @@ class Membership:
             self._session.create(server_file(self.incarnation), description.encode())
         except AlreadyExists as error:
             raise LockLost(f"the name {self.incarnation} is taken: {error}; start again") from error
+
+    def drain(self) -> None:
+        """The master gives this server no more tablets once it looks again. FileNotFound when it is declared dead."""
+        path = server_file(self.incarnation)
+        file = self._session.read(path)
+        description = replace(ServerFile.decode(path, file.data), draining=True)
+        self._session.write(path, description.encode(), file.version)
 
     def still_member(self) -> bool:
         """False once the master has declared this server dead. Asks the lock service, so *switches*."""

@@ -47,3 +47,15 @@ def test_bytes_decide_between_equals() -> None:
 def test_a_living_owner_that_does_not_serve_is_asked_again_and_nothing_is_written() -> None:
     actions = plan(Snapshot([record(20, "a")], servers(a=set(), b=set())))
     assert actions == [Load(record(20, "a"), "a", "a owns tablet 20 but does not serve it")]
+
+
+def test_a_silent_server_keeps_its_tablets() -> None:
+    snapshot = Snapshot([record(20, "quiet"), record(21, "dead")], servers(a=set()), frozenset({"quiet"}))
+    assert [one.record.tablet_id for one in plan(snapshot)] == [21]
+
+
+def test_a_draining_server_gets_nothing_new_and_gives_up_by_itself() -> None:
+    live = {"a": ServerLoad(frozenset({20}), draining=True), "b": ServerLoad(frozenset())}
+    tablets = [record(20, "a"), record(21, "a"), record(22)]
+    assert [(one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))] == [(22, "b")]
+    assert plan(Snapshot(tablets, {"a": live["a"]})) == []

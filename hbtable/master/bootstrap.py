@@ -1,0 +1,77 @@
+"""The first start of a cluster (paper, section 5.1: the root tablet is the only one that nobody else names).
+
+Each step may be repeated after a crash at any point: /cluster is created once, the root tablet's record is created
+once, and the row of the last METADATA tablet is put if absent.
+"""
+
+import json
+from typing import Final
+
+from hbtable.encoding import tablet_record
+from hbtable.errors import AlreadyExists, FileNotFound, InvalidConfiguration, StaleLocation, UnsupportedFormat
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.places import CLUSTER
+from hbtable.metadata import layout
+from hbtable.metadata.catalog import ROOT_COPY_PATH, Catalog
+from hbtable.runtime.interface import Runtime
+
+FORMAT: Final = 1
+"""Raised when something changes that older programs must not touch."""
+
+
+def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catalog) -> str:
+    """The cluster's id; makes the cluster when the lock service is empty. Durable on return. *Switches.*
+
+    InvalidConfiguration when the lock service is empty but the file system holds a cluster: an empty root tablet
+    would make all of it garbage. UnsupportedFormat when a newer hbtable made it.
+    """
+    try:
+        catalog.read_root()
+    except StaleLocation:  # never started
+        _refuse_lost_lock_service(fs)
+        _create_root(runtime, catalog)
+    return _cluster_id(runtime, session)
+
+
+def first_metadata_row(runtime: Runtime, catalog: Catalog) -> None:
+    """Once the root tablet is served: the row of the last METADATA tablet exists on return."""
+    # Its key, that of 'no end row', never goes away: splits narrow the last tablet from the left.
+    catalog.put_tablet_if_absent(layout.first_metadata_record(runtime.wall_millis()))
+
+
+def _create_root(runtime: Runtime, catalog: Catalog) -> None:
+    try:
+        catalog.create_root(layout.first_root_record(runtime.wall_millis()))
+    except AlreadyExists:
+        return  # another master started at the same moment
+
+
+def _refuse_lost_lock_service(fs: FileSystem) -> None:
+    try:
+        data = fs.read_file(ROOT_COPY_PATH)
+    except FileNotFound:
+        return
+    copy = tablet_record.decode(data, ROOT_COPY_PATH)
+    # Generation 0: the first start crashed between the copy and the lock service's file; nothing was ever stored.
+    if copy.generation:
+        raise InvalidConfiguration(
+            "the lock service is empty, but the file system holds a cluster: its lock service was lost or another one "
+            f"is configured. Point to the right one, or restore {layout.ROOT_PATH} from {ROOT_COPY_PATH}"
+        )
+
+
+def _cluster_id(runtime: Runtime, session: Session) -> str:
+    try:
+        data = session.read(CLUSTER).data
+    except FileNotFound:
+        new_id = f"{runtime.random.getrandbits(128):032x}"
+        try:
+            session.create(CLUSTER, json.dumps({"id": new_id, "format": FORMAT}).encode())
+        except AlreadyExists:
+            pass
+        data = session.read(CLUSTER).data
+    cluster = json.loads(data)
+    if int(cluster["format"]) > FORMAT:
+        raise UnsupportedFormat(f"the cluster has format {cluster['format']}, this hbtable knows {FORMAT}: upgrade it")
+    return str(cluster["id"])

@@ -1,0 +1,52 @@
+"""What every living tablet server serves right now (paper, section 5.2, master startup step 3)."""
+
+from typing import NamedTuple
+
+from hbtable.errors import HbtableError
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.places import ServerFile
+from hbtable.master.assignment import ServerLoad
+from hbtable.master.liveness import look
+from hbtable.rpc.services import TabletStatus
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import run_all
+
+_PARALLEL = 32
+
+
+class Census(NamedTuple):
+    loads: dict[str, ServerLoad]
+    """Servers that answered."""
+    silent: frozenset[str]
+    """They hold their lock but did not answer."""
+    statuses: dict[str, list[TabletStatus]]
+    buried: list[str]
+    """Servers that this census found dead for the first time."""
+
+    @property
+    def living(self) -> frozenset[str]:
+        return self.silent.union(self.loads)
+
+
+def take_census(runtime: Runtime, session: Session, transport: Transport) -> Census:
+    """Buries dead servers, asks the living ones. *Switches.* Unavailable when the lock service is."""
+    living, buried = look(session)
+    names = sorted(living)
+
+    def question(name: str) -> list[TabletStatus]:
+        return transport.tablet_admin(name).tablets()
+
+    answers = run_all(runtime, _PARALLEL, [lambda name=name: question(name) for name in names], "census")  # type: ignore[misc]
+    loads: dict[str, ServerLoad] = {}
+    statuses: dict[str, list[TabletStatus]] = {}
+    for name, answer in zip(names, answers, strict=True):
+        if not isinstance(answer, HbtableError):
+            statuses[name] = answer
+            loads[name] = _load(living[name], answer)
+    return Census(loads, frozenset(names).difference(loads), statuses, buried)
+
+
+def _load(file: ServerFile, statuses: list[TabletStatus]) -> ServerLoad:
+    ids = frozenset(status.record.tablet_id for status in statuses)
+    return ServerLoad(ids, sum(status.sstable_bytes for status in statuses), file.draining)

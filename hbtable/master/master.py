@@ -1,0 +1,287 @@
+"""The master (paper, sections 4 and 5.2): one at a time, by a lock; everything it knows it reads again.
+
+cycle() is all it does: look who lives, place the root tablet, then METADATA's tablets, then the others, finish
+interrupted splits and table operations, and now and then collect garbage. It returns the sentence it decided. Nothing
+is remembered between two cycles but what saves work, so a new master just runs cycle().
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hbtable.errors import Conflict, HbtableError, LockLost, Unavailable
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.places import MASTER, SERVERS
+from hbtable.master.assignment import Action, Snapshot, describe, plan
+from hbtable.master.bootstrap import bootstrap, first_metadata_row
+from hbtable.master.census import Census, take_census
+from hbtable.master.collector import Collector, CollectorOptions
+from hbtable.master.placement import Placement
+from hbtable.master.tables import Tables
+from hbtable.metadata import layout
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.identifiers import TABLE_IDS, TABLET_IDS, Identifiers
+from hbtable.metadata.split_repair import complete_split
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID, METADATA_TABLE_ID, TabletRecord
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime, Task
+
+log = logging.getLogger(__name__)
+
+_LARGEST_TABLE_ID = 2**32
+_NOTHING = "everything is served"
+_WAITING = "waiting"
+_COULD_NOT = "could not finish"
+_LONGEST_DOUBLING = 10
+_ROUNDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class MasterOptions:
+    """How often and how wide the master works."""
+
+    period_seconds: float = 1.0
+    """Time between looks at the servers folder; a change there wakes the master at once. Longer: a death that was
+    not announced is noticed later."""
+    scan_seconds: float = 30.0
+    """Time between scans of METADATA when no server came or went. Longer: less reading, later repair of a split
+    whose server died right after the commit."""
+    lock_retry_seconds: float = 1.0
+    """How often a standby master tries for the lock. Longer: later takeover."""
+    parallel_loads: int = 16
+    """Tablets loaded or unloaded at a time. More: faster recovery, more memory and disk seeks at once."""
+
+
+class Master:
+    """One candidate for mastership. `tables` serves rpc.services.MasterService while this is the master."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        fs: FileSystem,
+        catalog: Catalog,
+        transport: Transport,
+        sort_log: Callable[[str], None],
+        on_lost: Callable[[], None],
+        options: MasterOptions | None = None,
+        collector_options: CollectorOptions | None = None,
+    ) -> None:
+        """`on_lost` is called when the lock is lost: the process must stop being master."""
+        self._runtime = runtime
+        self._session = session
+        self._fs = fs
+        self._catalog = catalog
+        self._transport = transport
+        self._on_lost = on_lost
+        self._options = options or MasterOptions()
+        self._garbage = collector_options or CollectorOptions()
+        self._placement = Placement(runtime, catalog, transport, sort_log, self._options.parallel_loads)
+        self._collector = Collector(runtime, fs, catalog, transport, self._check, self._garbage)
+        self.tables = Tables(
+            runtime,
+            catalog,
+            self._placement,
+            self.census,
+            self._check,
+            Identifiers(session, TABLE_IDS, FIRST_USER_TABLE_ID, 1, _LARGEST_TABLE_ID),
+            Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID),
+            self._options.parallel_loads,
+        )
+        self.last_sentence = "the master has not worked yet"
+        self._wake = runtime.event()
+        self._stopping = False
+        self._task: Task | None = None
+        self._looked_at: frozenset[str] | None = None
+        """The living servers at the last cycle that found nothing it could do; None after one that did something."""
+        self._scan_due = 0.0
+        self._failures = 0
+        self._waiting = False
+        self._system_served = False
+        self._garbage_due = runtime.clock_seconds() + self._garbage.period_seconds
+
+    # ---------------------------------------------------------------- life
+
+    def acquire(self, address: str = "") -> None:
+        """Becomes the master, or Conflict when there is one. Makes the cluster when there is none."""
+        self._placement.epoch = self._session.lock(MASTER, address.encode())
+        bootstrap(self._runtime, self._session, self._fs, self._catalog)
+        self._session.watch(SERVERS, self.wake)
+
+    def start(self, address: str = "") -> None:
+        """Spawns the task that waits for the lock and then works until stop()."""
+        self._task = self._runtime.spawn(self._live, address, name="master")
+
+    def stop(self) -> None:
+        """Ends the task after the step it is in, and frees the lock. Idempotent. *Switches.*"""
+        self._stopping = True
+        self._wake.set()
+        if self._task is not None:
+            self._task.join()
+            self._task = None
+        if self._placement.epoch:
+            self._placement.epoch = 0
+            self._session.unlock(MASTER)
+
+    def wake(self) -> None:
+        """Work now. Does not switch."""
+        self._wake.set()
+
+    def census(self) -> Census:
+        return take_census(self._runtime, self._session, self._transport)
+
+    def _live(self, address: str) -> None:
+        while not self._stopping and not self._placement.epoch:
+            try:
+                self.acquire(address)
+            except Conflict:
+                self._runtime.sleep(self._options.lock_retry_seconds)
+        while not self._stopping:
+            self._wake.clear()
+            try:
+                self._note(self.cycle())
+            except LockLost as error:
+                self._note(str(error))
+                self._on_lost()
+                return
+            except HbtableError as error:
+                self._looked_at = None
+                self._note(f"{_COULD_NOT}: {error}")
+            if self._looked_at is not None or self.last_sentence.startswith(_COULD_NOT):
+                self._wake.wait(self._options.period_seconds)
+
+    def _note(self, sentence: str) -> None:
+        if sentence != self.last_sentence:
+            log.info("master: %s", sentence)
+        self.last_sentence = sentence
+
+    def _check(self) -> None:
+        if not self._placement.epoch:
+            raise Unavailable("this is not the master at the moment; try again")
+        if not self._session.valid():
+            raise LockLost("the master lost its lock and stops; another one takes over")
+
+    # ---------------------------------------------------------------- the cycle
+
+    def cycle(self) -> str:
+        """One round. Returns what it decided; `everything is served` when there was nothing to do. *Switches.*"""
+        self._check()
+        census = self.census()
+        now = self._runtime.clock_seconds()
+        if self._looked_at == census.living and now < self._scan_due:
+            return self._collect(now) or self.last_sentence
+        self._looked_at = None
+        self._system_served = False
+        sentence = self._place_system(census)
+        self._system_served = not sentence
+        sentence = sentence or self._place_users(census)
+        self._waiting = _WAITING in sentence
+        if self._waiting:
+            self._failures = min(self._failures + 1, _LONGEST_DOUBLING)
+            pause = min(self._options.scan_seconds, self._options.period_seconds * 2**self._failures)
+        else:
+            self._failures = 0
+            pause = self._options.scan_seconds
+        if sentence and not self._waiting:
+            return sentence  # something was done: look again at once whether that was all
+        # A tablet that could not be placed is tried again soon, and less and less often, or when servers come and go.
+        self._looked_at = census.living
+        self._scan_due = now + pause
+        return sentence or self._collect(now) or _NOTHING
+
+    def settle(self) -> None:
+        """Cycles until all that can be served is, for starts and tests. Unavailable when METADATA cannot be; a user
+        tablet that cannot be is only logged, and tried again by the task."""
+        for _ in range(_ROUNDS):
+            self._note(self.cycle())
+            if self._looked_at is not None:
+                break
+        if not self._system_served:
+            raise Unavailable(f"METADATA is not served: {self.last_sentence}")
+
+    def _place_system(self, census: Census) -> str:
+        """The root tablet, then METADATA's others: what is needed to read the rest. "" when all are served."""
+        sentence = self._place([self._catalog.read_root()], census)
+        if sentence:
+            return sentence
+        first_metadata_row(self._runtime, self._catalog)
+        return self._place(self._settled_rows(METADATA_TABLE_ID), census)
+
+    def _place_users(self, census: Census) -> str:
+        """Interrupted operations first, then tablets of tables that should be served, table by table."""
+        tables = self._catalog.tables()
+        rows = self._repaired(list(self._catalog.all_tablet_rows()))
+        by_table: dict[int, list[TabletRecord]] = {}
+        for row in rows:
+            by_table.setdefault(row.table_id, []).append(row)
+        sentences: list[str] = []
+        for table in tables:
+            if table.state is TableState.DISABLED or self.tables.is_busy(table.schema.name):
+                continue
+            try:
+                sentences.append(self._tend_table(table, by_table.get(table.table_id, []), census))
+            except LockLost:
+                raise
+            except HbtableError as error:  # one table in trouble must not keep the others waiting
+                sentences.append(f"{_WAITING}: {error}")
+        return "; ".join(sentence for sentence in sentences if sentence)
+
+    def _tend_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> str:
+        if table.state is not TableState.ENABLED:
+            return self.tables.resume(table)
+        self.tables.tell_stragglers(table, census)
+        if not plan(Snapshot(rows, census.loads, census.silent)):
+            return ""
+        with self.tables.operation(table.schema.name):
+            # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
+            current = self._catalog.read_table(table.schema.name)
+            if current is None or current.state is not TableState.ENABLED:
+                return ""
+            return self._place(self._settled_rows(table.table_id), self.census(), current.schema)
+
+    def _place(self, tablets: list[TabletRecord], census: Census, schema: TableSchema = layout.SCHEMA) -> str:
+        """Plans and acts for tablets of one table; "" when they are all served."""
+        actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
+        if not actions:
+            unserved = [tablet for tablet in tablets if tablet.owner not in census.living]
+            if unserved:
+                more = f" and {len(unserved) - 1} more" if unserved[1:] else ""
+                return f"{_WAITING} for a tablet server to serve {describe(unserved[0])}{more}"
+            return ""
+        problems = self._placement.place_all(actions, lambda _tablet: schema, census.living)
+        if problems:
+            return f"{_WAITING}: {problems[0]}" + (f" (and {len(problems) - 1} more)" if problems[1:] else "")
+        return actions[0].why + (f" (and {len(actions) - 1} more)" if actions[1:] else "")
+
+    def _settled_rows(self, table_id: int) -> list[TabletRecord]:
+        return self._repaired(self._catalog.tablet_rows(table_id))
+
+    def _repaired(self, rows: list[TabletRecord]) -> list[TabletRecord]:
+        """Completes the splits that the rows show (design, section 5); both children are in the answer."""
+        repaired: list[TabletRecord] = []
+        for row in rows:
+            if row.left is None:
+                repaired.append(row)
+                continue
+            current = complete_split(self._catalog, row)
+            left = self._catalog.read_tablet(row.table_id, row.left.range.stop)
+            repaired.extend(one for one in (left, current) if one is not None)
+        # The left child's row may have been there already.
+        unique = {layout.key_of(row): row for row in repaired}
+        return list(unique.values())
+
+    def _collect(self, now: float) -> str:
+        if now < self._garbage_due:
+            return ""
+        self._garbage_due = now + self._garbage.period_seconds
+        return self.collect_garbage()
+
+    def collect_garbage(self) -> str:
+        """One collection now; what it did."""
+        sentence, dead_logs = self._collector.collect(self.census)
+        for incarnation in dead_logs:
+            self._placement.forget_log(incarnation)
+        return sentence

@@ -1,0 +1,41 @@
+"""How a tablet's record changes when it gets or loses an owner (paper, 5.2 and 5.3; bug classes 3 and 10). Pure.
+
+    assigned   generation + 1, owner = the server, and the server's log joins the logs needed, in the same change:
+               whatever the server will log is then found after its death, without a second book
+    released   generation + 1, owner = ""; the logs stay, because only a flush makes them unneeded
+
+A log named with first needed sequence n holds nothing below n that is needed. A server that gets a tablet for the
+second time still has records of the first stay in its log; those are below every sequence the record names, so the new
+reference begins at the highest of them, and recovery never sees them twice.
+"""
+
+from dataclasses import replace
+
+from hbtable.model.ranges import RowRange
+from hbtable.model.tablet import LogRef, TabletRecord
+
+
+def assigned(record: TabletRecord, server: str) -> TabletRecord:
+    logs = record.logs
+    if all(ref.incarnation != server for ref in logs):
+        logs = (*logs, LogRef(server, first_unflushed(record)))
+    return replace(record, owner=server, generation=record.generation + 1, logs=logs)
+
+
+def released(record: TabletRecord) -> TabletRecord:
+    return replace(record, owner="", generation=record.generation + 1)
+
+
+def first_unflushed(record: TabletRecord) -> int:
+    """A sequence that is greater than all that earlier owners flushed, and not greater than any to come."""
+    flushed = max((ref.last_sequence for _group, refs in record.files for ref in refs), default=0)
+    return max((ref.first_needed for ref in record.logs), default=0) or flushed + 1
+
+
+def first_records(table_id: int, tablet_ids: list[int], split_rows: list[bytes], now: int) -> list[TabletRecord]:
+    """The unassigned tablets of a new table: one more than `split_rows`, which ascend and hold no b""."""
+    bounds = [b"", *split_rows, b""]
+    return [
+        TabletRecord(table_id, tablet_id, RowRange(bounds[index], bounds[index + 1]), now)
+        for index, tablet_id in enumerate(tablet_ids)
+    ]

@@ -1,0 +1,101 @@
+"""Carries assignments out (paper, sections 5.2 and 6: log sort before recovery).
+
+Order of each step, and why:
+    sort     the logs of dead servers that the tablet needs, each once, before anyone recovers from them
+    own      compare-and-set of the owner; from here on an earlier owner's compare-and-sets fail (bug class 10)
+    load     the server recovers and serves; if it does not, the next plan is a Load of the same generation
+"""
+
+from collections.abc import Callable, Container
+
+from hbtable.errors import HbtableError, StaleLocation, Unavailable
+from hbtable.master.assignment import Action, Assign, describe
+from hbtable.master.ownership import assigned, released
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.schema import TableSchema
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Lock, Runtime
+from hbtable.runtime.parallel import run_all
+
+
+class Placement:
+    """`sort_log` sorts the log of one dead incarnation; it may be called again for the same one."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        catalog: Catalog,
+        transport: Transport,
+        sort_log: Callable[[str], None],
+        parallel_loads: int,
+    ) -> None:
+        self.epoch = 0
+        """Of the master's lock; sent with every call."""
+        self._runtime = runtime
+        self._catalog = catalog
+        self._transport = transport
+        self._sort_log = sort_log
+        self._parallel_loads = parallel_loads
+        self._sorted: dict[str, Lock] = {}
+        self._done: set[str] = set()
+
+    def place(self, action: Action, schema: TableSchema, living: Container[str]) -> None:
+        """The tablet is served on return. Conflict when its record changed since the plan; Corruption when its log or
+        files are damaged; Unavailable or StaleLocation when the server could not load it now."""
+        record = action.record
+        self._sort_logs(record, living)
+        if isinstance(action, Assign):
+            record = assigned(record, action.server)
+            self._catalog.replace_tablet(action.record, record)
+        self.load(record, schema)
+
+    def load(self, record: TabletRecord, schema: TableSchema) -> None:
+        self._transport.tablet_admin(record.owner).load_tablet(self.epoch, record, schema)
+
+    def place_all(
+        self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Container[str]
+    ) -> list[str]:
+        """Several at a time; a sentence for each that failed."""
+
+        def job(action: Action) -> Callable[[], None]:
+            return lambda: self.place(action, schema_of(action.record), living)
+
+        outcomes = run_all(self._runtime, self._parallel_loads, [job(action) for action in actions], "place")
+        return [
+            f"{describe(action.record)} could not be placed on {action.server}: {outcome}"
+            for action, outcome in zip(actions, outcomes, strict=True)
+            if isinstance(outcome, HbtableError)
+        ]
+
+    def vacate(self, record: TabletRecord, living: Container[str]) -> None:
+        """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split):
+        the caller reads METADATA again. Unavailable when its owner lives and does not answer."""
+        if record.owner in living:
+            try:
+                self._transport.tablet_admin(record.owner).unload_tablet(self.epoch, record.tablet_id)
+            except StaleLocation as error:
+                raise Unavailable(f"{record.owner} does not answer, so {describe(record)} stays there") from error
+        current = self._catalog.read_tablet(record.table_id, record.range.stop)
+        if current is not None and current.owner and current.tablet_id == record.tablet_id:
+            # The owner is dead, or crashed between the flush and this: no log is dropped, the next owner recovers.
+            self._catalog.replace_tablet(current, released(current))
+
+    def update_schema(self, server: str, table_id: int, schema: TableSchema) -> None:
+        self._transport.tablet_admin(server).update_schema(self.epoch, table_id, schema)
+
+    def forget_log(self, incarnation: str) -> None:
+        """Its folder was deleted."""
+        self._sorted.pop(incarnation, None)
+        self._done.discard(incarnation)
+
+    def _sort_logs(self, record: TabletRecord, living: Container[str]) -> None:
+        """Sorts, once, each log of a dead server that the tablet needs; concurrent callers wait for the first."""
+        for ref in record.logs:
+            name = ref.incarnation
+            if not name or name in living or name in self._done:
+                continue
+            with self._sorted.setdefault(name, self._runtime.lock()):
+                if name not in self._done:
+                    self._sort_log(name)
+                    self._done.add(name)

@@ -1,0 +1,279 @@
+"""Creates, deletes, enables, disables and alters tables (paper, section 4: the master handles schema changes).
+
+A table's state in its name row says which operation is under way; each begins with the compare-and-set into that state
+and ends with the one out of it, and everything between may be repeated. So the master that finds a CREATING, ENABLING,
+DISABLING or DELETING table after a crash finishes the operation (resume).
+
+    create     name row CREATING -> tablet rows -> loaded -> ENABLED
+               A crash before all tablet rows stand is undone: the caller was told nothing, and the split rows are lost.
+    disable    DISABLING -> every tablet flushed, unloaded, without owner -> DISABLED
+    enable     ENABLING -> every tablet loaded -> ENABLED
+    delete     DELETING -> tablet rows gone -> name row gone; files go with the next garbage collection
+    alter      one compare-and-set of the schema, then servers are told; who misses it is told by the master's cycle
+
+One operation per table at a time: its lock is held throughout, also by the cycle when it assigns that table's tablets,
+so that a tablet is never assigned while its table is being disabled.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import cast
+
+from hbtable.errors import (
+    Conflict,
+    Corruption,
+    HbtableError,
+    NamespaceNotFound,
+    TableNotDisabled,
+    TableNotEnabled,
+    TableNotFound,
+    Unavailable,
+)
+from hbtable.master.assignment import Action, Assign, Snapshot, plan
+from hbtable.master.census import Census
+from hbtable.master.ownership import assigned, first_records
+from hbtable.master.placement import Placement
+from hbtable.master.schema_check import check_schema, check_split_rows
+from hbtable.metadata.catalog import Catalog, verify_tiling
+from hbtable.metadata.identifiers import Identifiers
+from hbtable.metadata.split_repair import complete_split
+from hbtable.model import names
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.interface import Lock, Runtime
+from hbtable.runtime.parallel import run_all
+
+_ROUNDS = 20
+"""How often an operation plans again because tablets split or servers died under it."""
+
+
+class Tables:
+    """rpc.services.MasterService. `census` asks the servers now; `check_master` raises when this is not the master."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        catalog: Catalog,
+        placement: Placement,
+        census: Callable[[], Census],
+        check_master: Callable[[], None],
+        table_ids: Identifiers,
+        tablet_ids: Identifiers,
+        parallel_rows: int,
+    ) -> None:
+        self._runtime = runtime
+        self._catalog = catalog
+        self._placement = placement
+        self._census = census
+        self._check_master = check_master
+        self._table_ids = table_ids
+        self._tablet_ids = tablet_ids
+        self._parallel_rows = parallel_rows
+        self._locks: dict[bytes, Lock] = {}
+
+    # ---------------------------------------------------------------- MasterService
+
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
+        check_schema(schema)
+        bounds = check_split_rows(schema, split_rows)
+        self._check_master()
+        namespace, _ = names.split(schema.name)
+        if not self._catalog.has_namespace(namespace):
+            raise NamespaceNotFound(f"namespace {_shown(namespace)} of table {_shown(schema.name)} does not exist")
+        with self.operation(schema.name):
+            # The schema's version begins at 1 whatever the caller says: servers compare versions of one table only.
+            record = TableRecord(self._table_ids.next(), TableState.CREATING, replace(schema, version=1))
+            self._catalog.create_table(record)
+            ids = [self._tablet_ids.next() for _ in range(len(bounds) + 1)]
+            self._write_rows(first_records(record.table_id, ids, bounds, self._runtime.wall_millis()))
+            self._finish_enabling(record)
+
+    def delete_table(self, name: bytes) -> None:
+        self._check_master()
+        with self.operation(name):
+            record = self._existing(name)
+            if record.state not in (TableState.DISABLED, TableState.DELETING):
+                raise TableNotDisabled(f"{_shown(name)}")
+            self._finish_deleting(self._enter(record, TableState.DELETING))
+
+    def enable_table(self, name: bytes) -> None:
+        self._check_master()
+        with self.operation(name):
+            record = self._existing(name)
+            if record.state not in (TableState.DISABLED, TableState.ENABLING):
+                raise TableNotDisabled(f"{_shown(name)}")
+            self._finish_enabling(self._enter(record, TableState.ENABLING))
+
+    def disable_table(self, name: bytes) -> None:
+        self._check_master()
+        with self.operation(name):
+            record = self._existing(name)
+            if record.state not in (TableState.ENABLED, TableState.DISABLING):
+                raise TableNotEnabled(f"{_shown(name)} is disabled.")
+            self._finish_disabling(self._enter(record, TableState.DISABLING))
+
+    def alter_table(self, schema: TableSchema) -> None:
+        check_schema(schema)
+        self._check_master()
+        with self.operation(schema.name):
+            record = self._existing(schema.name)
+            if schema.version != record.schema.version + 1:
+                raise Conflict(
+                    f"table {_shown(schema.name)} has schema version {record.schema.version}, so a change must have "
+                    f"version {record.schema.version + 1}, not {schema.version}: read the schema again"
+                )
+            changed = replace(record, schema=schema)
+            self._catalog.replace_table(record, changed)
+            self._tell_servers(changed)
+
+    # ---------------------------------------------------------------- for the master's cycle
+
+    def operation(self, name: bytes) -> AbstractContextManager[object]:
+        """Holds the table against other operations. *Switches* while another one runs."""
+        return cast("AbstractContextManager[object]", self._locks.setdefault(name, self._runtime.lock()))
+
+    def is_busy(self, name: bytes) -> bool:
+        lock = self._locks.get(name)
+        return lock is not None and lock.locked()
+
+    def resume(self, record: TableRecord) -> str:
+        """Finishes what a crash interrupted; the sentence that says so."""
+        name = record.schema.name
+        with self.operation(name):
+            current = self._catalog.read_table(name)
+            if current is None or current.state != record.state:
+                return f"table {_shown(name)} was finished meanwhile"
+            match current.state:
+                case TableState.CREATING:
+                    return self._resume_creating(current)
+                case TableState.ENABLING:
+                    self._finish_enabling(current)
+                case TableState.DISABLING:
+                    self._finish_disabling(current)
+                case TableState.DELETING:
+                    self._finish_deleting(current)
+                case _:
+                    return f"table {_shown(name)} needs nothing"
+        return f"table {_shown(name)}: finished {record.state.value}"
+
+    def tell_stragglers(self, record: TableRecord, census: Census) -> None:
+        """Servers that still use an older schema get the current one."""
+        for server, statuses in census.statuses.items():
+            if any(
+                status.record.table_id == record.table_id and status.schema_version < record.schema.version
+                for status in statuses
+            ):
+                self._placement.update_schema(server, record.table_id, record.schema)
+
+    # ---------------------------------------------------------------- steps
+
+    def _existing(self, name: bytes) -> TableRecord:
+        record = self._catalog.read_table(name)
+        if record is None:
+            raise TableNotFound(f"{_shown(name)}")
+        return record
+
+    def _enter(self, record: TableRecord, state: TableState) -> TableRecord:
+        if record.state == state:
+            return record
+        entered = replace(record, state=state)
+        self._catalog.replace_table(record, entered)
+        return entered
+
+    def _write_rows(self, tablets: list[TabletRecord]) -> None:
+        """Puts the rows of a new table, each with its first owner already: one write a tablet, not two."""
+        census = self._census()
+        owners = {
+            action.record.tablet_id: action.server
+            for action in plan(Snapshot(tablets, census.loads, census.silent))
+            if isinstance(action, Assign)
+        }
+
+        def job(tablet: TabletRecord) -> Callable[[], bool]:
+            owner = owners.get(tablet.tablet_id)
+            row = tablet if owner is None else assigned(tablet, owner)
+            return lambda: self._catalog.put_tablet_if_absent(row)
+
+        _raise_first(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "create"))
+
+    def _finish_enabling(self, record: TableRecord) -> None:
+        """From CREATING or ENABLING: every tablet is served, then the state says so."""
+        problems: list[str] = []
+        for _ in range(_ROUNDS):
+            tablets = self._settled(record.table_id)
+            census = self._census()
+            actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
+            if not actions and census.loads and not any(tablet.owner in census.silent for tablet in tablets):
+                self._enter(record, TableState.ENABLED)
+                return
+            problems = self._placement.place_all(actions, lambda _tablet: record.schema, census.living)
+            if problems or not census.loads:
+                break
+        reason = problems[0] if problems else "no tablet server can take its tablets"
+        raise Unavailable(f"table {_shown(record.schema.name)} is not enabled yet, the master goes on trying: {reason}")
+
+    def _finish_disabling(self, record: TableRecord) -> None:
+        for _ in range(_ROUNDS):
+            served = [tablet for tablet in self._settled(record.table_id) if tablet.owner]
+            if not served:
+                self._enter(record, TableState.DISABLED)
+                return
+            living = self._census().living
+
+            def job(tablet: TabletRecord, living: frozenset[str] = living) -> Callable[[], None]:
+                return lambda: self._placement.vacate(tablet, living)
+
+            outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in served], "disable")
+            # A Conflict is a tablet that changed under us, for example split: the next round sees it as it is.
+            _raise_first([outcome for outcome in outcomes if not isinstance(outcome, Conflict)])
+        raise Unavailable(f"table {_shown(record.schema.name)} is not disabled yet, the master goes on trying")
+
+    def _finish_deleting(self, record: TableRecord) -> None:
+        tablets = self._settled(record.table_id)
+
+        def job(tablet: TabletRecord) -> Callable[[], None]:
+            return lambda: self._catalog.delete_tablet(tablet)
+
+        _raise_first(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "delete"))
+        # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
+        # rows would look like a damaged table.
+        self._catalog.delete_table(record)
+
+    def _resume_creating(self, record: TableRecord) -> str:
+        name = _shown(record.schema.name)
+        try:
+            verify_tiling(self._catalog.tablet_rows(record.table_id))
+        except Corruption:
+            # Nobody was told that the table exists and no cell was written: the rows that stand are taken back.
+            # DELETING first, or a crash here would leave fewer rows that could be taken for a smaller whole.
+            self._finish_deleting(self._enter(record, TableState.DELETING))
+            return f"table {name}: took its interrupted creation back"
+        self._finish_enabling(record)
+        return f"table {name}: finished its creation"
+
+    def _settled(self, table_id: int) -> list[TabletRecord]:
+        """The table's rows, unfinished splits completed first."""
+        rows = self._catalog.tablet_rows(table_id)
+        if all(row.left is None for row in rows):
+            return rows
+        for row in rows:
+            complete_split(self._catalog, row)
+        return self._catalog.tablet_rows(table_id)
+
+    def _tell_servers(self, record: TableRecord) -> None:
+        census = self._census()
+        owners = {tablet.owner for tablet in self._settled(record.table_id)} & census.living
+        for server in sorted(owners):
+            self._placement.update_schema(server, record.table_id, record.schema)
+
+
+def _raise_first(outcomes: Sequence[object]) -> None:
+    for outcome in outcomes:
+        if isinstance(outcome, HbtableError):
+            raise outcome
+
+
+def _shown(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")

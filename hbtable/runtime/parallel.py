@@ -1,0 +1,44 @@
+"""Several jobs at once, not more than a limit, each with its own outcome."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from hbtable.errors import HbtableError, LockLost
+from hbtable.runtime.interface import Runtime
+
+T = TypeVar("T")
+
+
+def run_all(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name: str) -> list[T | HbtableError]:
+    """The outcome of each job, in their order: what it returned or the HbtableError it raised. *Switches.*
+
+    Anything else a job raises, and LockLost, is raised here after the other jobs have ended. With one job or a limit
+    of one nothing is spawned.
+    """
+    if len(jobs) <= 1 or limit <= 1:
+        return [_outcome(job) for job in jobs]
+    found: dict[int, T | HbtableError] = {}
+    waiting = list(enumerate(jobs))
+    waiting.reverse()
+
+    def work() -> None:
+        while waiting:
+            place, job = waiting.pop()
+            found[place] = _outcome(job)
+
+    tasks = [runtime.spawn(work, name=name) for _ in range(min(limit, len(jobs)))]
+    for task in tasks:
+        task.join()
+    for task in tasks:
+        if task.error is not None:
+            raise task.error
+    return [found[place] for place in range(len(jobs))]
+
+
+def _outcome(job: Callable[[], T]) -> T | HbtableError:
+    try:
+        return job()
+    except LockLost:
+        raise
+    except HbtableError as error:
+        return error
