@@ -166,3 +166,14 @@ class SegmentAppender:
             pass
         except HbtableError as error:
             logger.warning("%s, a segment that was never used, could not be removed: %s", file.path, error)
+
+
+def delete_segments(fs: FileSystem, paths: list[str]) -> None:
+    """Oldest first. Only segments that the log, durably, no longer counts on. *Switches.*"""
+    for path in paths:
+        try:
+            fs.delete(path)
+        except FileNotFound:
+            pass
+        except HbtableError as error:  # recovery ignores it; it goes with the whole folder
+            logger.warning("%s, no longer needed, could not be deleted: %s", path, error)

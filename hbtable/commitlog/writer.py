@@ -21,15 +21,16 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.commitlog import groups
-from hbtable.commitlog.appender import LogBroken, SegmentAppender
+from hbtable.commitlog.appender import LogBroken, SegmentAppender, delete_segments
 from hbtable.commitlog.batch import Batch
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.segment import segment_path
-from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, OutOfSpace, StorageFailed, Unavailable
+from hbtable.commitlog.side_sync import SideSync
+from hbtable.errors import AlreadyExists, HbtableError, OutOfSpace, StorageFailed, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.metrics.registry import Registry
-from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.interface import Runtime
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class LogWriter:
     __slots__ = (
         "_appender", "_batches", "_broken", "_busy", "_bytes", "_closed", "_closing", "_folder", "_fs", "_groups",
         "_inline_limit", "_ledger", "_options", "_queued_bytes", "_records", "_release", "_runtime", "_side_sync",
-        "_sync_point", "_waits_for_sync",
+        "_waits_for_sync",
     )  # fmt: skip
 
     def __init__(self, runtime: Runtime, fs: FileSystem, folder: str, options: LogOptions, registry: Registry) -> None:
@@ -60,6 +61,7 @@ class LogWriter:
         self._groups = registry.counter("hbtable_wal_groups_total", "Groups written: records per group is the ratio")
         sync_seconds = registry.histogram("hbtable_wal_sync_seconds", "Time of one sync of the log")
         self._appender = SegmentAppender(fs, folder, options.durability, runtime.clock_seconds, sync_seconds)
+        self._side_sync = SideSync(runtime, self._appender, options.sync_every_bytes, self._break)
         self._ledger = SegmentLedger()
         self._batches: deque[Batch] = deque()
         self._queued_bytes = 0
@@ -71,8 +73,6 @@ class LogWriter:
         self._closed = runtime.event()
         self._broken = ""
         """Why nothing is acknowledged any more; "" while all is well."""
-        self._side_sync: Task | None = None
-        self._sync_point = options.sync_every_bytes
         self._inline_limit = 0
         """Commits are appended inline while the segment is shorter than this."""
         self._appender.next_segment(runtime.wall_millis())
@@ -109,6 +109,9 @@ class LogWriter:
             if isinstance(error, StorageFailed):
                 raise StorageFailed(self._broken) from error
             raise
+        if self._broken:  # the sync beside failed while this append waited
+            self._busy = False
+            raise StorageFailed(self._broken)
         self._ledger.active[tablet_id] = last_sequence
         self._records.value += count
         self._bytes.value += len(records)
@@ -116,7 +119,11 @@ class LogWriter:
         self._busy = False
         if self._batches or self._release or self._closing:
             self._start()
-        apply()
+        try:
+            apply()
+        except BaseException as error:
+            self._break(error)  # memory lacks what the log has: nothing may build on it
+            raise
 
     def _commit_queued(
         self,
@@ -147,8 +154,11 @@ class LogWriter:
         """Of an inline append; the caller raises. Switches."""
         try:
             self._after_failed_append(error)
-        except LogBroken as broken:
-            self._break(broken)
+        except BaseException as worse:
+            # Broken, or killed half-way: the next append would go behind bytes of unknown length.
+            self._break(worse)
+            if not isinstance(worse, LogBroken):
+                raise
         finally:
             self._set_inline_limit()
             self._busy = False
@@ -207,6 +217,8 @@ class LogWriter:
             self._append(batch.payload())
             if self._waits_for_sync:
                 self._appender.sync()
+            if self._broken:
+                raise LogBroken(self._broken)
         except _REFUSALS as error:
             batch.fail(type(error), str(error))
             return
@@ -230,7 +242,7 @@ class LogWriter:
                 batch.error = (StorageFailed, self._broken)
         batch.done.set()
         if not self._waits_for_sync:
-            self._sync_beside()
+            self._side_sync.start_if_due()
 
     def _append(self, payload: bytes, flags: int = 0) -> None:
         try:
@@ -270,38 +282,16 @@ class LogWriter:
             # Nothing acknowledged is at stake in a segment that does not exist yet: not the end of this log.
             raise Unavailable(f"no new log segment: {error}") from error
         self._ledger.hold(number, segment_path(self._folder, number), length)
-        self._sync_point = self._options.sync_every_bytes
-
-    # ------------------------------------------------------------ durability "os"
+        self._side_sync.segment_began()
 
     def _set_inline_limit(self) -> None:
         if self._waits_for_sync or self._broken or self._closing or self._appender.file is None:
             self._inline_limit = 0
         else:
-            self._inline_limit = min(self._sync_point, self._options.segment_bytes)
-
-    def _sync_beside(self) -> None:
-        """Every sync_every_bytes, a sync that no commit waits for. A task: appends go on while it runs."""
-        if self._appender.offset >= self._sync_point:
-            self._sync_point = self._appender.offset + self._options.sync_every_bytes
-            if self._side_sync is None:
-                self._side_sync = self._runtime.spawn(self._sync_once, name="commit-log-sync")
-
-    def _sync_once(self) -> None:
-        try:
-            self._appender.sync()
-        except BaseException as error:
-            self._break(error)  # also when killed: an error that nobody saw must not pass for success
-            self._inline_limit = 0
-            if not isinstance(error, LogBroken):
-                raise
-        finally:
-            self._side_sync = None
+            self._inline_limit = min(self._side_sync.point_bytes, self._options.segment_bytes)
 
     def _join_side_sync(self) -> None:
-        """Before a file is closed: closing a descriptor under a running fdatasync could hit another file's."""
-        if self._side_sync is not None:
-            self._side_sync.join()
+        self._side_sync.join()
         if self._broken:
             raise LogBroken(self._broken)
 
@@ -331,7 +321,9 @@ class LogWriter:
         self._plan_release()
 
     def _plan_release(self) -> None:
-        if self._ledger.oldest_needed(self._appender.number) > self._appender.oldest_segment and not self._broken:
+        if self._broken or self._closing:
+            return
+        if self._ledger.oldest_needed(self._appender.number) > self._appender.oldest_segment:
             self._release = True
             self._start()
 
@@ -341,6 +333,7 @@ class LogWriter:
         oldest = self._ledger.oldest_needed(appender.number)
         if oldest <= appender.oldest_segment:
             return
+        before = appender.oldest_segment
         appender.oldest_segment = oldest
         try:
             self._open_segment()
@@ -348,22 +341,13 @@ class LogWriter:
             appender.sync()
         except _REFUSALS as error:
             logger.warning("log segments before %d are kept for now: %s", oldest, error)
-            appender.oldest_segment = self._ledger.held[0].number
+            appender.oldest_segment = before
             return
         except HbtableError as error:
             self._break(error)
             return
         # After that sync: were a file gone first, recovery after a crash would take it for a lost one.
-        self._runtime.spawn(self._delete, self._ledger.drop_before(oldest), name="commit-log-delete")
-
-    def _delete(self, paths: list[str]) -> None:
-        for path in paths:
-            try:
-                self._fs.delete(path)
-            except FileNotFound:
-                pass
-            except HbtableError as error:  # recovery ignores it; it goes with the whole folder
-                logger.warning("%s, no longer needed, could not be deleted: %s", path, error)
+        self._runtime.spawn(delete_segments, self._fs, self._ledger.drop_before(oldest), name="commit-log-delete")
 
     # ------------------------------------------------------------ the end
 
@@ -387,6 +371,8 @@ class LogWriter:
                 self._join_side_sync()
                 if appender.file is None:
                     self._open_segment()
+                if appender.watermark < appender.lsn:
+                    appender.sync()  # only "os": first everything, so that the last watermark can cover everything
                 self._append(b"", groups.MARKER | groups.CLEAN_END)
                 appender.sync()
         except _REFUSALS as error:
@@ -400,5 +386,6 @@ class LogWriter:
 
     def _break(self, error: BaseException) -> None:
         if not self._broken:
+            self._inline_limit = 0
             self._broken = f"the commit log failed, restart this tablet server: {error}"
             logger.error("%s", self._broken)
