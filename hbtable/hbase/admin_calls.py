@@ -1,5 +1,7 @@
 """Table administration of the interface, and what clients ask about the server."""
 
+# ruff: noqa: N802 - methods are named as in the interface file.
+
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final, final

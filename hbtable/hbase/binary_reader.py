@@ -16,8 +16,24 @@ from typing import Final
 from hbtable.hbase.interface import Method
 from hbtable.hbase.message_input import MessageInput
 from hbtable.hbase.wire import (
-    BOOL, BYTE, CALL, DOUBLE, I16, I32, I64, LIST, MAP, MAX_DEPTH, SET, STOP, STRING, STRUCT, TEXT,
-    Layout, Malformed, Shape,
+    BOOL,
+    BYTE,
+    CALL,
+    DOUBLE,
+    I16,
+    I32,
+    I64,
+    LIST,
+    MAP,
+    MAX_DEPTH,
+    SET,
+    STOP,
+    STRING,
+    STRUCT,
+    TEXT,
+    Layout,
+    Malformed,
+    Shape,
 )  # fmt: skip
 
 _STRICT_CALL: Final = 0x80010001

@@ -14,8 +14,24 @@ from hbtable.hbase import wire
 from hbtable.hbase.binary_reader import Call
 from hbtable.hbase.interface import Method
 from hbtable.hbase.message_input import MessageInput
-from hbtable.hbase.wire import BOOL, BYTE, DOUBLE, I16, I32, I64, LIST, MAP, MAX_DEPTH, SET, STRING, STRUCT, TEXT
-from hbtable.hbase.wire import Layout, Malformed, Shape
+from hbtable.hbase.wire import (
+    BOOL,
+    BYTE,
+    DOUBLE,
+    I16,
+    I32,
+    I64,
+    LIST,
+    MAP,
+    MAX_DEPTH,
+    SET,
+    STRING,
+    STRUCT,
+    TEXT,
+    Layout,
+    Malformed,
+    Shape,
+)
 
 _VERSION: Final = 1
 _NAME_LIMIT: Final = 256
@@ -165,12 +181,10 @@ def _skip(source: MessageInput, kind: int, depth: int, inside: bool = False) -> 
     if kind == BOOL:
         if inside:
             source.take(1)
-    elif kind == BYTE:
-        source.take(1)
     elif kind in (I16, I32, I64):
         _varint(source)
-    elif kind == DOUBLE:
-        source.take(8)
+    elif kind in (BYTE, DOUBLE):
+        source.take(1 if kind == BYTE else 8)
     elif kind == STRING:
         source.skip(_varint(source))
     elif kind == STRUCT:

@@ -27,8 +27,8 @@ class Stream(Protocol):
 class MessageInput:
     """Reads messages of at most `limit_bytes` from `stream`; `first` are bytes that were read already.
 
-    `pause` gives other tasks a turn. A client silent for `stall_seconds` in the middle of a message raises TimeoutError; between messages it may be
-    silent for ever.
+    `pause` gives other tasks a turn. A client silent for `stall_seconds` in the middle of a message raises
+    TimeoutError; between messages it may be silent for ever.
     """
 
     __slots__ = (

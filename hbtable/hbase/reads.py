@@ -3,6 +3,8 @@
 Upper time bounds are exclusive. What is not there is left out: an empty list, never an exception.
 """
 
+# ruff: noqa: N802 - methods are named as in the interface file.
+
 from collections.abc import Callable, Sequence
 from typing import final
 

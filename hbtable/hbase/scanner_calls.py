@@ -6,6 +6,8 @@ fetch). A fetch returns as many rows as asked for; fewer only at the end of the 
 gets the table in pieces instead of taking the server's memory. The end is an empty list, again and again.
 """
 
+# ruff: noqa: N802 - methods are named as in the interface file.
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
@@ -72,9 +74,7 @@ class ScannerCalls:
     ) -> int:
         return self._open_range(table, _range(start or b"", stop or b""), columns, MAX_TIMESTAMP)
 
-    def scannerOpenWithPrefix(
-        self, table: bytes | None, prefix: bytes | None, columns: Columns, _: Attributes
-    ) -> int:
+    def scannerOpenWithPrefix(self, table: bytes | None, prefix: bytes | None, columns: Columns, _: Attributes) -> int:
         start = _checked(prefix or b"")
         return self._open_range(table, RowRange(start, prefix_stop(start)), columns, MAX_TIMESTAMP)
 
@@ -166,5 +166,3 @@ def _range(start: bytes, stop: bytes, backwards: bool = False) -> RowRange:
     if not backwards:
         return RowRange(start, stop)
     return RowRange(successor(stop) if stop else b"", successor(start) if start else b"")
-
-

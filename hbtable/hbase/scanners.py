@@ -87,6 +87,11 @@ class Scanners:
         if number is not None:
             self._drop(number)
 
+    def table_of(self, number: int) -> bytes | None:
+        """Of a scanner that may be gone; does not count as a use."""
+        scanner = self._open.get(number)
+        return scanner.table if scanner is not None else None
+
     def expire(self) -> int:
         """Closes what was not used for too long; how many those were."""
         oldest = self._clock() - self._options.idle_seconds
@@ -189,5 +194,3 @@ def _text(data: bytes) -> str:
 
 def _bytes(text: str) -> bytes:
     return text.encode("latin-1")
-
-

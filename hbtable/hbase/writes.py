@@ -4,6 +4,8 @@ Without a timestamp the tablet server assigns one in log order, past what it ass
 of two writes wins. With one, HBase's masking rule holds: a delete at T hides puts at or below T, of the same call, too.
 """
 
+# ruff: noqa: N802 - methods are named as in the interface file.
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
@@ -128,9 +130,7 @@ class Writes:
 
     # ---------------------------------------------------------------- read, change, write
 
-    def atomicIncrement(
-        self, table: bytes | None, row: bytes | None, column: bytes | None, amount: int | None
-    ) -> int:
+    def atomicIncrement(self, table: bytes | None, row: bytes | None, column: bytes | None, amount: int | None) -> int:
         family, _, qualifier = given_column(column).partition(b":")
         return self._tables.named(table).increment(check_row(row), family, qualifier, amount or 0)
 
@@ -183,9 +183,7 @@ class Writes:
         family, qualifier = full_column(column, "the check")
         if put is None:
             raise BadArgument("the call has no mutation to put")
-        _, put_column, put_value, to_log = put
+        _is_delete, put_column, put_value, to_log = put
         operation = conversion.put(row, put_column, put_value, SERVER_TIME, self._cell_bytes)
         mutation = RowMutation(row, [operation], not to_log, conversion.ttl_millis(attributes))
         return self._tables.named(table).check_and_mutate(row, family, qualifier, value, mutation)
-
-

@@ -1,0 +1,254 @@
+"""One client: find out what it speaks, then read a call, carry it out, send the whole answer, for as long as it stays.
+
+A connection may be silent for ever between calls. It ends when the client ends it, when its bytes cannot be
+understood (answered in kind where possible, one log line), or when the server drains: then after the answer under way.
+No error of a call closes it.
+"""
+
+import logging
+import struct
+from collections.abc import Callable
+from typing import Final, NamedTuple, final
+
+from hbtable.errors import HbtableError
+from hbtable.hbase import binary_reader, compact_reader, errors
+from hbtable.hbase.answers import Dialect
+from hbtable.hbase.binary_reader import Call
+from hbtable.hbase.http_answer import HttpRequest
+from hbtable.hbase.interface import THRIFT2_ONLY, Method
+from hbtable.hbase.message_input import MessageInput, Stream
+from hbtable.hbase.slow import SlowRequest
+from hbtable.hbase.sniffing import Protocol, Spoken, sniff
+from hbtable.hbase.traffic import Traffic
+from hbtable.hbase.wire import (
+    CALL,
+    INTERNAL_ERROR,
+    ONEWAY,
+    PROTOCOL_ERROR,
+    UNKNOWN_METHOD,
+    EndOfStream,
+    Malformed,
+    MessageTooLarge,
+)  # fmt: skip
+
+_LOG: Final = logging.getLogger(__name__)
+_U32: Final = struct.Struct(">I").pack
+_DISCARD_SECONDS: Final = 2.0
+_HINTS: Final = {
+    Protocol.TLS: "a TLS client; this port speaks plain Thrift",
+    Protocol.SASL: "a Thrift client that wants SASL (Kerberos or a password); this port has no authentication",
+}
+
+
+class Wire(NamedTuple):
+    """A protocol's way in and out."""
+
+    read_head: Callable[[MessageInput], Call]
+    read_arguments: Callable[[MessageInput, Method], list[object]]
+    skip_arguments: Callable[[MessageInput], None]
+    dialect: Dialect
+
+
+def wires(strict: Dialect, loose: Dialect, compact: Dialect) -> dict[Protocol, Wire]:
+    arguments, skip = binary_reader.read_arguments, binary_reader.skip_arguments
+    return {
+        Protocol.STRICT: Wire(binary_reader.read_strict, arguments, skip, strict),
+        Protocol.LOOSE: Wire(binary_reader.read_loose, arguments, skip, loose),
+        Protocol.COMPACT: Wire(
+            compact_reader.read_call, compact_reader.read_arguments, compact_reader.skip_arguments, compact
+        ),
+    }
+
+
+@final
+class Connection:
+    """`client` is its address, for people. `busy` from the first byte of a call until its answer is sent."""
+
+    __slots__ = ("_head", "_stream", "_traffic", "busy", "client")
+
+    def __init__(self, stream: Stream, client: str, traffic: Traffic) -> None:
+        self._stream = stream
+        self._traffic = traffic
+        self._head: Call | None = None
+        self.client = client
+        self.busy = False
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def serve(self) -> None:
+        """Returns when the connection is over. Raises nothing that a client can cause. *Switches.*"""
+        try:
+            first, spoken = self._sniff()
+            if spoken is None:
+                return
+            wire = self._traffic.wires.get(spoken.protocol)
+            if wire is None:
+                self._explain(spoken.protocol, first)
+                return
+            limits = self._traffic
+            source = MessageInput(
+                self._stream, limits.message_bytes, limits.stall_seconds, limits.pause, spoken.framed, first
+            )
+            self._serve(source, wire)
+        except TimeoutError:
+            _LOG.warning("closed the connection of %s: it fell silent in the middle of a request", self.client)
+        except (OSError, EndOfStream):
+            # Clients close as they like: with a reset (happybase sets SO_LINGER 0), or in the middle of a call.
+            pass
+        finally:
+            if self.busy:
+                self._traffic.in_flight -= 1
+            self._stream.close()
+
+    def _sniff(self) -> tuple[bytes, Spoken | None]:
+        """(what was read, None) when the client left before it said anything."""
+        first = b""
+        while True:
+            piece = self._stream.recv(65536)
+            if not piece:
+                return first, None
+            first += piece
+            spoken = sniff(first)
+            if spoken is not None:
+                self._stream.settimeout(None)
+                return first, spoken
+            self._stream.settimeout(self._traffic.stall_seconds)
+
+    def _serve(self, source: MessageInput, wire: Wire) -> None:
+        try:
+            self._calls(source, wire)
+        except (Malformed, MessageTooLarge) as error:
+            _LOG.warning("closed the connection of %s: %s", self.client, error)
+            if self._head is None and isinstance(error, MessageTooLarge):
+                self._head = _head_of_refused(source, wire)
+            if self._head is not None:
+                name, _, sequence = self._head
+                self._send(wire.dialect.refusal(name, sequence, PROTOCOL_ERROR, str(error)), source.framed)
+                source.discard(2 * source.limit_bytes, _DISCARD_SECONDS)
+
+    def _calls(self, source: MessageInput, wire: Wire) -> None:
+        """The loop that every request passes through: as few steps as it can be."""
+        traffic = self._traffic
+        clock, methods, slow_seconds = traffic.clock, traffic.methods, traffic.slow.threshold_seconds
+        read_head, read_arguments, _, dialect = wire
+        reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
+        more = source.begin
+        pending = bool(source.data)  # what the sniffer read of an unframed message is there already
+        while pending or more():
+            pending = False
+            started = clock()
+            self.busy = True
+            traffic.in_flight += 1
+            self._head = head = read_head(source)
+            name, kind, sequence = head
+            method = methods.get(name)
+            if method is None or kind != CALL:
+                self._unusual(source, wire, head, method)
+            else:
+                values = read_arguments(source, method)
+                decoded = clock()
+                outcome = "ok"
+                try:
+                    answer = reply(method, sequence, method.call(*values))
+                    method.ok.value += 1
+                except Exception as error:  # noqa: BLE001 - whatever a call raises is answered, not dropped
+                    answer, outcome = self._failed(error, method, sequence, dialect)
+                handled = clock()
+                sendall(_U32(len(answer)) + answer if framed else answer)
+                ended = clock()
+                method.seconds.observe(ended - started)
+                if ended - started >= slow_seconds:
+                    times = (started, decoded, handled, ended)
+                    self._remember(method, values, outcome, times, source.message_bytes(), len(answer))
+            self.busy = False
+            self._head = None
+            traffic.in_flight -= 1
+            if traffic.draining:
+                return
+
+    def _failed(self, error: Exception, method: Method, sequence: int, dialect: Dialect) -> tuple[bytes, str]:
+        """(answer, the outcome's name for the metrics)."""
+        if isinstance(error, HbtableError):
+            field, message, can_retry = errors.declared(error, method.declares)
+        else:
+            _LOG.exception("%s of %s failed in an unforeseen way", method.name, self.client, exc_info=error)
+            field, message, can_retry = errors.internal(error)
+        outcome = type(error).__name__
+        self._traffic.count(method.name, outcome)
+        if field in method.declares:
+            return dialect.declared(method, sequence, field, message, can_retry), outcome
+        return dialect.refusal(method.name.encode(), sequence, INTERNAL_ERROR, message), outcome
+
+    def _unusual(self, source: MessageInput, wire: Wire, head: Call, method: Method | None) -> None:
+        """An unknown method, or a message that is no call. HBase has no one-way methods: those are refused, too."""
+        name, kind, sequence = head
+        if kind not in (CALL, ONEWAY):
+            raise Malformed(f"a message of type {kind} instead of a call")
+        wire.skip_arguments(source)
+        if method is not None:
+            message = f"{method.name} was sent as a one-way call; it has an answer"
+        else:
+            message = f"Invalid method name: '{name.decode('utf-8', 'replace')}'"
+            if name in THRIFT2_ONLY:
+                message += "; it is of HBase's Thrift2 service, and this port speaks HBase Thrift1"
+        self._traffic.count("unknown", "UnknownMethod")
+        self._send(wire.dialect.refusal(name, sequence, UNKNOWN_METHOD, message), source.framed)
+
+    def _send(self, answer: bytes, framed: bool) -> None:
+        self._stream.sendall(_U32(len(answer)) + answer if framed else answer)
+
+    def _remember(
+        self,
+        method: Method,
+        values: list[object],
+        outcome: str,
+        times: tuple[float, float, float, float],
+        request_bytes: int,
+        answer_bytes: int,
+    ) -> None:
+        started, decoded, handled, ended = times
+        slow = self._traffic.slow
+        table, row = slow.place(method.name, values)
+        slow.add(
+            SlowRequest(
+                ended_millis=self._traffic.wall_millis(),
+                method=method.name,
+                table=table,
+                row=row,
+                outcome=outcome,
+                seconds=ended - started,
+                decoding_seconds=decoded - started,
+                handling_seconds=handled - decoded,
+                answering_seconds=ended - handled,
+                request_bytes=request_bytes,
+                answer_bytes=answer_bytes,
+                client=self.client,
+            )
+        )
+
+    def _explain(self, protocol: Protocol, first: bytes) -> None:
+        if protocol is not Protocol.HTTP:
+            what = _HINTS.get(protocol, f"it began with {first[:16]!r}, which is no Thrift")
+            _LOG.warning("closed the connection of %s: %s", self.client, what)
+            return
+        _LOG.warning("answered an HTTP request of %s: this port speaks Thrift", self.client)
+        request = HttpRequest()
+        request.feed(first)
+        self._stream.settimeout(self._traffic.stall_seconds)
+        while not request.complete:
+            piece = self._stream.recv(65536)
+            if not piece:
+                break
+            request.feed(piece)
+        self._stream.sendall(request.answer(self._traffic.host, self._traffic.port))
+
+
+def _head_of_refused(source: MessageInput, wire: Wire) -> Call | None:
+    """The call's name and number from what has arrived of a frame that was refused for its size."""
+    source.limit_bytes = len(source.data)  # nothing more may be read
+    source.framed = True
+    try:
+        return wire.read_head(source)
+    except (Malformed, MessageTooLarge):
+        return None

@@ -1,0 +1,182 @@
+"""The front door as a whole: composes its parts, accepts clients, drains.
+
+Drain: no new connections; idle ones are closed at once; those with a request under way get their answer first.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol, final
+
+from hbtable.filters import grammar
+from hbtable.hbase.admin_calls import AdminCalls
+from hbtable.hbase.answers import BinaryDialect, CompactDialect
+from hbtable.hbase.backend import Administration, OpenTable, Tables
+from hbtable.hbase.connection import Connection, wires
+from hbtable.hbase.handler import bind
+from hbtable.hbase.interface import Interface
+from hbtable.hbase.message_input import Stream
+from hbtable.hbase.reads import Reads
+from hbtable.hbase.regions import Address
+from hbtable.hbase.scanner_calls import ScannerCalls
+from hbtable.hbase.scanner_ids import Reserve, ScannerIds, unsaved
+from hbtable.hbase.scanners import ScannerOptions, Scanners
+from hbtable.hbase.slow import SlowRequests
+from hbtable.hbase.traffic import Traffic
+from hbtable.hbase.writes import Writes
+from hbtable.metrics.registry import Registry
+from hbtable.runtime.interface import Runtime, Task
+
+_LOG: Final = logging.getLogger(__name__)
+_EXPIRY_SECONDS: Final = 60.0
+_DRAIN_STEP_SECONDS: Final = 0.02
+
+
+class Listener(Protocol):
+    """An open port."""
+
+    @property
+    def port(self) -> int: ...
+    def stop_accepting(self) -> None:
+        """No new connections from now on; those there are stay."""
+
+
+Listen = Callable[[Callable[[Stream, tuple[str, int]], None]], Listener]
+"""Opens the port and calls (stream, client's address) in a task of its own for each connection, as
+runtime.sockets.serve does."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontDoorOptions:
+    message_bytes: int = 64 << 20
+    """The largest request. Raising it lets one client take that much memory, about three times while it is decoded."""
+    answer_bytes: int = 64 << 20
+    """The largest answer of a fetch or of a call for many rows; a fetch returns fewer rows instead."""
+    cell_bytes: int = 10 << 20
+    """Row, column and value of a written cell together, as HBase's hbase.client.keyvalue.maxsize."""
+    stall_seconds: float = 60.0
+    """A client that falls silent in the middle of a request is cut off. Between requests it may be silent for ever."""
+    slow_seconds: float = 0.1
+    """Requests that take at least this long are remembered with all their parts. 0 remembers every request."""
+    slow_requests: int = 256
+    """How many of them."""
+    scanner_idle_seconds: float = 3600.0
+    """A scanner unused for this long is closed."""
+    scanner_memory_bytes: int = 64 << 20
+    """Parameters of all open scanners; beyond it the one unused for longest is closed."""
+    compaction_wait_seconds: float = 1.5
+    """majorCompact returns after this even when the compaction goes on."""
+    drain_seconds: float = 30.0
+    """How long a stop waits for requests under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What clients may ask about the cluster: its UUID, and the host and port of each tablet server."""
+
+    cluster_id: Callable[[], str]
+    address: Address
+
+
+@final
+class FrontDoor:
+    """One Thrift port. start(), then drain() and close()."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        listen: Listen,
+        open_table: OpenTable,
+        admin: Administration,
+        registry: Registry,
+        identity: Identity,
+        options: FrontDoorOptions | None = None,
+        reserve_scanner_ids: Reserve | None = None,
+    ) -> None:
+        options = options or FrontDoorOptions()
+        self._runtime = runtime
+        self._listen = listen
+        self._options = options
+        self._listener: Listener | None = None
+        self._connections: set[Connection] = set()
+        self._expiry: Task | None = None
+        self.scanners = Scanners(
+            runtime,
+            ScannerIds(reserve_scanner_ids or unsaved()),
+            ScannerOptions(options.scanner_idle_seconds, options.scanner_memory_bytes),
+        )
+        interface = Interface()
+        self.slow = SlowRequests(options.slow_requests, options.slow_seconds, self.scanners.table_of)
+        spoken = wires(
+            BinaryDialect(interface, strict=True), BinaryDialect(interface, strict=False), CompactDialect(interface)
+        )
+        self._traffic = Traffic(
+            runtime, interface, spoken, registry, self.slow, options.message_bytes, options.stall_seconds
+        )
+        self._bind(interface, open_table, admin, identity)
+        registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(len(self._connections)))
+        registry.gauge("hbtable_open_scanners", "Scanners open.", lambda: float(len(self.scanners)))
+
+    def _bind(self, interface: Interface, open_table: OpenTable, admin: Administration, identity: Identity) -> None:
+        options, pause = self._options, self._traffic.pause
+        tables = Tables(open_table)
+
+        def families(name: bytes) -> list[bytes]:
+            return list(admin.record(name).schema.families)
+
+        parts = (
+            Reads(tables, options.answer_bytes, pause),
+            Writes(tables, families, options.cell_bytes, pause),
+            ScannerCalls(tables, admin.record, self.scanners, grammar.parse, options.answer_bytes, pause),
+            AdminCalls(
+                self._runtime, tables, admin, identity.cluster_id, identity.address, options.compaction_wait_seconds
+            ),
+        )
+        bind(interface, parts)
+
+    @property
+    def port(self) -> int:
+        return self._traffic.port
+
+    def start(self, host: str = "127.0.0.1") -> None:
+        """Opens the port. `host` is what a lost HTTP client is told to connect to."""
+        self._listener = self._listen(self._serve)
+        self._traffic.host = host
+        self._traffic.port = self._listener.port
+        self._expiry = self._runtime.spawn(self._expire, name="scanner-expiry")
+
+    def drain(self) -> int:
+        """No new clients, no new requests; waits for those under way. How many were not done in time. *Switches.*"""
+        self._traffic.draining = True
+        if self._listener is not None:
+            self._listener.stop_accepting()
+        for connection in list(self._connections):
+            if not connection.busy:
+                connection.close()
+        deadline = self._runtime.clock_seconds() + self._options.drain_seconds
+        while self._traffic.in_flight and self._runtime.clock_seconds() < deadline:
+            self._runtime.sleep(_DRAIN_STEP_SECONDS)
+        if self._traffic.in_flight:
+            _LOG.warning("%d requests were still under way when the server stopped", self._traffic.in_flight)
+        return self._traffic.in_flight
+
+    def close(self) -> None:
+        """Cuts off whoever is left. Save `scanners` between drain() and this."""
+        if self._expiry is not None:
+            self._expiry.kill()
+            self._expiry = None
+        for connection in list(self._connections):
+            connection.close()
+
+    def _serve(self, stream: Stream, address: tuple[str, int]) -> None:
+        connection = Connection(stream, f"{address[0]}:{address[1]}", self._traffic)
+        self._connections.add(connection)
+        try:
+            connection.serve()
+        finally:
+            self._connections.discard(connection)
+
+    def _expire(self) -> None:
+        while True:
+            self._runtime.sleep(_EXPIRY_SECONDS)
+            self.scanners.expire()

@@ -1,0 +1,68 @@
+"""What a client speaks, from its first bytes. Pure.
+
+80 01                     unframed, binary             4-byte length, 80    framed, binary
+82 21                     unframed, compact            4-byte length, 82    framed, compact
+00 00 00 nn, letter       unframed, binary without versions (nn: length of the method's name)
+4-byte length, 00         framed, binary without versions
+GET, POST, ...            HTTP        16 03  TLS        01 00 00 00 nn, letter  SASL
+"""
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+_METHODS: Final = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"TRAC", b"DELE", b"PATC", b"CONN")
+_LONGEST_NAME: Final = 64
+
+
+class Protocol(Enum):
+    STRICT = "binary"
+    LOOSE = "binary without versions"
+    COMPACT = "compact"
+    HTTP = "HTTP"
+    TLS = "TLS"
+    SASL = "SASL"
+    UNKNOWN = "nothing known"
+
+
+class Spoken(NamedTuple):
+    protocol: Protocol
+    framed: bool = False
+
+
+def sniff(first: bytes) -> Spoken | None:
+    """None: more bytes are needed, five at most."""
+    if not first:
+        return None
+    byte = first[0]
+    if byte in (0x80, 0x82, 0x16):
+        return _by_two(first) if len(first) >= 2 else None
+    if any(method.startswith(first[:4]) for method in _METHODS):
+        return Spoken(Protocol.HTTP) if len(first) >= 4 else None
+    if byte >= 0x80:
+        return Spoken(Protocol.UNKNOWN)
+    return _by_five(first) if len(first) >= 5 else None
+
+
+def _by_two(first: bytes) -> Spoken:
+    if first[:2] == b"\x80\x01":
+        return Spoken(Protocol.STRICT)
+    if first[0] == 0x82 and first[1] & 0x1F == 1:
+        return Spoken(Protocol.COMPACT)
+    if first[:2] == b"\x16\x03":
+        return Spoken(Protocol.TLS)
+    return Spoken(Protocol.UNKNOWN)
+
+
+def _by_five(first: bytes) -> Spoken:
+    fifth = first[4]
+    if fifth == 0x80:
+        return Spoken(Protocol.STRICT, framed=True)
+    if fifth == 0x82:
+        return Spoken(Protocol.COMPACT, framed=True)
+    if first[:4] == b"\x01\x00\x00\x00" and 0 < fifth <= 32:
+        return Spoken(Protocol.SASL)
+    if fifth == 0:
+        return Spoken(Protocol.LOOSE, framed=True)
+    if first[:3] == b"\x00\x00\x00" and 0 < first[3] <= _LONGEST_NAME and chr(fifth).isalpha() and fifth < 0x80:
+        return Spoken(Protocol.LOOSE)
+    return Spoken(Protocol.UNKNOWN)

@@ -1,0 +1,63 @@
+"""What all connections of a front door share: limits, the methods, and the counting of requests."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, final
+
+from hbtable.hbase.interface import Interface, Method
+from hbtable.hbase.slow import SlowRequests
+from hbtable.hbase.sniffing import Protocol
+from hbtable.metrics.registry import Registry
+from hbtable.runtime.interface import Runtime
+
+if TYPE_CHECKING:
+    from hbtable.hbase.connection import Wire
+
+_REQUESTS = "hbtable_rpc_requests_total"
+_REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
+_SECONDS_HELP = "Seconds from the first byte of a call to the last byte of its answer, by method."
+
+
+@final
+class Traffic:
+    """`in_flight` requests are between their first byte and the last byte of their answer."""
+
+    __slots__ = (
+        "clock", "draining", "host", "in_flight", "message_bytes", "methods", "pause", "port", "registry", "slow",
+        "stall_seconds", "wall_millis", "wires",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        interface: Interface,
+        wires: "Mapping[Protocol, Wire]",
+        registry: Registry,
+        slow: SlowRequests,
+        message_bytes: int,
+        stall_seconds: float,
+    ) -> None:
+        self.clock: Callable[[], float] = runtime.clock_seconds
+        self.wall_millis: Callable[[], int] = runtime.wall_millis
+        self.methods: dict[bytes, Method] = interface.methods
+        self.wires = wires
+        self.registry = registry
+        self.slow = slow
+        self.message_bytes = message_bytes
+        self.stall_seconds = stall_seconds
+        self.in_flight = 0
+        self.draining = False
+        self.host = "127.0.0.1"
+        self.port = 0
+
+        def pause() -> None:
+            runtime.sleep(0)
+
+        self.pause: Callable[[], None] = pause
+        for method in interface.methods.values():
+            method.ok = registry.counter(_REQUESTS, _REQUESTS_HELP, method=method.name, code="ok")
+            method.seconds = registry.histogram("hbtable_rpc_seconds", _SECONDS_HELP, method=method.name)
+        registry.gauge("hbtable_rpc_in_flight", "Thrift calls being carried out.", lambda: float(self.in_flight))
+
+    def count(self, method: str, outcome: str) -> None:
+        """A request that did not end well."""
+        self.registry.counter(_REQUESTS, _REQUESTS_HELP, method=method, code=outcome).value += 1
