@@ -7,7 +7,7 @@ A retry repeats only what is known not to have been applied (StaleLocation, Unav
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from hbtable.errors import OutOfSpace, StaleLocation, Unavailable
+from hbtable.errors import LockLost, OutcomeUnknown, OutOfSpace, StaleLocation, Unavailable
 from hbtable.metadata import layout
 from hbtable.metadata.patience import Patience, PatienceOptions
 from hbtable.model.cell import Row
@@ -36,10 +36,11 @@ class MetadataCalls:
         self._forget = forget
         self._options = options
 
-    def call(self, row: bytes, function: Callable[[TabletService, TabletRecord], T]) -> T:
+    def call(self, row: bytes, function: Callable[[TabletService, TabletRecord], T], repeatable: bool = True) -> T:
         """`function` with the server and record of the METADATA tablet that holds `row`. *Switches.*
 
-        Unavailable when that tablet cannot be reached within the deadline; nothing was applied then.
+        Unavailable when that tablet cannot be reached within the deadline; nothing was applied then. OutcomeUnknown
+        when `function` is not `repeatable` and its server lost its lock while it ran.
         """
         patience: Patience | None = None
         reason: StaleLocation | Unavailable
@@ -49,7 +50,7 @@ class MetadataCalls:
                 record = self._find(METADATA_TABLE_ID, row)
                 if not record.owner:
                     raise StaleLocation(f"METADATA tablet {record.tablet_id} is not assigned to a tablet server")
-                return function(self._transport.tablet_service(record.owner), record)
+                return self._once(function, self._transport.tablet_service(record.owner), record, repeatable)
             except OutOfSpace:
                 raise
             except StaleLocation as error:
@@ -64,6 +65,21 @@ class MetadataCalls:
                 patience = Patience(self._runtime, self._options)
             if not patience.wait():
                 raise Unavailable(patience.tired(f"METADATA row {row!r} could not be reached", reason)) from reason
+
+    def _once(
+        self,
+        function: Callable[[TabletService, TabletRecord], T],
+        service: TabletService,
+        record: TabletRecord,
+        repeatable: bool,
+    ) -> T:
+        try:
+            return function(service, record)
+        except LockLost as error:
+            # That server must stop, not this process: passed on, its LockLost would stop the caller as well.
+            if repeatable:
+                raise StaleLocation(str(error)) from error
+            raise OutcomeUnknown(f"METADATA may or may not have been changed: {error}") from error
 
     def page(self, rows: RowRange, max_rows: int) -> tuple[list[Row], bytes | None]:
         """The first of `rows`, from one METADATA tablet, and where to go on: None at the end of the range.

@@ -198,7 +198,7 @@ class Catalog:
         def change(service: TabletService, record: TabletRecord) -> bool:
             return service.check_and_mutate(record.tablet_id, key, layout.FAMILY, layout.QUALIFIER, expected, mutation)
 
-        return self._calls.call(key, change)
+        return self._calls.call(key, change, repeatable=False)
 
     # ---------------------------------------------------------------- the root's file
 

@@ -111,6 +111,12 @@ class Locator:
             del table.starts[index]
             del table.records[index]
 
+    def forget_before(self, table_id: int, stop: bytes) -> None:
+        """As forget(), for a location that find_before() gave."""
+        record = self._cached_before(table_id, stop)
+        if record is not None:
+            self.forget(table_id, record.range.start)
+
     def forget_table(self, table_id: int) -> None:
         self._tables.pop(table_id, None)
 

@@ -119,7 +119,11 @@ class FakeSession:
 
     session_id = "fake"
 
+    def valid(self):
+        return self.alive
+
     def __init__(self):
+        self.alive = True
         self.files = {}
         self.reads = 0
         self.before_write = None

@@ -191,7 +191,7 @@ def test_a_metadata_tablet_that_moves_is_found_again(catalog, cluster):
 def test_metadata_that_stays_away_is_reported_after_a_bounded_time(catalog, cluster):
     cluster.serve(layout.first_metadata_record(1), "")
     began = cluster.runtime.now
-    with pytest.raises(Unavailable, match="could not be reached after .* METADATA tablet 2 is not assigned"):
+    with pytest.raises(Unavailable, match=r"could not be reached after .* METADATA tablet 2 is not assigned"):
         catalog.read_table(b"t")
     assert 10 <= cluster.runtime.now - began < 12
 

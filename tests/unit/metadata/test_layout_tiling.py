@@ -18,7 +18,7 @@ def test_the_first_key_for_a_row_finds_the_tablet_that_holds_it():
     keys = [layout.tablet_key(16, end) for end in ends]
     assert keys == sorted(keys)
     for row in (b"", b"\x00", b"Z", b"a", b"a\x00", b"b", b"m", b"\xff", b"\xff\xff", b"\xff\xff\xff"):
-        found = next(end for end, key in zip(ends, keys) if key >= layout.first_key_for(16, row))
+        found = next(end for end, key in zip(ends, keys, strict=True) if key >= layout.first_key_for(16, row))
         assert found == next(end for end in ends if not end or row < end)
 
 
@@ -26,7 +26,10 @@ def test_the_tablet_before_a_bound_is_the_one_that_reaches_it():
     ends = [b"a", b"m", b""]
     keys = [layout.tablet_key(16, end) for end in ends]
     for stop, expected in ((b"a", b"a"), (b"a\x00", b"m"), (b"m", b"m"), (b"n", b""), (b"", b"")):
-        assert next(end for end, key in zip(ends, keys) if key >= layout.first_key_before(16, stop)) == expected
+        assert (
+            next(end for end, key in zip(ends, keys, strict=True) if key >= layout.first_key_before(16, stop))
+            == expected
+        )
 
 
 def test_tables_do_not_mix_and_metadatas_own_rows_come_first():

@@ -1,0 +1,189 @@
+"""Administration: schema changes through the master (paper, section 4), work on all tablets of a table directly.
+
+What changes a table drops everything this client knows about it, before the call returns, so that its next call on
+the table sees the change.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import final
+
+from hbtable.client.options import ClientOptions
+from hbtable.client.parallel import run_all
+from hbtable.client.table import Table
+from hbtable.errors import OutOfSpace, StaleLocation, TableNotEnabled, Unavailable
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.locator import Locator
+from hbtable.metadata.patience import Patience
+from hbtable.model.names import is_system
+from hbtable.model.ranges import RowRange
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.services import MasterService, TabletAdmin
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime
+
+_HIDDEN = (TableState.CREATING, TableState.DELETING)
+_UNLOADED = (TableState.DISABLED, TableState.DISABLING)
+
+
+@final
+class Admin:
+    """All calls *switch*. Names may be given in any spelling; InvalidRequest for what is none."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        transport: Transport,
+        locator: Locator,
+        catalog: Catalog,
+        table: Callable[[bytes], Table],
+        options: ClientOptions,
+    ) -> None:
+        self._runtime = runtime
+        self._transport = transport
+        self._locator = locator
+        self._catalog = catalog
+        self._table = table
+        self._options = options
+
+    # ---------------------------------------------------------------- through the master
+
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
+        """Enabled and usable on return. TableExists, NamespaceNotFound, InvalidRequest."""
+        table = self._table(schema.name)
+        if table.name != schema.name:
+            schema = TableSchema(table.name, schema.families, schema.version, schema.split_bytes)
+        self._change(table, lambda master: master.create_table(schema, split_rows))
+
+    def delete_table(self, name: bytes) -> None:
+        """TableNotFound, TableNotDisabled."""
+        table = self._table(name)
+        self._change(table, lambda master: master.delete_table(table.name))
+
+    def enable_table(self, name: bytes) -> None:
+        """TableNotFound, TableNotDisabled."""
+        table = self._table(name)
+        self._change(table, lambda master: master.enable_table(table.name))
+
+    def disable_table(self, name: bytes) -> None:
+        """TableNotFound, TableNotEnabled."""
+        table = self._table(name)
+        self._change(table, lambda master: master.disable_table(table.name))
+
+    def alter_table(self, schema: TableSchema) -> None:
+        """Replaces the schema whose version is one less. TableNotFound, Conflict."""
+        self._change(self._table(schema.name), lambda master: master.alter_table(schema))
+
+    def _change(self, table: Table, call: Callable[[MasterService], None]) -> None:
+        patience: Patience | None = None
+        try:
+            while True:
+                try:
+                    return call(self._transport.master())
+                except OutOfSpace:
+                    raise
+                except (StaleLocation, Unavailable) as error:
+                    if patience is None:
+                        patience = Patience(self._runtime, self._options.patience)
+                    if not patience.wait():
+                        raise Unavailable(patience.tired("the master gave no answer", error)) from error
+        finally:
+            table.invalidate()  # also after a failure: it may have been carried out all the same
+
+    # ---------------------------------------------------------------- what there is
+
+    def tables(self) -> list[TableRecord]:
+        """User tables of all namespaces, ascending by name, disabled ones included; none that is being created or
+        deleted."""
+        return [
+            record
+            for record in self._catalog.tables()
+            if record.state not in _HIDDEN and not is_system(record.schema.name)
+        ]
+
+    def table_names(self) -> list[bytes]:
+        return [record.schema.name for record in self.tables()]
+
+    def exists(self, name: bytes) -> bool:
+        record = self._catalog.read_table(self._table(name).name)
+        return record is not None and record.state not in _HIDDEN
+
+    def is_enabled(self, name: bytes) -> bool:
+        """TableNotFound."""
+        return self._table(name).record().state is TableState.ENABLED
+
+    def schema(self, name: bytes) -> TableSchema:
+        """TableNotFound."""
+        return self._table(name).record().schema
+
+    def tablets(self, name: bytes) -> list[TabletRecord]:
+        """Ascending, of a disabled table, too. TableNotFound."""
+        return self._locator.tablets(self._table(name).record().table_id)
+
+    # ---------------------------------------------------------------- on every tablet
+
+    def flush(self, name: bytes) -> None:
+        """A minor compaction of every tablet: what was written before the call is in SSTables on return.
+        TableNotFound, TableNotEnabled."""
+        if not self._on_every_tablet(name, lambda admin, record: admin.flush(record.tablet_id)):
+            raise TableNotEnabled(f"{self._table(name).shown_name()} is disabled.")
+
+    def compact(self, name: bytes) -> None:
+        """A merging compaction of every tablet, done on return. A disabled table is left alone. TableNotFound."""
+        self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, False))
+
+    def major_compact(self, name: bytes) -> None:
+        """A major compaction of every tablet, done on return. A disabled table is left alone. TableNotFound."""
+        self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, True))
+
+    def split(self, name: bytes, row: bytes | None = None) -> bool:
+        """Splits the tablet of `row` at `row`; None: every tablet at its middle. True when anything was split.
+        TableNotFound, TableNotEnabled."""
+        done: list[bool] = []
+
+        def split(admin: TabletAdmin, record: TabletRecord) -> None:
+            done.append(admin.split(record.tablet_id, row))
+
+        rows = RowRange() if row is None else RowRange(row, row + b"\x00")
+        if not self._on_every_tablet(name, split, rows):
+            raise TableNotEnabled(f"{self._table(name).shown_name()} is disabled.")
+        return any(done)
+
+    def _on_every_tablet(
+        self, name: bytes, call: Callable[[TabletAdmin, TabletRecord], None], rows: RowRange | None = None
+    ) -> bool:
+        """`call` on each tablet that has some of `rows`, a few at once. False: the table is disabled."""
+        record = self._table(name).record()
+        if record.state in _UNLOADED:
+            return False
+        wanted = rows or RowRange()
+        jobs = [
+            partial(self._on_range, record.table_id, tablet.range, call)
+            for tablet in self._locator.tablets(record.table_id)
+            if not tablet.range.intersect(wanted).is_empty()
+        ]
+        run_all(self._runtime, jobs, self._options.parallel_calls)
+        return True
+
+    def _on_range(self, table_id: int, rows: RowRange, call: Callable[[TabletAdmin, TabletRecord], None]) -> None:
+        """`call` on each tablet that covers `rows`: one, unless it split since it was listed."""
+        row = rows.start
+        patience: Patience | None = None
+        while True:
+            try:
+                record = self._locator.find(table_id, row)
+                call(self._transport.tablet_admin(record.owner), record)
+            except OutOfSpace:
+                raise
+            except (StaleLocation, Unavailable) as error:
+                self._locator.forget(table_id, row)
+                if patience is None:
+                    patience = Patience(self._runtime, self._options.patience)
+                if not patience.wait():
+                    raise Unavailable(patience.tired(f"the tablet of row {row!r} gave no answer", error)) from error
+                continue
+            row = record.range.stop
+            if not row or (rows.stop and rows.stop <= row):
+                return

@@ -1,0 +1,84 @@
+"""Puts and deletes gathered on the client and sent together: one RowMutation a row, in the caller's order."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import final
+
+from hbtable.client import columns as column_names
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import Operation, RowMutation
+
+
+@final
+class Batch:
+    """Made by Rows.batch. As a context manager it sends what is left at the end, also after an error inside the
+    block, unless it is a `transaction`. A failed send keeps what it held: sending again repeats it."""
+
+    def __init__(
+        self,
+        mutate: Callable[[Sequence[RowMutation]], None],
+        families: Callable[[], Iterable[bytes]],
+        timestamp: int | None,
+        batch_size: int | None,
+        transaction: bool,
+        wal: bool,
+    ) -> None:
+        if batch_size is not None and batch_size <= 0:
+            raise ValueError("'batch_size' must be > 0")
+        if batch_size is not None and transaction:
+            raise TypeError("'transaction' cannot be used when 'batch_size' is specified")
+        self._mutate = mutate
+        self._read_families = families
+        self._families: list[bytes] | None = None
+        self._timestamp = SERVER_TIME if timestamp is None else timestamp
+        self._batch_size = batch_size
+        self._transaction = transaction
+        self._wal = wal
+        self._mutations: list[RowMutation] = []
+        self._by_row: dict[bytes, RowMutation] = {}
+        self._count = 0
+
+    def put(self, row: bytes, data: Mapping[bytes, bytes], wal: bool | None = None) -> None:
+        timestamp = self._timestamp
+        self._add(row, [column_names.put(column, value, timestamp) for column, value in data.items()], wal)
+
+    def delete(self, row: bytes, columns: Iterable[bytes] | None = None, wal: bool | None = None) -> None:
+        """`columns` None: every family that the table has."""
+        if columns is None:
+            if self._families is None:
+                self._families = sorted(self._read_families())
+            columns = self._families
+        timestamp = self._timestamp
+        self._add(row, [column_names.delete(column, timestamp) for column in columns], wal)
+
+    def send(self) -> None:
+        """All rows put or deleted so far are durable and visible on return."""
+        if self._mutations:
+            self._mutate(self._mutations)
+            self._mutations = []
+            self._by_row = {}
+            self._count = 0
+
+    def _add(self, row: bytes, operations: list[Operation], wal: bool | None) -> None:
+        if not operations:
+            return
+        skip_log = not (self._wal if wal is None else wal)
+        mutation = self._by_row.get(row)
+        if mutation is None or mutation.skip_log is not skip_log:
+            mutation = RowMutation(row, operations, skip_log)
+            self._mutations.append(mutation)
+            self._by_row[row] = mutation
+        else:
+            mutation.operations.extend(operations)
+        self._count += len(operations)
+        if self._batch_size is not None and self._count >= self._batch_size:
+            self.send()
+
+    def __enter__(self) -> "Batch":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not (self._transaction and kind is not None):
+            self.send()

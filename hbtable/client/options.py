@@ -1,0 +1,19 @@
+"""How patient a client is, and how much it does at once."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from hbtable.metadata.patience import PatienceOptions
+
+MAX_CACHED_TABLES: Final = 10_000
+"""Names that a client keeps; beyond it starts over. Names of missing tables count, so this bounds memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    patience: PatienceOptions = field(default_factory=lambda: PatienceOptions(deadline_seconds=60.0))
+    """How long a call rides out moving tablets and absent servers. Only calls known not to have been applied are
+    tried again. Raising it hides longer outages, and lets calls pile up in front of them."""
+    parallel_calls: int = 8
+    """Tablets that one batch or one administration call works on at once. Raising it shortens big batches and lets
+    one caller take more of the cluster."""

@@ -1,0 +1,220 @@
+"""A table for people: rows are dicts from b"family:qualifier" to value, with happybase's names and meanings.
+
+A thin layer over Table. A read's `timestamp` is an exclusive upper bound, a delete's an inclusive one (HBase).
+Columns are named as in client.columns: b"f" is a whole family, b"f:" the column with the empty qualifier.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, final
+
+from hbtable.client.batch import Batch
+from hbtable.client.calls import TableCalls
+from hbtable.client.columns import put, selection
+from hbtable.errors import InvalidRequest
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
+from hbtable.model.mutation import PUT, Operation, RowMutation
+from hbtable.model.ranges import RowRange, prefix_stop, successor
+from hbtable.model.read import ALL_VERSIONS, ReadSpec, ScanRequest
+from hbtable.model.schema import FamilySchema
+
+RowDict = dict[bytes, Any]  # bytes, or (bytes, timestamp) with include_timestamp: which one is the caller's choice
+
+
+@final
+class Rows:
+    """Made by Client.rows. Every method that reads or writes *switches*, and raises as Table does."""
+
+    __slots__ = ("table",)
+
+    def __init__(self, table: TableCalls) -> None:
+        self.table = table
+
+    @property
+    def name(self) -> bytes:
+        return self.table.name
+
+    def __repr__(self) -> str:
+        return f"<hbtable table {self.table.shown_name()}>"
+
+    def families(self) -> dict[bytes, FamilySchema]:
+        return dict(self.table.record().schema.families)
+
+    # ---------------------------------------------------------------- reads
+
+    def row(
+        self,
+        row: bytes,
+        columns: Iterable[bytes] | None = None,
+        timestamp: int | None = None,
+        include_timestamp: bool = False,
+    ) -> RowDict:
+        """The newest version of each column; {} when the row has none."""
+        for _, cells in self.table.read_rows([row], _spec(columns, timestamp)):
+            return _dict(cells, include_timestamp)
+        return {}
+
+    get = row
+
+    def rows(
+        self,
+        rows: Sequence[bytes],
+        columns: Iterable[bytes] | None = None,
+        timestamp: int | None = None,
+        include_timestamp: bool = False,
+    ) -> list[tuple[bytes, RowDict]]:
+        """In the order asked; rows without cells are left out."""
+        found = self.table.read_rows(rows, _spec(columns, timestamp))
+        return [(row, _dict(cells, include_timestamp)) for row, cells in found]
+
+    def cells(
+        self,
+        row: bytes,
+        column: bytes,
+        versions: int | None = None,
+        timestamp: int | None = None,
+        include_timestamp: bool = False,
+    ) -> list[Any]:
+        """Values of one column, newest first; with include_timestamp (value, timestamp)."""
+        if versions is None:
+            versions = ALL_VERSIONS
+        elif versions < 1:
+            raise InvalidRequest(f"'versions' must be at least 1, not {versions}")
+        spec = replace(_spec([column], timestamp), max_versions=versions)
+        for _, cells in self.table.read_rows([row], spec):
+            return [(value, at) if include_timestamp else value for _, at, value in cells]
+        return []
+
+    def scan(
+        self,
+        row_start: bytes | None = None,
+        row_stop: bytes | None = None,
+        row_prefix: bytes | None = None,
+        columns: Iterable[bytes] | None = None,
+        filter: bytes | None = None,  # happybase's name
+        timestamp: int | None = None,
+        include_timestamp: bool = False,
+        batch_size: int = 1000,
+        scan_batching: int | None = None,
+        limit: int | None = None,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, RowDict]]:
+        """Rows from `row_start` (inclusive) to `row_stop` (exclusive); with `reverse` downwards. `batch_size` rows are
+        fetched at a time; with `scan_batching` wide rows come in pieces of so many cells. Each row is read whole, the
+        scan is not a snapshot. A `row_stop` equal to `row_start` means that row (HBase)."""
+        if batch_size < 1:
+            raise ValueError("'batch_size' must be >= 1")
+        if limit is not None and limit < 1:
+            raise ValueError("'limit' must be >= 1")
+        if scan_batching is not None and scan_batching < 1:
+            raise ValueError("'scan_batching' must be >= 1")
+        if row_prefix is not None and (row_start is not None or row_stop is not None):
+            raise TypeError("'row_prefix' cannot be combined with 'row_start' or 'row_stop'")
+        if row_prefix is not None:
+            rows = RowRange(row_prefix, prefix_stop(row_prefix))
+        else:
+            rows = _range(row_start or b"", row_stop or b"", reverse)
+        spec = replace(_spec(columns, timestamp), filter=filter)
+        return self._pages(ScanRequest(rows, spec, reverse, scan_batching or 0, batch_size), limit, include_timestamp)
+
+    def _pages(
+        self, request: ScanRequest, limit: int | None, include_timestamp: bool
+    ) -> Iterator[tuple[bytes, RowDict]]:
+        left = limit
+        while True:
+            if left is not None and left < request.max_rows:
+                request = replace(request, max_rows=left)
+            page = self.table.scan_page(request)
+            for row, cells in page.rows:
+                yield row, _dict(cells, include_timestamp)
+            if left is not None:
+                left -= len(page.rows)
+                if left <= 0:
+                    return
+            if page.next is None:
+                return
+            request = replace(request, position=page.next)
+
+    # ---------------------------------------------------------------- writes
+
+    def put(self, row: bytes, data: Mapping[bytes, bytes], timestamp: int | None = None, wal: bool = True) -> None:
+        """All columns or none; durable on return unless `wal` is False."""
+        at = SERVER_TIME if timestamp is None else timestamp
+        operations = [put(column, value, at) for column, value in data.items()]
+        if operations:
+            self.table.mutate([RowMutation(row, operations, not wal)])
+
+    def delete(
+        self, row: bytes, columns: Iterable[bytes] | None = None, timestamp: int | None = None, wal: bool = True
+    ) -> None:
+        """All versions, or those up to `timestamp`; `columns` None: of the whole row."""
+        with self.batch(timestamp=timestamp, wal=wal) as batch:
+            batch.delete(row, columns)
+
+    def batch(
+        self,
+        timestamp: int | None = None,
+        batch_size: int | None = None,
+        transaction: bool = False,
+        wal: bool = True,
+    ) -> Batch:
+        return Batch(
+            self.table.mutate, lambda: self.table.record().schema.families, timestamp, batch_size, transaction, wal
+        )
+
+    def append(self, row: bytes, data: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """Atomically appends to each column; the new values."""
+        values = [(*_column(column), value) for column, value in data.items()]
+        return {column: value for column, _, value in self.table.append(row, values)}
+
+    def check_and_put(self, row: bytes, column: bytes, expected: bytes | None, data: Mapping[bytes, bytes]) -> bool:
+        """Puts `data` if the newest value of `column` is `expected` (None: there is none)."""
+        operations: list[Operation] = [(PUT, *_column(name), SERVER_TIME, value) for name, value in data.items()]
+        family, qualifier = _column(column)
+        return self.table.check_and_mutate(row, family, qualifier, expected, RowMutation(row, operations))
+
+    # ---------------------------------------------------------------- counters
+
+    def counter_get(self, row: bytes, column: bytes) -> int:
+        """Makes the counter, at 0, when it is not there."""
+        return self.counter_inc(row, column, 0)
+
+    def counter_set(self, row: bytes, column: bytes, value: int = 0) -> None:
+        self.put(row, {column: value.to_bytes(8, "big", signed=True)})
+
+    def counter_inc(self, row: bytes, column: bytes, value: int = 1) -> int:
+        """The new value. OutcomeUnknown is never retried here."""
+        family, qualifier = _column(column)
+        return self.table.increment(row, family, qualifier, value)
+
+    def counter_dec(self, row: bytes, column: bytes, value: int = 1) -> int:
+        return self.counter_inc(row, column, -value)
+
+
+def _spec(columns: Iterable[bytes] | None, timestamp: int | None) -> ReadSpec:
+    return ReadSpec(selection(columns), 0, MAX_TIMESTAMP if timestamp is None else timestamp)
+
+
+def _dict(cells: list[Cell], include_timestamp: bool) -> RowDict:
+    """Cells come newest first; the newest of each column stays."""
+    found: RowDict = {}
+    for column, timestamp, value in cells:
+        if column not in found:
+            found[column] = (value, timestamp) if include_timestamp else value
+    return found
+
+
+def _column(column: bytes) -> tuple[bytes, bytes]:
+    family, colon, qualifier = column.partition(b":")
+    if not colon:
+        raise InvalidRequest(f"column {column!r} needs a ':' after its family")
+    return family, qualifier
+
+
+def _range(start: bytes, stop: bytes, reverse: bool) -> RowRange:
+    """Ascending and half-open, from a caller's first (inclusive) and last (exclusive) row in scan order."""
+    if start and start == stop:
+        return RowRange(start, successor(start))
+    if not reverse:
+        return RowRange(start, stop)
+    return RowRange(successor(stop) if stop else b"", successor(start) if start else b"")

@@ -1,0 +1,91 @@
+"""A page of a scan over as many tablets as it takes, forward or backward.
+
+No page but the last is short: clients take a short page for the end. Between tablets the filter's state goes along.
+Backward, "right before the tablet that begins at row M" has no row of its own to name: that position is row M with
+all its cells done (ROW_DONE), which only this module makes and reads.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol
+
+from hbtable.model.cell import Row
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ScanPage, ScanPosition, ScanRequest
+from hbtable.model.tablet import TabletRecord
+
+ROW_DONE: Final = 2**31 - 1
+
+
+class ScanTablet(Protocol):
+    def __call__(
+        self, row: bytes, before: bool, narrow: Callable[[TabletRecord], ScanRequest]
+    ) -> tuple[ScanPage, TabletRecord]: ...
+
+
+def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
+    """See client.table.Table.scan_page."""
+    if request.range.is_empty():
+        return ScanPage([], None)
+    rows: list[Row] = []
+    size = 0
+    position = request.position
+    while True:
+        at, before = _place(request, position)
+        narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size)
+        found, record = scan_tablet(at, before, narrow)
+        position = found.next
+        if not rows:
+            if position is not None and len(found.rows) >= request.max_rows:
+                return found
+            rows = found.rows
+        else:
+            rows += found.rows
+        if position is None:
+            position = None if found.filter_finished else _beyond(request, record.range, found.filter_state)
+            if position is None:
+                return ScanPage(rows, None, found.filter_finished, found.filter_state)
+        size += _size(found.rows)
+        if len(rows) >= request.max_rows or size >= request.max_bytes:
+            return ScanPage(rows, position)
+
+
+def _place(request: ScanRequest, position: ScanPosition | None) -> tuple[bytes, bool]:
+    """(row, False): the tablet of the row. (row, True): the tablet of the rows right before it."""
+    if position is not None:
+        return position.row, request.reversed and position.cells_done == ROW_DONE
+    return (request.range.stop, True) if request.reversed else (request.range.start, False)
+
+
+def _narrowed(
+    request: ScanRequest, position: ScanPosition | None, max_rows: int, max_bytes: int, tablet: TabletRecord
+) -> ScanRequest:
+    """What to ask of one tablet: its own part of the range, and no more than still fits."""
+    within = request.range.intersect(tablet.range)
+    if position is not None and position.cells_done == ROW_DONE:
+        within = within.intersect(RowRange(b"", position.row))
+        # Without a state to carry, the end of the range says it all.
+        position = ScanPosition(position.row, 0, position.filter_state) if position.filter_state else None
+    if within == request.range and position == request.position and max_rows == request.max_rows:
+        return request
+    return ScanRequest(within, request.spec, request.reversed, request.cells_per_row, max_rows, max_bytes, position)
+
+
+def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> ScanPosition | None:
+    """Where the next tablet takes over; None when the range ends in this one."""
+    if request.reversed:
+        if not tablet.start or tablet.start <= request.range.start:
+            return None
+        return ScanPosition(tablet.start, ROW_DONE, filter_state)
+    if not tablet.stop or (request.range.stop and request.range.stop <= tablet.stop):
+        return None
+    return ScanPosition(tablet.stop, 0, filter_state)
+
+
+def _size(rows: list[Row]) -> int:
+    total = 0
+    for row, cells in rows:
+        total += len(row)
+        for column, _, value in cells:
+            total += len(column) + len(value)
+    return total

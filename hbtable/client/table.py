@@ -1,0 +1,227 @@
+"""Calls on one table: find the tablet, call its server, try again when it moved (paper, section 5.1).
+
+Retried until the deadline of ClientOptions: StaleLocation and Unavailable, which promise that nothing was applied.
+Never retried: OutcomeUnknown, OutOfSpace, and the caller's mistakes. After each failure the table's record is read
+again, so that a table that was disabled or dropped is reported as such, and one that was dropped and created anew is
+simply used. The first try of each call is inlined: it costs a find and a call.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import final
+
+from hbtable.client import scanning
+from hbtable.client.grouping import in_order, mutations_by_tablet, mutations_within, rows_by_tablet, rows_within
+from hbtable.client.options import ClientOptions
+from hbtable.client.parallel import run_all
+from hbtable.errors import (
+    LockLost,
+    OutcomeUnknown,
+    OutOfSpace,
+    StaleLocation,
+    TableNotEnabled,
+    TableNotFound,
+    Unavailable,
+)
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.locator import Locator
+from hbtable.metadata.patience import Patience
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime
+
+
+@final
+class Table:
+    """Made by Client.table. Every call *switches*, and raises TableNotFound or TableNotEnabled."""
+
+    __slots__ = ("_catalog", "_id", "_locator", "_options", "_runtime", "_service", "_valid", "find", "name")
+
+    def __init__(
+        self,
+        name: bytes,
+        runtime: Runtime,
+        transport: Transport,
+        locator: Locator,
+        catalog: Catalog,
+        valid: Callable[[], bool],
+        options: ClientOptions,
+    ) -> None:
+        """`name` is canonical. `valid`: does this process's own session live?"""
+        self.name = name
+        self.find = locator.find
+        self._service = transport.tablet_service
+        self._runtime = runtime
+        self._locator = locator
+        self._catalog = catalog
+        self._valid = valid
+        self._options = options
+        self._id = 0  # 0, METADATA's own, is that of no table a client can name: not looked up yet
+
+    # ---------------------------------------------------------------- writes
+
+    def mutate(self, mutations: Sequence[RowMutation]) -> None:
+        """Each row all or nothing, rows of one tablet in this order, tablets in parallel. On return all are durable
+        and visible. After an error any of the rows may have been applied, unless they lie in one tablet and the
+        error promises otherwise."""
+        if not mutations:
+            return None
+        patience = None
+        row = mutations[0].row
+        while True:
+            try:
+                table_id = self._id or self._open()
+                record = self.find(table_id, row)
+                if len(mutations) == 1 or mutations_within(mutations, record):
+                    return self._service(record.owner).mutate(record.tablet_id, mutations)
+                groups = mutations_by_tablet(self.find, table_id, mutations)
+                break
+            except (StaleLocation, Unavailable, LockLost) as error:
+                patience = self._again(error, patience, row, write=True)
+        # A tablet that splits meanwhile divides its group again, inside the call for that group.
+        run_all(self._runtime, [partial(self.mutate, group) for group in groups], self._options.parallel_calls)
+        return None
+
+    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        """As TabletService.increment. OutcomeUnknown is passed on: the caller alone may decide to add again."""
+        patience = None
+        while True:
+            try:
+                record = self.find(self._id or self._open(), row)
+                return self._service(record.owner).increment(record.tablet_id, row, family, qualifier, amount)
+            except (StaleLocation, Unavailable, LockLost) as error:
+                patience = self._again(error, patience, row, write=True)
+
+    def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
+        """As TabletService.append: the new cells in the order of `values`, each (family, qualifier, suffix)."""
+        patience = None
+        while True:
+            try:
+                record = self.find(self._id or self._open(), row)
+                return self._service(record.owner).append(record.tablet_id, row, values, ttl_millis)
+            except (StaleLocation, Unavailable, LockLost) as error:
+                patience = self._again(error, patience, row, write=True)
+
+    def check_and_mutate(
+        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        """As TabletService.check_and_mutate; `mutation` is of the same row."""
+        patience = None
+        while True:
+            try:
+                record = self.find(self._id or self._open(), row)
+                return self._service(record.owner).check_and_mutate(
+                    record.tablet_id, row, family, qualifier, expected, mutation
+                )
+            except (StaleLocation, Unavailable, LockLost) as error:
+                patience = self._again(error, patience, row, write=True)
+
+    # ---------------------------------------------------------------- reads
+
+    def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+        """One entry for each row that has cells, in the order asked; a row asked twice comes twice."""
+        if not rows:
+            return []
+        patience = None
+        row = rows[0]
+        while True:
+            try:
+                table_id = self._id or self._open()
+                record = self.find(table_id, row)
+                if len(rows) == 1 or rows_within(rows, record):
+                    return self._service(record.owner).read_rows(record.tablet_id, rows, spec)
+                groups = rows_by_tablet(self.find, table_id, rows)
+                break
+            except (StaleLocation, Unavailable, LockLost) as error:
+                patience = self._again(error, patience, row, write=False)
+        jobs = [partial(self.read_rows, group, spec) for group in groups]
+        return in_order(rows, run_all(self._runtime, jobs, self._options.parallel_calls))
+
+    def scan_page(self, request: ScanRequest) -> ScanPage:
+        """The next page over as many tablets as it takes: it has `max_rows` rows or passes `max_bytes`, or else
+        nothing follows and `next` is None. `next` is for this method alone: it may lie between tablets."""
+        return scanning.page(request, self._scan_tablet)
+
+    def _scan_tablet(
+        self, row: bytes, before: bool, narrow: Callable[[TabletRecord], ScanRequest]
+    ) -> tuple[ScanPage, TabletRecord]:
+        """One page of the tablet of `row`, or of what lies right `before` it, for the request that `narrow` makes."""
+        patience = None
+        while True:
+            try:
+                table_id = self._id or self._open()
+                record = self._locator.find_before(table_id, row) if before else self.find(table_id, row)
+                page = self._service(record.owner).scan(record.tablet_id, narrow(record))
+                return page, record
+            except (StaleLocation, Unavailable, LockLost) as error:
+                patience = self._again(error, patience, row, write=False, before=before)
+
+    # ---------------------------------------------------------------- the table's record
+
+    def record(self) -> TableRecord:
+        """As METADATA has it now, never from a cache: a delete of whole rows must know every family. TableNotFound; a
+        disabled table has a record, too."""
+        record = self._catalog.read_table(self.name)
+        if record is None or record.state in (TableState.CREATING, TableState.DELETING):
+            self.invalidate()
+            raise TableNotFound(self.shown_name())
+        return record
+
+    def invalidate(self) -> None:
+        """Nothing known about the table is used any more."""
+        table_id, self._id = self._id, 0
+        if table_id:
+            self._locator.forget_table(table_id)
+
+    def shown_name(self) -> str:
+        return self.name.decode("utf-8", "backslashreplace")
+
+    def _open(self) -> int:
+        """Its id, read from METADATA. TableNotFound, TableNotEnabled; StaleLocation while it is being enabled."""
+        record = self.record()
+        if record.state in (TableState.DISABLED, TableState.DISABLING):
+            self.invalidate()
+            raise TableNotEnabled(f"{self.shown_name()} is disabled.")
+        if record.state is TableState.ENABLING:
+            raise StaleLocation(f"table {self.shown_name()} is being enabled")
+        if self._id and self._id != record.table_id:
+            self.invalidate()
+        self._id = record.table_id
+        return record.table_id
+
+    def _again(
+        self,
+        error: StaleLocation | Unavailable | LockLost,
+        patience: Patience | None,
+        row: bytes,
+        write: bool,
+        before: bool = False,
+    ) -> Patience:
+        """After a failure: forgets what proved wrong and pauses. Raises when the call must end here."""
+        if isinstance(error, OutOfSpace):
+            raise error
+        if self._id:
+            if before:
+                self._locator.forget_before(self._id, row)
+            else:
+                self._locator.forget(self._id, row)
+        if isinstance(error, LockLost):
+            if not self._valid():
+                raise error  # it is our own
+            if write:
+                raise OutcomeUnknown(f"the tablet server stopped while it wrote row {row!r}: {error}") from error
+        try:
+            self._open()
+        except (StaleLocation, Unavailable):
+            self._id = 0  # to be read again at the next try
+        if patience is None:
+            patience = Patience(self._runtime, self._options.patience)
+        if not patience.wait():
+            raise Unavailable(
+                patience.tired(f"table {self.shown_name()} gave no answer for row {row!r}", error)
+            ) from error
+        return patience

@@ -1,0 +1,127 @@
+"""Pages of a scan over many tablets: never short before the end, forward and backward, with the filter's state."""
+
+from dataclasses import replace
+
+import pytest
+
+from hbtable.errors import TableNotFound
+from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ReadSpec, ScanRequest
+
+ROWS = [b"%02d" % number for number in range(40)]
+SPLITS = (b"05", b"06", b"06\x00", b"20", b"30x", b"39z")
+
+
+@pytest.fixture
+def table(cluster, client):
+    cluster.put_table(b"t", splits=SPLITS)
+    cluster.rows[16] = {row: {b"f:%d" % column: (5, b"v") for column in range(3)} for row in ROWS}
+    return client.table(b"t")
+
+
+def pages(table, request):
+    """All pages, as lists of rows; every page but the last must be full."""
+    out = []
+    while True:
+        page = table.scan_page(request)
+        out.append(page.rows)
+        if page.next is None:
+            return out
+        size = sum(len(row) + sum(len(column) + len(value) for column, _, value in cells) for row, cells in page.rows)
+        assert len(page.rows) == request.max_rows or size >= request.max_bytes
+        request = replace(request, position=page.next)
+
+
+def keys(found):
+    return [row for page in found for row, _ in page]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("max_rows", [1, 2, 3, 7, 39, 40, 1000])
+def test_every_row_comes_once_and_in_order_whatever_the_page(table, max_rows, reverse):
+    found = pages(table, ScanRequest(max_rows=max_rows, reversed=reverse))
+    assert keys(found) == (ROWS[::-1] if reverse else ROWS)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    "start, stop",
+    [(b"05", b"06"), (b"05", b"06\x00"), (b"04", b"21"), (b"", b"05"), (b"30", b""), (b"30x", b"39z"), (b"x", b""),
+     (b"06", b"06"), (b"07", b"06"), (b"06\x00", b"20"), (b"05\x00", b"20\x00")],
+)  # fmt: skip
+def test_ranges_end_where_they_should(table, start, stop, reverse):
+    rows = RowRange(start, stop)
+    expected = [row for row in ROWS if rows.holds(row)]
+    for max_rows in (1, 2, 1000):
+        found = pages(table, ScanRequest(rows, max_rows=max_rows, reversed=reverse))
+        assert keys(found) == (expected[::-1] if reverse else expected)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_pages_also_end_by_bytes(table, reverse):
+    found = pages(table, ScanRequest(max_bytes=50, reversed=reverse))
+    assert len(found) > 5
+    assert keys(found) == (ROWS[::-1] if reverse else ROWS)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("max_rows", [1, 2, 5, 1000])
+def test_wide_rows_come_in_pieces_that_go_on_in_the_next_page(table, reverse, max_rows):
+    found = pages(table, ScanRequest(cells_per_row=2, max_rows=max_rows, reversed=reverse))
+    cells = [(row, column) for page in found for row, piece in page for column, _, _ in piece]
+    expected = [(row, b"f:%d" % column) for row in (ROWS[::-1] if reverse else ROWS) for column in range(3)]
+    assert cells == expected
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("max_rows", [1, 4, 5, 1000])
+@pytest.mark.parametrize("wanted", [0, 3, 5, 13, 40, 50])
+def test_a_filter_remembers_across_tablets_and_pages(table, reverse, max_rows, wanted):
+    request = ScanRequest(spec=ReadSpec(filter=b"Page %d" % wanted), max_rows=max_rows, reversed=reverse)
+    assert keys(pages(table, request)) == (ROWS[::-1] if reverse else ROWS)[:wanted]
+
+
+def test_a_finished_filter_asks_no_further_tablet(table, cluster):
+    table.scan_page(ScanRequest(max_rows=1))
+    cluster.calls()
+    page = table.scan_page(ScanRequest(spec=ReadSpec(filter=b"Page 2")))
+    assert page.filter_finished
+    assert [call for call in cluster.calls() if call[0] == "scan"] == [("scan", 100)]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_goes_on_through_moves_and_a_table_made_anew(table, cluster, reverse):
+    request = ScanRequest(max_rows=9, reversed=reverse)
+    seen = []
+    for turn in range(10):
+        page = table.scan_page(request)
+        seen += [row for row, _ in page.rows]
+        if page.next is None:
+            break
+        request = replace(request, position=page.next)
+        for record in list(cluster.servers["s0"].tablets.values()):
+            cluster.serve(record, f"s{turn % 2}")
+    assert seen == (ROWS[::-1] if reverse else ROWS)
+
+
+def test_an_empty_range_asks_nobody(client):
+    assert client.table(b"missing").scan_page(ScanRequest(RowRange(b"b", b"a"))) == ([], None, False, b"")
+    with pytest.raises(TableNotFound):
+        client.table(b"missing").scan_page(ScanRequest())
+
+
+def test_an_empty_table_is_one_empty_page(cluster, client):
+    cluster.put_table(b"e", splits=(b"g", b"p"))
+    for reverse in (False, True):
+        assert pages(client.table(b"e"), ScanRequest(reversed=reverse)) == [[]]
+
+
+def test_one_row_pages_cost_one_call_each(table, cluster):
+    request = ScanRequest(max_rows=1)
+    page = table.scan_page(request)
+    cluster.calls()
+    for _ in range(3):
+        page = table.scan_page(replace(request, position=page.next))
+    assert cluster.calls() == [("scan", 100)] * 3
+    table.mutate([RowMutation(b"x", [(PUT, b"f", b"q", 5, b"")])])
