@@ -7,6 +7,9 @@ retry). Foreign exceptions never escape.
 
 Crash promise: after a crash a file holds at least what was synced, then possibly any prefix of what was appended
 after that, possibly torn. A create, rename or delete is durable when the call returns. `write_file` is all or nothing.
+
+Concurrency promise: every call but close() may *switch*; create, sync, write_file, rename, delete, delete_folder and
+list_files do. local.py adds that appends and reads of up to 1 MiB never switch.
 """
 
 from typing import NamedTuple, Protocol

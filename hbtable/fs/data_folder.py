@@ -1,0 +1,128 @@
+r"""The folder a single machine's hbtable lives in: its format version, and the lock that keeps other processes out.
+
+    FORMAT    "hbtable data folder\nformat 1\n"
+    LOCK      held by flock while a process uses the folder; says which: "pid 4711\naddress 127.0.0.1:9090\n"
+
+Invariants: nothing in the folder is read or written without the flock, which the kernel frees when the process dies,
+however it dies; what LOCK says is only for people. A folder is never taken over unless it is empty or has FORMAT.
+"""
+
+import fcntl
+import os
+import re
+from typing import Final, final
+
+from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, StorageFailed, UnsupportedFormat
+from hbtable.fs import disk
+from hbtable.fs.paths import UNFINISHED, read_error, write_error
+
+FORMAT_VERSION: Final = 1
+
+_FORMAT_TEXT: Final = "hbtable data folder\nformat {version}\n"
+_FORMAT: Final = re.compile(r"hbtable data folder\nformat ([0-9]{1,9})\n")
+_MEANS_EMPTY: Final = frozenset(("LOCK", "lost+found", UNFINISHED))
+"""What a folder may hold that nobody used yet: a new disk's folder, and the traces of a start that crashed."""
+
+
+@final
+class DataFolder:
+    """Owns the folder's lock from open() to close()."""
+
+    def __init__(self, root: str, lock: int) -> None:
+        self.root = root
+        self._lock = lock
+
+    @staticmethod
+    def open(root: str, address: str = "") -> "DataFolder":
+        """Makes the folder if need be, takes its lock and removes what an interrupted write left. Blocks for some
+        milliseconds; meant for the start, before the hub has other tasks.
+
+        AlreadyExists: another process (or this one) uses it. UnsupportedFormat: written by a newer hbtable.
+        InvalidConfiguration: it is something else's folder, or cannot be used.
+        """
+        root = os.path.abspath(root)
+        try:
+            _make(root)
+            _check_ours(root)
+            lock = os.open(f"{root}/LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise InvalidConfiguration(f"the data folder {root} cannot be used: {error.strerror or error}") from error
+        try:
+            _lock(root, lock)
+            _check_format(root)
+            disk.delete_folder(f"{root}/{UNFINISHED}")
+            folder = DataFolder(root, lock)
+            folder.set_address(address)
+        except OSError as error:
+            os.close(lock)
+            raise write_error(error, root, "preparing the data folder") from error
+        except BaseException:
+            os.close(lock)
+            raise
+        return folder
+
+    def set_address(self, address: str) -> None:
+        """What a second process is told, once this one knows its port."""
+        if self._lock < 0:
+            raise StorageFailed(f"the data folder {self.root} is closed")
+        says = f"pid {os.getpid()}\naddress {address or 'none'}\n".encode()
+        os.pwrite(self._lock, says, 0)
+        os.ftruncate(self._lock, len(says))
+
+    def close(self) -> None:
+        """Frees the folder for other processes. Idempotent; to be called after everything in it is closed."""
+        if self._lock >= 0:
+            os.ftruncate(self._lock, 0)
+            os.close(self._lock)  # which frees the flock
+            self._lock = -1
+
+
+def _make(root: str) -> None:
+    if not os.path.isdir(root):
+        os.makedirs(root)
+        disk.sync_folder_of(root)
+
+
+def _check_ours(root: str) -> None:
+    entries = os.listdir(root)
+    if "FORMAT" not in entries and not _MEANS_EMPTY.issuperset(entries):
+        raise InvalidConfiguration(
+            f"{root} is not empty and no hbtable data folder (it has no file FORMAT): choose another one"
+        )
+
+
+def _lock(root: str, lock: int) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = dict(line.split(" ", 1) for line in _text_of(lock).splitlines() if " " in line)
+        pid, address = holder.get("pid", "unknown"), holder.get("address", "none")
+        who = "this process" if pid == str(os.getpid()) else f"process {pid}"
+        where = "" if address == "none" else f", which serves at {address}"
+        raise AlreadyExists(f"the data folder {root} is in use by {who}{where}: stop it, or connect to it") from error
+
+
+def _text_of(descriptor: int) -> str:
+    return os.pread(descriptor, 1000, 0).decode("utf-8", "replace")
+
+
+def _check_format(root: str) -> None:
+    """Writes FORMAT into a new folder; durable on return."""
+    path = f"{root}/FORMAT"
+    if not os.path.exists(path):
+        text = _FORMAT_TEXT.format(version=FORMAT_VERSION)
+        disk.replace(root, f"{root}/{UNFINISHED}/FORMAT", path, text.encode())
+        return
+    try:
+        with open(path, "rb") as file:
+            text = file.read(1000).decode("utf-8", "replace")
+    except OSError as error:
+        raise read_error(error, path) from error
+    match = _FORMAT.fullmatch(text)
+    if match is None:
+        raise Corruption(path, 0, "it does not say which format the data folder has")
+    if int(match.group(1)) > FORMAT_VERSION:
+        raise UnsupportedFormat(
+            f"{root} was written by a newer hbtable: it has format {match.group(1)}, this one knows up to "
+            f"{FORMAT_VERSION}; use the newer one"
+        )
