@@ -1,0 +1,63 @@
+"""Comparisons as callables: from what the filter says to `test(part) -> bool` (reference 3.2).
+
+binary          unsigned bytes, as a whole
+binaryprefix    the same over the first len(value) bytes of the part
+substring       contained, both lower-cased as text (UTF-8; bytes that are no UTF-8 count as U+FFFD)
+regexstring     found anywhere (patterns.py)
+
+substring and regexstring know only "found" (0) and "not found" (1), as HBase; with an ordering operator, which only
+DependentColumnFilter lets through, `<` is "not found", `>=` is "found", `<=` always holds and `>` never.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from hbtable.filters.expression import Comparison
+from hbtable.filters.patterns import finder
+
+Test = Callable[[bytes], bool]
+
+OPERATORS: Final = ("<", "<=", "=", "!=", ">", ">=")
+KINDS: Final = ("binary", "binaryprefix", "regexstring", "substring")
+
+
+def test_of(comparison: Comparison) -> Test:
+    """ValueError, saying why, for a pattern that can't be used."""
+    if comparison.kind == "binary":
+        return _compared(comparison.operator, comparison.value)
+    if comparison.kind == "binaryprefix":
+        compared = _compared(comparison.operator, comparison.value)
+        length = len(comparison.value)
+        return lambda part: compared(part[:length])
+    found = finder(comparison.value) if comparison.kind == "regexstring" else _container(comparison.value)
+    if comparison.operator in ("=", ">="):
+        return found
+    if comparison.operator in ("!=", "<"):
+        return lambda part: not found(part)
+    return lambda part: comparison.operator == "<="
+
+
+def _compared(operator: str, value: bytes) -> Test:
+    # Bound C methods: `part < value` is value.__gt__(part). A part is always bytes, so NotImplemented can't come back.
+    tests: dict[str, Test] = {
+        "<": value.__gt__,
+        "<=": value.__ge__,
+        "=": value.__eq__,
+        "!=": value.__ne__,
+        ">": value.__lt__,
+        ">=": value.__le__,
+    }
+    return tests[operator]
+
+
+def _container(value: bytes) -> Test:
+    wanted = value.decode("utf-8", "replace").lower()
+    if wanted.isascii():
+        needle = wanted.encode("ascii")
+
+        def contains_ascii(part: bytes) -> bool:
+            # Lower-casing can bring in an ASCII letter only from U+0130 and U+212A: the long way knows them.
+            return needle in part.lower() or (not part.isascii() and wanted in part.decode("utf-8", "replace").lower())
+
+        return contains_ascii
+    return lambda part: wanted in part.decode("utf-8", "replace").lower()

@@ -1,0 +1,171 @@
+"""Runs a filter over the rows of one scan (reference 3.3).
+
+For each row in scan order: skips_row(row), and when that is False, apply() with the row's cells. A page of a scan ends
+between rows; state() taken there, handed to start(), goes on as if nothing had happened. A row that is cut into pieces
+is filtered again for each piece, so the state to keep is the one before the row.
+
+Unlike HBase, a version beyond those asked for is never shown to a filter.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import final
+
+from hbtable.errors import InvalidRequest
+from hbtable.filters import cell_filters as cells_
+from hbtable.filters import expression as ex
+from hbtable.filters import row_filters as rows_
+from hbtable.filters.comparators import test_of
+from hbtable.filters.lists import AllNode, AnyNode, SkipNode, WhileNode
+from hbtable.filters.node import INCLUDE, NEXT_FAMILY, STEP, Node
+from hbtable.model.cell import Cell
+
+
+def start(expression: ex.Expression, is_reversed: bool = False, state: bytes = b"") -> "RowFilter":
+    """A fresh evaluation, or the continuation of the one whose state() was `state` (InvalidRequest when it was not
+    this expression's)."""
+    root = _node_of(expression, is_reversed)
+    if state and root.load(state, 0) != len(state):
+        raise InvalidRequest("the filter state of the scan's position belongs to another filter")
+    return RowFilter(root, expression)
+
+
+# Once the row key has passed, these keep every cell.
+_ROWWISE = (ex.Page, ex.Prefix, ex.InclusiveStop, ex.RowKey, ex.All)
+
+
+@final
+class RowFilter:
+    """One scan's filter. Not to be shared between scans: it remembers rows."""
+
+    __slots__ = ("_cellwise", "_mid_row_end", "_root", "_transforms", "needs_versions")
+
+    def __init__(self, root: Node, expression: ex.Expression) -> None:
+        self._root = root
+        self._cellwise = _holds(expression, lambda leaf: not isinstance(leaf, _ROWWISE))
+        self._transforms = _holds(expression, lambda leaf: isinstance(leaf, ex.KeyOnly))
+        self._mid_row_end = _holds(expression, lambda leaf: isinstance(leaf, ex.While))
+        self.needs_versions = _holds(expression, _minds_versions)
+        """False: only the newest version of a column can matter, so `max_versions` of them are enough for apply()."""
+
+    @property
+    def finished(self) -> bool:
+        """No later row can pass. Asked before each row."""
+        return self._root.is_finished()
+
+    def state(self) -> bytes:
+        """What the next page needs; to be taken between rows, of this size: a byte or two a PageFilter or WHILE."""
+        out = bytearray()
+        self._root.save(out)
+        return bytes(out)
+
+    def skips_row(self, row: bytes) -> bool:
+        """The row-key stage: True when the row is dropped whatever it holds."""
+        self._root.reset()
+        return self._root.drops_row(row)
+
+    def apply(self, row: bytes, cells: Sequence[Cell], max_versions: int) -> list[Cell]:
+        """The cells of `row` that pass, at most `max_versions` a column; [] drops the row. `cells`: every version that
+        the family and the time range allow, in key order, or only `max_versions` a column if not needs_versions."""
+        root = self._root
+        kept = self._kept(cells, max_versions)
+        if not kept:
+            return kept
+        kept = root.sift(kept)
+        if not kept or root.rejects_row():
+            return []
+        return kept
+
+    def _kept(self, cells: Sequence[Cell], max_versions: int) -> list[Cell]:
+        """The cell stage."""
+        root = self._root
+        decide = root.cell if self._cellwise else None
+        kept: list[Cell] = []
+        column = family = qualifier = b""
+        left = step = 0
+        for cell in cells:
+            name = cell[0]
+            if name != column:
+                column = name
+                cut = name.index(b":")
+                qualifier = name[cut + 1 :]
+                if family != name[:cut]:
+                    family = name[:cut]
+                    step = 0
+                elif step != NEXT_FAMILY:
+                    step = 0
+                left = max_versions
+            if step or not left:
+                continue
+            code = INCLUDE if decide is None else decide(cell, family, qualifier)
+            if code & INCLUDE:
+                left -= 1
+                kept.append(root.transform(cell) if self._transforms else cell)
+            step = code & STEP
+            if self._mid_row_end and root.is_finished():
+                break
+        return kept
+
+
+def _node_of(expression: ex.Expression, is_reversed: bool) -> Node:  # noqa: C901 -- one case a filter
+    match expression:
+        case ex.All(members):
+            return AllNode([_node_of(member, is_reversed) for member in members])
+        case ex.AnyOf(members):
+            return AnyNode([_node_of(member, is_reversed) for member in members])
+        case ex.Skip(member):
+            return SkipNode(_node_of(member, is_reversed))
+        case ex.While(member):
+            return WhileNode(_node_of(member, is_reversed))
+        case ex.Prefix(prefix):
+            return rows_.PrefixNode(prefix, is_reversed)
+        case ex.InclusiveStop(row):
+            return rows_.InclusiveStopNode(row, is_reversed)
+        case ex.RowKey(comparison):
+            return rows_.RowKeyNode(test_of(comparison))
+        case ex.Page(rows):
+            return rows_.PageNode(rows)
+        case ex.SingleColumnValue(column, comparison, drop, latest, exclude):
+            return rows_.SingleColumnValueNode(column, test_of(comparison), drop, latest, exclude)
+        case ex.DependentColumn(column, drop, None):
+            return rows_.DependentColumnNode(column, drop, None)
+        case ex.DependentColumn(column, drop, ex.Comparison() as comparison):
+            return rows_.DependentColumnNode(column, drop, test_of(comparison))
+        case ex.KeyOnly(length_as_value):
+            return cells_.KeyOnlyNode(length_as_value)
+        case ex.FirstKeyOnly():
+            return cells_.FirstKeyOnlyNode()
+        case ex.ColumnPrefix(prefixes):
+            return cells_.ColumnPrefixNode(prefixes)
+        case ex.ColumnCountGet(limit):
+            return cells_.ColumnCountGetNode(limit)
+        case ex.ColumnPagination(limit, offset):
+            return cells_.ColumnPaginationNode(limit, offset)
+        case ex.Timestamps(millis):
+            return cells_.TimestampsNode(millis)
+        case ex.Family(comparison):
+            return cells_.FamilyNode(test_of(comparison))
+        case ex.Qualifier(comparison):
+            return cells_.QualifierNode(test_of(comparison))
+        case ex.Value(comparison):
+            return cells_.ValueNode(test_of(comparison))
+        case ex.ColumnRange():
+            return cells_.ColumnRangeNode(expression)
+        case ex.ColumnValue(column, comparison):
+            return cells_.ColumnValueNode(column, test_of(comparison))
+    raise AssertionError(expression)
+
+
+def _holds(expression: ex.Expression, wanted: Callable[[ex.Expression], bool]) -> bool:
+    """Whether the expression or one inside it is wanted."""
+    if isinstance(expression, ex.All | ex.AnyOf):
+        return wanted(expression) or any(_holds(member, wanted) for member in expression.members)
+    if isinstance(expression, ex.Skip | ex.While):
+        return wanted(expression) or _holds(expression.member, wanted)
+    return wanted(expression)
+
+
+def _minds_versions(expression: ex.Expression) -> bool:
+    """Whether it can reject the newest version of a column and keep an older one."""
+    if isinstance(expression, ex.SingleColumnValue):
+        return not expression.latest_version_only
+    return isinstance(expression, ex.Value | ex.Timestamps | ex.ColumnValue | ex.DependentColumn)

@@ -1,0 +1,181 @@
+"""Text of the filter language to an expression (reference 3.1). Bytes in; keywords and names are ASCII.
+
+    expr    := and ( "OR" and )*                 lowest precedence
+    and     := unary ( "AND" unary )*
+    unary   := ( "SKIP" | "WHILE" ) unary | primary
+    primary := "(" expr ")" | Name blank* "(" arguments ")"
+    arguments: quoted or bare, separated by blanks, a comma or both; '' inside quotes is one quote
+
+Unlike HBase's parser it takes operators of any precedence inside brackets, and refuses what HBase silently misreads:
+unbalanced brackets, and bytes right after a closing quote. Blank is space or tab.
+"""
+
+from typing import Final, final
+
+from hbtable.errors import BadFilter
+from hbtable.filters.arguments import Argument, leaf_of
+from hbtable.filters.expression import All, AnyOf, Expression, Skip, While
+
+MAX_DEPTH: Final = 100
+"""Brackets, SKIPs and WHILEs inside each other. More would deepen the recursion of the evaluation, too."""
+
+_BLANK: Final = b" \t"
+_END_OF_NAME: Final = b" \t(),'"
+_END_OF_BARE: Final = b" \t,)"
+
+
+def parse(text: bytes) -> Expression:
+    """The expression that `text` says. BadFilter, with the byte position of the offence, for anything else."""
+    if not text.strip(_BLANK):
+        raise BadFilter("Incorrect Filter String: it is empty; send no filter at all to get every cell", 0)
+    reader = _Reader(text)
+    expression = reader.read_any(0)
+    if reader.position < len(text):
+        if text[reader.position : reader.position + 1] == b")":
+            raise reader.error("Mismatched parenthesis: nothing is open that this ')' could close")
+        raise reader.error("Incorrect Filter String: AND, OR or the end is expected")
+    return expression
+
+
+@final
+class _Reader:
+    """Recursive descent over the text; `position` is the next unread byte, never a blank between tokens."""
+
+    __slots__ = ("position", "text")
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+        self.position = 0
+        self._skip_blanks()
+
+    def error(self, sentence: str, position: int = -1) -> BadFilter:
+        at = self.position if position < 0 else position
+        found = self.text[at : at + 20]
+        where = f"found {found.decode('latin-1')!r}" if found else "the text ends here"
+        return BadFilter(f"{sentence} (at byte {at}: {where})", at)
+
+    def read_any(self, depth: int) -> Expression:
+        members = [self._read_all(depth)]
+        while self._take_operator(b"OR"):
+            members.append(self._read_all(depth, b"OR"))
+        return members[0] if len(members) == 1 else AnyOf(tuple(members))
+
+    def _read_all(self, depth: int, after: bytes = b"") -> Expression:
+        members = [self._read_unary(depth, after)]
+        while self._take_operator(b"AND"):
+            members.append(self._read_unary(depth, b"AND"))
+        return members[0] if len(members) == 1 else All(tuple(members))
+
+    def _read_unary(self, depth: int, after: bytes = b"") -> Expression:
+        if depth > MAX_DEPTH:
+            raise self.error(f"Incorrect Filter String: more than {MAX_DEPTH} filters inside each other")
+        for keyword in (b"SKIP", b"WHILE"):
+            if self._take_keyword(keyword):
+                member = self._read_unary(depth + 1, keyword)
+                return Skip(member) if keyword == b"SKIP" else While(member)
+        if self.text[self.position : self.position + 1] == b"(":
+            return self._read_bracketed(depth)
+        return self._read_simple(after)
+
+    def _read_bracketed(self, depth: int) -> Expression:
+        opened = self.position
+        self.position += 1
+        self._skip_blanks()
+        if self.text[self.position : self.position + 1] == b")":
+            raise self.error("Incorrect Filter String: the brackets hold no filter")
+        inner = self.read_any(depth + 1)
+        if self.position >= len(self.text):
+            raise self.error("Mismatched parenthesis: this '(' is never closed", opened)
+        if self.text[self.position : self.position + 1] != b")":
+            raise self.error("Incorrect Filter String: AND, OR or ')' is expected")
+        self.position += 1
+        self._skip_blanks()
+        return inner
+
+    def _read_simple(self, after: bytes) -> Expression:
+        start = self.position
+        while self.position < len(self.text) and self.text[self.position] not in _END_OF_NAME:
+            self.position += 1
+        name = self.text[start : self.position]
+        if not name or name in (b"AND", b"OR"):
+            raise self._missing(after, name, start)
+        self._skip_blanks()
+        if self.text[self.position : self.position + 1] != b"(":
+            raise self.error(f"Incorrect Filter Name: no '(' follows {name.decode('latin-1')!r}", start)
+        self.position += 1
+        arguments = self._read_arguments()
+        simple = self.text[start : self.position]
+        self._skip_blanks()
+        return leaf_of(name, arguments, simple, start)
+
+    def _missing(self, after: bytes, name: bytes, start: int) -> BadFilter:
+        if name or after in (b"AND", b"OR"):
+            which = (name or after).decode()
+            return self.error(f"Incorrect Filter String: an {which} needs two filters", start)
+        if after:
+            return self.error(f"Incorrect Filter String: a {after.decode()} wraps a filter", start)
+        if self.text[start : start + 1] == b")":
+            return self.error("Mismatched parenthesis: a filter is expected before this ')'", start)
+        return self.error("Incorrect Filter Name: a filter's name is expected", start)
+
+    def _read_arguments(self) -> list[Argument]:
+        """Between the brackets; leaves `position` after the closing one."""
+        found: list[Argument] = []
+        comma = False
+        while True:
+            self._skip_blanks()
+            if self.position >= len(self.text):
+                raise self.error("Incorrect argument list: it is never closed with ')'")
+            byte = self.text[self.position : self.position + 1]
+            if byte == b")" and not comma:
+                self.position += 1
+                return found
+            if byte == b"," and found and not comma:
+                comma = True
+                self.position += 1
+                continue
+            if byte in (b",", b")"):
+                raise self.error("Incorrect argument list: an argument is expected")
+            found.append(self._read_quoted() if byte == b"'" else self._read_bare())
+            comma = False
+
+    def _read_quoted(self) -> Argument:
+        start = self.position
+        parts = []
+        at = start + 1
+        while True:
+            end = self.text.find(b"'", at)
+            if end < 0:
+                raise self.error("Incorrect argument list: this quote is never closed", start)
+            parts.append(self.text[at:end])
+            if self.text[end + 1 : end + 2] != b"'":
+                break
+            at = end + 2
+        self.position = end + 1
+        if self.position < len(self.text) and self.text[self.position] not in _END_OF_BARE:
+            raise self.error("Incorrect argument list: a blank, ',' or ')' must follow a closing quote")
+        return Argument(b"'".join(parts), True, start)
+
+    def _read_bare(self) -> Argument:
+        start = self.position
+        while self.position < len(self.text) and self.text[self.position] not in _END_OF_BARE:
+            if self.text[self.position : self.position + 1] == b"'":
+                raise self.error("Incorrect argument list: a blank or ',' must come before a quote")
+            self.position += 1
+        return Argument(self.text[start : self.position], False, start)
+
+    def _take_operator(self, word: bytes) -> bool:
+        """AND or OR: after a blank or ')' (always so here unless the text begins), before a blank or '('."""
+        return self.text[self.position - 1 : self.position] in (b" ", b"\t", b")") and self._take_keyword(word)
+
+    def _take_keyword(self, word: bytes) -> bool:
+        end = self.position + len(word)
+        if not self.text.startswith(word, self.position) or self.text[end : end + 1] not in (b" ", b"\t", b"(", b""):
+            return False
+        self.position = end
+        self._skip_blanks()
+        return True
+
+    def _skip_blanks(self) -> None:
+        while self.position < len(self.text) and self.text[self.position] in _BLANK:
+            self.position += 1

@@ -1,0 +1,221 @@
+"""What combines filters: AND, OR, SKIP, WHILE (reference 3.3; HBase's FilterList, SkipFilter, WhileMatchFilter).
+
+Order matters: AND does not show a cell to members after the one that rejects it, and its row stage ends at the first
+member that drops the row; the row stage of OR ends at the first that keeps it.
+"""
+
+from typing import final
+
+from hbtable.filters.node import INCLUDE, NEXT_COLUMN, NEXT_FAMILY, STEP, Node, load_number
+from hbtable.model.cell import Cell
+
+
+@final
+class AllNode(Node):
+    """Keeps what all members keep, goes on where the farthest of them wants to."""
+
+    __slots__ = ("_members",)
+
+    def __init__(self, members: list[Node]) -> None:
+        self._members = members
+
+    def reset(self) -> None:
+        for member in self._members:
+            member.reset()
+
+    def drops_row(self, row: bytes) -> bool:
+        dropped = False
+        for member in self._members:
+            if member.is_finished() or member.drops_row(row):
+                dropped = True  # the others must see the key all the same
+        return dropped
+
+    def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
+        step = 0
+        for member in self._members:
+            code = member.cell(cell, family, qualifier)
+            step = max(step, code & STEP)
+            if not code & INCLUDE:
+                return step
+        return step | INCLUDE
+
+    def transform(self, cell: Cell) -> Cell:
+        for member in self._members:
+            cell = member.transform(cell)
+        return cell
+
+    def sift(self, cells: list[Cell]) -> list[Cell]:
+        for member in self._members:
+            cells = member.sift(cells)
+        return cells
+
+    def rejects_row(self) -> bool:
+        return any(member.rejects_row() for member in self._members)
+
+    def is_finished(self) -> bool:
+        return any(member.is_finished() for member in self._members)
+
+    def save(self, out: bytearray) -> None:
+        for member in self._members:
+            member.save(out)
+
+    def load(self, state: bytes, offset: int) -> int:
+        for member in self._members:
+            offset = member.load(state, offset)
+        return offset
+
+
+@final
+class AnyNode(Node):
+    """Keeps what any member keeps, goes on where the nearest of them wants to."""
+
+    __slots__ = ("_column", "_family", "_kept", "_members", "_waits")
+
+    def __init__(self, members: list[Node]) -> None:
+        self._members = members
+        self._column = self._family = b""
+        # For each member: the rest of the column or family that it does not want to see.
+        self._waits = [0] * len(members)
+        # The members that kept the current cell: only they transform it.
+        self._kept: list[Node] = []
+
+    def reset(self) -> None:
+        self._column = b""
+        self._waits = [0] * len(self._members)
+        for member in self._members:
+            member.reset()
+
+    def drops_row(self, row: bytes) -> bool:
+        dropped = True
+        for member in self._members:
+            if not member.is_finished() and not member.drops_row(row):
+                dropped = False  # the others must see the key all the same
+        return dropped
+
+    def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
+        waits = self._waits
+        if cell[0] != self._column:
+            self._column = cell[0]
+            if family != self._family:
+                self._family = family
+                waits[:] = [0] * len(waits)
+            else:
+                waits[:] = [wait if wait == NEXT_FAMILY else 0 for wait in waits]
+        self._kept.clear()
+        step = NEXT_FAMILY
+        for place, member in enumerate(self._members):
+            wait = waits[place]
+            if not wait and not member.is_finished():
+                code = member.cell(cell, family, qualifier)
+                if code & INCLUDE:
+                    self._kept.append(member)
+                wait = waits[place] = code & STEP
+                step = min(step, wait)
+            elif wait == NEXT_COLUMN:
+                step = min(step, wait)
+        return step | INCLUDE if self._kept else step
+
+    def transform(self, cell: Cell) -> Cell:
+        for member in self._kept:
+            cell = member.transform(cell)
+        return cell
+
+    def sift(self, cells: list[Cell]) -> list[Cell]:
+        for member in self._members:
+            cells = member.sift(cells)
+        return cells
+
+    def rejects_row(self) -> bool:
+        return all(member.rejects_row() for member in self._members)
+
+    def is_finished(self) -> bool:
+        return all(member.is_finished() for member in self._members)
+
+    def save(self, out: bytearray) -> None:
+        for member in self._members:
+            member.save(out)
+
+    def load(self, state: bytes, offset: int) -> int:
+        for member in self._members:
+            offset = member.load(state, offset)
+        return offset
+
+
+@final
+class SkipNode(Node):
+    """Rejects a row of which the member answers anything but a plain "keep" to one cell. The member's row-key stage,
+    row stage and end are not asked for, as in HBase."""
+
+    __slots__ = ("_member", "_rejects")
+
+    def __init__(self, member: Node) -> None:
+        self._member = member
+        self._rejects = False
+
+    def reset(self) -> None:
+        self._rejects = False
+        self._member.reset()
+
+    def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
+        code = self._member.cell(cell, family, qualifier)
+        if code != INCLUDE:
+            self._rejects = True
+        return code
+
+    def transform(self, cell: Cell) -> Cell:
+        return self._member.transform(cell)
+
+    def rejects_row(self) -> bool:
+        return self._rejects
+
+    def save(self, out: bytearray) -> None:
+        self._member.save(out)
+
+    def load(self, state: bytes, offset: int) -> int:
+        return self._member.load(state, offset)
+
+
+@final
+class WhileNode(Node):
+    """Ends the scan at the first row key, cell or row to which the member answers anything but a plain "keep"."""
+
+    __slots__ = ("_ended", "_member")
+
+    def __init__(self, member: Node) -> None:
+        self._member = member
+        self._ended = False
+
+    def reset(self) -> None:
+        self._member.reset()
+
+    def drops_row(self, row: bytes) -> bool:
+        if self.is_finished() or self._member.drops_row(row):
+            self._ended = True
+        return self._ended
+
+    def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
+        code = self._member.cell(cell, family, qualifier)
+        if code != INCLUDE:
+            self._ended = True
+        return code
+
+    def transform(self, cell: Cell) -> Cell:
+        return self._member.transform(cell)
+
+    def rejects_row(self) -> bool:
+        rejects = self._member.rejects_row()
+        if rejects:
+            self._ended = True
+        return rejects
+
+    def is_finished(self) -> bool:
+        return self._ended or self._member.is_finished()
+
+    def save(self, out: bytearray) -> None:
+        out.append(self._ended)
+        self._member.save(out)
+
+    def load(self, state: bytes, offset: int) -> int:
+        ended, offset = load_number(state, offset)
+        self._ended = bool(ended)
+        return self._member.load(state, offset)

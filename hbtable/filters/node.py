@@ -1,0 +1,71 @@
+"""What every part of a running filter can do, in the order in which a row passes through it (reference 3.3).
+
+    reset()             a new row begins
+    drops_row(row)      the row-key stage
+    cell(...)           each cell, newest version first within a column; answers one of the codes below
+    transform(cell)     what a kept cell becomes
+    sift(cells)         the row stage, only for rows that kept cells: takes cells away
+    rejects_row()       the row stage's verdict
+    is_finished()       no later row can pass
+
+Codes say whether the cell is kept (bit 0) and what need not be shown any more (bits 1 and 2): nothing, the rest of the
+column, or the rest of the family in this row. HBase's NEXT_ROW means the last: it ends one store.
+"""
+
+from typing import Final, Protocol
+
+from hbtable.encoding import varint
+from hbtable.errors import InvalidRequest
+from hbtable.model.cell import Cell
+
+SKIP: Final = 0
+INCLUDE: Final = 1
+NEXT_COLUMN: Final = 2
+INCLUDE_NEXT_COLUMN: Final = 3
+NEXT_FAMILY: Final = 4
+STEP: Final = 6
+"""Masks what need not be shown: 0, NEXT_COLUMN or NEXT_FAMILY."""
+
+
+class Node(Protocol):
+    """Each method has the answer of a filter that does not care, so that a filter states only what it does."""
+
+    __slots__ = ()
+
+    def reset(self) -> None:
+        return
+
+    def drops_row(self, row: bytes) -> bool:
+        return False
+
+    def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
+        return INCLUDE
+
+    def transform(self, cell: Cell) -> Cell:
+        """Of a cell that cell() has just kept."""
+        return cell
+
+    def sift(self, cells: list[Cell]) -> list[Cell]:
+        return cells
+
+    def rejects_row(self) -> bool:
+        return False
+
+    def is_finished(self) -> bool:
+        return False
+
+    def save(self, out: bytearray) -> None:
+        """Appends what must outlive a page of a scan."""
+        return
+
+    def load(self, state: bytes, offset: int) -> int:
+        """Takes back what save() wrote at `offset`; the offset after it."""
+        return offset
+
+
+def load_number(state: bytes, offset: int) -> tuple[int, int]:
+    """InvalidRequest when it is not a state that a filter wrote."""
+    try:
+        return varint.decode(state, offset)
+    except (IndexError, ValueError) as error:
+        raise InvalidRequest(f"the filter state {state[:40]!r} of the scan's position is damaged") from error

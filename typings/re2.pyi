@@ -1,0 +1,14 @@
+"""The part of google-re2 that filters.patterns uses."""
+
+class Options:
+    dot_nl: bool
+    log_errors: bool
+
+class error(Exception): ...
+
+class _Match: ...
+
+class _Regexp:
+    def search(self, text: str) -> _Match | None: ...
+
+def compile(pattern: str, options: Options) -> _Regexp: ...
