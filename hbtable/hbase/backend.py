@@ -1,14 +1,12 @@
 """What the front door needs from below: tables to read and write, and their administration.
 
-hbtable.client offers this; tests hand in fakes. Names are canonical (model.names.parse). Every call *switches* and may
-raise the errors of rpc.services.
+hbtable.client offers this; tests hand in fakes. Names in Administration are canonical (model.names.parse). Every call
+*switches* and may raise the errors of rpc.services.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, final
 
-from hbtable.errors import TableNotFound
-from hbtable.hbase.conversion import shown
 from hbtable.hbase.errors import BadArgument
 from hbtable.model import names
 from hbtable.model.cell import Cell, Row
@@ -53,35 +51,25 @@ class Administration(Protocol):
 
 
 OpenTable = Callable[[bytes], Table]
-"""The table of a canonical name. TableNotFound."""
-
-_REMEMBERED_NAMES = 4096
+"""The table of a name in any spelling; it need not exist yet. InvalidRequest for a name that no table can have."""
 
 
+@final
 class Tables:
     """Tables by whatever form of the name a client sends."""
 
-    __slots__ = ("_canonical", "_open_table")
+    __slots__ = ("_open_table",)
 
     def __init__(self, open_table: OpenTable) -> None:
         self._open_table = open_table
-        self._canonical: dict[bytes, bytes] = {}
 
     def named(self, name: bytes | None) -> Table:
-        """BadArgument for a name that no table can have; TableNotFound."""
-        return self._open_table(self.canonical(name))
+        if name is None:
+            raise BadArgument("the call has no table name")
+        return self._open_table(name)
 
     def canonical(self, name: bytes | None) -> bytes:
-        found = self._canonical.get(name)  # type: ignore[arg-type]  # None is never a key
-        if found is None:
-            if name is None:
-                raise BadArgument("the call has no table name")
-            found = names.parse(name)
-            if len(self._canonical) >= _REMEMBERED_NAMES:
-                self._canonical.clear()
-            self._canonical[name] = found
-        return found
-
-
-def no_such_table(name: bytes) -> TableNotFound:
-    return TableNotFound(shown(name))
+        """For administration: the one spelling by which tables are known."""
+        if name is None:
+            raise BadArgument("the call has no table name")
+        return names.parse(name)

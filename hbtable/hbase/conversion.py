@@ -4,7 +4,6 @@ Everything that can be refused without looking at the table is refused here, as 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from hbtable.errors import NoSuchFamily
@@ -22,13 +21,6 @@ _CELL_OVERHEAD_BYTES: Final = 20
 
 Mutations = Sequence[tuple[bool, bytes | None, bytes | None, bool]]
 Batches = Sequence[tuple[bytes | None, Mutations | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    cell_bytes: int = 10 << 20
-    """Row, column and value of one cell together, at most. Raising it lets single cells take more memory on every
-    path of a read; above a quarter of the message limit a row can no longer be fetched whole."""
 
 
 def check_row(row: bytes | None) -> bytes:
@@ -112,21 +104,29 @@ def ttl_millis(attributes: Mapping[bytes, bytes] | None) -> int:
 
 
 def put(row: bytes, column: bytes | None, value: bytes | None, timestamp: int, cell_bytes: int) -> Operation:
+    """Run once for every cell written."""
+    if column is not None:
+        family, colon, qualifier = column.partition(b":")
+        if colon:
+            if value is None:
+                value = b""
+            if len(row) + len(column) + len(value) + _CELL_OVERHEAD_BYTES <= cell_bytes:
+                return PUT, family, qualifier, timestamp, value
+    raise _refused_put(row, column, value, cell_bytes)
+
+
+def _refused_put(row: bytes, column: bytes | None, value: bytes | None, cell_bytes: int) -> BadArgument:
     if column is None:
-        raise BadArgument(f"a mutation of row {shown(row)} has no column")
-    family, colon, qualifier = column.partition(b":")
-    if not colon:
-        raise BadArgument(
+        return BadArgument(f"a mutation of row {shown(row)} has no column")
+    if b":" not in column:
+        return BadArgument(
             f"a put into row {shown(row)} names the family {shown(column)} only; a column is family:qualifier"
         )
-    if value is None:
-        value = b""
-    if len(row) + len(column) + len(value) + _CELL_OVERHEAD_BYTES > cell_bytes:
-        raise BadArgument(
-            f"KeyValue size too large: column {shown(column)} of row {shown(row)} would take "
-            f"{len(row) + len(column) + len(value) + _CELL_OVERHEAD_BYTES} bytes, the limit is {cell_bytes}"
-        )
-    return PUT, family, qualifier, timestamp, value
+    size = len(row) + len(column) + len(value or b"") + _CELL_OVERHEAD_BYTES
+    return BadArgument(
+        f"KeyValue size too large: column {shown(column)} of row {shown(row)} would take {size} bytes, the limit is "
+        f"{cell_bytes}"
+    )
 
 
 def delete(row: bytes, column: bytes | None, timestamp: int) -> Operation:
@@ -152,14 +152,13 @@ def row_mutation(
     for is_delete, column, value, to_log in mutations:
         if to_log:
             skip_log = False
-        if is_delete:
-            if deletes_first:
-                operations.insert(deletes, delete(row, column, timestamp))
-                deletes += 1
-            else:
-                operations.append(delete(row, column, timestamp))
-        else:
+        if not is_delete:
             operations.append(put(row, column, value, timestamp, cell_bytes))
+        elif deletes_first:
+            operations.insert(deletes, delete(row, column, timestamp))
+            deletes += 1
+        else:
+            operations.append(delete(row, column, timestamp))
     return RowMutation(row, operations, skip_log, ttl)
 
 

@@ -1,9 +1,10 @@
 """Scanners of the interface: six ways to open one, two to fetch, one to close.
 
 A missing table or family, a disabled table and a bad filter are reported at the open (HBase waits for the first
-fetch). A fetch returns as many rows as asked for; fewer only at the end of the scan, or when the answer would pass
-`answer_bytes`: clients fetch until they get an empty list, so nothing is lost, and a client that asks for 2^31 - 1 rows
-gets the table in pieces instead of taking the server's memory. The end is an empty list, again and again.
+fetch); where the table changed since it was last scanned, at the first fetch. A fetch returns as many rows as asked
+for; fewer only at the end of the scan, or when the answer would pass `answer_bytes`: clients fetch until they get an
+empty list, so nothing is lost, and a client that asks for 2^31 - 1 rows gets the table in pieces instead of taking the
+server's memory. The end is an empty list, again and again.
 """
 
 # ruff: noqa: N802 - methods are named as in the interface file.
@@ -26,6 +27,7 @@ from hbtable.model.table import TableRecord, TableState
 Attributes = Mapping[bytes, bytes] | None
 Columns = Sequence[bytes] | None
 _PAGE_BYTES = 4 << 20
+_REMEMBERED_TABLES = 1000
 
 
 @final
@@ -47,6 +49,7 @@ class ScannerCalls:
         self._check_filter = check_filter
         self._answer_bytes = answer_bytes
         self._pause = pause
+        self._known: dict[bytes, frozenset[bytes]] = {}
 
     # ---------------------------------------------------------------- open
 
@@ -100,11 +103,21 @@ class ScannerCalls:
 
     def _open(self, table: bytes | None, request: ScanRequest, sorted_columns: bool) -> int:
         name = self._tables.canonical(table)
+        known = self._known.get(name)
+        if known is None or any(family not in known for family in request.spec.columns or ()):
+            self._check(name, request)
+        return self._scanners.open(name, request, sorted_columns, ended=request.range.is_empty())
+
+    def _check(self, name: bytes, request: ScanRequest) -> None:
+        """Asks METADATA, and remembers the families: a table that goes away later shows at the first fetch."""
+        self._known.pop(name, None)
         record = self._record(name)
         if record.state in (TableState.DISABLED, TableState.DISABLING):
             raise TableNotEnabled(f"{shown(name)} is disabled.")
         check_families(request.spec.columns, record.schema.families, name)
-        return self._scanners.open(name, request, sorted_columns, ended=request.range.is_empty())
+        if len(self._known) >= _REMEMBERED_TABLES:
+            self._known.clear()
+        self._known[name] = frozenset(record.schema.families)
 
     # ---------------------------------------------------------------- fetch and close
 

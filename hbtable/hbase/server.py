@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
-from hbtable.filters import grammar
+from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase.admin_calls import AdminCalls
 from hbtable.hbase.answers import BinaryDialect, CompactDialect
 from hbtable.hbase.backend import Administration, OpenTable, Tables
@@ -127,7 +127,7 @@ class FrontDoor:
         parts = (
             Reads(tables, options.answer_bytes, pause),
             Writes(tables, families, options.cell_bytes, pause),
-            ScannerCalls(tables, admin.record, self.scanners, grammar.parse, options.answer_bytes, pause),
+            ScannerCalls(tables, admin.record, self.scanners, parse_filter, options.answer_bytes, pause),
             AdminCalls(
                 self._runtime, tables, admin, identity.cluster_id, identity.address, options.compaction_wait_seconds
             ),

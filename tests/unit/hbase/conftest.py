@@ -25,6 +25,7 @@ from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.traffic import Traffic
 from hbtable.hbase.writes import Writes
 from hbtable.metrics.registry import Registry
+from hbtable.model import names
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
@@ -152,6 +153,14 @@ class FakeCluster:
         self.compacted: list[tuple[int, bool]] = []
 
     def open_table(self, name: bytes) -> FakeTable:
+        name = names.parse(name)
+        if name in self.tables:
+            return self.tables[name]
+        missing = FakeTable([])
+        missing.fail = TableNotFound(name.decode())
+        return missing
+
+    def _existing(self, name: bytes) -> FakeTable:
         if name not in self.tables:
             raise TableNotFound(name.decode())
         return self.tables[name]
@@ -160,11 +169,11 @@ class FakeCluster:
         return [self.record(name) for name in sorted(self.tables)]
 
     def record(self, name: bytes) -> TableRecord:
-        state = TableState.ENABLED if self.open_table(name).enabled else TableState.DISABLED
+        state = TableState.ENABLED if self._existing(name).enabled else TableState.DISABLED
         return TableRecord(16, state, self.schemas[name])
 
     def tablets(self, name: bytes) -> list[TabletRecord]:
-        self.open_table(name)
+        self._existing(name)
         return [
             TabletRecord(16, 20, RowRange(b"", b"m"), 1700000000000, "server-a"),
             TabletRecord(16, 21, RowRange(b"m", b""), 1700000000000, ""),
@@ -175,14 +184,14 @@ class FakeCluster:
         self.schemas[schema.name] = schema
 
     def delete_table(self, name: bytes) -> None:
-        self.open_table(name)
+        self._existing(name)
         del self.tables[name]
 
     def enable_table(self, name: bytes) -> None:
-        self.open_table(name).enabled = True
+        self._existing(name).enabled = True
 
     def disable_table(self, name: bytes) -> None:
-        self.open_table(name).enabled = False
+        self._existing(name).enabled = False
 
     def compact(self, record: TabletRecord, major: bool) -> None:
         self.compacted.append((record.tablet_id, major))

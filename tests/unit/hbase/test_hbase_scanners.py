@@ -9,6 +9,7 @@ from hbtable.hbase.scanner_ids import ScannerIds
 from hbtable.hbase.scanners import ScannerOptions, Scanners
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPosition, ScanRequest
+from hbtable.model.schema import FamilySchema
 
 
 @pytest.fixture
@@ -146,11 +147,21 @@ def test_the_open_reports_what_can_be_known(client: Any, rows: Any) -> None:
         client.call("scannerOpenWithScan", tableName=b"t", scan=client.thrift.TScan(filterString=b"rubbish"))
     number = client.call("scannerOpen", tableName=b"t", startRow=b"")
     client.call("disableTable", tableName=b"t")
-    with pytest.raises(client.thrift.IOError, match="TableNotEnabledException: t is disabled"):
-        client.call("scannerOpen", tableName=b"t", startRow=b"")
     for _ in range(2):
         with pytest.raises(client.thrift.IOError, match="TableNotEnabledException"):
             client.call("scannerGet", id=number)
+
+
+def test_a_table_disabled_before_its_first_scan_is_reported_at_the_open(client: Any) -> None:
+    client.call("disableTable", tableName=b"t")
+    with pytest.raises(client.thrift.IOError, match="TableNotEnabledException: t is disabled"):
+        client.call("scannerOpen", tableName=b"t", startRow=b"")
+
+
+def test_a_family_added_later_is_found(client: Any, rows: Any) -> None:
+    client.call("scannerOpen", tableName=b"t", startRow=b"")
+    client.door.cluster.schemas[b"t"].families[b"h"] = FamilySchema(b"h")
+    assert client.call("scannerOpen", tableName=b"t", startRow=b"", columns=[b"h"]) == 1
 
 
 # ---------------------------------------------------------------- the store

@@ -162,7 +162,7 @@ def test_calls_sent_ahead_are_answered_in_order(door: Any, client: Any) -> None:
 def test_a_message_over_the_limit_is_refused_in_kind(
     small_door: Any, connect: Any, protocol: str, framed: bool
 ) -> None:
-    client = connect(small_door, protocol, framed)
+    client = connect(small_door, protocol, framed, piece_bytes=500)
     mutations = [client.thrift.Mutation(column=b"f:a", value=b"v" * 3000)]
     with pytest.raises(TApplicationException, match="limit of 2000"):
         client.call("mutateRow", tableName=b"t", row=b"r", mutations=mutations)

@@ -1,0 +1,113 @@
+"""The front door with a real port: many clients, draining."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from hbtable.errors import Unavailable
+from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity
+from hbtable.metrics.registry import Registry
+from hbtable.runtime import sockets
+from hbtable.runtime.gevent_runtime import GeventRuntime
+
+
+class Port:
+    def __init__(self, cluster: Any) -> None:
+        self.runtime = GeventRuntime()
+        self.registry = Registry()
+        self.door = FrontDoor(
+            self.runtime,
+            lambda handle: sockets.serve("127.0.0.1", 0, handle),
+            cluster.open_table,
+            cluster,
+            self.registry,
+            Identity(lambda: "an-id", lambda owner: (b"host", 1)),
+            FrontDoorOptions(drain_seconds=2.0),
+        )
+        self.door.start()
+
+    def connect(self) -> Any:
+        return sockets.connect("127.0.0.1", self.door.port)
+
+
+@pytest.fixture
+def port(door: Any) -> Iterator[Port]:
+    made = Port(door.cluster)
+    yield made
+    made.door.drain()
+    made.door.close()
+
+
+def answered(socket: Any, client: Any, method: str, **arguments: Any) -> Any:
+    socket.sendall(client.encode(method, **arguments))
+    return client.decode(socket.recv(65536), method)
+
+
+@pytest.mark.parametrize("protocol", ["binary", "loose", "compact"])
+@pytest.mark.parametrize("framed", [False, True])
+def test_one_port_speaks_all_of_it(
+    port: Port, door: Any, connect: Callable[..., Any], protocol: str, framed: bool
+) -> None:
+    client = connect(door, protocol, framed)
+    socket = port.connect()
+    assert answered(socket, client, "getThriftServerType") == 1
+    assert answered(socket, client, "getTableNames") == [b"t"]
+    assert answered(socket, client, "getClusterId") in ("an-id", b"an-id")
+    scan = client.thrift.TScan(filterString=b"PageFilter(2)")
+    assert answered(socket, client, "scannerOpenWithScan", tableName=b"t", scan=scan) == 0
+    socket.close()
+
+
+def test_a_large_message_in_both_directions(port: Port, door: Any, client: Any) -> None:
+    socket = port.connect()
+    put = [client.thrift.Mutation(column=b"f:a", value=b"v" * 9_000_000)]
+    assert answered(socket, client, "mutateRow", tableName=b"t", row=b"r", mutations=put) is None
+    socket.sendall(client.encode("getRow", tableName=b"t", row=b"r"))
+    answer = b""
+    while len(answer) < 9_000_000:
+        answer += socket.recv(1 << 20)
+    (row,) = client.decode(answer, "getRow")
+    assert len(row.columns[b"f:a"].value) == 9_000_000
+    socket.close()
+
+
+def test_draining_closes_the_idle_and_answers_the_busy(port: Port, door: Any, client: Any) -> None:
+    idle, busy = port.connect(), port.connect()
+    assert answered(idle, client, "getThriftServerType") == 1
+    release = port.runtime.event()
+    real = door.table.read_rows
+    door.table.read_rows = lambda rows, spec: release.wait(5) and real(rows, spec)
+    busy.sendall(client.encode("getRow", tableName=b"t", row=b"r"))
+    port.runtime.sleep(0.02)
+    drained = port.runtime.spawn(port.door.drain)
+    assert idle.recv(100) == b""
+    assert not drained.join(0.02)
+    with pytest.raises(Unavailable):
+        port.connect()
+    release.set()
+    assert client.decode(busy.recv(65536), "getRow") == []
+    assert busy.recv(100) == b""
+    assert drained.join(2.0)
+    idle.close()
+    busy.close()
+
+
+def test_a_refused_sender_gets_the_reason_before_the_end(port: Port, client: Any) -> None:
+    """It is still sending when the refusal comes: without reading on, the reset would eat the answer."""
+    socket = port.connect()
+    message = client.encode("getRow", tableName=b"t", row=b"x" * (70 << 20))
+    sender = port.runtime.spawn(socket.sendall, message)
+    answer = socket.recv(65536)
+    assert b"over this server's limit of 67108864" in answer
+    sender.join(5.0)
+    socket.close()
+
+
+def test_connections_are_counted(port: Port, client: Any) -> None:
+    socket = port.connect()
+    assert answered(socket, client, "getThriftServerType") == 1
+    gauges = {name: value for name, _, value in port.registry.gauges()}
+    assert gauges["hbtable_rpc_connections"] == 1.0
+    assert gauges["hbtable_rpc_in_flight"] == 0.0
+    socket.close()
