@@ -1,0 +1,180 @@
+"""What commit() promises while nothing fails: order, durability before application, grouping, no switch."""
+
+import pytest
+
+from hbtable.errors import AlreadyExists, InvalidConfiguration, StorageFailed, Unavailable
+
+
+def test_sync_an_acknowledged_commit_is_on_the_medium_and_was_applied_after_the_sync(bench) -> None:
+    def main() -> None:
+        log = bench.writer()
+        file = bench.memory.disk.files[f"{bench.folder}/0000000001.log"]
+        durable_when_applied = []
+        record = bytes(100)
+        log.commit(1, 1, record, lambda: durable_when_applied.append(file.synced_bytes == len(file.content)))
+        assert durable_when_applied == [True]
+
+    bench.run(main)
+
+
+def test_sync_commits_that_come_during_a_sync_share_the_next_one(bench) -> None:
+    def main() -> None:
+        log = bench.writer()
+        before = bench.fs.syncs
+        tasks = [bench.runtime.spawn(bench.commit, log, n % 3, n) for n in range(50)]
+        for task in tasks:
+            task.join()
+        assert bench.fs.syncs - before <= 3
+        assert bench.applied == bench.written()
+        assert len(bench.applied) == 50
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("durability", ["sync", "os"])
+@pytest.mark.parametrize("seed", range(10))
+def test_commits_are_applied_and_written_in_the_order_of_the_calls(bench_of, seed: int, durability: str) -> None:
+    bench = bench_of(seed)
+
+    def main() -> None:
+        log = bench.writer(durability=durability, segment_bytes=700, group_bytes=300, sync_every_bytes=150)
+        called = []
+
+        def client(number: int) -> None:
+            for n in range(10):
+                bench.runtime.sleep(bench.runtime.random.random() * 0.02)
+                called.append((number, n))
+                bench.commit(log, number, n, bytes(bench.runtime.random.randrange(200)))
+                assert (number, n) in bench.applied
+
+        tasks = [bench.runtime.spawn(client, number) for number in range(5)]
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        assert called == bench.applied == bench.written()
+        assert len(called) == 50
+        log.close()
+        assert bench.written() == called
+        assert len(bench.segments()) > 3
+
+    bench.run(main)
+
+
+def test_os_a_commit_does_not_switch(bench) -> None:
+    def main() -> None:
+        log = bench.writer(durability="os")
+        others = []
+        bench.runtime.spawn(others.append, 1)
+        for n in range(5):
+            bench.commit(log, 1, n)
+        assert others == []
+        assert bench.applied == [(1, n) for n in range(5)]
+
+    bench.run(main)
+
+
+def test_os_syncs_beside_the_commits_and_the_watermark_follows(bench) -> None:
+    def main() -> None:
+        log = bench.writer(durability="os", sync_every_bytes=1000)
+        before = bench.fs.syncs
+        for n in range(10):
+            bench.commit(log, 1, n, bytes(200))
+            bench.runtime.sleep(0.1)
+        assert 1 <= bench.fs.syncs - before <= 4
+        file = bench.memory.disk.files[f"{bench.folder}/0000000001.log"]
+        assert file.synced_bytes > 1000
+
+    bench.run(main)
+
+
+def test_a_commit_larger_than_a_group_and_than_a_segment_is_written(bench) -> None:
+    def main() -> None:
+        log = bench.writer(segment_bytes=500, group_bytes=100)
+        for n in range(3):
+            bench.commit(log, 1, n, bytes(2000))
+        assert bench.written() == [(1, 0), (1, 1), (1, 2)]
+        assert len(bench.segments()) == 3
+
+    bench.run(main)
+
+
+def test_a_full_queue_refuses_all_but_exempt_commits(bench) -> None:
+    def main() -> None:
+        log = bench.writer(queue_bytes=500)
+        tasks = [bench.begin(log, 1, n, bytes(300)) for n in (1, 2)]  # one is being written, one waits
+        with pytest.raises(Unavailable, match="wait for the commit log"):
+            bench.commit(log, 1, 3, bytes(300))
+        log.commit(0, 1, bytes(300), lambda: None, True)
+        assert all(task.join() and task.error is None for task in tasks)
+
+    bench.run(main)
+
+
+def test_a_waiter_that_is_killed_leaves_its_commit_to_the_log(bench) -> None:
+    def main() -> None:
+        log = bench.writer()
+        waiter = bench.begin(log, 1, 1)
+        waiter.kill()
+        bench.commit(log, 1, 2)
+        assert bench.applied == bench.written() == [(1, 1), (1, 2)]
+
+    bench.run(main)
+
+
+def test_an_apply_that_fails_stops_the_log(bench) -> None:
+    def broken() -> None:
+        raise ValueError("no")
+
+    def main() -> None:
+        log = bench.writer()
+        with pytest.raises(StorageFailed, match="restart this tablet server"):
+            log.commit(1, 1, bytes(10), broken)
+        with pytest.raises(StorageFailed):
+            bench.commit(log, 1, 2)
+
+    bench.run(main)
+
+
+def test_close_writes_what_waits_and_refuses_the_rest(bench) -> None:
+    def main() -> None:
+        log = bench.writer()
+        tasks = [bench.begin(log, 1, n) for n in range(5)]
+        log.close()
+        assert len(bench.applied) == 5
+        assert all(task.join() and task.error is None for task in tasks)
+        with pytest.raises(Unavailable, match="closing"):
+            bench.commit(log, 1, 9)
+        log.close()
+        assert len(bench.written()) == 5
+
+    bench.run(main)
+
+
+def test_a_folder_is_written_by_one_incarnation_once(bench) -> None:
+    def main() -> None:
+        bench.writer().close()
+        with pytest.raises(AlreadyExists):
+            bench.writer()
+
+    bench.run(main)
+
+
+def test_metrics_and_size(bench) -> None:
+    def main() -> None:
+        log = bench.writer()
+        log.commit(1, 3, bytes(500), lambda: None, False, 3)
+        log.commit(1, 4, bytes(500), lambda: None)
+        counts = {name: value for name, _, value in bench.registry.counters()}
+        assert counts["hbtable_wal_records_total"] == 4
+        assert counts["hbtable_wal_bytes_total"] == 1000
+        assert counts["hbtable_wal_groups_total"] == 2
+        assert log.size_bytes == len(bench.content(1))
+
+    bench.run(main)
+
+
+def test_options_that_make_no_sense_are_refused(bench) -> None:
+    with pytest.raises(InvalidConfiguration, match="'sync' or 'os'"):
+        bench.writer(durability="maybe")
+    with pytest.raises(InvalidConfiguration):
+        bench.writer(segment_bytes=0)
