@@ -18,6 +18,8 @@ _NEAR: Final = 15
 
 @final
 class SortedKeys:
+    """Positions do not survive an `add`: look up anew after it."""
+
     __slots__ = ("_lasts", "_runs")
 
     def __init__(self) -> None:

@@ -14,6 +14,7 @@ A delete marker of a family stands at the empty qualifier: before a column is de
 import struct
 import zlib
 from array import array
+from collections.abc import Callable
 from typing import Final, final
 
 from bitarray import bitarray
@@ -26,6 +27,7 @@ KINDS: Final[dict[str, int]] = {"NONE": 0, "ROW": ROW, "ROWCOL": ROWCOL}
 HASHES: Final = 5
 """7 would be best for 10 bits an entry: 0.8 % pass instead of 0.9 %, but each look-up costs a third more in Python."""
 
+_ENTRIES_BETWEEN_PAUSES: Final = 2048
 _HEAD: Final = struct.Struct(">BBQ")
 _GOLDEN: Final = 0x9E3779B97F4A7C15
 _ALL: Final = 0xFFFFFFFFFFFFFFFF
@@ -46,12 +48,15 @@ class BloomBuilder:
     def add(self, prefix: bytes) -> None:
         self._entries.append(zlib.crc32(prefix))
 
-    def encode(self) -> bytes:
+    def encode(self, pause: Callable[[], None] | None = None) -> bytes:
+        """`pause` is called every millisecond or so: a million entries take half a second."""
         # odd, so that no step b divides it too often; at least one word, so that an empty filter still answers
         size = max(len(self._entries) * self._bits_per_entry, 64) | 1
         bits = bitarray(size, endian="little")
         bits.setall(0)
-        for entry in self._entries:
+        for number, entry in enumerate(self._entries):
+            if pause is not None and not number % _ENTRIES_BETWEEN_PAUSES:
+                pause()
             mixed = entry * _GOLDEN & _ALL
             step = mixed & _LOW | 1
             position = mixed >> 32

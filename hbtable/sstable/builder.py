@@ -5,6 +5,7 @@ the options and the identity only. Not usable after `finish()`.
 """
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -127,12 +128,16 @@ class SSTableBuilder:
         self._ready.clear()
         return ready
 
-    def finish(self) -> bytes:
-        """All bytes that were not taken yet: the last blocks, filter, index, properties and footer."""
+    def finish(self, pause: Callable[[], None] | None = None) -> bytes:
+        """All bytes that were not taken yet: the last blocks, filter, index, properties and footer.
+
+        Making the filter takes half a second per million rows: `pause`, where the caller lets other tasks run, is
+        called every millisecond or so. Nobody may use the builder meanwhile.
+        """
         if self._keys:
             self._end_block()
         self.properties = properties = self._gather_properties()
-        filter_bytes = self._bloom.encode() if self._bloom is not None else b""
+        filter_bytes = self._bloom.encode(pause) if self._bloom is not None else b""
         filter_part = self._append_part(filter_bytes, compression.NONE)
         index_part = self._append_part(self._index.encode(), self._compression)
         properties_part = self._append_part(encode_properties(properties), self._compression)
@@ -201,8 +206,7 @@ class SSTableBuilder:
         assert self._bloom is not None
         column = self._column
         for key in keys:
-            # same start and same length beyond it: `startswith` alone would take a longer qualifier for this one
-            if len(key) != len(column) + SUFFIX_BYTES or not key.startswith(column):
+            if not key.startswith(column):  # its terminator stands in no longer qualifier at that place
                 column = key[:-SUFFIX_BYTES]
                 self._bloom.add(column)
         self._column = column

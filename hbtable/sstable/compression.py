@@ -41,7 +41,7 @@ def compress(code: int, raw: bytes) -> tuple[int, bytes]:
     if code == NONE:
         return NONE, raw
     if code == SNAPPY:
-        stored = bytes(snappy.compress(raw))
+        stored = snappy.compress(raw)
     elif code == ZSTD:
         stored = bytes(cramjam.zstd.compress(raw, level=_ZSTD_LEVEL))
     elif code == LZ4:
@@ -61,7 +61,7 @@ def decompress(code: int, stored: bytes) -> bytes:
         return stored
     try:
         if code == SNAPPY:
-            return bytes(snappy.uncompress(stored))
+            return snappy.uncompress(stored)
         if code == ZSTD:
             return bytes(cramjam.zstd.decompress(stored))
         if code == LZ4:

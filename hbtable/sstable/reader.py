@@ -153,10 +153,10 @@ class SSTableReader:
         """Stored bytes of the blocks that [start, stop) touches."""
         return self._index.bytes_between(start, stop)
 
-    def verify(self) -> int:
+    def verify(self, pause: Callable[[], None] | None = None) -> int:
         """Reads every byte of the file anew, past the cache, and checks all that can be checked. The number of cells.
 
-        Corruption on any damage. As long as the file is; switches only where read_at does.
+        Corruption on any damage. `pause` is called after each block, for the caller to let other tasks run.
         """
         again = SSTableReader.open(self._read_at, self.path, self.length_bytes, self._cache, self.footer.checksum)
         cells = 0
@@ -164,6 +164,8 @@ class SSTableReader:
         for number in range(len(again._index.first_keys)):
             last_key, block_cells = again._verify_block(number, last_key)
             cells += block_cells
+            if pause is not None:
+                pause()
         if cells != again.properties.cells or last_key != again.properties.last_key:
             raise Corruption(
                 self.path, self.footer.properties_part.offset, f"{cells} cells are not what it says it holds"

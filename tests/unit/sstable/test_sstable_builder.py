@@ -75,3 +75,17 @@ def test_blocks_end_near_their_size(build, pairs_of) -> None:
 def test_a_cell_much_larger_than_a_block(build) -> None:
     pairs = [(cell_key(b"r%d" % row, b"f", b"q", 1, PUT, 1), b"x" * 100_000 * row) for row in range(4)]
     assert list(build(pairs).open().scan(b"", b"")) == pairs
+
+
+def test_long_work_lets_others_run(build, pairs_of) -> None:
+    pauses: list[str] = []
+    builder = SSTableBuilder(SSTableOptions(bloom="ROWCOL", block_bytes=4096), IDENTITY)
+    pairs = pairs_of(2000)
+    for key, value in pairs:
+        builder.add(key, value)
+    content = builder.finish(lambda: pauses.append("filter"))
+    assert len(pauses) == 4
+    built = build(pairs, bloom="ROWCOL", block_bytes=4096)
+    assert built.content == content
+    assert built.open().verify(lambda: pauses.append("block")) == len(pairs)
+    assert pauses.count("block") == builder.blocks
