@@ -63,6 +63,16 @@ def test_changes_are_seen_by_the_next_call(client, put, master):
     assert master.asked[-1] == ("alter", b"t", 7)
 
 
+def test_a_change_drops_what_the_client_knew(cluster, client, put, master):
+    client.admin.create_table(TableSchema(b"t"))
+    client.table(b"t").mutate([put(b"a")])
+    client.admin.disable_table(b"t")
+    cluster.calls()
+    with pytest.raises(TableNotEnabled):
+        client.table(b"t").mutate([put(b"a")])
+    assert [name for name, _ in cluster.calls()] == ["read_rows"]  # the table's record; no tablet was tried
+
+
 def test_a_master_that_comes_back_is_waited_for(cluster, client):
     cluster.runtime.spawn(lambda: (cluster.runtime.sleep(3), cluster.transport.register_master(Master(cluster))))
     client.admin.create_table(TableSchema(b"t"))

@@ -125,3 +125,10 @@ def test_one_row_pages_cost_one_call_each(table, cluster):
         page = table.scan_page(replace(request, position=page.next))
     assert cluster.calls() == [("scan", 100)] * 3
     table.mutate([RowMutation(b"x", [(PUT, b"f", b"q", 5, b"")])])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_pages_that_servers_cut_short_are_filled_up(table, cluster, reverse):
+    for server in cluster.servers.values():
+        server.most_rows = 2
+    assert [len(page) for page in pages(table, ScanRequest(max_rows=15, reversed=reverse))] == [15, 15, 10]

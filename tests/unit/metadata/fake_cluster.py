@@ -159,6 +159,7 @@ class FakeServer:
         self.calls = []
         self.before = None  # called with (method, tablet_id) before anything is applied
         self.after = None  # called after it was applied
+        self.most_rows = 10**9  # pages are cut here, whatever was asked for
 
     def _begin(self, method, tablet_id, rows=()):
         self.calls.append((method, tablet_id))
@@ -228,7 +229,7 @@ class FakeServer:
             while done < len(cells):
                 if limit is not None and count >= limit and not done:
                     return ScanPage(out, None, True, b"%d" % count)
-                if len(out) >= request.max_rows or size >= request.max_bytes:
+                if len(out) >= min(request.max_rows, self.most_rows) or size >= request.max_bytes:
                     return ScanPage(out, ScanPosition(row, done, b"%d" % count if limit is not None else b""))
                 piece = cells[done : done + request.cells_per_row] if request.cells_per_row else cells[done:]
                 out.append((row, piece))

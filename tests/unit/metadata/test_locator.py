@@ -98,6 +98,12 @@ def test_a_split_in_progress_gives_the_embedded_left_child(cluster):
         locator.forget(16, row)
         assert locator.find(16, row) == (own if row == b"h" else right)
     assert locator.tablets(16) == [tablets[0], own, right]
+    # the right child's row alone does not bring the old embedding back
+    locator.forget(16, b"q")
+    locator.find(16, b"q")
+    cluster.calls()
+    assert locator.find(16, b"h") == own
+    assert cluster.calls() == []
 
 
 def test_metadata_may_have_many_tablets(cluster):
