@@ -29,7 +29,7 @@ def test_the_contracts_hold() -> None:
         ("merge/merging.py", "import time", "Pure packages"),
         ("tablet/tablet.py", "import gevent", "Only runtime knows gevent"),
         ("client/client.py", "import thriftpy2", "Only the front door speaks Thrift"),
-        ("tablet/tablet.py", "import bitarray", "Each storage library has one home"),
+        ("tablet/tablet.py", "import bitarray", "Bit arrays and compression belong to sstable"),
         ("hbase/errors.py", "import click", "Only launch knows click"),
     ],
 )

@@ -1,0 +1,178 @@
+"""hbtable.open(): the embedded cluster inside an ordinary, threaded, unpatched program.
+
+The cluster lives in a background thread with a hub of its own (runtime.portal); every call crosses into it and blocks
+the calling thread only. Any number of threads may share a Database and its tables.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TypedDict, Unpack, final
+
+from hbtable.client.calls import TableCalls
+from hbtable.client.rows import Rows
+from hbtable.client.table import Table
+from hbtable.errors import InvalidRequest
+from hbtable.fs.data_folder import DataFolder
+from hbtable.fs.local import LocalFileSystem
+from hbtable.launch.cluster import EmbeddedOptions, EmbeddedCluster
+from hbtable.lockservice.local import LocalLockService
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.names import check_family
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableRecord
+from hbtable.runtime.portal import Portal
+
+
+class FamilyOptions(TypedDict, total=False):
+    """What a column family may be told; see model.schema.FamilySchema."""
+
+    max_versions: int
+    min_versions: int
+    ttl_seconds: int
+    compression: str
+    bloom: str
+    in_memory: bool
+    block_cache: bool
+    block_bytes: int
+    locality_group: str
+    new_version_behavior: bool
+
+
+@final
+class _ThroughPortal:
+    """A client.table.Table whose calls come from any thread."""
+
+    def __init__(self, portal: Portal, table: Table) -> None:
+        self._call = portal.call
+        self._table = table
+        self.name = table.name
+
+    def mutate(self, mutations: Sequence[RowMutation]) -> None:
+        self._call(self._table.mutate, mutations)
+
+    def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+        return self._call(self._table.read_rows, rows, spec)
+
+    def scan_page(self, request: ScanRequest) -> ScanPage:
+        return self._call(self._table.scan_page, request)
+
+    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        return self._call(self._table.increment, row, family, qualifier, amount)
+
+    def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
+        return self._call(self._table.append, row, values, ttl_millis)
+
+    def check_and_mutate(
+        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        return self._call(self._table.check_and_mutate, row, family, qualifier, expected, mutation)
+
+    def record(self) -> TableRecord:
+        return self._call(self._table.record)
+
+    def shown_name(self) -> str:
+        return self._table.shown_name()
+
+
+@final
+class Database:
+    """What hbtable.open() returns: tables by name, with happybase's names and meanings, and their administration.
+
+    Everything acknowledged is durable on return. Usable from any thread until close(); afterwards every call raises
+    Unavailable.
+    """
+
+    def __init__(self, path: str, options: EmbeddedOptions | None = None) -> None:
+        """Starts the cluster, or raises: AlreadyExists naming the process that has the folder open."""
+        self.path = path
+        self._portal = Portal()
+        self._closed = False
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._portal.close)
+            self._folder = DataFolder.open(path, "hbtable.open(), no port")
+            undo.callback(self._folder.close)
+            self._cluster = self._portal.call(self._start, options)
+            undo.pop_all()
+
+    def _start(self, options: EmbeddedOptions | None) -> EmbeddedCluster:
+        """In the hub."""
+        runtime = self._portal.runtime
+        fs = LocalFileSystem(self.path, runtime)
+        cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options)
+        cluster.start()
+        return cluster
+
+    def __repr__(self) -> str:
+        return f"<hbtable database {self.path}{' (closed)' if self._closed else ''}>"
+
+    def table(self, name: str | bytes) -> Rows:
+        """The table of this name; TableNotFound comes with the first use."""
+        calls: TableCalls = _ThroughPortal(self._portal, self._cluster.client.table(_bytes(name)))
+        return Rows(calls)
+
+    def tables(self) -> list[bytes]:
+        """Names of all tables, ascending, disabled ones included."""
+        return self._portal.call(self._cluster.client.names)
+
+    def create_table(
+        self, name: str | bytes, families: Mapping[str, FamilyOptions], split_rows: Sequence[bytes] = ()
+    ) -> Rows:
+        """Made, enabled and served on return; one tablet, or len(split_rows) + 1. TableExists."""
+        if not families:
+            raise InvalidRequest(f"table {name!r} needs at least one column family")
+        schemas = [_family(family, **(options or {})) for family, options in families.items()]
+        schema = TableSchema(_bytes(name), {family.name: family for family in schemas})
+        self._portal.call(self._cluster.client.admin.create_table, schema, split_rows)
+        return self.table(name)
+
+    def delete_table(self, name: str | bytes, disable: bool = False) -> None:
+        """TableNotDisabled unless it is disabled, or `disable` says to do that first."""
+        if disable and self.is_table_enabled(name):
+            self.disable_table(name)
+        self._portal.call(self._cluster.client.admin.delete_table, _bytes(name))
+
+    def enable_table(self, name: str | bytes) -> None:
+        self._portal.call(self._cluster.client.admin.enable_table, _bytes(name))
+
+    def disable_table(self, name: str | bytes) -> None:
+        self._portal.call(self._cluster.client.admin.disable_table, _bytes(name))
+
+    def is_table_enabled(self, name: str | bytes) -> bool:
+        return self._portal.call(self._cluster.client.admin.is_enabled, _bytes(name))
+
+    def compact_table(self, name: str | bytes, major: bool = False) -> None:
+        """Returns when done."""
+        admin = self._cluster.client.admin
+        self._portal.call(admin.major_compact if major else admin.compact, _bytes(name))
+
+    def close(self) -> None:
+        """Writes memtables out, so that the next open needs no log, and lets go of the folder. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._portal.call(self._cluster.stop)
+        finally:
+            self._portal.close()
+            self._folder.close()
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _bytes(name: str | bytes) -> bytes:
+    return name.encode() if isinstance(name, str) else name
+
+
+def _family(name: str | bytes, **options: Unpack[FamilyOptions]) -> FamilySchema:
+    family = _bytes(name).removesuffix(b":")
+    check_family(family)
+    return FamilySchema(family, **options)

@@ -1,0 +1,102 @@
+"""The Thrift front door of a cluster: the client library's tables and administration in the front door's terms."""
+
+from collections.abc import Callable
+from typing import Final, final
+
+from hbtable.client.client import Client
+from hbtable.errors import FileNotFound
+from hbtable.fs.interface import FileSystem
+from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
+from hbtable.lockservice.interface import Session
+from hbtable.metadata.identifiers import SCANNER_IDS, Identifiers
+from hbtable.metrics.registry import Registry
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.sockets import serve
+
+SCANNERS_FILE: Final = "front-door/scanners"
+"""Open scanners, between an orderly stop and the next start."""
+
+
+@final
+class ClientAdministration:
+    """hbase.backend.Administration over the client library."""
+
+    def __init__(self, client: Client, transport: Transport) -> None:
+        self._client = client
+        self._transport = transport
+
+    def records(self) -> list[TableRecord]:
+        return self._client.admin.tables()
+
+    def record(self, name: bytes) -> TableRecord:
+        return self._client.table(name).record()
+
+    def tablets(self, name: bytes) -> list[TabletRecord]:
+        return self._client.admin.tablets(name)
+
+    def create_table(self, schema: TableSchema) -> None:
+        self._client.admin.create_table(schema)
+
+    def delete_table(self, name: bytes) -> None:
+        self._client.admin.delete_table(name)
+
+    def enable_table(self, name: bytes) -> None:
+        self._client.admin.enable_table(name)
+
+    def disable_table(self, name: bytes) -> None:
+        self._client.admin.disable_table(name)
+
+    def compact(self, record: TabletRecord, major: bool) -> None:
+        self._transport.tablet_admin(record.owner).compact(record.tablet_id, major)
+
+
+def make_front_door(
+    runtime: Runtime,
+    client: Client,
+    transport: Transport,
+    session: Session,
+    registry: Registry,
+    host: str,
+    port: int,
+    options: FrontDoorOptions,
+    cluster_id: str,
+) -> FrontDoor:
+    """Not yet listening. `port` 0: any free one."""
+
+    def listen(handle: Callable[..., None]) -> object:
+        return serve(host, port, handle)
+
+    door: FrontDoor
+    ids = Identifiers(session, SCANNER_IDS)
+    identity = Identity(lambda: cluster_id, lambda owner: (host.encode(), door.port))
+    listener: Listen = listen  # type: ignore[assignment]  # a Listener has port and stop_accepting
+    door = FrontDoor(
+        runtime,
+        listener,
+        client.table,
+        ClientAdministration(client, transport),
+        registry,
+        identity,
+        options,
+        lambda count: ids.take(count).start,
+    )
+    return door
+
+
+def restore_scanners(door: FrontDoor, fs: FileSystem) -> None:
+    """Scanners saved by the last orderly stop go on. The file is removed first: after a crash they must not come back
+    a second time, at positions that their clients have left behind."""
+    try:
+        saved = fs.read_file(SCANNERS_FILE)
+    except FileNotFound:
+        return
+    fs.delete(SCANNERS_FILE)
+    door.scanners.restore(saved)
+
+
+def save_scanners(door: FrontDoor, fs: FileSystem) -> None:
+    fs.write_file(SCANNERS_FILE, door.scanners.save())
