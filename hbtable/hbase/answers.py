@@ -14,7 +14,7 @@ from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
 from hbtable.hbase import binary_answers
-from hbtable.hbase.binary_answers import SortedRows
+from hbtable.hbase.binary_answers import SortedRows, in_map_order
 from hbtable.hbase.interface import Interface, Method
 from hbtable.hbase.regions import Region
 from hbtable.hbase.wire import EXCEPTION, REPLY
@@ -109,7 +109,7 @@ class Objects:
                 for row, found in value
             ]
         return [
-            thrift.TRowResult(row=row, columns={name: thrift.TCell(held, ts) for name, ts, held in found})
+            thrift.TRowResult(row=row, columns={name: thrift.TCell(held, ts) for name, ts, held in in_map_order(found)})
             for row, found in value
         ]
 

@@ -23,6 +23,7 @@ _COLUMNS: Final = struct.Struct(">5sI").pack
 _ONE_COLUMN: Final = struct.Struct(">5sII").pack
 _CELL_END: Final = struct.Struct(">BHqB").pack
 _ROW_END: Final = struct.Struct(">BHqBB").pack
+_SIGNED_ORDER: Final = bytes(range(128, 256)) + bytes(range(128))
 _MAP_MARK: Final = b"\x0d\x00\x02\x0b\x0c"
 
 
@@ -31,6 +32,19 @@ class SortedRows(list[Row]):
     """Rows of a scan that asked for sortColumns: answered in `sortedColumns` instead of `columns`."""
 
     __slots__ = ()
+
+
+def in_map_order(found: list[Cell]) -> list[Cell]:
+    """Cells of a row as HBase orders its map of columns: by signed bytes, 80-ff before 00-7f. Dictionaries of many
+    clients show that order; columns of plain ASCII are in it already."""
+    for column, _, _ in found:
+        if not column.isascii():
+            return sorted(found, key=_signed)
+    return found
+
+
+def _signed(cell: Cell) -> bytes:
+    return cell[0].translate(_SIGNED_ORDER)
 
 
 def nothing(head: bytes, _: None) -> bytes:
@@ -91,7 +105,7 @@ def rows(head: bytes, value: Sequence[Row]) -> bytes:
             )  # fmt: skip
             continue
         out += (_STRING_FIELD(11, 1, len(row)), row, _COLUMNS(_MAP_MARK, len(found)))
-        for column, timestamp, content in found:
+        for column, timestamp, content in in_map_order(found):
             out += (
                 _U32(len(column)), column, _STRING_FIELD(11, 1, len(content)), content,
                 _CELL_END(10, 2, timestamp, 0),

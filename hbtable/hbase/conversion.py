@@ -118,6 +118,8 @@ def put(row: bytes, column: bytes | None, value: bytes | None, timestamp: int, c
 def _refused_put(row: bytes, column: bytes | None, value: bytes | None, cell_bytes: int) -> BadArgument:
     if column is None:
         return BadArgument(f"a mutation of row {shown(row)} has no column")
+    if not column:
+        return BadArgument(f"a put into row {shown(row)} has an empty column; a column is family:qualifier")
     if b":" not in column:
         return BadArgument(
             f"a put into row {shown(row)} names the family {shown(column)} only; a column is family:qualifier"

@@ -9,6 +9,7 @@ of two writes wins. With one, HBase's masking rule holds: a delete at T hides pu
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
+from hbtable.errors import LimitExceeded
 from hbtable.hbase import conversion
 from hbtable.hbase.arguments import Append, Increment
 from hbtable.hbase.backend import Tables
@@ -160,13 +161,10 @@ class Writes:
                 "column is due"
             )
         values = [(*full_column(column, "an append"), value) for column, value in zip(columns, suffixes, strict=True)]
-        for column, value in zip(columns, suffixes, strict=True):
-            if len(row) + len(column) + len(value) > self._cell_bytes:
-                raise JavaError(
-                    DO_NOT_RETRY, f"KeyValue size too large: column {shown(column)} of row {shown(row)} would take "
-                    f"more than {self._cell_bytes} bytes"
-                )  # fmt: skip
-        return self._tables.named(wanted.table).append(row, values)
+        try:
+            return self._tables.named(wanted.table).append(row, values)
+        except LimitExceeded as error:
+            raise JavaError(DO_NOT_RETRY, f"KeyValue size too large: {error}") from error
 
     def checkAndPut(
         self,

@@ -53,6 +53,16 @@ def test_hand_built_answers_are_those_of_the_library(interface: Interface) -> No
             assert dialect.reply(method, 77, value) == expected, method.name
 
 
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
+def test_columns_go_out_in_signed_byte_order(door: Any, connect: Any, protocol: str) -> None:
+    client = connect(door, protocol)
+    for column in (b"f:a", b"f:", b"f:\xff", b"f:\x80x", b"f:\x80", b"f:\x00"):
+        put = [client.thrift.Mutation(column=column, value=b"v")]
+        client.call("mutateRow", tableName=b"t", row=b"r", mutations=put)
+    (row,) = client.call("getRow", tableName=b"t", row=b"r")
+    assert list(row.columns) == [b"f:", b"f:\x80", b"f:\x80x", b"f:\xff", b"f:\x00", b"f:a"]
+
+
 def test_compact_answers_have_no_negative_number(interface: Interface) -> None:
     dialect = CompactDialect(interface)
     assert dialect.reply(interface.methods[b"compact"], -1, None)
