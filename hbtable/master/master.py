@@ -37,6 +37,7 @@ _WAITING = "waiting"
 _COULD_NOT = "could not finish"
 _LONGEST_DOUBLING = 10
 _ROUNDS = 1000
+_SHORT_PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +151,9 @@ class Master:
             except HbtableError as error:
                 self._looked_at = None
                 self._note(f"{_COULD_NOT}: {error}")
-            if self._looked_at is not None or self.last_sentence.startswith(_COULD_NOT):
-                self._wake.wait(self._options.period_seconds)
+            # After work the next look comes at once, yet not so soon that a step without effect becomes a busy loop.
+            idle = self._looked_at is not None or self.last_sentence.startswith(_COULD_NOT)
+            self._wake.wait(self._options.period_seconds if idle else _SHORT_PAUSE_SECONDS)
 
     def _note(self, sentence: str) -> None:
         if sentence != self.last_sentence:

@@ -16,7 +16,8 @@ from hbtable.model.tablet import LogRef, TabletRecord
 
 
 def assigned(record: TabletRecord, server: str) -> TabletRecord:
-    logs = record.logs
+    # A log without incarnation is what a clean unload leaves: it only keeps the sequence, which the new one takes over.
+    logs = tuple(ref for ref in record.logs if ref.incarnation)
     if all(ref.incarnation != server for ref in logs):
         logs = (*logs, LogRef(server, first_unflushed(record)))
     return replace(record, owner=server, generation=record.generation + 1, logs=logs)

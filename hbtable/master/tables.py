@@ -25,6 +25,8 @@ from hbtable.errors import (
     Corruption,
     HbtableError,
     NamespaceNotFound,
+    OutcomeUnknown,
+    StaleLocation,
     TableNotDisabled,
     TableNotEnabled,
     TableNotFound,
@@ -87,8 +89,12 @@ class Tables:
             record = TableRecord(self._table_ids.next(), TableState.CREATING, replace(schema, version=1))
             self._catalog.create_table(record)
             ids = [self._tablet_ids.next() for _ in range(len(bounds) + 1)]
-            self._write_rows(first_records(record.table_id, ids, bounds, self._runtime.wall_millis()))
-            self._finish_enabling(record)
+            try:
+                self._write_rows(first_records(record.table_id, ids, bounds, self._runtime.wall_millis()))
+                self._finish_enabling(record)
+            except (StaleLocation, Unavailable) as error:
+                # Not to be repeated as it is: the name is taken now, and the cycle finishes or undoes the creation.
+                raise OutcomeUnknown(f"table {_shown(schema.name)} may or may not come to exist: {error}") from error
 
     def delete_table(self, name: bytes) -> None:
         self._check_master()
@@ -247,7 +253,6 @@ class Tables:
             verify_tiling(self._catalog.tablet_rows(record.table_id))
         except Corruption:
             # Nobody was told that the table exists and no cell was written: the rows that stand are taken back.
-            # DELETING first, or a crash here would leave fewer rows that could be taken for a smaller whole.
             self._finish_deleting(self._enter(record, TableState.DELETING))
             return f"table {name}: took its interrupted creation back"
         self._finish_enabling(record)

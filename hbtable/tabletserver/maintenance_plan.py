@@ -17,8 +17,6 @@ class MaintenanceOptions:
 
     period_seconds: float = 0.25
     """How often memory, log and tablets are looked at. Longer: less idle work, memtables overshoot more."""
-    memtable_bytes: int = 64 << 20
-    """A tablet's memtable is flushed at this size. Larger: fewer, bigger SSTables and a longer recovery."""
     total_memtable_bytes: int = 256 << 20
     """All memtables together; above it the largest is flushed. Larger: more memory, fewer small SSTables."""
     log_bytes: int = 1 << 30
@@ -42,6 +40,8 @@ class TabletFacts(NamedTuple):
     tablet_id: int
     table_id: int
     memtable_bytes: int
+    memtable_limit_bytes: int
+    """At this size its memtable is flushed (TabletOptions)."""
     memtable_age_seconds: float
     """0 when the memtable is empty."""
     sstable_bytes: int
@@ -99,7 +99,7 @@ def _flushes(
 
 
 def _why_flush(facts: TabletFacts, holds_log: bool, options: MaintenanceOptions) -> str:
-    if facts.memtable_bytes >= options.memtable_bytes:
+    if facts.memtable_bytes >= facts.memtable_limit_bytes:
         return f"its memtable holds {facts.memtable_bytes} bytes"
     if holds_log:
         return "the log is too large and this tablet needs its oldest segment"

@@ -2,11 +2,11 @@
 
 from hbtable.tabletserver.maintenance_plan import Compact, Flush, MaintenanceOptions, Split, TabletFacts, plan
 
-OPTIONS = MaintenanceOptions(memtable_bytes=100, total_memtable_bytes=150, log_bytes=1000, split_bytes=500)
+OPTIONS = MaintenanceOptions(total_memtable_bytes=150, log_bytes=1000, split_bytes=500)
 
 
 def tablet(tablet_id: int, table_id: int = 16, **changes: object) -> TabletFacts:
-    quiet = TabletFacts(tablet_id, table_id, 0, 0.0, 0, 0, "", False)
+    quiet = TabletFacts(tablet_id, table_id, 0, 100, 0.0, 0, 0, "", False)
     return quiet._replace(**changes)  # type: ignore[arg-type]
 
 

@@ -1,0 +1,109 @@
+"""The composition root of the single machine: one master and one tablet server in one process (design, idea 1).
+
+The same roles as on a cluster, with the embedded transport between them; fs, lock service and runtime are handed in, so
+tests run it on simulated ones.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+from hbtable.client.client import Client
+from hbtable.client.options import ClientOptions
+from hbtable.commitlog.sorting import sort_log
+from hbtable.errors import HbtableError
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.interface import LockService, Session
+from hbtable.master.collector import CollectorOptions
+from hbtable.master.master import Master, MasterOptions
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.locator import Locator, LocatorOptions
+from hbtable.metrics.registry import Registry
+from hbtable.rpc.local import LocalTransport
+from hbtable.runtime.interface import Runtime
+from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedOptions:
+    """The options of every part."""
+
+    server: TabletServerOptions = field(default_factory=TabletServerOptions)
+    master: MasterOptions = field(default_factory=MasterOptions)
+    collector: CollectorOptions = field(default_factory=CollectorOptions)
+    client: ClientOptions = field(default_factory=ClientOptions)
+    locator: LocatorOptions = field(default_factory=LocatorOptions)
+
+
+class EmbeddedCluster:
+    """start() once, stop() once. `client`, `server` and `master` exist between the two."""
+
+    client: Client
+    server: TabletServerRole
+    master: Master
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        fs: FileSystem,
+        lock_service: LockService,
+        options: EmbeddedOptions | None = None,
+        registry: Registry | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._fs = fs
+        self._lock_service = lock_service
+        self._options = options or EmbeddedOptions()
+        self.registry = registry or Registry()
+        self.transport = LocalTransport()
+        self.session: Session
+        self.lost = runtime.event()
+        """Set when the lock is lost: this process must stop."""
+
+    def start(self) -> None:
+        """Every tablet that can be served is on return; one that cannot is logged. Conflict when another process runs
+        on the same lock service. *Switches.*"""
+        runtime, options = self._runtime, self._options
+        self.session = session = self._lock_service.open_session("hbtable")
+        try:
+            locator = Locator(session, self.transport, runtime, options.locator)
+            catalog = Catalog(session, locator, self._fs)
+            self.master = Master(
+                runtime,
+                session,
+                self._fs,
+                catalog,
+                self.transport,
+                lambda incarnation: sort_log(runtime, self._fs, f"logs/{incarnation}"),
+                self.lost.set,
+                options.master,
+                options.collector,
+            )
+            # Before anything else: whoever holds the master's lock is alone on this machine's files.
+            self.master.acquire()
+            self.server = TabletServerRole(
+                runtime, session, self._fs, catalog, self.registry, self.lost.set, options.server
+            )
+            self.server.start()
+            self.transport.register_server(self.server.incarnation, self.server.service, self.server.admin)
+            self.transport.register_master(self.master.tables)
+            self.client = Client(runtime, session, self.transport, options.client, locator)
+            self.master.settle()
+            self.master.start()
+        except BaseException:
+            session.close()
+            raise
+
+    def stop(self, clean: bool = True) -> None:
+        """Clean: everything is in SSTables on return, so the next start reads no log. Otherwise what a crash would
+        leave, but for the tidy end of the log. *Switches.*"""
+        # The master first: it would give tablets back that the server unloads.
+        self.transport.register_master(None)
+        try:
+            self.master.stop()
+            self.server.stop(clean)
+        except HbtableError as error:
+            log.warning("not everything could be stopped in order; the next start recovers it: %s", error)
+        self.transport.remove_server(self.server.incarnation)
+        self.session.close()

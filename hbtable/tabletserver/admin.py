@@ -1,0 +1,66 @@
+"""What the master, and a shell through the client, ask of a tablet server (rpc.services.TabletAdmin).
+
+Each call of a master carries the epoch of its lock. A smaller one than the highest seen comes from a master that was
+deposed without noticing (bug class 10): it is refused, and with LockLost it learns that it must stop.
+"""
+
+from collections.abc import Callable
+
+from hbtable.errors import LockLost
+from hbtable.model.schema import TableSchema
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.services import TabletStatus
+from hbtable.tablet.tablet import Tablet
+from hbtable.tabletserver.residence import Residence
+from hbtable.tabletserver.split import Splitter
+
+
+class Administration:
+    """Implements rpc.services.TabletAdmin. `files_in_flight`: of all tablets of this server."""
+
+    def __init__(
+        self, residence: Residence, splitter: Splitter, files_in_flight: set[str], valid: Callable[[], bool]
+    ) -> None:
+        self._residence = residence
+        self._splitter = splitter
+        self._files_in_flight = files_in_flight
+        self._valid = valid
+        self._epoch = 0
+
+    def load_tablet(self, epoch: int, record: TabletRecord, schema: TableSchema) -> None:
+        self._check(epoch)
+        self._residence.load(record, schema)
+
+    def unload_tablet(self, epoch: int, tablet_id: int) -> None:
+        self._check(epoch)
+        self._residence.unload(tablet_id)
+
+    def update_schema(self, epoch: int, table_id: int, schema: TableSchema) -> None:
+        self._check(epoch)
+        self._residence.update_schema(table_id, schema)
+
+    def flush(self, tablet_id: int) -> None:
+        self._residence.served(tablet_id).flush()
+
+    def compact(self, tablet_id: int, major: bool) -> None:
+        self._residence.served(tablet_id).compact(major)
+
+    def split(self, tablet_id: int, split_row: bytes | None) -> bool:
+        return self._splitter.split(tablet_id, split_row)
+
+    def tablets(self) -> list[TabletStatus]:
+        return [_status(tablet) for tablet in self._residence.tablets.values()]
+
+    def files_in_flight(self) -> set[str]:
+        return set(self._files_in_flight)
+
+    def _check(self, epoch: int) -> None:
+        if not self._valid():
+            raise LockLost("this tablet server lost its lock and stops")
+        if epoch < self._epoch:
+            raise LockLost(f"a master of epoch {epoch} was succeeded by one of epoch {self._epoch}: it must stop")
+        self._epoch = epoch
+
+
+def _status(tablet: Tablet) -> TabletStatus:
+    return tablet.status()

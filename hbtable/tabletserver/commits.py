@@ -1,0 +1,52 @@
+"""Commits a served tablet's record to METADATA, and notices when the tablet belongs to someone else.
+
+The tablet knows its record but for one field: `left`, the record of a split's left child, which the split repair of
+anyone may clear (metadata.split_repair). So a compare-and-set that fails is looked at again, leaving `left` aside.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from hbtable.errors import Conflict
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.tablet import TabletRecord
+
+
+class RecordCommits:
+    """`on_foreign` is called (it must not switch) with the id of a tablet whose row has another owner by now."""
+
+    def __init__(self, catalog: Catalog, on_foreign: Callable[[int], None]) -> None:
+        self._catalog = catalog
+        self._on_foreign = on_foreign
+        self._first: dict[int, Callable[[], object]] = {}
+
+    def commit(self, expected: TabletRecord, record: TabletRecord) -> None:
+        """Durable on return. Conflict: the row changed under us, the tablet is not ours any more. *Switches.*"""
+        finish = self._first.get(record.tablet_id)
+        if finish is not None:
+            # The left child's record may not change before its own row stands: a repair would put the old one back.
+            finish()
+        while True:
+            try:
+                self._catalog.replace_tablet(expected, record)
+                return
+            except Conflict:
+                current = self._catalog.read_tablet(record.table_id, record.range.stop)
+                if current is not None and _alike(current, record):
+                    return
+                if current is None or not _alike(current, expected):
+                    self._on_foreign(record.tablet_id)
+                    raise
+                expected, record = current, replace(record, left=current.left)
+
+    def before(self, tablet_id: int, finish: Callable[[], object]) -> None:
+        """Until done() is called `finish` runs before each commit of this tablet's record."""
+        self._first[tablet_id] = finish
+
+    def done(self, tablet_id: int) -> None:
+        self._first.pop(tablet_id, None)
+
+
+def _alike(one: TabletRecord, other: TabletRecord) -> bool:
+    """Equal but for the embedded left child."""
+    return replace(one, left=None) == replace(other, left=None)

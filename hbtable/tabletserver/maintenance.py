@@ -1,0 +1,164 @@
+"""Background work of a tablet server: looks at its tablets, asks the planner, runs what it chose (paper, 5.4 and 6).
+
+Invariant: at most one job per tablet at a time. Flushes, compactions and splits have places of their own, so that a
+long compaction never keeps a writer waiting for memory; METADATA tablets need no place, because the flush of any user
+tablet ends with a write to them. A tablet whose job failed is left alone for a while; every failure is logged.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import final
+
+from hbtable.commitlog.writer import LogWriter
+from hbtable.errors import HbtableError
+from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.runtime.interface import Runtime, Task
+from hbtable.tablet.shared import SharedState
+from hbtable.tablet.tablet import Tablet
+from hbtable.tabletserver.maintenance_plan import (
+    Compact,
+    Decision,
+    Flush,
+    MaintenanceOptions,
+    TabletFacts,
+    plan,
+)
+
+log = logging.getLogger(__name__)
+
+
+@final
+class Maintenance:
+    """`split` is Splitter.split; `tablets` is the residence's dictionary. `valid`: does this server hold its lock?"""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        tablets: Mapping[int, Tablet],
+        commit_log: LogWriter,
+        shared: SharedState,
+        split: Callable[[int, bytes | None], bool],
+        valid: Callable[[], bool],
+        options: MaintenanceOptions,
+        memtable_limit_bytes: int,
+    ) -> None:
+        self._runtime = runtime
+        self._tablets = tablets
+        self._log = commit_log
+        self._shared = shared
+        self._split = split
+        self._valid = valid
+        self._options = options
+        self._memtable_limit_bytes = memtable_limit_bytes
+        self._wake = runtime.event()
+        self._busy: dict[int, Decision] = {}
+        self._jobs: dict[int, Task] = {}
+        self._not_before: dict[int, float] = {}
+        self._unsplittable: dict[int, int] = {}
+        """Tablet -> its size when a split found no row to split at: one huge row. Tried again when it has doubled."""
+        self._stopping = False
+        self._task: Task | None = None
+
+    def start(self) -> None:
+        self._shared.attention = self._wake.set
+        self._task = self._runtime.spawn(self._live, name="maintenance")
+
+    def stop(self) -> None:
+        """No new job begins; running flushes and splits have ended on return. Compactions may take long: they go on
+        until their tablet is unloaded, which cancels them; then call join(). Idempotent. *Switches.*"""
+        self._stopping = True
+        self._wake.set()
+        if self._task is not None:
+            self._task.join()
+            self._task = None
+        for tablet_id, task in list(self._jobs.items()):
+            if not isinstance(self._busy.get(tablet_id), Compact):
+                task.join()
+
+    def join(self) -> None:
+        """Every job has ended on return. *Switches.*"""
+        while self._jobs:
+            next(iter(self._jobs.values())).join()
+
+    def look(self) -> list[Decision]:
+        """Plans once and starts what there is a place for; what it started."""
+        facts = [self._facts(tablet) for tablet in self._tablets.values()]
+        decisions = plan(facts, self._log.size_bytes, self._log.tablets_of_oldest_segment(), self._options)
+        now = self._runtime.clock_seconds()
+        return [decision for decision in decisions if self._may_start(decision, now) and self._start(decision)]
+
+    # ---------------------------------------------------------------- the task
+
+    def _live(self) -> None:
+        while not self._stopping:
+            self._wake.wait(self._options.period_seconds)
+            self._wake.clear()
+            # Without the lock nothing may be committed; reads end by themselves (server.py).
+            if self._valid() and not self._stopping:
+                self.look()
+
+    def _facts(self, tablet: Tablet) -> TabletFacts:
+        record = tablet.record
+        size = tablet.sstable_bytes()
+        known = self._unsplittable.get(record.tablet_id, 0)
+        return TabletFacts(
+            record.tablet_id,
+            record.table_id,
+            tablet.memtable_bytes(),
+            self._memtable_limit_bytes,
+            tablet.memtable_age_seconds(),
+            0 if known and size < 2 * known else size,
+            tablet.schema.split_bytes,
+            tablet.compaction_reason(),
+            any(ref.incarnation != self._shared.incarnation for ref in record.logs),
+        )
+
+    def _may_start(self, decision: Decision, now: float) -> bool:
+        tablet = self._tablets.get(decision.tablet_id)
+        if tablet is None or decision.tablet_id in self._busy or now < self._not_before.get(decision.tablet_id, 0.0):
+            return False
+        if tablet.record.table_id == METADATA_TABLE_ID:
+            return True
+        same = sum(1 for other in self._busy.values() if type(other) is type(decision))
+        match decision:
+            case Flush():
+                return same < self._options.parallel_flushes
+            case Compact():
+                return same < self._options.parallel_compactions
+            case _:
+                return same < 1
+
+    def _start(self, decision: Decision) -> bool:
+        self._busy[decision.tablet_id] = decision
+        kind = type(decision).__name__.lower()
+        self._jobs[decision.tablet_id] = self._runtime.spawn(self._run, decision, kind, name=kind)
+        return True
+
+    def _run(self, decision: Decision, kind: str) -> None:
+        tablet_id = decision.tablet_id
+        log.info("tablet %d: %s, because %s", tablet_id, kind, decision.why)
+        try:
+            self._act(decision)
+            self._not_before.pop(tablet_id, None)
+        except HbtableError as error:
+            if tablet_id in self._tablets:
+                log.warning("tablet %d: %s failed and is tried again later: %s", tablet_id, kind, error)
+            self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds
+        finally:
+            del self._busy[tablet_id]
+            del self._jobs[tablet_id]
+            self._wake.set()
+
+    def _act(self, decision: Decision) -> None:
+        tablet = self._tablets.get(decision.tablet_id)
+        if tablet is None:
+            return
+        match decision:
+            case Flush():
+                tablet.flush()
+            case Compact():
+                tablet.compact(False)
+            case _:
+                size = tablet.sstable_bytes()
+                if not self._split(decision.tablet_id, None):
+                    self._unsplittable[decision.tablet_id] = size

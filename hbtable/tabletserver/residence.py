@@ -1,0 +1,142 @@
+"""Which tablets live on this server: loading, unloading, new schemas (paper, sections 5.2, 5.3, 6).
+
+Invariant: a tablet is served only while its METADATA row names this incarnation and this generation as its owner (bug
+class 10). load() reads the row itself; the master's record may be old by now, for example the parent of a split.
+Whoever finds a row changed under a served tablet takes the tablet out (abandon).
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from hbtable.errors import HbtableError, StaleLocation, Unavailable
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.split_repair import complete_split
+from hbtable.model.schema import TableSchema
+from hbtable.model.tablet import LogRef, TabletRecord
+from hbtable.runtime.interface import Lock, Runtime
+from hbtable.tablet.tablet import Tablet
+from hbtable.tabletserver.commits import RecordCommits
+
+log = logging.getLogger(__name__)
+
+NO_LOG: Final = ""
+"""Incarnation of a LogRef that needs no log: it only keeps the tablet's first unused sequence until the next owner."""
+
+
+class Residence:
+    """`open_tablet` recovers a tablet from its files and logs; `forget_log` tells the log that a tablet is gone."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        incarnation: str,
+        catalog: Catalog,
+        commits: RecordCommits,
+        open_tablet: Callable[[TabletRecord, TableSchema], Tablet],
+        forget_log: Callable[[int], None],
+    ) -> None:
+        self.tablets: dict[int, Tablet] = {}
+        """Shared with server.py: what is in here is served."""
+        self._runtime = runtime
+        self._incarnation = incarnation
+        self._catalog = catalog
+        self._commits = commits
+        self._open_tablet = open_tablet
+        self._forget_log = forget_log
+        self._turns: dict[int, Lock] = {}
+
+    def turn(self, tablet_id: int) -> Lock:
+        """Held while a tablet is loaded, unloaded or split. *Switches* on entry when it is held."""
+        lock = self._turns.get(tablet_id)
+        if lock is None:
+            lock = self._turns[tablet_id] = self._runtime.lock()
+        return lock
+
+    def served(self, tablet_id: int) -> Tablet:
+        """StaleLocation when it is not served here."""
+        tablet = self.tablets.get(tablet_id)
+        if tablet is None:
+            raise StaleLocation(f"tablet {tablet_id} is not served by {self._incarnation}")
+        return tablet
+
+    def load(self, record: TabletRecord, schema: TableSchema) -> None:
+        """Serves the tablet on return. Fine when it is served in this generation already. StaleLocation when METADATA
+        gives it to somebody else by now."""
+        with self.turn(record.tablet_id):
+            served = self.tablets.get(record.tablet_id)
+            if served is not None and served.record.generation == record.generation:
+                return
+            if served is not None:
+                self.abandon(record.tablet_id)
+            current = self._current(record)
+            started = self._runtime.clock_seconds()
+            tablet = self._open_tablet(current, schema)
+            self.tablets[record.tablet_id] = tablet
+            seconds = self._runtime.clock_seconds() - started
+            log.info("tablet %d: loaded generation %d in %.3f s", record.tablet_id, current.generation, seconds)
+
+    def unload(self, tablet_id: int) -> None:
+        """Flushed, its row without owner, not served on return: the next owner needs no log of this server."""
+        with self.turn(tablet_id):
+            tablet = self.tablets.get(tablet_id)
+            if tablet is None:
+                return
+            tablet.freeze_for_unload()
+            # It stops answering *before* the row says that anyone may load it: the answer of that write may come late,
+            # and the next owner may have acknowledged writes by then which we would not show.
+            self.tablets.pop(tablet_id, None)
+            try:
+                self._give_up(tablet)
+            finally:
+                tablet.close()
+            self._forget_log(tablet_id)
+            self._turns.pop(tablet_id, None)
+            log.info("tablet %d: unloaded", tablet_id)
+
+    def abandon(self, tablet_id: int) -> None:
+        """Takes out a tablet that belongs to someone else by now, without a flush. Does not switch."""
+        tablet = self.tablets.pop(tablet_id, None)
+        if tablet is not None:
+            log.warning("tablet %d: has another owner, this server stops serving it", tablet_id)
+            tablet.close()
+
+    def replace_parent(self, parent_id: int, children: tuple[Tablet, Tablet]) -> None:
+        """The moment of a split in memory: in one stretch without a switch, so that no row is ever without tablet."""
+        self.tablets.pop(parent_id, None)
+        for child in children:
+            self.tablets[child.record.tablet_id] = child
+
+    def update_schema(self, table_id: int, schema: TableSchema) -> None:
+        for tablet in list(self.tablets.values()):
+            if tablet.record.table_id == table_id and tablet.schema.version < schema.version:
+                tablet.update_schema(schema)
+
+    def _current(self, record: TabletRecord) -> TabletRecord:
+        current = self._catalog.read_tablet(record.table_id, record.range.stop)
+        if current is not None and current.left is not None:
+            current = complete_split(self._catalog, current)
+        if (
+            current is None
+            or current.tablet_id != record.tablet_id
+            or current.owner != self._incarnation
+            or current.generation != record.generation
+        ):
+            raise StaleLocation(f"tablet {record.tablet_id} was split, merged or given to another server meanwhile")
+        return current
+
+    def _give_up(self, tablet: Tablet) -> None:
+        record = tablet.record
+        floor = LogRef(NO_LOG, tablet.next_sequence)
+        self._commits.commit(record, replace(record, owner="", logs=(floor,)))
+
+
+def drain(residence: Residence, parallel: Callable[[list[Callable[[], None]]], list[HbtableError | None]]) -> None:
+    """Unloads everything: user tablets, then METADATA's others, then the root tablet, because each level's unload
+    writes to the level above. Unavailable with the first reason when a tablet could not be unloaded."""
+    for level in (lambda t: t.table_id != 0, lambda t: t.tablet_id != 1, lambda t: True):
+        ids = [tablet_id for tablet_id, tablet in residence.tablets.items() if level(tablet.record)]
+        for outcome in parallel([lambda i=i: residence.unload(i) for i in ids]):  # type: ignore[misc]
+            if isinstance(outcome, HbtableError):
+                raise Unavailable(f"a tablet could not be unloaded: {outcome}") from outcome

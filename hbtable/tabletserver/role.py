@@ -1,0 +1,153 @@
+"""Builds a tablet server from its parts, starts and stops it (paper, section 5.2).
+
+Start: name -> log -> lock and server file (from then on the master gives it tablets) -> maintenance.
+Stop, clean: draining -> maintenance off -> tablets flushed and unloaded -> log closed -> server file and lock gone.
+Each step of the stop makes the one after it safe: without tablets nobody needs the log, without log nobody needs the
+name.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.writer import LogWriter
+from hbtable.errors import FileNotFound, HbtableError
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.places import ServerFile
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.identifiers import TABLET_IDS, Identifiers
+from hbtable.metrics.registry import Registry
+from hbtable.model.schema import TableSchema
+from hbtable.model.tablet import FIRST_FREE_TABLET_ID, TabletRecord
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import run_all
+from hbtable.sstable.cache import BlockCache
+from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.shared import SharedState
+from hbtable.tablet.tablet import Tablet
+from hbtable.tabletserver.admin import Administration
+from hbtable.tabletserver.commits import RecordCommits
+from hbtable.tabletserver.maintenance import Maintenance
+from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
+from hbtable.tabletserver.membership import Membership, new_incarnation
+from hbtable.tabletserver.residence import Residence, drain
+from hbtable.tabletserver.server import TabletServer
+from hbtable.tabletserver.split import Splitter
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TabletServerOptions:
+    """One tablet server."""
+
+    block_cache_bytes: int = 256 << 20
+    """Memory for blocks of SSTables. Larger: fewer reads from the file system."""
+    parallel_unloads: int = 8
+    """Tablets flushed at a time when the server stops. More: faster stop, more memory."""
+    log: LogOptions = field(default_factory=LogOptions)
+    tablet: TabletOptions = field(default_factory=TabletOptions)
+    maintenance: MaintenanceOptions = field(default_factory=MaintenanceOptions)
+
+
+class TabletServerRole:
+    """`service` and `admin` are what a transport offers to others. `on_lost` is called once when the lock is lost: the
+    process must stop."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        fs: FileSystem,
+        catalog: Catalog,
+        registry: Registry,
+        on_lost: Callable[[], None],
+        options: TabletServerOptions,
+    ) -> None:
+        self._runtime = runtime
+        self._options = options
+        self.incarnation = new_incarnation(session, runtime)
+        # The log begins before the server file exists: METADATA never names a log that is not there.
+        self.commit_log = LogWriter(runtime, fs, f"logs/{self.incarnation}", options.log, registry)
+        self._membership = Membership(session, self.incarnation)
+        self.cache = BlockCache(
+            options.block_cache_bytes,
+            registry.counter("hbtable_block_cache_hits_total", "Blocks found in the block cache."),
+            registry.counter("hbtable_block_cache_misses_total", "Blocks read from the file system."),
+        )
+        # Maintenance flushes at the limit; twice the limit is where writers wait for it.
+        limit = 2 * options.maintenance.total_memtable_bytes
+        self.shared = shared = SharedState(runtime, self.incarnation, registry, limit)
+        commits = RecordCommits(catalog, self._abandon)
+
+        def open_tablet(record: TabletRecord, schema: TableSchema) -> Tablet:
+            return Tablet(
+                runtime, fs, self.commit_log, record, schema, options.tablet, self.cache, shared, commits.commit
+            )
+
+        self._residence = residence = Residence(
+            runtime, self.incarnation, catalog, commits, open_tablet, self.commit_log.forget
+        )
+        splitter = Splitter(
+            self.incarnation,
+            residence,
+            catalog,
+            commits,
+            Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID).next,
+            runtime.wall_millis,
+            self.commit_log.forget,
+        )
+        self._maintenance = Maintenance(
+            runtime,
+            residence.tablets,
+            self.commit_log,
+            shared,
+            splitter.split,
+            session.valid,
+            options.maintenance,
+            options.tablet.memtable_bytes,
+        )
+        self.service = TabletServer(self.incarnation, residence.tablets, session.valid, on_lost, registry)
+        self.admin = Administration(residence, splitter, shared.files_in_flight, session.valid)
+        registry.gauge("hbtable_tablets", "Tablets served.", lambda: float(len(residence.tablets)))
+        registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
+
+    def start(self, address: str = "", log_kind: str = "local") -> None:
+        """The master may assign tablets from now on. LockLost when the session ended meanwhile."""
+        self._membership.join(ServerFile(address, self._runtime.wall_millis(), log_kind))
+        self._maintenance.start()
+
+    def drain(self) -> None:
+        """Every tablet is flushed and unloaded on return, and the next start needs no log. Unavailable when one could
+        not be: it is still served, and the log still has what it needs."""
+        try:
+            self._membership.drain()
+        except FileNotFound:
+            log.warning("%s was declared dead; its tablets are unloaded all the same", self.incarnation)
+        self._maintenance.stop()
+        drain(self._residence, lambda jobs: run_all(self._runtime, self._options.parallel_unloads, jobs, "unload"))
+        self._maintenance.join()
+
+    def stop(self, clean: bool = True) -> None:
+        """Not clean: nothing is flushed, the log stays needed, and the tablets are recovered from it at the next start;
+        so is what a failed drain leaves. *Switches.*"""
+        if clean:
+            try:
+                self.drain()
+            except HbtableError as error:
+                log.warning("%s stops without having flushed everything: %s", self.incarnation, error)
+        else:
+            self._maintenance.stop()
+        for tablet in list(self._residence.tablets.values()):
+            tablet.close()
+        self._residence.tablets.clear()
+        try:
+            self.commit_log.close()
+        except HbtableError as error:
+            log.warning("%s: the commit log could not be closed cleanly: %s", self.incarnation, error)
+        self._membership.leave()
+
+    def _abandon(self, tablet_id: int) -> None:
+        self._residence.abandon(tablet_id)
