@@ -98,7 +98,7 @@ def _lock(root: str, lock: int) -> None:
         holder = dict(line.split(" ", 1) for line in _text_of(lock).splitlines() if " " in line)
         pid, address = holder.get("pid", "unknown"), holder.get("address", "none")
         who = "this process" if pid == str(os.getpid()) else f"process {pid}"
-        where = "" if address == "none" else f", which serves at {address}"
+        where = "" if address == "none" else f" ({address})"
         raise AlreadyExists(f"the data folder {root} is in use by {who}{where}: stop it, or connect to it") from error
 
 

@@ -5,14 +5,16 @@ Requests are not logged (a scraper would fill the log); failures of the applicat
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import Any, Final, final
 
 from gevent.pywsgi import WSGIServer
 
-from hbtable.runtime.sockets import listen_error
+from hbtable.runtime.sockets import listen
 
 Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 """A WSGI application: (environ, start_response) -> the body's pieces. It runs as a task, and may switch."""
+
+_BACKLOG: Final = 128
 
 _log = logging.getLogger(__name__)
 
@@ -53,11 +55,8 @@ class _ErrorLog:
 
 def serve_http(host: str, port: int, application: Application) -> HttpListener:
     """Listens at once. Port 0 is any free port. Unavailable when the port is taken."""
-    server = WSGIServer((host, port), _guarded(application), log=None, error_log=_ErrorLog())
-    try:
-        server.start()
-    except OSError as error:
-        raise listen_error(error, host, port) from error
+    server = WSGIServer(listen(host, port, _BACKLOG), _guarded(application), log=None, error_log=_ErrorLog())
+    server.start()
     return HttpListener(host, server)
 
 

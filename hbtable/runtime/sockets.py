@@ -98,11 +98,8 @@ def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backl
     Unavailable when the port is taken; InvalidConfiguration when the address can never work here.
     """
     connections = Connections(handle)
-    server = StreamServer((host, port), connections.serve, backlog=backlog)
-    try:
-        server.start()
-    except OSError as error:
-        raise listen_error(error, host, port) from error
+    server = StreamServer(listen(host, port, backlog), connections.serve)
+    server.start()
     return Listener(host, server, connections)
 
 
@@ -123,7 +120,27 @@ def prepare(socket: standard_socket.socket) -> None:
     socket.setsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_KEEPALIVE, 1)
 
 
-def listen_error(error: OSError, host: str, port: int) -> HbtableError:
+def listen(host: str, port: int, backlog: int) -> hub_socket.socket:
+    """A listening socket. gevent's servers would make one too, but leave it open where that fails."""
+    try:
+        family, kind, protocol, _, address = hub_socket.getaddrinfo(
+            host, port, type=standard_socket.SOCK_STREAM, flags=standard_socket.AI_PASSIVE
+        )[0]
+        socket = hub_socket.socket(family, kind, protocol)
+        try:
+            # A port in TIME_WAIT after a restart may be taken; one that another process listens on may not.
+            socket.setsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_REUSEADDR, 1)
+            socket.bind(address)
+            socket.listen(backlog)
+        except OSError:
+            socket.close()
+            raise
+    except OSError as error:
+        raise _listen_error(error, host, port) from error
+    return socket
+
+
+def _listen_error(error: OSError, host: str, port: int) -> HbtableError:
     """Why listening failed, and the way out."""
     if error.errno == errno.EADDRINUSE:
         return Unavailable(

@@ -11,7 +11,7 @@ class WSGIServer:
     address: tuple[str, int]
     def __init__(
         self,
-        listener: tuple[str, int],
+        listener: tuple[str, int] | _socket.socket,
         application: Callable[[dict[str, Any], Any], Iterable[bytes]] | None = None,
         backlog: int | None = None,
         spawn: Any = "default",

@@ -9,7 +9,7 @@ class StreamServer:
     address: tuple[str, int]
     def __init__(
         self,
-        listener: tuple[str, int],
+        listener: tuple[str, int] | _socket.socket,
         handle: Callable[[_gevent_socket.socket, Any], object] | None = None,
         backlog: int | None = None,
         spawn: Any = "default",

@@ -1,0 +1,126 @@
+"""A hub in a background thread, called from ordinary threads."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from hbtable.errors import Conflict, InvalidRequest, OutcomeUnknown, Unavailable
+from hbtable.runtime.portal import Portal
+
+
+@pytest.fixture
+def portal() -> Iterator[Portal]:
+    portal = Portal()
+    yield portal
+    portal.close()
+
+
+def test_a_call_returns_the_result_or_raises_the_error(portal: Portal) -> None:
+    def fail() -> None:
+        raise Conflict("from the hub")
+
+    assert portal.call(divmod, 7, 2) == (3, 1)
+    with pytest.raises(Conflict, match="from the hub"):
+        portal.call(fail)
+    assert portal.call(divmod, 9, 2) == (4, 1)
+
+
+def test_calls_run_as_tasks_of_one_thread_beside_each_other(portal: Portal) -> None:
+    runtime = portal.runtime
+    meet = portal.call(runtime.event)
+    idents: set[int] = set()
+
+    def wait() -> bool:
+        idents.add(threading.get_ident())
+        return meet.wait(5.0)
+
+    def release() -> None:
+        idents.add(threading.get_ident())
+        meet.set()
+
+    answers: list[bool] = []
+    threads = [threading.Thread(target=lambda: answers.append(portal.call(wait))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    portal.call(release)
+    for thread in threads:
+        thread.join()
+    assert answers == [True] * 4
+    assert len(idents) == 1
+    assert threading.get_ident() not in idents
+
+
+def test_many_threads_at_once_each_get_their_own_answer(portal: Portal) -> None:
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for turn in range(200):
+            if portal.call(lambda a, b: a * 1000 + b, number, turn) != number * 1000 + turn:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_offloading_and_sleeping_work_in_the_background_hub(portal: Portal) -> None:
+    runtime = portal.runtime
+    assert portal.call(runtime.offload, "log-sync", divmod, 7, 2) == (3, 1)
+    portal.call(runtime.sleep, 0.001)
+
+
+def test_a_call_from_inside_the_hub_runs_at_once(portal: Portal) -> None:
+    assert portal.call(lambda: portal.call(divmod, 7, 2)) == (3, 1)
+
+
+def test_closing_waits_for_calls_under_way_and_refuses_new_ones() -> None:
+    portal = Portal()
+    begun = threading.Event()
+    answers: list[str] = []
+
+    def slow() -> str:
+        begun.set()
+        portal.runtime.sleep(0.02)
+        return "done"
+
+    thread = threading.Thread(target=lambda: answers.append(portal.call(slow)))
+    thread.start()
+    begun.wait()
+    portal.close()
+    thread.join()
+    assert answers == ["done"]
+    with pytest.raises(Unavailable, match="closed"):
+        portal.call(divmod, 1, 1)
+    portal.close()
+
+
+def test_a_call_that_does_not_end_is_given_up_with_outcome_unknown() -> None:
+    portal = Portal()
+    begun = threading.Event()
+    caught: list[Exception] = []
+
+    def stuck() -> None:
+        begun.set()
+        portal.runtime.event().wait()
+
+    def work() -> None:
+        try:
+            portal.call(stuck)
+        except OutcomeUnknown as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    portal.close(grace_seconds=0.01)
+    thread.join()
+    assert len(caught) == 1
+
+
+def test_closing_from_inside_is_refused(portal: Portal) -> None:
+    with pytest.raises(InvalidRequest, match="inside"):
+        portal.call(portal.close)

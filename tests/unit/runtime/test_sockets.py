@@ -1,0 +1,174 @@
+"""Listening, connecting and draining over loopback."""
+
+import logging
+import socket as standard_socket
+from collections.abc import Iterator
+
+import pytest
+
+from hbtable.errors import InvalidConfiguration, Unavailable
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.http import serve_http
+from hbtable.runtime.sockets import Address, Socket, connect, serve
+
+HOST = "127.0.0.1"
+
+
+@pytest.fixture
+def runtime() -> Iterator[GeventRuntime]:
+    runtime = GeventRuntime()
+    yield runtime
+    runtime.close()
+
+
+def _echo(socket: Socket, address: Address) -> None:
+    while piece := socket.recv(1000):
+        socket.sendall(piece)
+
+
+def _read_to_end(socket: Socket) -> bytes:
+    pieces = []
+    while piece := socket.recv(1000):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def test_connections_are_handled_side_by_side() -> None:
+    listener = serve(HOST, 0, _echo)
+    assert listener.host == HOST
+    assert listener.port > 0
+    clients = [connect(HOST, listener.port) for _ in range(3)]
+    for number, client in enumerate(clients):
+        client.sendall(b"%d" % number)
+    assert [client.recv(10) for client in clients] == [b"0", b"1", b"2"]
+    assert listener.open_connections == 3
+    for client in clients:
+        client.close()
+    listener.close()
+    assert listener.open_connections == 0
+
+
+def test_both_ends_send_at_once_and_watch_the_peer() -> None:
+    options: list[int] = []
+
+    def look(socket: Socket, address: Address) -> None:
+        assert isinstance(socket, standard_socket.socket) or hasattr(socket, "getsockopt")
+        options.append(socket.getsockopt(standard_socket.IPPROTO_TCP, standard_socket.TCP_NODELAY))
+        options.append(socket.getsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_KEEPALIVE))
+
+    listener = serve(HOST, 0, look)
+    client = connect(HOST, listener.port)
+    look(client, (HOST, 0))
+    assert client.recv(1) == b"", "the socket is closed when its handler returns"
+    client.close()
+    listener.close()
+    assert options == [1, 1, 1, 1]
+
+
+def test_a_taken_port_is_named_with_the_way_out() -> None:
+    listener = serve(HOST, 0, _echo)
+    with pytest.raises(Unavailable, match=f"port {listener.port} on {HOST} is in use: stop .* or choose another"):
+        serve(HOST, listener.port, _echo)
+    with pytest.raises(Unavailable, match=f"port {listener.port}"):
+        serve_http(HOST, listener.port, lambda environ, start_response: [])
+    listener.close()
+
+
+def test_an_address_of_another_machine_is_a_mistake_in_the_configuration() -> None:
+    with pytest.raises(InvalidConfiguration, match=r"cannot listen on 192\.0\.2\.1:0"):
+        serve("192.0.2.1", 0, _echo)
+
+
+def test_nobody_there_is_unavailable() -> None:
+    listener = serve(HOST, 0, _echo)
+    listener.stop_accepting()
+    listener.stop_accepting()
+    with pytest.raises(Unavailable, match=f"cannot connect to {HOST}:{listener.port}"):
+        connect(HOST, listener.port)
+    listener.close()
+
+
+def test_a_closing_listener_lets_a_call_under_way_be_answered(runtime: GeventRuntime) -> None:
+    may_answer = runtime.event()
+    received = runtime.event()
+
+    def slow(socket: Socket, address: Address) -> None:
+        while question := socket.recv(1000):
+            received.set()
+            may_answer.wait()
+            socket.sendall(b"answer to " + question)
+
+    listener = serve(HOST, 0, slow)
+    busy, idle = connect(HOST, listener.port), connect(HOST, listener.port)
+    busy.sendall(b"question")
+    received.wait()
+    closing = runtime.spawn(listener.close, 5.0)
+    assert idle.recv(10) == b""
+    may_answer.set()
+    assert _read_to_end(busy) == b"answer to question"
+    assert closing.join(5.0)
+    assert closing.error is None
+    busy.close()
+    idle.close()
+
+
+def test_a_handler_that_does_not_end_is_cut_after_the_grace(runtime: GeventRuntime) -> None:
+    begun = runtime.event()
+
+    def stuck(socket: Socket, address: Address) -> None:
+        begun.set()
+        runtime.event().wait()
+
+    listener = serve(HOST, 0, stuck)
+    client = connect(HOST, listener.port)
+    begun.wait()
+    listener.close(grace_seconds=0.01)
+    assert client.recv(10) == b""
+    client.close()
+
+
+def test_a_failing_handler_is_logged_and_a_vanished_peer_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    errors = [ConnectionResetError(104, "reset"), BrokenPipeError(32, "pipe"), ValueError("a bug")]
+
+    def fail(socket: Socket, address: Address) -> None:
+        raise errors.pop(0)
+
+    listener = serve(HOST, 0, fail)
+    with caplog.at_level(logging.DEBUG):
+        for _ in range(3):
+            client = connect(HOST, listener.port)
+            assert client.recv(1) == b""
+            client.close()
+    listener.close()
+    assert len(caplog.records) == 1
+    assert "a bug" in caplog.text
+
+
+def _get(port: int, path: str) -> bytes:
+    client = connect(HOST, port)
+    client.sendall(b"GET %s HTTP/1.0\r\n\r\n" % path.encode())
+    answer = _read_to_end(client)
+    client.close()
+    return answer
+
+
+def test_http_pages_and_a_failing_page(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
+    def application(environ: dict[str, object], start_response: object) -> list[bytes]:
+        if environ["PATH_INFO"] == "/broken":
+            raise ValueError("a bug")
+        assert callable(start_response)
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [b"metrics"]
+
+    listener = serve_http(HOST, 0, application)
+    assert b"200 OK" in _get(listener.port, "/metrics")
+    assert _get(listener.port, "/metrics").endswith(b"metrics")
+    assert caplog.records == []
+    assert b"500 Internal" in _get(listener.port, "/broken")
+    assert "/broken failed: a bug" in caplog.text
+    assert b"200 OK" in _get(listener.port, "/metrics")
+    captured = capsys.readouterr()
+    assert captured.err == "", "no request log, no traceback on stderr"
+    listener.close()
+    with pytest.raises(Unavailable):
+        connect(HOST, listener.port)
