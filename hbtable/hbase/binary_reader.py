@@ -44,6 +44,7 @@ _I64: Final = struct.Struct(">q").unpack_from
 _FIELD: Final = struct.Struct(">BHI").unpack_from
 _HEAD: Final = struct.Struct(">II").unpack_from
 _FIXED: Final = {BOOL: 1, BYTE: 1, I16: 2, I32: 4, DOUBLE: 8, I64: 8}
+_ELEMENTS_AT_ONCE: Final = 1024
 _FAST_LIST_LIMIT: Final = 32
 """Longer lists are read element by element: a list that has not arrived whole would be decoded twice otherwise."""
 
@@ -112,13 +113,7 @@ def _fast_arguments(data: bytes, position: int, method: Method) -> tuple[list[ob
             position = start + length
             values[field - 1] = data[start:position]
         elif kind == LIST:
-            count = _U32(data, position + 4)[0]
-            if data[position + 3] == STRING:
-                values[field - 1], position = _fast_strings(data, position + 8, count)
-            elif method.fast_list is None or count > _FAST_LIST_LIMIT:
-                raise IndexError
-            else:
-                values[field - 1], position = method.fast_list(data, position + 8, count)
+            values[field - 1], position = _fast_elements(data, position, method)
         elif kind == MAP:
             if _U32(data, position + 5)[0]:
                 raise IndexError
@@ -131,6 +126,19 @@ def _fast_arguments(data: bytes, position: int, method: Method) -> tuple[list[ob
             position += 11
         else:
             raise IndexError
+
+
+def _fast_elements(data: bytes, position: int, method: Method) -> tuple[list[object], int]:
+    """Of the list field at `position`."""
+    count = _U32(data, position + 4)[0]
+    if data[position + 3] == STRING:
+        return _fast_strings(data, position + 8, count)
+    if method.fast_list is None or count > _FAST_LIST_LIMIT:
+        raise IndexError
+    found, position = method.fast_list(data, position + 8, count)
+    if len(found) < count:
+        raise IndexError
+    return found, position
 
 
 def _fast_strings(data: bytes, position: int, count: int) -> tuple[list[object], int]:
@@ -198,18 +206,17 @@ def _list(source: MessageInput, element: Shape, depth: int) -> list[object]:
     if layout is None or layout.fast_list is None:
         for index in range(count):
             found.append(_value(source, element, depth + 1))
-            if index & 1023 == 1023:
+            if index % _ELEMENTS_AT_ONCE == _ELEMENTS_AT_ONCE - 1:
                 source.pause()
         return found
-    fast_list = layout.fast_list
-    for index in range(count):
-        if index & 1023 == 1023:
-            source.pause()
-        try:
-            one, source.position = fast_list(source.data, source.position, 1)
-            found += one
-        except (IndexError, struct.error):  # it straddles what has arrived, or is written in an unusual way
+    while len(found) < count:
+        wanted = min(count - len(found), _ELEMENTS_AT_ONCE)
+        some, source.position = layout.fast_list(source.data, source.position, wanted)
+        found += some
+        if len(some) < wanted:  # the next one straddles what has arrived, or is written in an unusual way
             found.append(_struct(source, layout, depth + 1))
+        else:
+            source.pause()
     return found
 
 

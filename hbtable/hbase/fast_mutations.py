@@ -3,8 +3,8 @@ r"""Lists of mutations, decoded straight from memory in the shape that every Thr
     Mutation       02 0001 isDelete | 0b 0002 length column | 0b 0003 length value (absent at will) | 02 0004 log | 00
     BatchMutation  0b 0001 length row | 0f 0002 0c count Mutation... | 00
 
-Anything else, and anything that has not arrived completely, raises IndexError or struct.error: the careful reader
-takes over. A length that reaches beyond the end is noticed at the byte behind it.
+Anything else, and anything that has not arrived completely, ends the list early: the careful reader takes over. A
+length that reaches beyond the end is noticed at the byte behind it.
 """
 
 import struct
@@ -17,7 +17,46 @@ _END: Final = struct.Struct(">IB").unpack_from
 
 
 def fast_mutations(data: bytes, position: int, count: int) -> tuple[list[object], int]:
-    """`count` mutations as (is_delete, column, value, write_to_log) and the position behind them."""
+    """Up to `count` mutations as (is_delete, column, value, write_to_log), and the position behind the last one:
+    fewer where one is unusual or not there completely."""
+    found: list[object] = []
+    try:
+        for _ in range(count):
+            one, position = _mutations(data, position, 1)
+            found += one
+    except (IndexError, struct.error):
+        pass
+    return found, position
+
+
+def fast_batches(data: bytes, position: int, count: int) -> tuple[list[object], int]:
+    """Up to `count` batches as (row, mutations), and the position behind the last one, as fast_mutations."""
+    found: list[object] = []
+    here = position
+    try:
+        for _ in range(count):
+            mark, length = _STRING(data, here)
+            if mark != b"\x0b\x00\x01":
+                break
+            start = here + 7
+            here = start + length
+            row = data[start:here]
+            mark, length = _LIST(data, here)
+            if mark != b"\x0f\x00\x02\x0c":
+                break
+            mutations, here = _mutations(data, here + 8, length)
+            if data[here]:
+                break
+            here += 1
+            found.append((row, mutations))
+            position = here
+    except (IndexError, struct.error):
+        pass
+    return found, position
+
+
+def _mutations(data: bytes, position: int, count: int) -> tuple[list[object], int]:
+    """All of them, or IndexError or struct.error."""
     found: list[object] = []
     for _ in range(count):
         flag, mark, length = _MUTATION(data, position)
@@ -39,25 +78,4 @@ def fast_mutations(data: bytes, position: int, count: int) -> tuple[list[object]
             raise IndexError
         position += 5
         found.append((flag & 1, column, value, log & 1))
-    return found, position
-
-
-def fast_batches(data: bytes, position: int, count: int) -> tuple[list[object], int]:
-    """`count` batches as (row, mutations) and the position behind them."""
-    found: list[object] = []
-    for _ in range(count):
-        mark, length = _STRING(data, position)
-        if mark != b"\x0b\x00\x01":
-            raise IndexError
-        start = position + 7
-        position = start + length
-        row = data[start:position]
-        mark, length = _LIST(data, position)
-        if mark != b"\x0f\x00\x02\x0c":
-            raise IndexError
-        mutations, position = fast_mutations(data, position + 8, length)
-        if data[position]:
-            raise IndexError
-        position += 1
-        found.append((row, mutations))
     return found, position

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from hbtable.errors import ScannerNotFound, UnsupportedFormat
+from hbtable.errors import Corruption, ScannerNotFound, UnsupportedFormat
 from hbtable.hbase.scanner_ids import ScannerIds
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPosition, ScanRequest
@@ -107,16 +107,22 @@ class Scanners:
         return json.dumps({"format": _FORMAT, "scanners": records}).encode("ascii")
 
     def restore(self, saved: bytes) -> None:
-        """UnsupportedFormat when a newer hbtable wrote it."""
-        content = json.loads(saved)
-        if content["format"] != _FORMAT:
-            raise UnsupportedFormat(
-                f"saved scanners have format {content['format']}, this hbtable knows {_FORMAT}; remove the file"
-            )
+        """UnsupportedFormat when a newer hbtable wrote it; Corruption when nobody did. Then none is open."""
         now = self._clock()
-        for record in content["scanners"]:
-            scanner = _from_json(record, self._runtime.lock())
-            self._keep(record["id"], scanner, now - record["idle_seconds"])
+        restored = []
+        try:
+            content = json.loads(saved)
+            if content["format"] != _FORMAT:
+                raise UnsupportedFormat(
+                    f"saved scanners have format {content['format']}, this hbtable knows {_FORMAT}; remove the file"
+                )
+            for record in content["scanners"]:
+                scanner = _from_json(record, self._runtime.lock())
+                restored.append((int(record["id"]), scanner, now - float(record["idle_seconds"])))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Corruption("saved scanners", 0, f"{type(error).__name__}: {error}") from error
+        for number, scanner, last_used in restored:
+            self._keep(number, scanner, last_used)
 
     def _keep(self, number: int, scanner: Scanner, last_used: float) -> None:
         scanner.last_used = last_used

@@ -36,7 +36,7 @@ MAX_DEPTH: Final = 16
 """How deep structs and containers may nest; the interface itself needs five."""
 
 FastList = Callable[[bytes, int, int], tuple[list[object], int]]
-"""(data, position, count) -> (elements, position behind them); IndexError or struct.error when they are not there
+"""(data, position, count) -> (elements, position behind them). Fewer than `count` where the next one is not there
 completely, or not in the usual shape."""
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hbtable.errors import ScannerNotFound, Unavailable, UnsupportedFormat
+from hbtable.errors import Corruption, ScannerNotFound, Unavailable, UnsupportedFormat
 from hbtable.hbase.scanner_ids import ScannerIds
 from hbtable.hbase.scanners import ScannerOptions, Scanners
 from hbtable.model.ranges import RowRange
@@ -248,3 +248,13 @@ def test_scanners_of_a_newer_version_are_refused(runtime: Any) -> None:
     scanners = Scanners(runtime, ScannerIds(lambda count: 0), ScannerOptions())
     with pytest.raises(UnsupportedFormat, match="remove the file"):
         scanners.restore(b'{"format": 99, "scanners": []}')
+
+
+@pytest.mark.parametrize(
+    "saved", [b"", b"{", b"[]", b'{"format": 1}', b'{"format": 1, "scanners": [{"id": 1}]}', b"\xff\xfe"]
+)
+def test_what_is_no_saved_scanner_is_said_to_be_damaged(runtime: Any, saved: bytes) -> None:
+    scanners = Scanners(runtime, ScannerIds(lambda count: 0), ScannerOptions())
+    with pytest.raises(Corruption):
+        scanners.restore(saved)
+    assert len(scanners) == 0
