@@ -1,0 +1,71 @@
+"""Server-assigned time of one tablet (design, section 6: timestamps).
+
+    of the tablet   max(wall clock, last assigned), assigned in log order, so it never goes back (bug class 16: a server
+                    whose clock is behind would put new cells below old ones)
+    of one row      strictly past the row's last server-timed delete marker, because a marker masks its own millisecond,
+                    and never before the row's last server-timed operation
+
+So among server-timed operations on a row the later always wins. One past a marker moves only that row's time, not the
+tablet's: a thousand deletes and puts of one row in one millisecond must not carry every other row into the future.
+Explicit timestamps never move either clock.
+
+Rows are remembered in two generations and forgotten together when the tablet's time has passed all of a generation,
+so memory is bounded by the deletes of a few milliseconds. Whatever survives a restart is in `highest`: log records
+and SSTables carry it, and restore() goes one past it, so that no marker of the time before needs to be remembered.
+"""
+
+from collections.abc import Callable
+from typing import final
+
+
+@final
+class TabletClock:
+    """Hot: tick() once per call of mutate, the row methods only while `rows_ahead` is true or for a delete."""
+
+    __slots__ = ("_old", "_old_until", "_wall_millis", "_young", "_young_until", "highest", "last", "rows_ahead")
+
+    def __init__(self, wall_millis: Callable[[], int]) -> None:
+        self._wall_millis = wall_millis
+        self.last = 0
+        """The tablet's time: last answer of tick()."""
+        self.highest = 0
+        """The newest time assigned to any operation; some row's may be ahead of `last`. 0: none yet."""
+        self.rows_ahead = False
+        """Whether any row is remembered."""
+        # row -> 2 * (time of its last server-timed operation) + (1 when that was a delete)
+        self._young: dict[bytes, int] = {}
+        self._old: dict[bytes, int] = {}
+        self._young_until = 0
+        self._old_until = 0
+
+    def tick(self) -> int:
+        """The tablet's time now, in milliseconds."""
+        now = self._wall_millis()
+        if now <= self.last:
+            return self.last
+        self.last = now
+        if self.rows_ahead and now > self._old_until:
+            self._old, self._old_until = self._young, self._young_until
+            self._young, self._young_until = {}, 0
+            self.rows_ahead = bool(self._old)
+        return now
+
+    def floors(self, row: bytes) -> tuple[int, int]:
+        """The smallest times that the row's next put and its next delete may get; (0, 0) for most rows."""
+        noted = self._young.get(row) or self._old.get(row, 0)
+        return (noted + 1) >> 1, noted >> 1
+
+    def note(self, row: bytes, time: int, was_delete: bool) -> None:
+        """The row's last server-timed operation got `time`. Needed only after a delete, or when `time` is past `last`:
+        otherwise tick() alone keeps the order."""
+        self._young[row] = 2 * time + was_delete
+        self.rows_ahead = True
+        self._young_until = max(self._young_until, time)
+        self.highest = max(self.highest, time)
+
+    def restore(self, highest: int) -> None:
+        """After a restart, or for a split's child: everything assigned up to `highest` lies in the past."""
+        if highest:
+            # One past it: whether a marker sits there is not known any more, and a put must not be masked by it.
+            self.last = max(self.last, highest + 1)
+            self.highest = max(self.highest, highest)

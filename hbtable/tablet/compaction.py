@@ -1,0 +1,259 @@
+"""Minor, merging and major compactions (paper, section 5.4), each safe against a crash at any point.
+
+    1. what to write is fixed: a minor compaction freezes the memtables, notes the redo point and swaps the version; the
+       others take the SSTables of the version
+    2. the new SSTable is written, synced, reopened (files.py)
+    3. one record change names it, takes its inputs out and, for a minor one, moves the redo point (bug class 6)
+    4. right after, without a switch: the version is swapped
+    5. only now: the log may forget (bug class 2), memory is given back, blocks of the inputs leave the cache
+A crash before 3 leaves a file that nobody names, which the collector removes; after 3 all is done. An error before 3
+leaves everything as it was: frozen memtables are read until a later flush takes them along.
+
+Markers are dropped only when every SSTable that may hold older cells of these families is read (bug class 14); frozen
+and active memtables are always newer.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import final
+
+from hbtable.errors import Unavailable
+from hbtable.memtable.memtable import Memtable
+from hbtable.merge.compacting import compacted
+from hbtable.merge.merging import Pair, merge
+from hbtable.model.tablet import TabletRecord
+from hbtable.sstable.properties import SSTableIdentity
+from hbtable.tablet.files import SSTableOutput
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.policy import MergePlan
+from hbtable.tablet.records import with_all_logs_from, with_files, with_redo_point
+from hbtable.tablet.regroup import of_families
+from hbtable.tablet.state import TabletState
+from hbtable.tablet.version import LoadedFile, Stack, key_range
+
+logger = logging.getLogger(__name__)
+
+Written = tuple[str, tuple[Memtable, ...], LoadedFile | None]
+
+
+class CompactionCancelled(Unavailable):
+    """A split or unload wants the tablet to itself."""
+
+
+@final
+class Compactor:
+    """One per tablet: one minor compaction at a time, and beside it one other."""
+
+    __slots__ = ("_cancelled", "_flushing", "_merging", "_output", "_state", "replaying")
+
+    def __init__(self, state: TabletState) -> None:
+        environment = state.environment
+        self._state = state
+        self._output = SSTableOutput(
+            environment.fs, environment.cache, environment.shared, environment.options.output_bytes
+        )
+        self._flushing = environment.runtime.lock()
+        self._merging = environment.runtime.lock()
+        self._cancelled = False
+        self.replaying = False
+        """Recovery has not seen all of the old logs yet: a minor compaction must leave them named."""
+
+    # ------------------------------------------------------------ minor
+
+    def flush(self) -> None:
+        """Everything visible at the call is in SSTables that the record names, on return. *Switches.* OutOfSpace,
+        Unavailable: nothing changed, try again. StaleLocation: the tablet is lost."""
+        state = self._state
+        with self._flushing:
+            # No switch from here to the redo point: it says exactly what the frozen memtables hold.
+            frozen_since, state.unflushed_since = state.unflushed_since, 0.0
+            state.install(state.version.frozen())
+            first_needed = state.applied + 1
+            clock_millis = state.clock.highest
+            state.attention_at = state.environment.options.memtable_bytes
+            written: list[Written] = []
+            try:
+                for stack in state.version.stacks:
+                    if stack.frozen:
+                        written.append((stack.key, stack.frozen, self._write_frozen(stack, clock_millis)))
+                if written or self._needs_old_logs():
+                    self._name_flushed(written, first_needed)
+            except BaseException as error:
+                state.unflushed_since = frozen_since or state.unflushed_since
+                for _, _, file in written:
+                    self._output.refused(file, error)
+                raise
+            if not self.replaying:
+                # After the record change was acknowledged, never before (bug class 2).
+                state.environment.log.needed(state.tablet_id, first_needed)
+
+    def _needs_old_logs(self) -> bool:
+        incarnation = self._state.shared.incarnation
+        return not self.replaying and any(log.incarnation != incarnation for log in self._state.keeper.record.logs)
+
+    def needs_old_logs(self) -> bool:
+        """Whether the record names logs of earlier owners."""
+        return self._needs_old_logs()
+
+    def _write_frozen(self, stack: Stack, clock_millis: int) -> LoadedFile | None:
+        pairs = merge([memtable.scan(b"", b"", self._state.applied) for memtable in stack.frozen])
+        return self._write(stack, pairs, (), False, clock_millis, None)
+
+    def _name_flushed(self, written: list[Written], first_needed: int) -> None:
+        state = self._state
+        shared = state.shared
+
+        def edit(record: TabletRecord) -> TabletRecord:
+            for key, _, file in written:
+                if file is not None:
+                    record = with_files(record, key, (*record.files_of(key), file.ref))
+            if self.replaying:
+                return with_all_logs_from(record, first_needed)
+            return with_redo_point(record, shared.incarnation, first_needed)
+
+        def swap() -> None:
+            for key, memtables, file in written:
+                state.install(state.version.flushed(key, memtables, file))
+                shared.change_memory(-sum(memtable.bytes_used for memtable in memtables))
+
+        state.keeper.change(edit, swap)
+        for _, _, file in written:
+            self._output.settled(file)
+            shared.flushes.value += 1
+            shared.flushed_bytes.value += file.ref.length_bytes if file is not None else 0
+
+    # ------------------------------------------------------------ merging and major
+
+    def merge(self, plan: MergePlan) -> None:
+        """Carries out a plan, as far as its files are still there. *Switches.* As flush()."""
+        with self._merging:
+            stack = next((stack for stack in self._state.version.stacks if stack.key == plan.key), None)
+            if stack is not None:
+                inputs = tuple(file for file in stack.files if file.ref.path in plan.paths)
+                if len(inputs) == len(plan.paths):
+                    self._compact(stack, inputs)
+
+    def major(self) -> None:
+        """Every stack becomes one SSTable without markers or deleted cells. *Switches.* As flush()."""
+        self.flush()
+        with self._merging:
+            if self._state.version.is_regrouped():
+                self._regroup()
+                return
+            for key in self._state.version.layout.keys:
+                stack = next((stack for stack in self._state.version.stacks if stack.key == key), None)
+                if stack is not None and stack.files:
+                    self._compact(stack, stack.files)
+
+    def cancel(self) -> None:
+        """Ends what merge() and major() are doing, and refuses new ones, until resume(). *Switches.*"""
+        self._cancelled = True
+        with self._merging:
+            pass
+
+    def resume(self) -> None:
+        self._cancelled = False
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled or self._state.gate.closed:
+            raise CompactionCancelled(f"the compaction of tablet {self._state.tablet_id} was cancelled")
+
+    def _compact(self, stack: Stack, inputs: tuple[LoadedFile, ...]) -> None:
+        state = self._state
+        self._check_cancelled()
+        # Bug class 14: a marker goes only when every file of the stack is read, and no other stack (of an earlier
+        # grouping) may hold older cells of the same families.
+        drop_markers = len(inputs) == len(stack.files) and not state.version.shares_families(stack)
+        start, stop = key_range(state.range)
+        pairs = merge([file.reader.scan(start, stop, False) for file in inputs])
+        clock_millis = max(file.reader.properties.identity.clock_millis for file in inputs)
+        output = self._write(stack, pairs, inputs, drop_markers, clock_millis, self._check_cancelled)
+        paths = {file.ref.path for file in inputs}
+
+        def edit(record: TabletRecord) -> TabletRecord:
+            kept = tuple(ref for ref in record.files_of(stack.key) if ref.path not in paths)
+            return with_files(record, stack.key, kept if output is None else (*kept, output.ref))
+
+        self._name_compacted(
+            edit, lambda: state.install(state.version.compacted(stack.key, inputs, output)), inputs, [output]
+        )
+
+    def _name_compacted(
+        self,
+        edit: Callable[[TabletRecord], TabletRecord],
+        swap: Callable[[], None],
+        inputs: tuple[LoadedFile, ...],
+        outputs: list[LoadedFile | None],
+    ) -> None:
+        state = self._state
+        try:
+            state.keeper.change(edit, swap)
+        except BaseException as error:
+            for output in outputs:
+                self._output.refused(output, error)
+            raise
+        for output in outputs:
+            self._output.settled(output)
+            state.shared.compacted_bytes.value += output.ref.length_bytes if output is not None else 0
+        keys = key_range(state.range)
+        for file in inputs:
+            if file.inside(keys):  # else a split's other child may read it still
+                state.environment.cache.drop_file(file.ref.path)
+
+    def _regroup(self) -> None:
+        """The schema groups families in another way than some files: all are read, and written anew by stack."""
+        state = self._state
+        self._check_cancelled()
+        version = state.version
+        inputs = tuple(file for stack in version.stacks for file in stack.files)
+        start, stop = key_range(state.range)
+        clock_millis = max((file.reader.properties.identity.clock_millis for file in inputs), default=0)
+        outputs: dict[str, LoadedFile | None] = {}
+        for stack in version.stacks[: len(version.layout.keys)]:
+            sources = [file.reader.scan(start, stop, False) for file in inputs]
+            pairs = of_families(merge(sources), stack.families)
+            outputs[stack.key] = self._write(stack, pairs, inputs, True, clock_millis, self._check_cancelled)
+        paths = {file.ref.path for file in inputs}
+
+        def edit(record: TabletRecord) -> TabletRecord:
+            for key in sorted({key for key, _ in record.files} | set(outputs)):
+                kept = tuple(ref for ref in record.files_of(key) if ref.path not in paths)
+                output = outputs.get(key)
+                record = with_files(record, key, kept if output is None else (*kept, output.ref))
+            return record
+
+        def swap() -> None:
+            changed = state.version
+            for stack in version.stacks:
+                changed = changed.compacted(stack.key, inputs, outputs.get(stack.key))
+            state.install(changed)
+
+        self._name_compacted(edit, swap, inputs, list(outputs.values()))
+
+    # ------------------------------------------------------------ one output
+
+    def _write(
+        self,
+        stack: Stack,
+        pairs: Iterator[Pair],
+        inputs: tuple[LoadedFile, ...],
+        drop_markers: bool,
+        clock_millis: int,
+        check: Callable[[], None] | None,
+    ) -> LoadedFile | None:
+        state = self._state
+        layout = state.version.layout
+        runtime = state.environment.runtime
+        record = state.keeper.record
+        identity = SSTableIdentity(
+            record.table_id,
+            record.tablet_id,
+            stack.key,
+            record.generation,
+            tuple(file.ref.path for file in inputs),
+            clock_millis,
+        )
+        pacer = Pacer(runtime, state.environment.options.slice_seconds, check)
+        # Paced before it is thinned out, too: a million masked cells that leave nothing take their time all the same.
+        kept = compacted(pacer.paced(pairs), layout.rules, runtime.wall_millis(), drop_markers)
+        return self._output.write(kept, layout.sstable_options(stack.key), identity, layout.in_memory(stack.key), pacer)

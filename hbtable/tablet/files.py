@@ -1,0 +1,121 @@
+"""Opening and writing a tablet's SSTables.
+
+Order of a new file, each step for the crash between it and the next (paper, 5.4; bug classes 2 and 17):
+    named in `files_in_flight`     the collector must not take it for garbage
+    written and synced             a record must never name bytes that a crash can take away
+    opened again and checked       length and footer checksum as METADATA will have them, before the inputs are let go
+    named in the record            the caller's compare-and-set
+    taken out of `files_in_flight`
+A file that was refused half-way is removed when the record was never asked to name it; otherwise it is left to the
+collector, because after an ambiguous answer it may be named (bug class 5).
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import final
+
+from hbtable.errors import HbtableError, StaleLocation, Unavailable
+from hbtable.fs.interface import FileSystem
+from hbtable.merge.merging import Pair
+from hbtable.model.tablet import SSTableRef
+from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
+from hbtable.sstable.cache import BlockCache
+from hbtable.sstable.properties import SSTableIdentity
+from hbtable.sstable.reader import SSTableReader
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.shared import SharedState
+from hbtable.tablet.version import LoadedFile, SharedFile
+
+logger = logging.getLogger(__name__)
+
+
+def open_sstable(fs: FileSystem, cache: BlockCache, ref: SSTableRef, in_memory: bool) -> LoadedFile:
+    """Checks the length and the footer's checksum against METADATA's. May switch. Corruption, FileNotFound."""
+    file = SharedFile(fs.open(ref.path))
+    reader = SSTableReader.open(file.read_at, ref.path, ref.length_bytes, cache, ref.footer_checksum, in_memory)
+    return LoadedFile(ref, reader)
+
+
+@final
+class SSTableOutput:
+    """Writes SSTables of one tablet."""
+
+    __slots__ = ("_cache", "_fs", "_output_bytes", "_shared")
+
+    def __init__(self, fs: FileSystem, cache: BlockCache, shared: SharedState, output_bytes: int) -> None:
+        self._fs = fs
+        self._cache = cache
+        self._shared = shared
+        self._output_bytes = output_bytes
+
+    def write(
+        self, pairs: Iterable[Pair], options: SSTableOptions, identity: SSTableIdentity, in_memory: bool, pacer: Pacer
+    ) -> LoadedFile | None:
+        """Durable, reopened, and still in flight on return: call settled() or refused() next. None, and no file, when there are no pairs. *Switches.* OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
+        chunks = pacer.chunks(pairs)
+        first = next(chunks, None)
+        if first is None:
+            return None
+        path = self._shared.new_path(identity.table_id)
+        self._shared.files_in_flight.add(path)
+        try:
+            ref = self._write(path, SSTableBuilder(options, identity), first, chunks)
+            return open_sstable(self._fs, self._cache, ref, in_memory)
+        except BaseException:
+            self._remove(path)
+            self._shared.files_in_flight.discard(path)
+            raise
+
+    def settled(self, file: LoadedFile | None) -> None:
+        """The record names the file."""
+        if file is not None:
+            self._shared.files_in_flight.discard(file.ref.path)
+
+    def refused(self, file: LoadedFile | None, error: BaseException) -> None:
+        """The record was asked to name it and was not changed, as far as `error` tells."""
+        if file is not None and isinstance(error, (Unavailable, StaleLocation)):
+            self._remove(file.ref.path)
+            self._shared.files_in_flight.discard(file.ref.path)
+        # Any other error, StorageFailed of METADATA's log say, leaves open whether the record names the file once
+        # that log is replayed: it stays in flight until this process ends.
+
+    def _write(self, path: str, builder: SSTableBuilder, first: list[Pair], chunks: Iterable[list[Pair]]) -> SSTableRef:
+        add = builder.add
+        for key, value in first:
+            add(key, value)
+        file = self._fs.create(path)
+        try:
+            waiting: list[bytes] = []
+            waiting_bytes = 0
+            for chunk in chunks:
+                for key, value in chunk:
+                    add(key, value)
+                piece = builder.take()
+                if piece:
+                    waiting.append(piece)
+                    waiting_bytes += len(piece)
+                    if waiting_bytes >= self._output_bytes:
+                        file.append(b"".join(waiting))
+                        waiting, waiting_bytes = [], 0
+            waiting.append(builder.finish())
+            file.append(b"".join(waiting))
+            # Before anything may name it: METADATA must not point at bytes that a crash takes away.
+            file.sync()
+        finally:
+            file.close()
+        properties = builder.properties
+        assert properties is not None
+        return SSTableRef(
+            path,
+            builder.length_bytes,
+            builder.footer_checksum,
+            properties.first_sequence,
+            properties.last_sequence,
+            properties.cells,
+        )
+
+    def _remove(self, path: str) -> None:
+        try:
+            self._fs.delete(path)
+        except HbtableError as error:
+            logger.info("the unfinished SSTable %s is left to the collector: %s", path, error)

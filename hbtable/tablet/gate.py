@@ -1,0 +1,114 @@
+"""When writers have to wait (paper, section 6: speeding up tablet recovery; design, section 5: back-pressure).
+
+    frozen    the second minor compaction of an unload or split is running: wait, the end is near
+    memory    all memtables together are over the server's limit: wait for a flush
+    files     a locality group has too many SSTables: wait for a compaction, or reads would drown
+    closed    this tablet is not served here any more: StaleLocation at once
+
+METADATA's writers wait only while frozen: every flush that frees memory ends with a write to METADATA, so making that
+write wait for memory would be a deadlock.
+"""
+
+from typing import final
+
+from hbtable.errors import StaleLocation, Unavailable
+from hbtable.runtime.interface import Event, Runtime
+from hbtable.tablet.shared import SharedState
+
+
+@final
+class Gate:
+    """`shut` is the only thing the hot path looks at, beside the shared memory count."""
+
+    __slots__ = (
+        "_changed",
+        "_closed",
+        "_frozen",
+        "_runtime",
+        "_shared",
+        "_stalled",
+        "_wait_seconds",
+        "exempt",
+        "shut",
+    )
+
+    def __init__(self, runtime: Runtime, shared: SharedState, exempt: bool, wait_seconds: float) -> None:
+        self._runtime = runtime
+        self._shared = shared
+        self._wait_seconds = wait_seconds
+        self.exempt = exempt
+        """METADATA."""
+        self.shut = False
+        self._closed = ""
+        self._frozen = False
+        self._stalled = 0
+        self._changed: Event = runtime.event()
+
+    def freeze(self) -> None:
+        self._frozen = True
+        self._note_change()
+
+    def thaw(self) -> None:
+        self._frozen = False
+        self._note_change()
+
+    def stall(self, files: int) -> None:
+        """`files`: how many SSTables are too many; 0 when all is well."""
+        if files != self._stalled and not self.exempt:
+            self._stalled = files
+            self._note_change()
+
+    def close(self, reason: str) -> None:
+        """For good. Waiting writers get StaleLocation."""
+        self._closed = reason
+        self._note_change()
+
+    def check_served(self) -> None:
+        """StaleLocation when closed: for reads."""
+        if self._closed:
+            raise StaleLocation(self._closed)
+
+    @property
+    def closed(self) -> str:
+        return self._closed
+
+    def admit(self) -> None:
+        """*Switches* while writers have to wait; without a switch since the last look on return. Unavailable after
+        `wait_seconds`, StaleLocation when closed: nothing was applied."""
+        self.check_served()
+        deadline = self._runtime.clock_seconds() + self._wait_seconds
+        counted = False
+        while True:
+            reason, bell = self._reason()
+            if not reason:
+                return
+            if not counted:
+                counted = True
+                self._shared.stalls.value += 1
+            left = deadline - self._runtime.clock_seconds()
+            if left <= 0:
+                raise Unavailable(f"{reason}; nothing was applied, try again")
+            self._shared.attention()
+            bell.wait(left)
+            self.check_served()
+
+    def _reason(self) -> tuple[str, Event]:
+        """Why writers wait, "" when they need not; and what to wait for."""
+        if self._frozen:
+            self._changed.clear()
+            return "the tablet is being unloaded or split", self._changed
+        if self._stalled:
+            self._changed.clear()
+            return f"a locality group has {self._stalled} SSTables and waits for a compaction", self._changed
+        shared = self._shared
+        if not self.exempt and shared.memtable_bytes > shared.memtable_limit_bytes:
+            shared.memory_freed.clear()
+            limit = shared.memtable_limit_bytes
+            return f"memtables hold {shared.memtable_bytes} bytes, more than {limit}, and wait for a flush", (
+                shared.memory_freed
+            )
+        return "", self._changed
+
+    def _note_change(self) -> None:
+        self.shut = bool(self._closed or self._frozen or self._stalled)
+        self._changed.set()

@@ -1,0 +1,66 @@
+"""How a schema's families are spread over stacks of memtables and SSTables (paper, section 6: locality groups).
+
+A stack is named after the families it may hold, joined by "/" (which no family name contains): not after the locality
+group, because the schema may regroup families later, and a file must keep saying what it can hold. For the usual family
+with a group of its own the stack is named like the family. Stacks of an earlier grouping stay readable, get no new
+writes, and vanish with the next major compaction.
+"""
+
+from typing import final
+
+from hbtable.merge.rules import FamilyRules, rules_of
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.sstable.builder import SSTableOptions
+
+SEPARATOR = "/"
+
+
+def stack_key(families: tuple[bytes, ...]) -> str:
+    return SEPARATOR.join(family.decode("utf-8", "surrogateescape") for family in families)
+
+
+def families_of_key(key: str) -> tuple[bytes, ...]:
+    return tuple(family.encode("utf-8", "surrogateescape") for family in key.split(SEPARATOR))
+
+
+@final
+class Layout:
+    """Derived once from a schema; immutable. Compared by identity: pairs were spread by this very layout."""
+
+    __slots__ = ("keys", "places", "rules", "schema", "table")
+
+    def __init__(self, schema: TableSchema) -> None:
+        self.schema = schema
+        self.table = schema.name.decode("utf-8", "backslashreplace")
+        """For sentences."""
+        self.rules: dict[bytes, FamilyRules] = rules_of(schema)
+        groups = schema.groups().values()
+        self.keys: tuple[str, ...] = tuple(stack_key(families) for families in groups)
+        """Names of the stacks that take writes, by place."""
+        self.places: dict[bytes, tuple[int, bytes]] = {
+            family: (place, family + b"\x00") for place, families in enumerate(groups) for family in families
+        }
+        """family -> (place of its stack, how the family stands in a cell key)."""
+
+    def families(self, key: str) -> list[FamilySchema]:
+        """The families of a stack that the schema still has."""
+        known = self.schema.families
+        return [known[family] for family in families_of_key(key) if family in known]
+
+    def sstable_options(self, key: str) -> SSTableOptions:
+        """Where families of one group disagree: the smaller block, the first compression, the finer Bloom filter."""
+        families = self.families(key)
+        if not families:
+            return SSTableOptions()
+        compression = next((family.compression for family in families if family.compression != "NONE"), "NONE")
+        # A Bloom filter costs little and saves a read per file and lookup, so "NONE", Thrift's default, gets ROW.
+        bloom = "ROWCOL" if any(family.bloom == "ROWCOL" for family in families) else "ROW"
+        return SSTableOptions(
+            block_bytes=max(1, min(family.block_bytes for family in families)), compression=compression, bloom=bloom
+        )
+
+    def in_memory(self, key: str) -> bool:
+        return any(family.in_memory for family in self.families(key))
+
+    def caches_scans(self, key: str) -> bool:
+        return any(family.block_cache for family in self.families(key))

@@ -1,0 +1,49 @@
+"""Long work lets other tasks run every few milliseconds (design, section 7): a stalled hub loses the lease.
+
+Pairs are handed on in lists, so that the pause costs nothing per pair, and so that a scan over a million deleted rows,
+which yields nothing, pauses as well. Pausing inside a row tears nothing: what is read belongs to one snapshot.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import final
+
+from hbtable.merge.merging import Pair
+from hbtable.runtime.interface import Runtime
+
+_FIRST_CHUNK = 16
+_LARGEST_CHUNK = 512
+
+
+@final
+class Pacer:
+    """`check` runs at each look at the clock; it may raise to end the work."""
+
+    __slots__ = ("_check", "_runtime", "_slice_seconds", "_until")
+
+    def __init__(self, runtime: Runtime, slice_seconds: float, check: Callable[[], None] | None = None) -> None:
+        self._runtime = runtime
+        self._slice_seconds = slice_seconds
+        self._check = check
+        self._until = runtime.clock_seconds() + slice_seconds
+
+    def pause(self) -> None:
+        """*Switches* when the time slice is over."""
+        if self._check is not None:
+            self._check()
+        if self._runtime.clock_seconds() >= self._until:
+            self._runtime.sleep(0)
+            self._until = self._runtime.clock_seconds() + self._slice_seconds
+
+    def chunks(self, pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+        """`pairs` in lists, with a pause between two of them. The first are short: a page may need only one row."""
+        source = iter(pairs)
+        size = _FIRST_CHUNK
+        while chunk := list(islice(source, size)):
+            yield chunk
+            if size < _LARGEST_CHUNK:
+                size *= 2
+            self.pause()
+
+    def paced(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        return chain.from_iterable(self.chunks(pairs))

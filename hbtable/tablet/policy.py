@@ -1,0 +1,87 @@
+"""Which SSTables to merge (paper, section 5.4: "we bound the number of such files"). Pure: facts in, a plan out.
+
+Rules, first that fits, per stack:
+  1. too many files: merge the cheapest run of neighbours
+  2. files of similar size: merge a run in which no file is larger than all newer ones of it together (size-tiered: each
+     byte is rewritten about once per factor of `merge_files` in size)
+  3. a large share of delete markers: a major compaction, so that deleted data goes away in time
+  4. a file shared with a split's other child, mostly useless here: rewrite it
+Runs are neighbours in age. Nothing here decides whether markers may be dropped: the compaction looks at what it reads.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from hbtable.tablet.options import TabletOptions
+
+_SIMILAR: Final = 1.2
+_MANY_CELLS: Final = 10_000
+_MARKER_SHARE: Final = 4
+
+
+class FileFacts(NamedTuple):
+    """One SSTable, as far as it belongs to the tablet."""
+
+    path: str
+    useful_bytes: int
+    length_bytes: int
+    cells: int
+    markers: int
+
+    def is_mostly_useless(self) -> bool:
+        return self.useful_bytes * 2 < self.length_bytes
+
+
+class MergePlan(NamedTuple):
+    """What to merge. `str()` of it is a sentence."""
+
+    key: str
+    paths: tuple[str, ...]
+    why: str
+
+    def __str__(self) -> str:
+        return f"merge {len(self.paths)} SSTables of {self.key!r}: {self.why}"
+
+
+def plan_merge(stacks: Sequence[tuple[str, Sequence[FileFacts]]], options: TabletOptions) -> MergePlan | None:
+    """The most urgent merge, None when nothing is worth it. `stacks`: name and files, oldest first."""
+    plans = [plan for key, files in stacks if (plan := _plan_stack(key, files, options)) is not None]
+    return max(plans, key=lambda plan: len(plan.paths), default=None)
+
+
+def _plan_stack(key: str, files: Sequence[FileFacts], options: TabletOptions) -> MergePlan | None:
+    if len(files) > options.max_files:
+        excess = max(options.merge_files, len(files) - options.max_files + 1)
+        run = _cheapest_run(files, excess)
+        return _plan(key, run, f"{len(files)} are more than {options.max_files}")
+    run = _similar_run(files, options)
+    if run:
+        return _plan(key, run, f"{len(run)} are of similar size")
+    cells = sum(file.cells for file in files)
+    markers = sum(file.markers for file in files)
+    if cells >= _MANY_CELLS and markers * _MARKER_SHARE >= cells:
+        return _plan(key, files, f"{markers} of {cells} cells are delete markers")
+    for file in files:
+        if file.is_mostly_useless():
+            why = f"only {file.useful_bytes} of its {file.length_bytes} bytes belong to this tablet"
+            return _plan(key, [file], why)
+    return None
+
+
+def _similar_run(files: Sequence[FileFacts], options: TabletOptions) -> Sequence[FileFacts]:
+    """The longest run up to the newest file whose oldest is not much larger than the rest together."""
+    for first in range(len(files) - options.merge_files + 1):
+        run = files[first : first + options.max_files]
+        sizes = [file.useful_bytes for file in run]
+        if sizes[0] <= _SIMILAR * sum(sizes[1:]) and sum(sizes) <= options.merge_bytes:
+            return run
+    return ()
+
+
+def _cheapest_run(files: Sequence[FileFacts], count: int) -> Sequence[FileFacts]:
+    runs = [files[first : first + count] for first in range(len(files) - count + 1)]
+    return min(runs, key=lambda run: sum(file.useful_bytes for file in run))
+
+
+def _plan(key: str, files: Sequence[FileFacts], why: str) -> MergePlan:
+    return MergePlan(key, tuple(file.path for file in files), why)

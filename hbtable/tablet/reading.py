@@ -1,0 +1,179 @@
+"""A tablet's reads (paper, section 5.3): a merged view of memtables and SSTables, visibility, then the filter.
+
+Promises
+    never torn     each row comes from one snapshot (bug class 13). A page of a scan uses one snapshot for all its rows
+    read own       what was acknowledged before the call is seen
+    vanished file  a file that a compaction replaced may be collected under a long read: the read goes on with the
+                   current version, at the beginning of the row it was in
+    masking        as HBase by default: a marker masks older timestamps, also of puts written later, until a major
+                   compaction (bug class 15; merge.visibility and merge.compacting keep it so)
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from hbtable.encoding.cell_key import range_key
+from hbtable.errors import FileNotFound, StaleLocation
+from hbtable.filters.evaluate import RowFilter, start
+from hbtable.filters.grammar import parse
+from hbtable.merge.visibility import rows as visible_rows
+from hbtable.model.cell import Cell, Row
+from hbtable.model.ranges import RowRange, successor
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.tablet.apply import bad_row
+from hbtable.tablet.options import MAX_ROW_BYTES
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.page import ROW_DONE, PageBuilder
+from hbtable.tablet.reverse import descending
+from hbtable.tablet.sources import Snapshot, Want
+from hbtable.tablet.state import TabletState
+from hbtable.tablet.version import Stack
+
+_ROWS_BETWEEN_PAUSES = 16
+_SMALL_PAGE = 256
+
+
+def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+    """As rpc.services.TabletService.read_rows. May switch. Hot."""
+    state.gate.check_served()
+    row_start, row_stop = state.range
+    for row in rows:
+        if not row or len(row) > MAX_ROW_BYTES:
+            raise bad_row(row)
+        if row < row_start or (row_stop and row >= row_stop):
+            raise StaleLocation(f"row {row!r} lies outside tablet {state.tablet_id}")
+    state.reads += len(rows)
+    found: list[Row] = []
+    pacer = None
+    if len(rows) > _ROWS_BETWEEN_PAUSES:
+        pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds)
+    expression = parse(spec.filter) if spec.filter is not None else None
+    row_filter = start(expression) if expression is not None else None
+    snapshot, want = _snapshot(state, spec, row_filter)
+    for number, row in enumerate(rows, 1):
+        cells = _cells(state, row, spec, snapshot, want)
+        if cells and expression is not None:
+            one = start(expression)  # anew for each row: reads of single rows know nothing of each other
+            cells = [] if one.skips_row(row) else one.apply(row, cells, spec.max_versions)
+        if cells:
+            found.append((row, cells))
+        if pacer is not None and not number % _ROWS_BETWEEN_PAUSES:
+            pacer.pause()
+    return found
+
+
+def read_row(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
+    """One row's cells as they are now; no checks, no filter. May switch. Hot: read-modify-writes begin with it."""
+    snapshot, want = _snapshot(state, spec, None)
+    return _cells(state, row, spec, snapshot, want)
+
+
+def scan(state: TabletState, request: ScanRequest) -> ScanPage:
+    """As rpc.services.TabletService.scan. May switch."""
+    state.gate.check_served()
+    spec = request.spec
+    row_filter = None
+    if spec.filter is not None:
+        filter_state = request.position.filter_state if request.position is not None else b""
+        row_filter = start(parse(spec.filter), request.reversed, filter_state)
+    page = PageBuilder(request, row_filter)
+    if page.is_finished():
+        return page.page(True)
+    pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds)
+    deadline = state.environment.runtime.clock_seconds() + state.environment.options.scan_seconds
+    bounds = _bounds(state.range, request)
+    exhausted = True
+    while not bounds.is_empty():
+        snapshot, want = _snapshot(state, spec, row_filter)
+        found = _rows(state, request, bounds, snapshot, want, pacer)
+        try:
+            exhausted = _fill(page, found, state.environment.runtime.clock_seconds, deadline)
+            break
+        except FileNotFound:
+            if state.version is snapshot.version:
+                raise  # not replaced: lost
+            bounds = _rest(bounds, page.last_row, request.reversed)
+    state.reads += len(page.rows)
+    return page.page(exhausted)
+
+
+def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) -> tuple[Snapshot, Want]:
+    """Taken without a switch between version and sequence."""
+    version = state.version
+    want = Want(version.layout, spec, row_filter is not None and row_filter.needs_versions)
+    return Snapshot(version, state.applied, want), want
+
+
+def _cells(state: TabletState, row: bytes, spec: ReadSpec, snapshot: Snapshot, want: Want) -> list[Cell]:
+    now = state.environment.runtime.wall_millis()
+    while True:
+        try:
+            pairs = snapshot.row(row, spec.cache_blocks)
+            if pairs is not None:
+                for _, cells in visible_rows(
+                    pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now
+                ):
+                    return cells
+            return []
+        except FileNotFound:
+            if state.version is snapshot.version:
+                raise  # not replaced: lost
+            snapshot = Snapshot(state.version, state.applied, want)
+
+
+def _fill(page: PageBuilder, found: Iterator[Row], clock_seconds: Callable[[], float], deadline: float) -> bool:
+    """Whether the range is exhausted, else the page is full. Hot."""
+    add = page.add
+    number = 0
+    for row, cells in found:
+        if add(row, cells):
+            return False
+        number += 1
+        if not number & 255 and clock_seconds() > deadline:
+            return False
+    return True
+
+
+def _rows(
+    state: TabletState, request: ScanRequest, bounds: RowRange, snapshot: Snapshot, want: Want, pacer: Pacer
+) -> Iterator[Row]:
+    """Every visible row of the bounds, in scan order."""
+    spec = request.spec
+    now = state.environment.runtime.wall_millis()
+    layout = snapshot.version.layout
+    # A client that takes a few rows at a time comes back to the same block at once: then it has to be kept.
+    small = request.max_rows <= _SMALL_PAGE or request.reversed
+
+    def caches(stack: Stack) -> bool:
+        return spec.cache_blocks and (small or layout.caches_scans(stack.key))
+
+    def between(start_key: bytes, stop_key: bytes) -> Iterator[Row]:
+        pairs = pacer.paced(snapshot.range(start_key, stop_key, caches))
+        return visible_rows(
+            pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now
+        )
+
+    start_key, stop_key = range_key(bounds.start), range_key(bounds.stop)
+    if request.reversed:
+        return descending(start_key, stop_key, snapshot.reverse_hint, between)
+    return between(start_key, stop_key)
+
+
+def _bounds(tablet: RowRange, request: ScanRequest) -> RowRange:
+    """What is left of the scan within the tablet."""
+    bounds = request.range.intersect(tablet)
+    position = request.position
+    if position is None:
+        return bounds
+    row, done, _ = position
+    if not request.reversed:
+        return RowRange(max(bounds.start, successor(row) if done >= ROW_DONE else row), bounds.stop)
+    if not row:
+        return bounds  # from the end
+    return bounds.intersect(RowRange(b"", row if done >= ROW_DONE else successor(row)))
+
+
+def _rest(bounds: RowRange, last_row: bytes | None, is_reversed: bool) -> RowRange:
+    """The bounds behind a row that was dealt with."""
+    if last_row is None:
+        return bounds
+    return RowRange(bounds.start, last_row) if is_reversed else RowRange(successor(last_row), bounds.stop)

@@ -1,0 +1,126 @@
+"""Loading a tablet (paper, section 5.3): open its SSTables, replay the logs since the redo points, only then serve.
+
+What is replayed comes from the record and from nothing else (bug class 6): every log it names, from the sequence it
+names. Records are taken by sequence over all logs together, never in the order of files, and where a sequence occurs
+twice the higher generation counts (bug class 3). Nothing is written but through this tablet, which METADATA knows
+(bug class 18). An error opens nothing: half a tablet must not serve.
+
+Restored besides cells: the next sequence (one past everything that files, logs and redo points mention) and the clock
+(one past every server-assigned time, bug class 16).
+"""
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Iterator
+from heapq import merge
+from typing import Final
+
+from hbtable.commitlog.records import LogRecord
+from hbtable.commitlog.sorting import recovered
+from hbtable.model.tablet import LogRef, TabletRecord
+from hbtable.tablet.compaction import Compactor
+from hbtable.tablet.files import open_sstable
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.state import TabletState, respread
+from hbtable.tablet.version import LoadedFile, Stack, Version, in_order
+
+logger = logging.getLogger(__name__)
+
+_RECORDS_BETWEEN_PAUSES: Final = 64
+
+
+def log_folder(incarnation: str) -> str:
+    return f"logs/{incarnation}"
+
+
+def recover(state: TabletState, compactor: Compactor) -> None:
+    """The tablet is as it was, and may serve, on return. *Switches.* Corruption, FileNotFound, UnsupportedFormat,
+    StaleLocation (another owner), OutOfSpace: do not serve."""
+    _open_files(state)
+    record = state.keeper.record
+    refs = [ref for _, files in record.files for ref in files]
+    state.sequence = state.applied = max(
+        [ref.last_sequence for ref in refs] + [log.first_needed - 1 for log in record.logs] + [0]
+    )
+    highest = max(
+        [file.reader.properties.identity.clock_millis for stack in state.version.stacks for file in stack.files] + [0]
+    )
+    compactor.replaying = True
+    highest = max(highest, _replay(state, compactor))
+    compactor.replaying = False
+    state.clock.restore(highest)
+    _own_log(state)
+
+
+def _open_files(state: TabletState) -> None:
+    """Every SSTable that the record names, length and footer checked."""
+    environment = state.environment
+    layout = state.version.layout
+    loaded: dict[str, tuple[LoadedFile, ...]] = {}
+    for key, refs in state.keeper.record.files:
+        in_memory = layout.in_memory(key)
+        loaded[key] = in_order(open_sstable(environment.fs, environment.cache, ref, in_memory) for ref in refs)
+    current = [Stack(stack.key, stack.active, (), loaded.pop(stack.key, ())) for stack in state.version.stacks]
+    # The rest was written under an earlier grouping of the families: readable, not written to any more.
+    earlier = [Stack(key, None, (), files) for key, files in sorted(loaded.items())]
+    state.install(Version(layout, (*current, *earlier)))
+
+
+def _replay(state: TabletState, compactor: Compactor) -> int:
+    """Into the memtables, what the logs hold; the newest server-assigned time in it."""
+    environment = state.environment
+    pacer = Pacer(environment.runtime, environment.options.slice_seconds)
+    highest = 0
+    replayed = 0
+    for record in by_sequence(_logs(state)):
+        highest = max(highest, record.clock_millis)
+        layout = state.version.layout
+        state.insert(layout, respread(layout, [record.pairs]), record.sequence)
+        state.sequence = state.applied
+        state.clock.highest = max(state.clock.highest, highest)
+        replayed += 1
+        if not replayed % _RECORDS_BETWEEN_PAUSES:
+            pacer.pause()
+            if state.version.memtable_bytes() > environment.options.memtable_bytes:
+                compactor.flush()
+    if replayed:
+        logger.info("tablet %d: %d log records replayed", state.tablet_id, replayed)
+    return highest
+
+
+def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
+    """The records of each log that the record names. Not of this server's own: before this load the tablet was
+    either never here or was unloaded with everything flushed."""
+    first_needed: dict[str, int] = {}
+    for log in state.keeper.record.logs:
+        if log.incarnation != state.shared.incarnation:
+            first_needed[log.incarnation] = max(log.first_needed, first_needed.get(log.incarnation, 0))
+    return [
+        recovered(state.environment.fs, log_folder(incarnation), state.tablet_id, first)
+        for incarnation, first in sorted(first_needed.items())
+    ]
+
+
+def by_sequence(logs: Iterable[Iterator[LogRecord]]) -> Iterator[LogRecord]:
+    """Records of several logs, each ascending by sequence, as one; of one sequence only the highest generation."""
+    waiting: LogRecord | None = None
+    for record in merge(*logs, key=lambda record: (record.sequence, record.generation)):
+        if waiting is not None and waiting.sequence != record.sequence:
+            yield waiting
+        waiting = record
+    if waiting is not None:
+        yield waiting
+
+
+def _own_log(state: TabletState) -> None:
+    """Before the first write: recovery must know that this server's log may hold records of the tablet. The master
+    names it when it assigns the tablet; a record without it would lose what is acknowledged from now on."""
+    incarnation = state.shared.incarnation
+    first_needed = state.sequence + 1
+
+    def edit(record: TabletRecord) -> TabletRecord:
+        if any(log.incarnation == incarnation for log in record.logs):
+            return record
+        return dataclasses.replace(record, logs=(*record.logs, LogRef(incarnation, first_needed)))
+
+    state.keeper.change(edit)

@@ -1,0 +1,81 @@
+"""What all tablets of one server share: the memory budget of memtables, file names, and a bell for maintenance.
+
+Invariant: `memtable_bytes` is the sum of bytes_used over all active and frozen memtables of all loaded tablets; every
+change happens in the same stretch without a switch as the change of the memtable.
+"""
+
+from collections.abc import Callable
+from typing import final
+
+from hbtable.metrics.registry import Registry
+from hbtable.runtime.interface import Runtime
+
+SSTABLE_FOLDER = "sstables"
+
+
+def table_folder(table_id: int) -> str:
+    """Where the SSTables of a table lie; file garbage is looked for there."""
+    return f"{SSTABLE_FOLDER}/{table_id:08x}"
+
+
+def table_of_path(path: str) -> int:
+    """The table id that an SSTable's path names. ValueError when it is no SSTable's path."""
+    folder, table, _ = path.split("/")
+    if folder != SSTABLE_FOLDER or not path.endswith(".sst"):
+        raise ValueError(f"{path} is not the path of an SSTable")
+    return int(table, 16)
+
+
+@final
+class SharedState:
+    """One per tablet server."""
+
+    __slots__ = (
+        "_files",
+        "attention",
+        "compacted_bytes",
+        "files_in_flight",
+        "flushed_bytes",
+        "flushes",
+        "incarnation",
+        "memory_freed",
+        "memtable_bytes",
+        "memtable_limit_bytes",
+        "registry",
+        "stalls",
+    )
+
+    def __init__(
+        self, runtime: Runtime, incarnation: str, registry: Registry, memtable_limit_bytes: int = 512 << 20
+    ) -> None:
+        """Above `memtable_limit_bytes` writers of user tablets wait. Larger: more memory, longer recovery."""
+        self.incarnation = incarnation
+        self.registry = registry
+        self.memtable_bytes = 0
+        self.memtable_limit_bytes = memtable_limit_bytes
+        self.memory_freed = runtime.event()
+        """Set whenever a waiting writer should look again."""
+        self.attention: Callable[[], None] = _nobody
+        """Rung (without switching) when a tablet needs a flush or a compaction soon; maintenance may set it."""
+        self.files_in_flight: set[str] = set()
+        """SSTables being written, or written and not yet surely named in METADATA: no garbage (bug class 17)."""
+        self._files = 0
+        self.flushes = registry.counter("hbtable_minor_compactions_total", "Memtables written to SSTables.")
+        self.flushed_bytes = registry.counter("hbtable_minor_compacted_bytes_total", "SSTable bytes of flushes.")
+        self.compacted_bytes = registry.counter("hbtable_compacted_bytes_total", "SSTable bytes of other compactions.")
+        self.stalls = registry.counter("hbtable_write_stalls_total", "Writes that waited for memory or compactions.")
+        registry.gauge("hbtable_memtable_bytes", "Memory held by all memtables.", lambda: float(self.memtable_bytes))
+
+    def new_path(self, table_id: int) -> str:
+        """A path never used before: the incarnation is unique, and so is the number within it."""
+        self._files += 1
+        return f"{table_folder(table_id)}/{self.incarnation}-{self._files:06d}.sst"
+
+    def change_memory(self, difference: int) -> None:
+        self.memtable_bytes += difference
+        if difference < 0:
+            self.memory_freed.set()
+
+
+def _nobody() -> None:
+    """No maintenance task listens yet."""

@@ -1,0 +1,53 @@
+"""Where to split a tablet (paper, section 5.2): at about half of its bytes, between two rows. Pure.
+
+The split row becomes the first of the right child. It must lie strictly inside the tablet's range, behind the first row
+that holds anything, so that neither child is empty; a row is never cut, so a tablet that is one row cannot split.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from hbtable.encoding.cell_key import row_of
+from hbtable.model.ranges import RowRange
+
+
+class Candidate(NamedTuple):
+    """A key with about half of a file's bytes before it, and how many bytes of the file this tablet uses."""
+
+    key: bytes
+    weight_bytes: int
+
+
+def choose_row(candidates: Sequence[Candidate], rows: RowRange, first_row: bytes) -> bytes | None:
+    """The weighted median of the candidates' rows that may be split rows; None when there is none."""
+    inside = sorted(
+        (row, candidate.weight_bytes)
+        for candidate in candidates
+        if may_split_at(row := row_of(candidate.key), rows, first_row)
+    )
+    half = sum(weight for _, weight in inside) / 2
+    passed = 0
+    for row, weight in inside:
+        passed += weight
+        if passed >= half:
+            return row
+    return None
+
+
+def may_split_at(row: bytes, rows: RowRange, first_row: bytes) -> bool:
+    return rows.start < row and row > first_row and rows.holds(row)
+
+
+def middle_row(sizes: Iterable[tuple[bytes, int]]) -> bytes | None:
+    """For a small tablet: the row at half of the bytes, from (row, bytes) of all its cells in order. None when there is
+    but one row."""
+    starts: list[tuple[bytes, int]] = []
+    total = 0
+    for row, size in sizes:
+        if not starts or starts[-1][0] != row:
+            starts.append((row, total))
+        total += size
+    later = starts[1:]
+    if not later:
+        return None
+    return min(later, key=lambda start: abs(start[1] - total / 2))[0]

@@ -1,0 +1,142 @@
+"""What the parts of one loaded tablet share, and the few places where it changes.
+
+version      swapped by install() only: flushes, compactions, schema changes
+sequence     last one given to a mutation; grows in writing.py, in log order
+applied      last one visible: insert() raises it after the pairs are in the memtables, in the same stretch without
+             a switch; a reader's snapshot is (version, applied), so no row is ever seen torn (bug class 13)
+"""
+
+from typing import NamedTuple, final
+
+from hbtable.commitlog.writer import LogWriter
+from hbtable.encoding.cell_key import TERMINATOR
+from hbtable.fs.interface import FileSystem
+from hbtable.merge.merging import Pair
+from hbtable.model.ranges import RowRange
+from hbtable.model.schema import TableSchema
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+from hbtable.runtime.interface import Runtime
+from hbtable.sstable.cache import BlockCache
+from hbtable.tablet.apply import Builder
+from hbtable.tablet.clock import TabletClock
+from hbtable.tablet.gate import Gate
+from hbtable.tablet.layout import Layout
+from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.records import CommitRecord, RecordKeeper
+from hbtable.tablet.row_turns import RowTurns
+from hbtable.tablet.shared import SharedState
+from hbtable.tablet.version import Version
+
+
+class Environment(NamedTuple):
+    """What a tablet is given by its server."""
+
+    runtime: Runtime
+    fs: FileSystem
+    log: LogWriter
+    options: TabletOptions
+    cache: BlockCache
+    shared: SharedState
+
+
+@final
+class TabletState:
+    """One loaded tablet."""
+
+    __slots__ = (
+        "applied",
+        "attention_at",
+        "builder",
+        "clock",
+        "environment",
+        "gate",
+        "keeper",
+        "range",
+        "reads",
+        "sequence",
+        "shared",
+        "tablet_id",
+        "turns",
+        "unflushed_since",
+        "version",
+        "writes",
+    )
+
+    def __init__(
+        self, environment: Environment, record: TabletRecord, schema: TableSchema, commit: CommitRecord
+    ) -> None:
+        runtime, _, _, options, _, shared = environment
+        self.environment = environment
+        self.shared = shared
+        self.keeper = RecordKeeper(runtime, record, commit, options.record_retry_seconds)
+        self.tablet_id = record.tablet_id
+        self.range: RowRange = record.range
+        self.clock = TabletClock(runtime.wall_millis)
+        self.turns = RowTurns(runtime)
+        self.gate = Gate(runtime, shared, record.table_id == METADATA_TABLE_ID, options.write_wait_seconds)
+        self.sequence = 0
+        self.applied = 0
+        self.reads = 0
+        self.writes = 0
+        self.unflushed_since = 0.0
+        """clock_seconds() of the oldest write that only memtables hold; 0.0 when there is none."""
+        self.attention_at = options.memtable_bytes
+        """Memtable bytes at which maintenance is rung."""
+        layout = Layout(schema)
+        self.version = Version(layout, ()).with_layout(layout)
+        self.builder = self._builder(layout)
+
+    def install(self, version: Version) -> None:
+        """Swaps the version; does not switch. Readers that began with the old one keep it."""
+        old = self.version
+        self.version = version
+        if version.layout is not old.layout:
+            self.builder = self._builder(version.layout)
+        files = version.most_files()
+        self.gate.stall(files if files >= self.environment.options.stall_files else 0)
+
+    def insert(self, layout: Layout, by_stack: list[list[Pair]], last_sequence: int) -> None:
+        """The apply step of a commit, in commit order; never switches, never raises. Hot."""
+        version = self.version
+        if version.layout is not layout:
+            by_stack = respread(version.layout, by_stack)
+        grown = 0
+        for stack, pairs in zip(version.stacks, by_stack, strict=False):
+            if pairs:
+                memtable = stack.active
+                assert memtable is not None
+                before = memtable.bytes_used
+                memtable.add(pairs, last_sequence)
+                grown += memtable.bytes_used - before
+                if memtable.bytes_used >= self.attention_at:
+                    self.attention_at = 2 * memtable.bytes_used  # ring once, not for each write until the flush
+                    self.shared.attention()
+        self.shared.memtable_bytes += grown
+        if last_sequence > self.applied:
+            self.applied = last_sequence
+        if not self.unflushed_since:
+            self.unflushed_since = self.environment.runtime.clock_seconds()
+
+    def _builder(self, layout: Layout) -> Builder:
+        record = self.keeper.record
+        return Builder(
+            layout, self.range, self.tablet_id, record.generation, self.clock, self.environment.options.max_cell_bytes
+        )
+
+
+def respread(layout: Layout, by_stack: list[list[Pair]]) -> list[list[Pair]]:
+    """Pairs that were spread by another layout (the schema changed while they waited for the log), spread anew.
+    Families that the table no longer has are dropped."""
+    spread: list[list[Pair]] = [[] for _ in layout.keys]
+    for pairs in by_stack:
+        for pair in pairs:
+            place = layout.places.get(family_of(pair[0]))
+            if place is not None:
+                spread[place[0]].append(pair)
+    return spread
+
+
+def family_of(key: bytes) -> bytes:
+    """The family in a cell key."""
+    start = key.index(TERMINATOR) + 2
+    return key[start : key.index(b"\x00", start)]

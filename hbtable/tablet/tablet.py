@@ -1,0 +1,299 @@
+"""A loaded tablet (paper, section 5.3), for its tablet server: everything a server may ask of one tablet.
+
+The work is done elsewhere: writing.py, read_modify_write.py, reading.py, compaction.py, recovery.py; the pure decisions
+in policy.py and splitting.py. A Tablet is made by load() or, for a split's child, by child(); it serves until close(),
+or until its record turns out to be another owner's (`lost`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, final
+
+from hbtable.commitlog.writer import LogWriter
+from hbtable.encoding.cell_key import range_key, row_of, row_stop
+from hbtable.fs.interface import FileSystem
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import EVERYTHING, ReadSpec, ScanPage, ScanRequest
+from hbtable.model.schema import TableSchema
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.services import TabletStatus
+from hbtable.runtime.interface import Runtime
+from hbtable.sstable.cache import BlockCache
+from hbtable.tablet import reading, recovery
+from hbtable.tablet.compaction import Compactor
+from hbtable.tablet.layout import Layout
+from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.policy import FileFacts, MergePlan, plan_merge
+from hbtable.tablet.read_modify_write import ReadModifyWriter
+from hbtable.tablet.records import CommitRecord, Edit
+from hbtable.tablet.shared import SharedState
+from hbtable.tablet.sources import Snapshot, Want
+from hbtable.tablet.splitting import Candidate, choose_row, may_split_at, middle_row
+from hbtable.tablet.state import Environment, TabletState
+from hbtable.tablet.version import Stack, Version, key_range
+from hbtable.tablet.writing import Writer
+
+_SMALL_TABLET_BYTES: Final = 64 << 20
+"""Up to this a tablet without an index worth the name is read through to find its middle row."""
+
+
+@final
+class Tablet:
+    """rpc.services.TabletService without `tablet_id`, and what its server needs for maintenance."""
+
+    __slots__ = ("_compactor", "_read_modify_writer", "_state", "_writer")
+
+    def __init__(self, state: TabletState) -> None:
+        """Use load() or child()."""
+        self._state = state
+        self._writer = Writer(state)
+        self._read_modify_writer = ReadModifyWriter(state, self._writer)
+        self._compactor = Compactor(state)
+
+    @classmethod
+    def load(
+        cls,
+        runtime: Runtime,
+        fs: FileSystem,
+        log: LogWriter,
+        record: TabletRecord,
+        schema: TableSchema,
+        options: TabletOptions,
+        cache: BlockCache,
+        shared: SharedState,
+        commit_record: CommitRecord,
+    ) -> "Tablet":
+        """Recovers the tablet; it serves on return. The record names this server as its owner already. *Switches.*
+        Any error: it does not serve, and nothing was changed but perhaps the redo points."""
+        environment = Environment(runtime, fs, log, options, cache, shared)
+        state = TabletState(environment, record, schema, commit_record)
+        tablet = cls(state)
+        try:
+            recovery.recover(state, tablet._compactor)
+        except BaseException:
+            shared.change_memory(-state.version.memtable_bytes())
+            raise
+        return tablet
+
+    def child(self, record: TabletRecord, commit_record: CommitRecord) -> "Tablet":
+        """A split's child, which serves on return: it shares this tablet's SSTables and reads only its own range of
+        them. To be called after freeze_for_unload() and the commit of the split. Does not switch."""
+        parent = self._state
+        state = TabletState(parent.environment, record, parent.version.layout.schema, commit_record)
+        stacks = {stack.key: stack.files for stack in parent.version.stacks}
+        current = [Stack(stack.key, stack.active, (), stacks.pop(stack.key, ())) for stack in state.version.stacks]
+        earlier = [Stack(key, None, (), files) for key, files in stacks.items()]
+        state.install(Version(state.version.layout, (*current, *earlier)))
+        state.sequence = state.applied = parent.sequence
+        # One past everything the parent assigned: no marker of its clock has to be known here.
+        state.clock.restore(parent.clock.highest)
+        return Tablet(state)
+
+    # ------------------------------------------------------------ the data path
+
+    def mutate(self, mutations: Sequence[RowMutation]) -> None:
+        self._writer.mutate(mutations)
+
+    def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+        return reading.read_rows(self._state, rows, spec)
+
+    def scan(self, request: ScanRequest) -> ScanPage:
+        """A page may be empty and not the last: it ends after TabletOptions.scan_seconds at the latest."""
+        return reading.scan(self._state, request)
+
+    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        return self._read_modify_writer.increment(row, family, qualifier, amount)
+
+    def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
+        return self._read_modify_writer.append(row, values, ttl_millis)
+
+    def check_and_mutate(
+        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        return self._read_modify_writer.check_and_mutate(row, family, qualifier, expected, mutation)
+
+    # ------------------------------------------------------------ facts
+
+    @property
+    def record(self) -> TabletRecord:
+        """As METADATA has it, as far as this server knows."""
+        return self._state.keeper.record
+
+    @property
+    def range(self) -> RowRange:
+        return self._state.range
+
+    @property
+    def lost(self) -> bool:
+        """Another owner was found when the record was to be changed: close this tablet, serve it no more."""
+        return self._state.keeper.lost
+
+    @property
+    def schema(self) -> TableSchema:
+        return self._state.version.layout.schema
+
+    @schema.setter
+    def schema(self, schema: TableSchema) -> None:
+        """In force for every read and write from now on; does not switch. SSTables written under another grouping of
+        the families stay readable; a major compaction rewrites them."""
+        if schema != self.schema:
+            self._state.install(self._state.version.with_layout(Layout(schema)))
+
+    @property
+    def memtable_bytes(self) -> int:
+        return self._state.version.memtable_bytes()
+
+    @property
+    def memtable_age_seconds(self) -> float:
+        """Since the oldest write that only memtables hold; 0.0 when there is none."""
+        since = self._state.unflushed_since
+        return self._state.environment.runtime.clock_seconds() - since if since else 0.0
+
+    def sstable_bytes(self) -> int:
+        """Of SSTables shared with a split's other child only the own part, about."""
+        return self._state.version.sstable_bytes(self._state.range)
+
+    def status(self) -> TabletStatus:
+        state = self._state
+        version = state.version
+        files = sum(len(stack.files) for stack in version.stacks)
+        return TabletStatus(
+            self.record,
+            self.schema.version,
+            version.memtable_bytes(),
+            self.sstable_bytes(),
+            files,
+            state.reads,
+            state.writes,
+        )
+
+    # ------------------------------------------------------------ maintenance
+
+    def needs_flush(self) -> str:
+        """Why, as a sentence; "" when not. Age and the log's size are the server's to judge."""
+        used = self.memtable_bytes
+        if used >= self._state.environment.options.memtable_bytes:
+            return f"its memtables hold {used} bytes"
+        if used == 0 and self._compactor.needs_old_logs():
+            return "its record still names logs of earlier servers"
+        return ""
+
+    @property
+    def needs_old_logs(self) -> bool:
+        return self._compactor.needs_old_logs()
+
+    def needs_compaction(self) -> str:
+        """The planned merge as a sentence; "" when none is worth it."""
+        plan = self._plan()
+        return str(plan) if plan is not None else ""
+
+    def needs_split(self, limit_bytes: int) -> bool:
+        """Larger than the limit (its table's own one counts first). Not while it shares SSTables with a split's other
+        child: where their middle is says nothing of this tablet's."""
+        limit = self.schema.split_bytes or limit_bytes
+        return 0 < limit < self.sstable_bytes() and not self._shares_files()
+
+    def flush(self) -> None:
+        """Minor compaction: everything acknowledged before the call is in SSTables that METADATA names, on return.
+        *Switches.* OutOfSpace and Unavailable: nothing changed, it goes on serving; try later."""
+        self._compactor.flush()
+
+    def compact(self, major: bool) -> None:
+        """The most useful merge, or a major compaction of everything. *Switches.* As flush()."""
+        if major:
+            self._compactor.major()
+            return
+        plan = self._plan()
+        if plan is not None:
+            self._compactor.merge(plan)
+
+    def _plan(self) -> MergePlan | None:
+        keys = key_range(self._state.range)
+        facts = []
+        for stack in self._state.version.stacks:
+            files = []
+            for file in stack.files:
+                properties = file.reader.properties
+                useful = file.bytes_in(keys)
+                files.append(
+                    FileFacts(file.ref.path, useful, file.ref.length_bytes, properties.cells, properties.markers)
+                )
+            facts.append((stack.key, files))
+        return plan_merge(facts, self._state.environment.options)
+
+    # ------------------------------------------------------------ unload and split
+
+    def freeze_for_unload(self) -> None:
+        """Minor compaction, stop writes, second minor compaction (paper, section 6): on return nothing is in memory
+        alone and writers wait, until thaw() or close(). Reads go on. *Switches.* On an error writes go on."""
+        self._compactor.cancel()
+        try:
+            self._compactor.flush()
+            self._state.gate.freeze()
+            # What is in the log's queue already lands before the second flush takes the redo point.
+            self._state.turns.wait_until_idle()
+            self._compactor.flush()
+        except BaseException:
+            self.thaw()
+            raise
+
+    def thaw(self) -> None:
+        """Writes and compactions go on."""
+        self._state.gate.thaw()
+        self._compactor.resume()
+
+    def change_record(self, edit: Edit) -> TabletRecord:
+        """Changes the record in turn with the tablet's own changes; what a split or a schema change needs. Durable on
+        return. *Switches.* StaleLocation when the tablet is lost."""
+        return self._state.keeper.change(edit)
+
+    def close(self) -> None:
+        """Serves no more: calls get StaleLocation, also those that wait. Does not flush. Its memory is given back; the
+        log may forget it if everything is in SSTables. *Switches* while writes are on their way. Idempotent."""
+        state = self._state
+        if state.gate.closed:
+            return
+        state.gate.close(f"tablet {state.tablet_id} of table {state.version.layout.table} is not served here any more")
+        state.turns.wait_until_idle()
+        state.shared.change_memory(-state.version.memtable_bytes())
+        if state.version.memtables_empty() and not self.lost:
+            state.environment.log.forget(state.tablet_id)
+
+    def split_row(self) -> bytes | None:
+        """The row at about half of the bytes, strictly inside; None when one row fills the tablet, or nothing does.
+        *Switches.*"""
+        state = self._state
+        start, stop = key_range(state.range)
+        first = self._first_row(start, stop)
+        if first is None:
+            return None
+        candidates = []
+        for stack in state.version.stacks:
+            for file in stack.files:
+                middle = file.reader.middle_key()
+                if middle is not None:
+                    candidates.append(Candidate(middle, file.bytes_in((start, stop))))
+        chosen = choose_row(candidates, state.range, first)
+        if chosen is None and self.sstable_bytes() + self.memtable_bytes <= _SMALL_TABLET_BYTES:
+            chosen = middle_row((row_of(key), len(key) + len(value)) for key, value in self._pairs(start, stop))
+        if chosen is None:
+            # The middle lies in the first row, which is large: what follows it is the only place.
+            chosen = self._first_row(row_stop(first), stop)
+        return chosen if chosen is not None and may_split_at(chosen, state.range, first) else None
+
+    def may_split_at(self, row: bytes) -> bool:
+        """Whether a row that an administrator named lies strictly inside."""
+        return may_split_at(row, self._state.range, b"")
+
+    def _first_row(self, start: bytes, stop: bytes) -> bytes | None:
+        return next((row_of(key) for key, _ in self._pairs(start, stop)), None)
+
+    def _pairs(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        state = self._state
+        snapshot = Snapshot(state.version, state.applied, Want(state.version.layout, EVERYTHING, True))
+        return snapshot.range(start, stop, lambda _: False)
+
+    def _shares_files(self) -> bool:
+        keys = key_range(self._state.range)
+        return any(not file.inside(keys) for stack in self._state.version.stacks for file in stack.files)

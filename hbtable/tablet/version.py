@@ -1,0 +1,198 @@
+"""What a tablet is made of at one moment: per stack an active memtable, frozen memtables and SSTables (Figure 5).
+
+Invariants
+    immutable     a Version is swapped whole, in one stretch without a switch; a reader keeps the one it began with, so a
+                  flush or compaction never tears a row or loses one in between (bug class 13)
+    order         frozen memtables and files oldest first; every sequence in a file < every one in a frozen memtable <
+                  every one in the active memtable of the same stack
+    closing       nobody closes readers: the last Version, scan or split child that holds an SSTable lets go of it, and
+                  with it goes the file handle (SharedFile)
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import final
+
+from hbtable.encoding.cell_key import range_key
+from hbtable.fs.interface import RandomReadFile
+from hbtable.memtable.memtable import Memtable
+from hbtable.model.ranges import RowRange
+from hbtable.model.tablet import SSTableRef
+from hbtable.sstable.reader import SSTableReader
+from hbtable.tablet.layout import Layout, families_of_key
+
+
+@final
+class SharedFile:
+    """A file handle that lives as long as someone can read through it: a reader, or an iterator of one."""
+
+    __slots__ = ("_file",)
+
+    def __init__(self, file: RandomReadFile) -> None:
+        self._file = file
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        return self._file.read_at(offset, size)
+
+    def __del__(self) -> None:
+        # Reference counting is the reader count that the design asks for: split children and scans share freely.
+        self._file.close()
+
+
+@final
+class LoadedFile:
+    """An SSTable as METADATA names it, and its reader."""
+
+    __slots__ = ("reader", "ref")
+
+    def __init__(self, ref: SSTableRef, reader: SSTableReader) -> None:
+        self.ref = ref
+        self.reader = reader
+
+    def bytes_in(self, key_range: tuple[bytes, bytes]) -> int:
+        """About how many bytes of the file belong to this range of cell keys."""
+        if self.inside(key_range):
+            return self.ref.length_bytes
+        return self.reader.bytes_between(*key_range)
+
+    def inside(self, key_range: tuple[bytes, bytes]) -> bool:
+        """False for a file shared with a split's other child."""
+        start, stop = key_range
+        properties = self.reader.properties
+        return start <= properties.first_key and (not stop or properties.last_key < stop)
+
+
+@final
+class Stack:
+    """The memtables and files of one set of families. `active` is None where nothing is written any more."""
+
+    __slots__ = ("active", "families", "files", "frozen", "key")
+
+    def __init__(
+        self, key: str, active: Memtable | None, frozen: tuple[Memtable, ...], files: tuple[LoadedFile, ...]
+    ) -> None:
+        self.key = key
+        self.families = frozenset(families_of_key(key))
+        self.active = active
+        self.frozen = frozen
+        self.files = files
+
+    def memtables(self) -> Sequence[Memtable]:
+        """Oldest first."""
+        return self.frozen if self.active is None else (*self.frozen, self.active)
+
+    def is_empty(self) -> bool:
+        return not self.files and not any(memtable.cells for memtable in self.memtables())
+
+
+@final
+class Version:
+    """Stacks: first those of the layout, by place, then those of earlier groupings."""
+
+    __slots__ = ("layout", "stacks")
+
+    def __init__(self, layout: Layout, stacks: tuple[Stack, ...]) -> None:
+        self.layout = layout
+        self.stacks = stacks
+
+    def frozen(self) -> "Version":
+        """Active memtables that hold anything become frozen ones, with fresh ones in their place."""
+        return Version(self.layout, tuple(map(_freeze, self.stacks)))
+
+    def flushed(self, key: str, memtables: tuple[Memtable, ...], file: LoadedFile | None) -> "Version":
+        """The stack's frozen `memtables` are in `file` now, or nothing of them had to be kept."""
+        stack = self.stack(key)
+        frozen = tuple(memtable for memtable in stack.frozen if memtable not in memtables)
+        files = stack.files if file is None else in_order((*stack.files, file))
+        return self._with(Stack(key, stack.active, frozen, files))
+
+    def compacted(self, key: str, inputs: tuple[LoadedFile, ...], output: LoadedFile | None) -> "Version":
+        """`output` stands for the `inputs` of the stack now; files that arrived meanwhile stay."""
+        stack = self.stack(key)
+        files = tuple(file for file in stack.files if file not in inputs)
+        if output is not None:
+            files = in_order((*files, output))
+        return self._with(Stack(key, stack.active, stack.frozen, files))
+
+    def with_layout(self, layout: Layout) -> "Version":
+        """The same content under another schema. Stacks that the schema no longer has take no more writes."""
+        old = {stack.key: stack for stack in self.stacks}
+        current = []
+        for key in layout.keys:
+            stack = old.pop(key, None)
+            if stack is None:
+                stack = Stack(key, Memtable(), (), ())
+            elif stack.active is None:
+                stack = Stack(key, Memtable(), stack.frozen, stack.files)
+            current.append(stack)
+        for stack in map(_retire, old.values()):
+            if not stack.is_empty():
+                current.append(stack)
+        return Version(layout, tuple(current))
+
+    def stack(self, key: str) -> Stack:
+        """KeyError when there is none."""
+        for stack in self.stacks:
+            if stack.key == key:
+                return stack
+        raise KeyError(key)
+
+    def holding(self, families: Iterable[bytes]) -> list[Stack]:
+        """The stacks in which cells of any of the families may lie."""
+        wanted = frozenset(families)
+        return [stack for stack in self.stacks if not wanted.isdisjoint(stack.families)]
+
+    def shares_families(self, stack: Stack) -> bool:
+        """Whether another stack may hold cells of the same families: older cells may lie there then."""
+        return any(other is not stack and not stack.families.isdisjoint(other.families) for other in self.stacks)
+
+    def is_regrouped(self) -> bool:
+        """Whether stacks of an earlier grouping remain."""
+        return len(self.stacks) > len(self.layout.keys)
+
+    def without_empty_stacks(self) -> "Version":
+        places = len(self.layout.keys)
+        kept = [stack for place, stack in enumerate(self.stacks) if place < places or not stack.is_empty()]
+        return Version(self.layout, tuple(kept))
+
+    def memtable_bytes(self) -> int:
+        return sum(memtable.bytes_used for stack in self.stacks for memtable in stack.memtables() if memtable.cells)
+
+    def memtables_empty(self) -> bool:
+        return not any(memtable.cells for stack in self.stacks for memtable in stack.memtables())
+
+    def sstable_bytes(self, rows: RowRange) -> int:
+        keys = key_range(rows)
+        return sum(file.bytes_in(keys) for stack in self.stacks for file in stack.files)
+
+    def paths(self) -> set[str]:
+        return {file.ref.path for stack in self.stacks for file in stack.files}
+
+    def most_files(self) -> int:
+        return max((len(stack.files) for stack in self.stacks), default=0)
+
+    def _with(self, changed: Stack) -> "Version":
+        return Version(
+            self.layout, tuple(changed if stack.key == changed.key else stack for stack in self.stacks)
+        ).without_empty_stacks()
+
+
+def key_range(rows: RowRange) -> tuple[bytes, bytes]:
+    """The half-open range of cell keys of a range of rows."""
+    return range_key(rows.start), range_key(rows.stop)
+
+
+def in_order(files: Iterable[LoadedFile]) -> tuple[LoadedFile, ...]:
+    return tuple(sorted(files, key=lambda file: (file.ref.first_sequence, file.ref.path)))
+
+
+def _freeze(stack: Stack) -> Stack:
+    if stack.active is None or not stack.active.cells:
+        return stack
+    return Stack(stack.key, Memtable(), (*stack.frozen, stack.active), stack.files)
+
+
+def _retire(stack: Stack) -> Stack:
+    if stack.active is None:
+        return stack
+    frozen = (*stack.frozen, stack.active) if stack.active.cells else stack.frozen
+    return Stack(stack.key, None, frozen, stack.files)
