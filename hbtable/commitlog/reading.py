@@ -16,8 +16,8 @@ file is changed or removed here.
 """
 
 import logging
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
 from hbtable.commitlog.groups import CLEAN_END, Group, cut_short, group_at, next_group
 from hbtable.commitlog.records import LogRecord, decode_records
@@ -34,6 +34,9 @@ from hbtable.errors import Corruption
 from hbtable.fs.interface import FileSystem
 
 logger = logging.getLogger(__name__)
+
+_STRETCH: Final = 2000
+"""Groups looked at between two pauses: some milliseconds."""
 
 
 class Segment(NamedTuple):
@@ -56,10 +59,11 @@ def read_log(fs: FileSystem, folder: str) -> Iterator[LogRecord]:
             yield from decode_records(buffer, group.payload, group.end, segment.path)
 
 
-def log_segments(fs: FileSystem, folder: str) -> list[Segment]:
+def log_segments(fs: FileSystem, folder: str, pause: Callable[[], None] = lambda: None) -> list[Segment]:
     """The segments that make up the log, oldest first, their ends settled; [] when it never got a first header.
 
-    Reads all headers and the whole last segment. A dropped tail is logged here, once. May switch. Corruption.
+    Reads all headers and the whole last segment, and calls `pause` every few milliseconds. A dropped tail is logged
+    here, once. May switch. Corruption.
     """
     lengths = {}
     for status in fs.list_files(folder):
@@ -72,7 +76,7 @@ def log_segments(fs: FileSystem, folder: str) -> list[Segment]:
     last = _last_begun(folder, lengths, headers)
     if last is None:
         return []
-    tail, oldest = _settle_tail(fs, folder, last)
+    tail, oldest = _settle_tail(fs, folder, last, pause)
     segments = [tail]
     newer = last
     while newer.number > oldest:
@@ -138,7 +142,7 @@ def _segment(folder: str, header: SegmentHeader, end: int, last_lsn: int) -> Seg
     return Segment(path, header.number, seed(header.incarnation, header.number), start, end, header.first_lsn, last_lsn)
 
 
-def _settle_tail(fs: FileSystem, folder: str, header: SegmentHeader) -> tuple[Segment, int]:
+def _settle_tail(fs: FileSystem, folder: str, header: SegmentHeader, pause: Callable[[], None]) -> tuple[Segment, int]:
     """The last segment, up to its last group that counts; and the oldest segment that recovery has to find."""
     segment = _segment(folder, header, 0, 0)
     buffer = fs.read_file(segment.path)
@@ -152,6 +156,8 @@ def _settle_tail(fs: FileSystem, folder: str, header: SegmentHeader) -> tuple[Se
         watermark = max(watermark, group.watermark)
         oldest = max(oldest, group.oldest_segment)
         ended = bool(group.flags & CLEAN_END)
+        if lsn % _STRETCH == 0:
+            pause()
     if offset < len(buffer):
         behind = 0
         later = next_group(buffer, offset, segment.seed)

@@ -34,7 +34,7 @@ from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
 
-_STRETCH: Final = 2000
+_STRETCH: Final = 1000
 """Records handled between two switches: a few milliseconds, so that the lease of this server stays alive."""
 
 _PAUSE_SECONDS: Final = 0.0001
@@ -47,7 +47,8 @@ def sort_log(runtime: Runtime, fs: FileSystem, folder: str) -> None:
     sorted copy in memory. *Switches*, also within a segment. Corruption, UnsupportedFormat."""
     if fs.exists(list_path(folder)):
         return
-    runs = [_sort_segment(runtime, fs, folder, segment) for segment in log_segments(fs, folder)]
+    segments = log_segments(fs, folder, lambda: runtime.sleep(_PAUSE_SECONDS))
+    runs = [_sort_segment(runtime, fs, folder, segment) for segment in segments]
     # Last: the list says that all runs are complete. A reader that finds no list reads the log itself.
     fs.write_file(list_path(folder), encode_list(runs))
 
