@@ -167,6 +167,7 @@ class MemoryFileSystem:
 
     def delete_folder(self, folder: str) -> None:
         """*Switches.*"""
+        self._check(folder)
         self._change_names(dict.fromkeys(self._below(folder)))
 
     # ------------------------------------------------------------ inside

@@ -1,0 +1,91 @@
+"""One process per data folder, and only folders of a format that is known."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, UnsupportedFormat
+from hbtable.fs.data_folder import DataFolder
+
+
+def test_a_new_folder_is_made_with_its_format(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "folder"
+    folder = DataFolder.open(str(root), "127.0.0.1:9090")
+    assert folder.root == str(root)
+    assert (root / "FORMAT").read_text() == "hbtable data folder\nformat 1\n"
+    assert (root / "LOCK").read_text() == f"pid {os.getpid()}\naddress 127.0.0.1:9090\n"
+    folder.set_address("0.0.0.0:1")
+    assert (root / "LOCK").read_text() == f"pid {os.getpid()}\naddress 0.0.0.0:1\n"
+    folder.close()
+    folder.close()
+
+
+def test_a_second_open_names_the_holder(tmp_path: Path) -> None:
+    folder = DataFolder.open(str(tmp_path), "127.0.0.1:9090")
+    with pytest.raises(AlreadyExists, match=r"in use by this process \(127\.0\.0\.1:9090\)"):
+        DataFolder.open(str(tmp_path))
+    program = (
+        "import sys; from hbtable.fs.data_folder import DataFolder; from hbtable.errors import AlreadyExists\n"
+        "try: DataFolder.open(sys.argv[1])\n"
+        "except AlreadyExists as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert f"in use by process {os.getpid()} (127.0.0.1:9090): stop it" in done.stdout
+    folder.close()
+    DataFolder.open(str(tmp_path)).close()
+
+
+def test_the_lock_is_free_when_its_holder_was_killed(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from hbtable.fs.data_folder import DataFolder\n"
+        "folder = DataFolder.open(sys.argv[1], 'somewhere'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    assert "somewhere" in (tmp_path / "LOCK").read_text()
+    DataFolder.open(str(tmp_path)).close()
+
+
+def test_leftovers_of_interrupted_writes_are_removed(tmp_path: Path) -> None:
+    DataFolder.open(str(tmp_path)).close()
+    (tmp_path / "unfinished").mkdir(exist_ok=True)
+    (tmp_path / "unfinished" / "x").write_bytes(b"half")
+    DataFolder.open(str(tmp_path)).close()
+    assert not (tmp_path / "unfinished" / "x").exists()
+
+
+def test_a_newer_format_is_refused_untouched(tmp_path: Path) -> None:
+    (tmp_path / "FORMAT").write_text("hbtable data folder\nformat 2\n")
+    with pytest.raises(UnsupportedFormat, match="newer hbtable: it has format 2"):
+        DataFolder.open(str(tmp_path))
+    (tmp_path / "FORMAT").write_text("hbtable data folder\nformat 1\n")
+    DataFolder.open(str(tmp_path)).close()
+
+
+@pytest.mark.parametrize("content", [b"", b"hbtable", b"hbtable data folder\nformat x\n", b"\xff\x00"])
+def test_a_damaged_format_file_is_corruption(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "FORMAT").write_bytes(content)
+    with pytest.raises(Corruption, match="FORMAT"):
+        DataFolder.open(str(tmp_path))
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(InvalidConfiguration, match="not empty and no hbtable data folder"):
+        DataFolder.open(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_start_that_crashed_early_does_not_lock_the_user_out(tmp_path: Path) -> None:
+    (tmp_path / "LOCK").write_text("")
+    (tmp_path / "unfinished").mkdir()
+    (tmp_path / "lost+found").mkdir()
+    DataFolder.open(str(tmp_path)).close()
+
+
+def test_a_path_that_cannot_be_a_folder_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidConfiguration, match="cannot be used"):
+        DataFolder.open(str(tmp_path / "file"))
