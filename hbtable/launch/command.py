@@ -63,18 +63,18 @@ def start(
 @click.option("--stop", is_flag=True, help="Ends when the table is loaded, instead of serving it.")
 def demo(port: int, stop: bool) -> None:
     """Serves the paper's Webtable, made of real HTML pages, from a temporary folder."""
-    from hbtable.launch import demo as webtable
+    from hbtable.launch.demo import run_demo
 
-    sys.exit(webtable.run(port, stop))
+    sys.exit(run_demo(port, stop))
 
 
 @main.command()
 @click.argument("folder", metavar="DIR")
 def check(folder: str) -> None:
     """Reads every file below DIR and METADATA, verifies checksums and the tiling of row ranges. Changes nothing."""
-    from hbtable.launch import check as checking
+    from hbtable.launch.check import check_folder
 
-    sys.exit(checking.run(folder))
+    sys.exit(check_folder(folder))
 
 
 @main.command()

@@ -15,7 +15,7 @@ from hbtable.client.table import Table
 from hbtable.errors import InvalidRequest
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
-from hbtable.launch.cluster import EmbeddedOptions, EmbeddedCluster
+from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation

@@ -133,7 +133,7 @@ def campaign(rows: int, split: str, seed: int, folder: Path) -> None:
     """Runs it all; AssertionError at the first disagreement."""
     columns, flights = read_flights(folder, rows)
     comparison = Comparison(columns, flights, seed)
-    server = ServerProcess(folder / "data", [f"tablet.split_bytes={split}", "tablet.memtable_bytes=8 MiB"])
+    server = ServerProcess(folder / "data", [f"maintenance.split_bytes={split}", "tablet.memtable_bytes=8 MiB"])
     with server:
         server.connect().create_table("flights", {"f": {}})
         loader = Loader(server, columns, flights)

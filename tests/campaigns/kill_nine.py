@@ -26,7 +26,7 @@ WORKERS = 3
 SMALL = (
     "tablet.memtable_bytes=256 KiB",
     "log.segment_bytes=1 MiB",
-    "tablet.split_bytes=600 KiB",
+    "maintenance.split_bytes=600 KiB",
 )
 """So that minor compactions, merging compactions, splits and log rotation all happen within a round."""
 

@@ -1,0 +1,78 @@
+"""Which section of the configuration fills which Options dataclass, and how they make up a cluster's options."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hbtable.commitlog.options import LogOptions
+from hbtable.hbase.server import FrontDoorOptions
+from hbtable.launch.cluster import EmbeddedOptions
+from hbtable.launch.configuration import Configuration, load
+from hbtable.master.collector import CollectorOptions
+from hbtable.master.master import MasterOptions
+from hbtable.tablet.options import TabletOptions
+from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
+from hbtable.tabletserver.role import TabletServerOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The process: where it keeps things and where it listens."""
+
+    data: str = ""
+    """Folder of everything durable. Empty: $XDG_DATA_HOME/hbtable, or ~/.local/share/hbtable."""
+    host: str = "127.0.0.1"
+    """Address to listen on. There is no access control: anything but loopback lets everybody who can connect in."""
+    port: int = 9090
+    """Thrift port, HBase's own. 0: any free one."""
+    http_port: int = 0
+    """Port of /metrics, /livez, /readyz and /slow, on the same address. 0: none."""
+
+    def folder(self, environment: Mapping[str, str]) -> str:
+        if self.data:
+            return os.path.abspath(os.path.expanduser(self.data))
+        home = environment.get("XDG_DATA_HOME") or os.path.join(environment.get("HOME", "/"), ".local", "share")
+        return os.path.join(home, "hbtable")
+
+
+@dataclass(frozen=True, slots=True)
+class CacheOptions:
+    """Memory for what was read."""
+
+    block_cache_bytes: int = TabletServerOptions().block_cache_bytes
+    """Blocks of SSTables. Larger: fewer reads from the file system, more memory."""
+
+
+SECTIONS: Final[dict[str, type]] = {
+    "server": ServerOptions,
+    "thrift": FrontDoorOptions,
+    "log": LogOptions,
+    "tablet": TabletOptions,
+    "maintenance": MaintenanceOptions,
+    "cache": CacheOptions,
+    "master": MasterOptions,
+    "garbage": CollectorOptions,
+}
+
+
+def read_configuration(
+    path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
+) -> Configuration:
+    """InvalidConfiguration with a sentence."""
+    return load(SECTIONS, path, environment, overrides)
+
+
+def embedded_options(configuration: Configuration) -> EmbeddedOptions:
+    """Options of the embedded cluster."""
+    server = TabletServerOptions(
+        block_cache_bytes=configuration.options("cache", CacheOptions).block_cache_bytes,
+        log=configuration.options("log", LogOptions),
+        tablet=configuration.options("tablet", TabletOptions),
+        maintenance=configuration.options("maintenance", MaintenanceOptions),
+    )
+    return EmbeddedOptions(
+        server=server,
+        master=configuration.options("master", MasterOptions),
+        collector=configuration.options("garbage", CollectorOptions),
+    )
