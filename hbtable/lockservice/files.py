@@ -9,6 +9,7 @@ lockservice/epochs holds the same with the data: 8 B, the first number that was 
 blocks, so that taking a lock costs no disk write; what was left of a block at a stop or crash is never used.
 """
 
+import re
 import struct
 import zlib
 from typing import Final, Protocol, final
@@ -28,6 +29,7 @@ _NUMBER: Final = struct.Struct(">Q")
 _EPOCHS: Final = f"{FOLDER}/epochs"
 _FILES: Final = f"{FOLDER}/files"
 _MAX_NAME_BYTES: Final = 255
+_PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._-]+)+")
 
 
 class FileStore(Protocol):
@@ -136,10 +138,11 @@ def _decode(path: str, stored: bytes) -> VersionedFile:
 
 
 def _file_of(path: str) -> str:
-    name = path[1:].replace(".", ".d").replace("/", ".s")
-    if len(name) > _MAX_NAME_BYTES:
-        raise InvalidRequest(f"the lock service path {path} is too long: {_MAX_NAME_BYTES} bytes is the limit")
-    return f"{_FILES}/{name}"
+    return f"{_FILES}/{_escaped(path)}"
+
+
+def _escaped(path: str) -> str:
+    return path[1:].replace(".", ".d").replace("/", ".s")
 
 
 def _path_of(file_path: str) -> str:
@@ -151,3 +154,13 @@ def check_data(path: str, data: bytes) -> None:
     """LimitExceeded above 1 MiB: what a real lock service refuses, the small one must refuse too."""
     if len(data) > MAX_DATA_BYTES:
         raise LimitExceeded(f"{path} would have {len(data)} bytes; the lock service holds up to {MAX_DATA_BYTES}")
+
+
+def check_path(path: str) -> None:
+    """InvalidRequest when `path` is malformed, or longer than a file name on disk may be once it is escaped."""
+    if _PATH.fullmatch(path) is None:
+        raise InvalidRequest(f"{path!r} is no lock service path: parts of [A-Za-z0-9._-], each after a /")
+    if len(_escaped(path)) > _MAX_NAME_BYTES:
+        raise InvalidRequest(
+            f"the lock service path {path} is too long: its escaped form has over {_MAX_NAME_BYTES} bytes"
+        )

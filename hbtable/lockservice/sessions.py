@@ -7,16 +7,14 @@ the lock vanishes. Files change one at a time, under one lock; what readers see 
 failed write that it is read again. A path is a file or a lock, never both.
 """
 
-import re
 from collections.abc import Callable
 from typing import Final, final
 
-from hbtable.errors import AlreadyExists, Conflict, FileNotFound, HbtableError, InvalidRequest, LockLost
-from hbtable.lockservice.files import FileStore, check_data
+from hbtable.errors import AlreadyExists, Conflict, FileNotFound, HbtableError, LockLost
+from hbtable.lockservice.files import FileStore, check_data, check_path
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.runtime.interface import Runtime
 
-_PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._-]+)+")
 _NUMBERS_AT_ONCE: Final = 1000
 
 
@@ -245,8 +243,8 @@ class LocalSession:
     # ------------------------------------------------------------ inside
 
     def _begin(self, path: str, folder: bool = False) -> None:
-        if _PATH.fullmatch(path) is None and not (folder and path == "/"):
-            raise InvalidRequest(f"{path!r} is no lock service path: parts of [A-Za-z0-9._-], each after a /")
+        if not (folder and path == "/"):
+            check_path(path)
         self._table.pause()
         self._check_valid()
 
