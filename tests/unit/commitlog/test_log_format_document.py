@@ -1,0 +1,51 @@
+"""docs/formats-commitlog.md shows the very bytes that the code reads and writes."""
+
+import re
+from pathlib import Path
+
+from hbtable.commitlog import groups, runs, segment
+from hbtable.commitlog.records import LogRecord, encode_record
+from hbtable.commitlog.sorting import recovered, sort_log
+from hbtable.encoding.cell_key import cell_key
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = "logs/s1"
+KEY = cell_key(b"r", b"f", b"q", 1_700_000_000_123, 8, 7)
+RECORD = LogRecord(20, 3, 7, 1_700_000_000_123, [(KEY, b"v")])
+
+
+def _example(name: str) -> bytes:
+    documents = [ROOT / "docs" / "formats-commitlog.md", ROOT / "docs" / "formats.md"]
+    text = "\n".join(document.read_text() for document in documents if document.exists())
+    block = re.search(rf"```{name}\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    example = b""
+    for line in block[1].splitlines():
+        offset, _, rest = line.partition("  ")
+        assert int(offset, 16) == len(example)
+        example += bytes.fromhex(rest[:47].strip())
+    return example
+
+
+def test_the_segment_reads_as_the_text_says(bench) -> None:
+    def main() -> list[LogRecord]:
+        bench.memory.write_file(f"{FOLDER}/0000000001.log", _example("segment"))
+        sort_log(bench.runtime, bench.memory, FOLDER)
+        return list(recovered(bench.memory, FOLDER, 20, 0))
+
+    assert bench.run(main) == [RECORD]
+    files = {path: bytes(file.content) for path, file in bench.memory.disk.files.items()}
+    run = next(path for path in files if path.endswith(".run"))
+    assert files[run] == _example("run")
+    assert files[f"{FOLDER}/sorted/complete"] == _example("list")
+    assert run[-12:-4] == _example("run")[-4:].hex()
+    assert runs.decode_list(_example("list"), "p")[0].segment == 1
+
+
+def test_the_code_writes_the_segment_of_the_text() -> None:
+    header = segment.SegmentHeader("s1", "sync", 1, 0, 0, 1, 0, 1, 1_700_000_000_000)
+    written = segment.encode_header(header)
+    seed = segment.seed("s1", 1)
+    written += groups.frame(seed, len(written), 1, 0, 1, encode_record(*RECORD))
+    written += groups.frame(seed, len(written), 2, 1, 1, b"", groups.MARKER | groups.CLEAN_END)
+    assert written == _example("segment")
