@@ -4,10 +4,10 @@ Everything is checked before anything is applied: build() changes nothing but th
 trace. It does not switch, and neither does its caller before the records are in the log's queue; hence times and
 sequences are in log order.
 
-Within one mutation operations count in their order: a server-timed put after a delete gets a time one past the marker,
-so it survives; a server-timed delete after a put gets the put's time, so it masks it. Each row is one log record and one
-sequence, so it is all or nothing; several rows of a call are not (bug class 19): the caller may send them again, because
-what was applied already only gets newer versions of the same values.
+Within one mutation operations count in their order: a server-timed put after a delete gets a time one past the
+marker, so it survives; a server-timed delete after a put gets the put's time, so it masks it. Each row is one log
+record and one sequence, so it is all or nothing; several rows of a call are not (bug class 19): the caller may send
+them again, because what was applied already only gets newer versions of the same values.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ class Built:
         """The newest time that the server assigned in it; 0: none."""
 
 
-class NeedsNewest(Exception):  # noqa: N818 -- a request for a read, not an error
+class NeedsNewest(Exception):
     """A server-timed DELETE_VERSION masks the newest version, whose time a read must find first."""
 
 
@@ -162,7 +162,7 @@ class Builder:
         assigned = 0
         deleted = False
         for operation in mutation.operations:
-            kind, family, qualifier, timestamp, value = operation
+            kind, family, _, timestamp, _ = operation
             place = self._layout.places.get(family)
             if place is None:
                 raise self._no_family(family)
@@ -199,8 +199,8 @@ class Builder:
     def _too_large(self, mutation: RowMutation, operation: Operation, size: int) -> LimitExceeded:
         column = operation[1] + b":" + operation[2]
         return LimitExceeded(
-            f"a cell of {size} bytes in row {mutation.row[:64]!r}, column {column[:64]!r} of table {self._layout.table} "
-            f"is larger than the limit of {self._max_cell_bytes} bytes"
+            f"a cell of {size} bytes in row {mutation.row[:64]!r}, column {column[:64]!r} of table "
+            f"{self._layout.table} is larger than the limit of {self._max_cell_bytes} bytes"
         )
 
 

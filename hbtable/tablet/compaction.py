@@ -114,7 +114,7 @@ class Compactor:
         def swap() -> None:
             for key, memtables, file in written:
                 state.install(state.version.flushed(key, memtables, file))
-                shared.change_memory(-sum(memtable.bytes_used for memtable in memtables))
+                state.release(sum(memtable.bytes_used for memtable in memtables))
 
         state.keeper.change(edit, swap)
         for _, _, file in written:

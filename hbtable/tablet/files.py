@@ -51,7 +51,8 @@ class SSTableOutput:
     def write(
         self, pairs: Iterable[Pair], options: SSTableOptions, identity: SSTableIdentity, in_memory: bool, pacer: Pacer
     ) -> LoadedFile | None:
-        """Durable, reopened, and still in flight on return: call settled() or refused() next. None, and no file, when there are no pairs. *Switches.* OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
+        """Durable, reopened, and still in flight on return: call settled() or refused() next. None, and no file, when
+        there are no pairs. *Switches.* OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
         chunks = pacer.chunks(pairs)
         first = next(chunks, None)
         if first is None:

@@ -1,8 +1,8 @@
 """One page of a scan, as it fills (model.read.ScanPage): filter, pieces of long rows, limits, where to go on.
 
-Going on: forward after a row at its successor; reversed there is no greatest smaller row, so the position names the row
-itself with ROW_DONE cells behind it. Inside a row that is cut into pieces it counts the cells given out, and carries the
-filter's state of before the row, because the row is filtered again for its next piece.
+Going on: forward after a row at its successor; reversed there is no greatest smaller row, so the position names the
+row itself with ROW_DONE cells behind it. Inside a row that is cut into pieces it counts the cells given out, and
+carries the filter's state of before the row, because the row is filtered again for its next piece.
 """
 
 from typing import Final, final

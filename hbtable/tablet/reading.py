@@ -123,11 +123,9 @@ def _cells(state: TabletState, row: bytes, spec: ReadSpec, snapshot: Snapshot, w
 def _fill(page: PageBuilder, found: Iterator[Row], clock_seconds: Callable[[], float], deadline: float) -> bool:
     """Whether the range is exhausted, else the page is full. Hot."""
     add = page.add
-    number = 0
-    for row, cells in found:
+    for number, (row, cells) in enumerate(found, 1):
         if add(row, cells):
             return False
-        number += 1
         if not number & 255 and clock_seconds() > deadline:
             return False
     return True

@@ -27,11 +27,11 @@ Edit = Callable[[TabletRecord], TabletRecord]
 class RecordKeeper:
     """Serialises the changes of one tablet's record. `lost`: another owner was found; serve no more."""
 
-    __slots__ = ("_commit", "_lock", "_retry_seconds", "_runtime", "lost", "record")
+    __slots__ = ("_lock", "_retry_seconds", "_runtime", "commit", "lost", "record")
 
     def __init__(self, runtime: Runtime, record: TabletRecord, commit: CommitRecord, retry_seconds: float) -> None:
         self._runtime = runtime
-        self._commit = commit
+        self.commit = commit
         self._lock = runtime.lock()
         self._retry_seconds = retry_seconds
         self.record = record
@@ -57,7 +57,7 @@ class RecordKeeper:
         doubtful = False
         while True:
             try:
-                self._commit(old, new)
+                self.commit(old, new)
                 return
             except Conflict as error:
                 self.lost = True

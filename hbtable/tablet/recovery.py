@@ -52,6 +52,16 @@ def recover(state: TabletState, compactor: Compactor) -> None:
     _own_log(state)
 
 
+def adopt(state: TabletState, parent: TabletState) -> None:
+    """A split's child begins with the parent's SSTables, whose readers it shares, its sequence and its clock. The
+    parent's memtables are empty. Does not switch."""
+    stacks = {stack.key: stack.files for stack in parent.version.stacks}
+    _install_files(state, stacks)
+    state.sequence = state.applied = parent.sequence
+    # One past everything the parent assigned: none of its markers has to be remembered here.
+    state.clock.restore(parent.clock.highest)
+
+
 def _open_files(state: TabletState) -> None:
     """Every SSTable that the record names, length and footer checked."""
     environment = state.environment
@@ -60,10 +70,15 @@ def _open_files(state: TabletState) -> None:
     for key, refs in state.keeper.record.files:
         in_memory = layout.in_memory(key)
         loaded[key] = in_order(open_sstable(environment.fs, environment.cache, ref, in_memory) for ref in refs)
+    _install_files(state, loaded)
+
+
+def _install_files(state: TabletState, files: dict[str, tuple[LoadedFile, ...]]) -> None:
+    loaded = dict(files)
     current = [Stack(stack.key, stack.active, (), loaded.pop(stack.key, ())) for stack in state.version.stacks]
     # The rest was written under an earlier grouping of the families: readable, not written to any more.
-    earlier = [Stack(key, None, (), files) for key, files in sorted(loaded.items())]
-    state.install(Version(layout, (*current, *earlier)))
+    earlier = [Stack(key, None, (), rest) for key, rest in sorted(loaded.items()) if rest]
+    state.install(Version(state.version.layout, (*current, *earlier)))
 
 
 def _replay(state: TabletState, compactor: Compactor) -> int:
@@ -90,11 +105,14 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
 
 def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
     """The records of each log that the record names. Not of this server's own: before this load the tablet was
-    either never here or was unloaded with everything flushed."""
+    either never here or was unloaded with everything flushed. A log without a name only says that everything below
+    its sequence is in SSTables: what a server logged during an earlier stay of the tablet must not come back."""
+    refs = state.keeper.record.logs
+    floor = max([ref.first_needed for ref in refs if not ref.incarnation] + [0])
     first_needed: dict[str, int] = {}
-    for log in state.keeper.record.logs:
-        if log.incarnation != state.shared.incarnation:
-            first_needed[log.incarnation] = max(log.first_needed, first_needed.get(log.incarnation, 0))
+    for ref in refs:
+        if ref.incarnation not in ("", state.shared.incarnation):
+            first_needed[ref.incarnation] = max(ref.first_needed, floor, first_needed.get(ref.incarnation, 0))
     return [
         recovered(state.environment.fs, log_folder(incarnation), state.tablet_id, first)
         for incarnation, first in sorted(first_needed.items())

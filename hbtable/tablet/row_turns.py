@@ -4,7 +4,8 @@ A read-modify-write holds its row from before its read until its own write is vi
 earlier write of the row is visible. A plain write does not hold rows; it only waits while one of its rows is held. So
 plain writes share group commits freely, and what a read-modify-write read is still true when its write is queued.
 
-Turns are handed on in order of arrival. Whoever takes several rows takes them in ascending order, so there is no circle.
+Turns are handed on in order of arrival. Whoever takes several rows takes them in ascending order, so there is no
+circle.
 """
 
 from collections import deque

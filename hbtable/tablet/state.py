@@ -50,6 +50,7 @@ class TabletState:
         "clock",
         "environment",
         "gate",
+        "is_open",
         "keeper",
         "range",
         "reads",
@@ -74,6 +75,8 @@ class TabletState:
         self.clock = TabletClock(runtime.wall_millis)
         self.turns = RowTurns(runtime)
         self.gate = Gate(runtime, shared, record.table_id == METADATA_TABLE_ID, options.write_wait_seconds)
+        self.is_open = True
+        """Its memtables count in the shared memory."""
         self.sequence = 0
         self.applied = 0
         self.reads = 0
@@ -111,11 +114,23 @@ class TabletState:
                 if memtable.bytes_used >= self.attention_at:
                     self.attention_at = 2 * memtable.bytes_used  # ring once, not for each write until the flush
                     self.shared.attention()
-        self.shared.memtable_bytes += grown
+        if self.is_open:
+            self.shared.memtable_bytes += grown
         if last_sequence > self.applied:
             self.applied = last_sequence
         if not self.unflushed_since:
             self.unflushed_since = self.environment.runtime.clock_seconds()
+
+    def release(self, memtable_bytes: int) -> None:
+        """Memtables of this size were dropped."""
+        if self.is_open:
+            self.shared.change_memory(-memtable_bytes)
+
+    def close(self, reason: str) -> None:
+        """Serves no more, and its memtables count no more; writes that are on their way still land in them."""
+        self.release(self.version.memtable_bytes())
+        self.is_open = False
+        self.gate.close(reason)
 
     def _builder(self, layout: Layout) -> Builder:
         record = self.keeper.record

@@ -5,11 +5,11 @@ in policy.py and splitting.py. A Tablet is made by load() or, for a split's chil
 or until its record turns out to be another owner's (`lost`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, final
 
 from hbtable.commitlog.writer import LogWriter
-from hbtable.encoding.cell_key import range_key, row_of, row_stop
+from hbtable.encoding.cell_key import row_of, row_stop
 from hbtable.fs.interface import FileSystem
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
@@ -31,7 +31,7 @@ from hbtable.tablet.shared import SharedState
 from hbtable.tablet.sources import Snapshot, Want
 from hbtable.tablet.splitting import Candidate, choose_row, may_split_at, middle_row
 from hbtable.tablet.state import Environment, TabletState
-from hbtable.tablet.version import Stack, Version, key_range
+from hbtable.tablet.version import key_range
 from hbtable.tablet.writing import Writer
 
 _SMALL_TABLET_BYTES: Final = 64 << 20
@@ -65,29 +65,21 @@ class Tablet:
         commit_record: CommitRecord,
     ) -> "Tablet":
         """Recovers the tablet; it serves on return. The record names this server as its owner already. *Switches.*
-        Any error: it does not serve, and nothing was changed but perhaps the redo points."""
+        Any error: it does not serve, and nothing was changed but perhaps redo points."""
         environment = Environment(runtime, fs, log, options, cache, shared)
-        state = TabletState(environment, record, schema, commit_record)
-        tablet = cls(state)
+        tablet = cls(TabletState(environment, record, schema, commit_record))
         try:
-            recovery.recover(state, tablet._compactor)
+            recovery.recover(tablet._state, tablet._compactor)
         except BaseException:
-            shared.change_memory(-state.version.memtable_bytes())
+            tablet._state.close("loading failed")
             raise
         return tablet
 
     def child(self, record: TabletRecord, commit_record: CommitRecord) -> "Tablet":
         """A split's child, which serves on return: it shares this tablet's SSTables and reads only its own range of
-        them. To be called after freeze_for_unload() and the commit of the split. Does not switch."""
-        parent = self._state
-        state = TabletState(parent.environment, record, parent.version.layout.schema, commit_record)
-        stacks = {stack.key: stack.files for stack in parent.version.stacks}
-        current = [Stack(stack.key, stack.active, (), stacks.pop(stack.key, ())) for stack in state.version.stacks]
-        earlier = [Stack(key, None, (), files) for key, files in stacks.items()]
-        state.install(Version(state.version.layout, (*current, *earlier)))
-        state.sequence = state.applied = parent.sequence
-        # One past everything the parent assigned: no marker of its clock has to be known here.
-        state.clock.restore(parent.clock.highest)
+        them. To be called between freeze_for_unload() and close(). Does not switch."""
+        state = TabletState(self._state.environment, record, self.schema, commit_record)
+        recovery.adopt(state, self._state)
         return Tablet(state)
 
     # ------------------------------------------------------------ the data path
@@ -137,8 +129,12 @@ class Tablet:
     def schema(self, schema: TableSchema) -> None:
         """In force for every read and write from now on; does not switch. SSTables written under another grouping of
         the families stay readable; a major compaction rewrites them."""
-        if schema != self.schema:
-            self._state.install(self._state.version.with_layout(Layout(schema)))
+        self._state.install(self._state.version.with_layout(Layout(schema)))
+
+    @property
+    def next_sequence(self) -> int:
+        """The sequence that the next mutation gets."""
+        return self._state.sequence + 1
 
     @property
     def memtable_bytes(self) -> int:
@@ -170,17 +166,9 @@ class Tablet:
 
     # ------------------------------------------------------------ maintenance
 
-    def needs_flush(self) -> str:
-        """Why, as a sentence; "" when not. Age and the log's size are the server's to judge."""
-        used = self.memtable_bytes
-        if used >= self._state.environment.options.memtable_bytes:
-            return f"its memtables hold {used} bytes"
-        if used == 0 and self._compactor.needs_old_logs():
-            return "its record still names logs of earlier servers"
-        return ""
-
     @property
     def needs_old_logs(self) -> bool:
+        """Whether the record names logs of earlier owners: a flush would let them go."""
         return self._compactor.needs_old_logs()
 
     def needs_compaction(self) -> str:
@@ -250,13 +238,11 @@ class Tablet:
 
     def close(self) -> None:
         """Serves no more: calls get StaleLocation, also those that wait. Does not flush. Its memory is given back; the
-        log may forget it if everything is in SSTables. *Switches* while writes are on their way. Idempotent."""
+        log may forget it if everything is in SSTables. Does not switch. Idempotent."""
         state = self._state
         if state.gate.closed:
             return
-        state.gate.close(f"tablet {state.tablet_id} of table {state.version.layout.table} is not served here any more")
-        state.turns.wait_until_idle()
-        state.shared.change_memory(-state.version.memtable_bytes())
+        state.close(f"tablet {state.tablet_id} of table {state.version.layout.table} is not served here any more")
         if state.version.memtables_empty() and not self.lost:
             state.environment.log.forget(state.tablet_id)
 

@@ -1,8 +1,8 @@
 """What a tablet is made of at one moment: per stack an active memtable, frozen memtables and SSTables (Figure 5).
 
 Invariants
-    immutable     a Version is swapped whole, in one stretch without a switch; a reader keeps the one it began with, so a
-                  flush or compaction never tears a row or loses one in between (bug class 13)
+    immutable     a Version is swapped whole, in one stretch without a switch; a reader keeps the one it began with, so
+                  a flush or compaction never tears a row or loses one in between (bug class 13)
     order         frozen memtables and files oldest first; every sequence in a file < every one in a frozen memtable <
                   every one in the active memtable of the same stack
     closing       nobody closes readers: the last Version, scan or split child that holds an SSTable lets go of it, and

@@ -4,8 +4,8 @@ Invariants
     order         from build() to the log's queue there is no switch, so sequences, times and log order agree; the log
                   applies in the same order
     visible last  the memtables get the pairs in the log's apply callback, never before they are durable as configured
-    skip_log      such mutations are not written to the log but pass through its queue while others of this tablet are on
-                  their way: a redo point taken in between must not run ahead of what the memtables hold (bug class 6)
+    skip_log      such mutations are not written to the log but pass through its queue while others of this tablet are
+                  on their way: a redo point taken in between must not run ahead of the memtables (bug class 6)
     one row       is all or nothing; a call of several rows is one commit, and checked whole before any is applied
 """
 
