@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 
 class Mutation(NamedTuple):
+    """A put or a delete of one column, or a delete of a family."""
+
     is_delete: bool = False
     column: bytes | None = None
     value: bytes | None = None
@@ -15,11 +17,15 @@ class Mutation(NamedTuple):
 
 
 class BatchMutation(NamedTuple):
+    """The mutations of one row among others."""
+
     row: bytes | None = None
     mutations: list[Mutation] | None = None
 
 
 class ColumnDescriptor(NamedTuple):
+    """A column family to be created; a time to live of 0 or less means forever."""
+
     name: bytes | None = None
     max_versions: int = 3
     compression: str = "NONE"
@@ -32,6 +38,8 @@ class ColumnDescriptor(NamedTuple):
 
 
 class Increment(NamedTuple):
+    """An amount to add to one counter."""
+
     table: bytes | None = None
     row: bytes | None = None
     column: bytes | None = None
@@ -39,6 +47,8 @@ class Increment(NamedTuple):
 
 
 class Append(NamedTuple):
+    """Suffixes for columns of one row, one value a column."""
+
     table: bytes | None = None
     row: bytes | None = None
     columns: list[bytes] | None = None
@@ -46,6 +56,8 @@ class Append(NamedTuple):
 
 
 class Scan(NamedTuple):
+    """What to scan: rows, columns, times, filter, and in what form."""
+
     start_row: bytes | None = None
     stop_row: bytes | None = None
     timestamp: int | None = None
@@ -59,6 +71,8 @@ class Scan(NamedTuple):
 
 
 class AccessControlEntity(NamedTuple):
+    """A permission; there is no access control to give it to."""
+
     username: str | None = None
     scope: int | None = None
     actions: str | None = None

@@ -33,6 +33,8 @@ class Table(Protocol):
 
 
 class Administration(Protocol):
+    """Tables and tablets as wholes."""
+
     def records(self) -> list[TableRecord]:
         """Every table in every state, ascending by name."""
 

@@ -13,6 +13,8 @@ _DIGEST_CHARACTERS: Final = 32
 
 
 class Region(NamedTuple):
+    """A tablet with the name and address that HBase clients expect."""
+
     start_row: bytes
     stop_row: bytes
     created_millis: int
