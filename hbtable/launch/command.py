@@ -80,9 +80,14 @@ def check(folder: str) -> None:
 @main.command()
 @click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML).")
 @click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP)
-def config(config_path: str | None, define: tuple[str, ...]) -> None:
+@click.option("--example", is_flag=True, help="Prints a configuration file with every key, commented, instead.")
+def config(config_path: str | None, define: tuple[str, ...], example: bool) -> None:
     """Prints every configuration key, its value in effect and where that came from."""
-    from hbtable.launch.sections import read_configuration
+    from hbtable.launch import example_configuration
+    from hbtable.launch.sections import SECTIONS, read_configuration
 
+    if example:
+        click.echo(example_configuration.example(SECTIONS), nl=False)
+        return
     for section, key, value, origin in read_configuration(config_path, os.environ, define).effective():
         click.echo(f"{section}.{key} = {value!r}  ({origin})")

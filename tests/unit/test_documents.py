@@ -1,7 +1,13 @@
 """Documents that must not fall behind the code."""
 
+import itertools
 import json
+import tomllib
 from pathlib import Path
+
+from hbtable.launch.configuration import load
+from hbtable.launch.example_configuration import example
+from hbtable.launch.sections import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -10,3 +16,23 @@ def test_every_accepted_deviation_is_explained() -> None:
     rules = json.loads((ROOT / "compat-tests" / "recorded" / "deviations.json").read_text())
     explained = (ROOT / "docs" / "deviations.md").read_text()
     assert [rule["id"] for rule in rules if f"`{rule['id']}`" not in explained] == []
+
+
+def test_the_example_configuration_is_up_to_date() -> None:
+    shown = (ROOT / "conf" / "hbtable.toml").read_text()
+    assert shown == example(SECTIONS), "run: hbtable config --example > conf/hbtable.toml"
+
+
+def test_every_key_has_a_sentence_and_its_commented_default_is_the_default(tmp_path: Path) -> None:
+    lines = (ROOT / "conf" / "hbtable.toml").read_text().splitlines()
+    uncommented = tmp_path / "all.toml"
+    keys = [line[2:] if " = " in line and line[2:].split(" = ")[0].isidentifier() else line for line in lines]
+    uncommented.write_text("\n".join(keys))
+    written = tomllib.loads(uncommented.read_text())
+    filled = load(SECTIONS, str(uncommented), {})
+    for section, kind in SECTIONS.items():
+        assert filled.options(section, kind) == kind(), section
+        assert len(written[section]) == len(filled.options(section, kind).__dataclass_fields__), section
+    for before, line in itertools.pairwise(lines):
+        if line.startswith("# ") and line[2:].split(" = ")[0].isidentifier() and " = " in line:
+            assert before.startswith("# "), f"no sentence for {line}"
