@@ -23,6 +23,8 @@ _OVERHEAD_BYTES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ScannerOptions:
+    """How long and how many scanners are kept."""
+
     idle_seconds: float = 3600.0
     """An unused scanner is closed after this. Raising it keeps parameters of clients that went away for longer."""
     memory_bytes: int = 64 << 20
@@ -49,6 +51,8 @@ class Scanner:
 
 @final
 class Scanners:
+    """All open scanners of this front door, by id."""
+
     def __init__(self, runtime: Runtime, ids: ScannerIds, options: ScannerOptions) -> None:
         self._runtime = runtime
         self._clock: Callable[[], float] = runtime.clock_seconds

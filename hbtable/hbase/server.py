@@ -48,6 +48,8 @@ runtime.sockets.serve does."""
 
 @dataclass(frozen=True, slots=True)
 class FrontDoorOptions:
+    """Limits of the Thrift port: the section [thrift] of the configuration."""
+
     message_bytes: int = 64 << 20
     """The largest request. Raising it lets one client take that much memory, about three times while it is decoded."""
     answer_bytes: int = 64 << 20

@@ -15,6 +15,8 @@ _LONGEST_NAME: Final = 64
 
 
 class Protocol(Enum):
+    """What clients of this port were seen to speak; the first three are answered."""
+
     STRICT = "binary"
     LOOSE = "binary without versions"
     COMPACT = "compact"
@@ -25,6 +27,8 @@ class Protocol(Enum):
 
 
 class Spoken(NamedTuple):
+    """A protocol, and whether messages come in frames."""
+
     protocol: Protocol
     framed: bool = False
 

@@ -26,6 +26,8 @@ Families = Callable[[bytes], Sequence[bytes]]
 
 @final
 class Writes:
+    """`cell_bytes`: the largest cell; `pause` lets other tasks run between parts of a large batch."""
+
     def __init__(self, tables: Tables, families: Families, cell_bytes: int, pause: Callable[[], None]) -> None:
         self._tables = tables
         self._families = families
