@@ -10,7 +10,6 @@ from hbtable.errors import LockLost
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.services import TabletStatus
-from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.residence import Residence
 from hbtable.tabletserver.split import Splitter
 
@@ -49,7 +48,7 @@ class Administration:
         return self._splitter.split(tablet_id, split_row)
 
     def tablets(self) -> list[TabletStatus]:
-        return [_status(tablet) for tablet in self._residence.tablets.values()]
+        return [tablet.status() for tablet in self._residence.tablets.values()]
 
     def files_in_flight(self) -> set[str]:
         return set(self._files_in_flight)
@@ -60,7 +59,3 @@ class Administration:
         if epoch < self._epoch:
             raise LockLost(f"a master of epoch {epoch} was succeeded by one of epoch {self._epoch}: it must stop")
         self._epoch = epoch
-
-
-def _status(tablet: Tablet) -> TabletStatus:
-    return tablet.status()

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from hbtable.errors import Conflict
 from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.split_repair import complete_split
 from hbtable.model.tablet import TabletRecord
 
 
@@ -35,9 +36,15 @@ class RecordCommits:
                 if current is not None and _alike(current, record):
                     return
                 if current is None or not _alike(current, expected):
-                    self._on_foreign(record.tablet_id)
+                    self._on_foreign(expected.tablet_id)
                     raise
-                expected, record = current, replace(record, left=current.left)
+                if record.left == expected.left:
+                    record = replace(record, left=current.left)  # this change is not about the split: it stays as it is
+                elif current.left is not None:
+                    current = complete_split(self._catalog, current)  # one child can be embedded at a time
+                    if current is None:
+                        continue
+                expected = current
 
     def before(self, tablet_id: int, finish: Callable[[], object]) -> None:
         """Until done() is called `finish` runs before each commit of this tablet's record."""

@@ -11,7 +11,7 @@ from typing import final
 
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import HbtableError
-from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
@@ -56,6 +56,8 @@ class Maintenance:
         self._not_before: dict[int, float] = {}
         self._unsplittable: dict[int, int] = {}
         """Tablet -> its size when a split found no row to split at: one huge row. Tried again when it has doubled."""
+        self._noted: dict[int, tuple[TabletRecord, str, str]] = {}
+        """Tablet -> record, why to split, why to compact, as of the last look at its files."""
         self._stopping = False
         self._task: Task | None = None
 
@@ -82,6 +84,8 @@ class Maintenance:
 
     def look(self) -> list[Decision]:
         """Plans once and starts what there is a place for; what it started."""
+        for gone in [tablet_id for tablet_id in self._noted if tablet_id not in self._tablets]:
+            del self._noted[gone]
         facts = [self._facts(tablet) for tablet in self._tablets.values()]
         decisions = plan(facts, self._log.size_bytes, self._log.tablets_of_oldest_segment(), self._options)
         now = self._runtime.clock_seconds()
@@ -99,19 +103,27 @@ class Maintenance:
 
     def _facts(self, tablet: Tablet) -> TabletFacts:
         record = tablet.record
-        size = tablet.sstable_bytes()
-        known = self._unsplittable.get(record.tablet_id, 0)
+        noted = self._noted.get(record.tablet_id)
+        if noted is None or noted[0] is not record:
+            # Files change with the record only, so a thousand quiet tablets cost nothing here.
+            noted = self._noted[record.tablet_id] = (record, self._why_split(tablet), tablet.needs_compaction())
         return TabletFacts(
             record.tablet_id,
             record.table_id,
-            tablet.memtable_bytes(),
+            tablet.memtable_bytes,
             self._memtable_limit_bytes,
-            tablet.memtable_age_seconds(),
-            0 if known and size < 2 * known else size,
-            tablet.schema.split_bytes,
-            tablet.compaction_reason(),
-            any(ref.incarnation != self._shared.incarnation for ref in record.logs),
+            tablet.memtable_age_seconds,
+            noted[1],
+            noted[2],
+            tablet.needs_old_logs,
         )
+
+    def _why_split(self, tablet: Tablet) -> str:
+        if not tablet.needs_split(self._options.split_bytes):
+            return ""
+        size = tablet.sstable_bytes()
+        known = self._unsplittable.get(tablet.record.tablet_id, 0)
+        return f"its SSTables hold {size} bytes" if size >= 2 * known else ""
 
     def _may_start(self, decision: Decision, now: float) -> bool:
         tablet = self._tablets.get(decision.tablet_id)

@@ -44,9 +44,8 @@ class TabletFacts(NamedTuple):
     """At this size its memtable is flushed (TabletOptions)."""
     memtable_age_seconds: float
     """0 when the memtable is empty."""
-    sstable_bytes: int
-    split_bytes: int
-    """Its table's own limit; 0: the server's."""
+    too_large: str
+    """Why it should split; "" when it should not."""
     compaction: str
     """Why the compaction policy wants to merge its SSTables; "" when it does not."""
     needs_old_logs: bool
@@ -78,7 +77,12 @@ def plan(
     ordered = sorted(tablets, key=lambda facts: (facts.table_id != METADATA_TABLE_ID, -facts.memtable_bytes))
     flushes = _flushes(ordered, log_bytes, oldest_segment, options)
     compactions = [Compact(facts.tablet_id, facts.compaction) for facts in ordered if facts.compaction]
-    splits = [split for facts in ordered if (split := _split(facts, options)) is not None]
+    # The root tablet never splits (paper, 5.1): its record is the lock service's single file.
+    splits = [
+        Split(facts.tablet_id, facts.too_large)
+        for facts in ordered
+        if facts.too_large and facts.tablet_id != ROOT_TABLET_ID
+    ]
     return [*flushes, *compactions, *splits]
 
 
@@ -121,11 +125,3 @@ def _largest(ordered: Sequence[TabletFacts], chosen: set[int], total: int, optio
             decisions.append(Flush(facts.tablet_id, why))
             total -= facts.memtable_bytes
     return decisions
-
-
-def _split(facts: TabletFacts, options: MaintenanceOptions) -> Split | None:
-    limit = facts.split_bytes or options.split_bytes
-    # The root tablet never splits (paper, 5.1): its record is the lock service's single file.
-    if limit <= 0 or facts.sstable_bytes <= limit or facts.tablet_id == ROOT_TABLET_ID:
-        return None
-    return Split(facts.tablet_id, f"its SSTables hold {facts.sstable_bytes} bytes, more than {limit}")

@@ -17,7 +17,6 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import LogRef, TabletRecord
 from hbtable.runtime.interface import Lock, Runtime
 from hbtable.tablet.tablet import Tablet
-from hbtable.tabletserver.commits import RecordCommits
 
 log = logging.getLogger(__name__)
 
@@ -26,25 +25,21 @@ NO_LOG: Final = ""
 
 
 class Residence:
-    """`open_tablet` recovers a tablet from its files and logs; `forget_log` tells the log that a tablet is gone."""
+    """`open_tablet` recovers a tablet from its files and logs."""
 
     def __init__(
         self,
         runtime: Runtime,
         incarnation: str,
         catalog: Catalog,
-        commits: RecordCommits,
         open_tablet: Callable[[TabletRecord, TableSchema], Tablet],
-        forget_log: Callable[[int], None],
     ) -> None:
         self.tablets: dict[int, Tablet] = {}
         """Shared with server.py: what is in here is served."""
         self._runtime = runtime
         self._incarnation = incarnation
         self._catalog = catalog
-        self._commits = commits
         self._open_tablet = open_tablet
-        self._forget_log = forget_log
         self._turns: dict[int, Lock] = {}
 
     def turn(self, tablet_id: int) -> Lock:
@@ -88,10 +83,9 @@ class Residence:
             # and the next owner may have acknowledged writes by then which we would not show.
             self.tablets.pop(tablet_id, None)
             try:
-                self._give_up(tablet)
+                tablet.change_record(_given_up)
             finally:
                 tablet.close()
-            self._forget_log(tablet_id)
             self._turns.pop(tablet_id, None)
             log.info("tablet %d: unloaded", tablet_id)
 
@@ -100,18 +94,19 @@ class Residence:
         tablet = self.tablets.pop(tablet_id, None)
         if tablet is not None:
             log.warning("tablet %d: has another owner, this server stops serving it", tablet_id)
-            tablet.close()
+            # Later, because the caller may be one of the tablet's own commits, for which a close would wait.
+            self._runtime.spawn(tablet.close, name="abandon")
 
     def replace_parent(self, parent_id: int, children: tuple[Tablet, Tablet]) -> None:
         """The moment of a split in memory: in one stretch without a switch, so that no row is ever without tablet."""
-        self.tablets.pop(parent_id, None)
+        del self.tablets[parent_id]
         for child in children:
             self.tablets[child.record.tablet_id] = child
 
     def update_schema(self, table_id: int, schema: TableSchema) -> None:
         for tablet in list(self.tablets.values()):
             if tablet.record.table_id == table_id and tablet.schema.version < schema.version:
-                tablet.update_schema(schema)
+                tablet.schema = schema
 
     def _current(self, record: TabletRecord) -> TabletRecord:
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
@@ -126,10 +121,11 @@ class Residence:
             raise StaleLocation(f"tablet {record.tablet_id} was split, merged or given to another server meanwhile")
         return current
 
-    def _give_up(self, tablet: Tablet) -> None:
-        record = tablet.record
-        floor = LogRef(NO_LOG, tablet.next_sequence)
-        self._commits.commit(record, replace(record, owner="", logs=(floor,)))
+
+def _given_up(record: TabletRecord) -> TabletRecord:
+    """Of a tablet with nothing in memory: all logs are done with, and the sequence goes on from the last redo point."""
+    floor = LogRef(NO_LOG, max((ref.first_needed for ref in record.logs), default=0))
+    return replace(record, owner="", logs=(floor,))
 
 
 def drain(residence: Residence, parallel: Callable[[list[Callable[[], None]]], list[HbtableError | None]]) -> None:

@@ -83,21 +83,17 @@ class TabletServerRole:
         commits = RecordCommits(catalog, self._abandon)
 
         def open_tablet(record: TabletRecord, schema: TableSchema) -> Tablet:
-            return Tablet(
+            return Tablet.load(
                 runtime, fs, self.commit_log, record, schema, options.tablet, self.cache, shared, commits.commit
             )
 
-        self._residence = residence = Residence(
-            runtime, self.incarnation, catalog, commits, open_tablet, self.commit_log.forget
-        )
+        self._residence = residence = Residence(runtime, self.incarnation, catalog, open_tablet)
         splitter = Splitter(
-            self.incarnation,
             residence,
             catalog,
             commits,
             Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID).next,
             runtime.wall_millis,
-            self.commit_log.forget,
         )
         self._maintenance = Maintenance(
             runtime,

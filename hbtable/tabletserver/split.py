@@ -16,11 +16,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import Conflict, InvalidRequest, StaleLocation
+from hbtable.errors import HbtableError, InvalidRequest
 from hbtable.metadata.catalog import Catalog
-from hbtable.metadata.split_repair import complete_split
 from hbtable.model.ranges import RowRange
-from hbtable.model.tablet import ROOT_TABLET_ID, LogRef, TabletRecord
+from hbtable.model.tablet import ROOT_TABLET_ID, TabletRecord
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.residence import Residence
@@ -30,87 +29,85 @@ log = logging.getLogger(__name__)
 
 @final
 class Splitter:
-    """`new_tablet_id`: never given out before. `forget_log`: tells the log that a tablet is gone."""
+    """`new_tablet_id`: never given out before."""
 
     def __init__(
         self,
-        incarnation: str,
         residence: Residence,
         catalog: Catalog,
         commits: RecordCommits,
         new_tablet_id: Callable[[], int],
         wall_millis: Callable[[], int],
-        forget_log: Callable[[int], None],
     ) -> None:
-        self._incarnation = incarnation
         self._residence = residence
         self._catalog = catalog
         self._commits = commits
         self._new_tablet_id = new_tablet_id
         self._wall_millis = wall_millis
-        self._forget_log = forget_log
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
-        """Both children are served, and their rows stand, on return. False when there is no row to split at.
-        InvalidRequest for a row outside the tablet. After any other error the parent is served as before, or the
-        split was committed and is being finished. *Switches.*"""
+        """Both children are served on return. False when there is no row to split at. InvalidRequest for a row outside
+        the tablet. After any other error the parent is served as before, or lost to another owner. *Switches.*"""
         with self._residence.turn(tablet_id):
             tablet = self._residence.served(tablet_id)
             row = _row(tablet, split_row)
             if row is None:
                 return False
+            if tablet.record.left is not None:
+                self._finish(tablet)  # an earlier split: one child can be embedded at a time
             # The ids come first: they may need the lock service, and writes wait from the freeze on.
             left_id, right_id = self._new_tablet_id(), self._new_tablet_id()
             tablet.freeze_for_unload()
             try:
-                left, right = split_records(
-                    tablet.record, row, left_id, right_id, self._incarnation, tablet.next_sequence, self._wall_millis()
-                )
-                children = tablet.children(left, right)
-                self._commit(tablet.record, right)
+                right = self._commit(tablet, row, left_id, right_id)
             except BaseException:
                 tablet.thaw()
                 raise
-            self._commits.before(left_id, lambda: self._finish(right))
-            self._residence.replace_parent(tablet_id, children)
+            child = self._swap(tablet_id, tablet, right)
         tablet.close()
-        self._forget_log(tablet_id)
         log.info("tablet %d: split at %r into %d and %d", tablet_id, row, left_id, right_id)
-        self._finish(right)
+        try:
+            self._finish(child)
+        except HbtableError as error:
+            log.warning("tablet %d: the split is committed and will be finished later: %s", tablet_id, error)
         return True
 
-    def _commit(self, parent: TabletRecord, right: TabletRecord) -> None:
-        """Returns when the split is committed; any error means that it is not. StaleLocation: the tablet is lost."""
-        while True:
-            try:
-                self._commits.commit(parent, right)
-                return
-            except Conflict as error:
-                raise StaleLocation(f"tablet {parent.tablet_id} belongs to another owner now") from error
+    def _commit(self, tablet: Tablet, row: bytes, left_id: int, right_id: int) -> TabletRecord:
+        """The right child's record, once METADATA has it. An unknown outcome is tried until it is known
+        (tablet.records), so an error means: not split."""
+        now = self._wall_millis()
+        return tablet.change_record(lambda parent: split_records(parent, row, left_id, right_id, now)[1])
 
-    def _finish(self, right: TabletRecord) -> None:
-        """Step 4. A failure is left to the next one that sees the embedding."""
+    def _swap(self, parent_id: int, parent: Tablet, right: TabletRecord) -> Tablet:
+        """No switch between the commit and the return: from here on the children serve. The right one."""
         left = right.left
-        if left is None:
-            return
-        current = self._catalog.read_tablet(right.table_id, right.range.stop)
-        if current is not None and current.left is not None and current.left.tablet_id == left.tablet_id:
-            complete_split(self._catalog, current)
-        self._commits.done(left.tablet_id)
+        assert left is not None
+        self._commits.before(left.tablet_id, lambda: self._catalog.put_tablet_if_absent(left))
+        children = parent.child(left, self._commits.commit), parent.child(right, self._commits.commit)
+        self._residence.replace_parent(parent_id, children)
+        return children[1]
+
+    def _finish(self, right: Tablet) -> None:
+        """Step 4, in the name of the right child, so that its record in memory is cleared as well."""
+        left = right.record.left
+        if left is not None:
+            self._catalog.put_tablet_if_absent(left)
+            self._commits.done(left.tablet_id)
+            right.change_record(lambda record: replace(record, left=None))
 
 
 def split_records(
-    parent: TabletRecord, row: bytes, left_id: int, right_id: int, incarnation: str, next_sequence: int, now: int
+    parent: TabletRecord, row: bytes, left_id: int, right_id: int, now: int
 ) -> tuple[TabletRecord, TabletRecord]:
     """Both children of a parent whose memtable is empty; the right one embeds the left. Pure.
 
     Files: both name all of the parent's, and show only their own rows of them until a compaction rewrites their part.
-    Logs: nothing before `next_sequence` is needed, and no record with the children's new ids is in any log.
+    Logs: as the parent's after its last flush, only the owner's own from the next sequence on. No record with the
+    children's new ids is in any log yet.
     """
     start, stop = parent.range
-    logs = (LogRef(incarnation, next_sequence),)
-    left = replace(parent, tablet_id=left_id, range=RowRange(start, row), created_millis=now, logs=logs, left=None)
-    right = replace(parent, tablet_id=right_id, range=RowRange(row, stop), created_millis=now, logs=logs, left=left)
+    left = replace(parent, tablet_id=left_id, range=RowRange(start, row), created_millis=now, left=None)
+    right = replace(parent, tablet_id=right_id, range=RowRange(row, stop), created_millis=now, left=left)
     return left, right
 
 
@@ -119,9 +116,8 @@ def _row(tablet: Tablet, asked: bytes | None) -> bytes | None:
     record = tablet.record
     if record.tablet_id == ROOT_TABLET_ID:
         raise InvalidRequest("the root tablet never splits")
-    row = tablet.split_point() if asked is None else asked
-    if row is None or row == record.range.start:
-        return None
-    if not record.range.holds(row):
-        raise InvalidRequest(f"row {row!r} lies outside tablet {record.tablet_id}, so it cannot be split there")
-    return row
+    if asked is None:
+        return tablet.split_row()
+    if not record.range.holds(asked):
+        raise InvalidRequest(f"row {asked!r} lies outside tablet {record.tablet_id}, so it cannot be split there")
+    return asked if tablet.may_split_at(asked) else None

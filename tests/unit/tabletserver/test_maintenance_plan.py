@@ -2,11 +2,11 @@
 
 from hbtable.tabletserver.maintenance_plan import Compact, Flush, MaintenanceOptions, Split, TabletFacts, plan
 
-OPTIONS = MaintenanceOptions(total_memtable_bytes=150, log_bytes=1000, split_bytes=500)
+OPTIONS = MaintenanceOptions(total_memtable_bytes=150, log_bytes=1000)
 
 
 def tablet(tablet_id: int, table_id: int = 16, **changes: object) -> TabletFacts:
-    quiet = TabletFacts(tablet_id, table_id, 0, 100, 0.0, 0, 0, "", False)
+    quiet = TabletFacts(tablet_id, table_id, 0, 100, 0.0, "", "", False)
     return quiet._replace(**changes)  # type: ignore[arg-type]
 
 
@@ -47,7 +47,7 @@ def test_old_logs_are_let_go() -> None:
 
 def test_metadata_first_and_flushes_before_compactions_before_splits() -> None:
     tablets = [
-        tablet(20, sstable_bytes=501),
+        tablet(20, too_large="large"),
         tablet(21, compaction="many files"),
         tablet(22, memtable_bytes=130),
         tablet(2, table_id=0, memtable_bytes=110, compaction="many files"),
@@ -55,8 +55,6 @@ def test_metadata_first_and_flushes_before_compactions_before_splits() -> None:
     assert kinds(tablets) == [(Flush, 2), (Flush, 22), (Compact, 2), (Compact, 21), (Split, 20)]
 
 
-def test_a_tables_own_split_size_wins_and_the_root_tablet_never_splits() -> None:
-    assert kinds([tablet(20, sstable_bytes=400, split_bytes=300)]) == [(Split, 20)]
-    assert kinds([tablet(20, sstable_bytes=600, split_bytes=700)]) == []
-    assert kinds([tablet(1, table_id=0, sstable_bytes=10**9)]) == []
-    assert kinds([tablet(2, table_id=0, sstable_bytes=10**9)]) == [(Split, 2)]
+def test_metadata_tablets_split_and_the_root_tablet_never_does() -> None:
+    assert kinds([tablet(1, table_id=0, too_large="large")]) == []
+    assert kinds([tablet(2, table_id=0, too_large="large")]) == [(Split, 2)]
