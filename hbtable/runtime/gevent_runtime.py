@@ -21,9 +21,9 @@ import gevent
 from gevent.event import Event as HubEvent
 from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
-from gevent.threadpool import ThreadPool
 
 from hbtable.runtime.interface import Event, Lock, Task
+from hbtable.runtime.workers import Workers
 
 T = TypeVar("T")
 
@@ -163,14 +163,6 @@ class _Turn:
         self.granted = False
 
 
-def _outcome(function: Callable[..., T], arguments: tuple[object, ...]) -> tuple[T | None, BaseException | None]:
-    """Runs in the pool's thread. An error is handed back as a value, since gevent prints those that escape."""
-    try:
-        return function(*arguments), None
-    except BaseException as error:  # noqa: BLE001  it is raised again in the task
-        return None, error
-
-
 @final
 class GeventRuntime:
     """Implements runtime.interface.Runtime over gevent."""
@@ -178,7 +170,7 @@ class GeventRuntime:
     def __init__(self, options: GeventOptions | None = None) -> None:
         self.random = random.Random()
         self._options = options or GeventOptions()
-        self._pools: dict[str, ThreadPool] = {}
+        self._workers: dict[str, Workers] = {}
 
     def wall_millis(self) -> int:
         return time.time_ns() // 1_000_000
@@ -203,20 +195,14 @@ class GeventRuntime:
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """A task killed while it waits leaves `function` running to its end in the pool's thread: what `function` uses
         (a file descriptor) must not be closed by the task's clean-up."""
-        pool = self._pools.get(kind)
-        if pool is None:
-            pool = ThreadPool(self._options.threads_of_kind.get(kind, self._options.threads))
-            self._pools[kind] = pool
-        result, error = pool.spawn(_outcome, function, arguments).get()
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error  # or the traceback would keep this frame, and the frame the error
-        return result  # type: ignore[return-value]  # None only if T is, when there is no error
+        workers = self._workers.get(kind)
+        if workers is None:
+            workers = Workers(kind, self._options.threads_of_kind.get(kind, self._options.threads))
+            self._workers[kind] = workers
+        return workers.run(function, arguments)
 
-    def close(self) -> None:
-        """Ends the threads once their work is done. *Switches.*"""
-        pools, self._pools = self._pools, {}
-        for pool in pools.values():
-            pool.kill()
+    def close(self, grace_seconds: float = 5.0) -> None:
+        """*Switches.* Ends the threads once their work is done, or gives them up after the grace."""
+        everyone, self._workers = self._workers, {}
+        for workers in everyone.values():
+            workers.close(grace_seconds)
