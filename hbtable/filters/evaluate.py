@@ -53,7 +53,7 @@ class RowFilter:
         return self._root.is_finished()
 
     def state(self) -> bytes:
-        """What the next page needs; to be taken between rows, of this size: a byte or two a PageFilter or WHILE."""
+        """What the next page needs; to be taken between rows, some bytes for each filter that remembers rows."""
         out = bytearray()
         self._root.save(out)
         return bytes(out)

@@ -5,6 +5,7 @@ ASCII, as in Java. With google-re2 installed that engine is used, in linear time
 `re`, which backtracks, so that a pattern from outside could stall a server. Therefore with `re`:
   * a pattern whose repetitions can match one text in exponentially many ways, such as (a+)+ or (a|a)*, is refused;
   * of a part only the first SEARCHED_CHARACTERS are searched.
+What remains is polynomial in them: a pattern with k unbounded repetitions may take that to the power k + 1.
 Java's \Q..\E, \z, \Z, \h, (?<name>..) and \p{Alpha} and its like are translated; other Java-only syntax is refused.
 """
 
@@ -15,7 +16,10 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Final
 
 try:
-    import re2
+    # By name: other packages are called re2, too, and know no Options.
+    from re2 import Options as _Re2Options
+    from re2 import compile as _compile_re2
+    from re2 import error as _re2_error
 except ImportError:
     _HAS_RE2 = False
 else:
@@ -48,6 +52,8 @@ def finder(pattern: bytes) -> Callable[[bytes], bool]:
     text = _from_java(pattern.decode("utf-8", "replace"))
     if _HAS_RE2:
         return _finder_of_re2(text)
+    if text.startswith(".*") and text[2:3] not in ("?", "+", "*", "{"):
+        text = text[2:]  # says nothing where the search is unanchored, and would make it quadratic
     try:
         compiled = re.compile(text, re.DOTALL | re.ASCII)
         _refuse_explosive(parser.parse(text, re.DOTALL | re.ASCII))
@@ -58,12 +64,12 @@ def finder(pattern: bytes) -> Callable[[bytes], bool]:
 
 
 def _finder_of_re2(text: str) -> Callable[[bytes], bool]:
-    options = re2.Options()
+    options = _Re2Options()
     options.dot_nl = True
     options.log_errors = False
     try:
-        search = re2.compile(text, options).search
-    except re2.error as error:
+        search = _compile_re2(text, options).search
+    except _re2_error as error:
         raise ValueError(f"the pattern {text[:100]!r} is malformed: {error}") from error
     return lambda part: search(part.decode("utf-8", "replace")) is not None
 
@@ -111,6 +117,7 @@ def _refuse_explosive(nodes: object) -> None:
 
 def _refuse_ambiguous(body: list[_Node]) -> None:
     """Refuses the body of a repetition that can be cut into rounds in more than one way."""
+    _refuse_alike(body)
     body = list(_flattened(body))
     repeated: set[str] = set()
     separators: list[set[str]] = []
@@ -121,14 +128,28 @@ def _refuse_ambiguous(body: list[_Node]) -> None:
                 repeated |= _characters(inner)
         elif op is codes.BRANCH:
             branches = _branches(argument)
-            heads = [_first(branch) for branch in branches]
-            if any(heads[i] & heads[j] or not heads[i] for i in range(len(heads)) for j in range(i)) or not heads[0]:
-                raise ValueError("the pattern repeats alternatives that begin alike, which could take for ever")
             repeated |= set().union(*(_characters(branch) for branch in branches if _varies(branch)))
         elif op in (codes.LITERAL, codes.NOT_LITERAL, codes.IN, codes.ANY):
             separators.append(_set_of(op, argument))
     if repeated and not any(not (repeated & separator) for separator in separators):
         raise ValueError("the pattern nests repetitions, like (a+)+, which could take for ever")
+
+
+def _refuse_alike(nodes: object) -> None:
+    """Refuses, however deep, alternatives of which more than one could take the next character, and repetitions of
+    what can be empty: both give each round several ways to match."""
+    for op, argument in _nodes(nodes):
+        if op is codes.BRANCH:
+            heads = [_first(branch) for branch in _branches(argument)]
+            alike = any(one & other for place, one in enumerate(heads) for other in heads[:place])
+            if alike or not all(heads):
+                raise ValueError("the pattern repeats alternatives that begin alike, which could take for ever")
+        elif op in (codes.MAX_REPEAT, codes.MIN_REPEAT):
+            minimum, maximum, inner = _triple(argument)
+            if maximum > minimum and not _first(inner):
+                raise ValueError("the pattern repeats what can be empty, like (a?)*, which could take for ever")
+        for inner in _bodies(op, argument):
+            _refuse_alike(inner)
 
 
 def _flattened(body: list[_Node]) -> Iterator[_Node]:

@@ -40,6 +40,14 @@ class PrefixNode(Node):
     def is_finished(self) -> bool:
         return self._passed
 
+    def save(self, out: bytearray) -> None:
+        out.append(self._passed)
+
+    def load(self, state: bytes, offset: int) -> int:
+        passed, offset = load_number(state, offset)
+        self._passed = bool(passed)
+        return offset
+
 
 @final
 class RowKeyNode(Node):
@@ -82,6 +90,14 @@ class InclusiveStopNode(Node):
 
     def is_finished(self) -> bool:
         return self._passed
+
+    def save(self, out: bytearray) -> None:
+        out.append(self._passed)
+
+    def load(self, state: bytes, offset: int) -> int:
+        passed, offset = load_number(state, offset)
+        self._passed = bool(passed)
+        return offset
 
 
 @final
