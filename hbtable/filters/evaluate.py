@@ -67,7 +67,7 @@ class RowFilter:
         """The cells of `row` that pass, at most `max_versions` a column; [] drops the row. `cells`: every version that
         the family and the time range allow, in key order, or only `max_versions` a column if not needs_versions."""
         root = self._root
-        kept = self._kept(cells, max_versions)
+        kept = self._kept(cells, max_versions) if self._cellwise else _limited(cells, max_versions)
         if not kept:
             return kept
         kept = root.sift(kept)
@@ -78,7 +78,7 @@ class RowFilter:
     def _kept(self, cells: Sequence[Cell], max_versions: int) -> list[Cell]:
         """The cell stage."""
         root = self._root
-        decide = root.cell if self._cellwise else None
+        decide = root.cell
         kept: list[Cell] = []
         column = family = qualifier = b""
         left = step = 0
@@ -96,7 +96,7 @@ class RowFilter:
                 left = max_versions
             if step or not left:
                 continue
-            code = INCLUDE if decide is None else decide(cell, family, qualifier)
+            code = decide(cell, family, qualifier)
             if code & INCLUDE:
                 left -= 1
                 kept.append(root.transform(cell) if self._transforms else cell)
@@ -104,6 +104,19 @@ class RowFilter:
             if self._mid_row_end and root.is_finished():
                 break
         return kept
+
+
+def _limited(cells: Sequence[Cell], max_versions: int) -> list[Cell]:
+    """The newest `max_versions` of each column."""
+    kept: list[Cell] = []
+    column, left = b"", 0
+    for cell in cells:
+        if cell[0] != column:
+            column, left = cell[0], max_versions
+        if left:
+            left -= 1
+            kept.append(cell)
+    return kept
 
 
 def _node_of(expression: ex.Expression, is_reversed: bool) -> Node:  # noqa: C901 -- one case a filter
