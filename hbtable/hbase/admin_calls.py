@@ -97,7 +97,8 @@ class AdminCalls:
     def getTableRegions(self, table: bytes | None) -> list[Region]:
         name = self._tables.canonical(table)
         try:
-            return [region(name, tablet, self._address) for tablet in self._admin.tablets(name)]
+            # HBase shows where tablets of a disabled table were last; clients take the fields for granted.
+            return [region(name, tablet, self._address, True) for tablet in self._admin.tablets(name)]
         except TableNotFound:
             return []
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from hbtable.model.tablet import TabletRecord
 
 Address = Callable[[str], tuple[bytes, int]]
-"""A tablet server's incarnation -> (host name, Thrift port)."""
+"""A tablet server's incarnation -> (host name, Thrift port); "" -> this front door's own."""
 
 _DIGEST_CHARACTERS: Final = 32
 
@@ -24,8 +24,9 @@ class Region(NamedTuple):
     """Host and port are None while no server has the tablet."""
 
 
-def region(table: bytes, record: TabletRecord, address: Address) -> Region:
-    host, port = address(record.owner) if record.owner else (None, None)
+def region(table: bytes, record: TabletRecord, address: Address, always_somewhere: bool = False) -> Region:
+    """`always_somewhere`: a tablet without an owner (its table is disabled) gets this front door's address."""
+    host, port = address(record.owner) if record.owner or always_somewhere else (None, None)
     name = region_name(table, record.range.start, record.created_millis)
     return Region(record.range.start, record.range.stop, record.created_millis, name, host, port)
 

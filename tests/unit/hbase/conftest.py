@@ -256,7 +256,7 @@ class Door:
             Reads(tables, answer_bytes, pause),
             Writes(tables, lambda name: list(cluster.record(name).schema.families), 10 << 20, pause),
             ScannerCalls(tables, cluster.record, self.scanners, check_filter, answer_bytes, pause),
-            AdminCalls(self.runtime, tables, cluster, lambda: "an-id", lambda owner: (owner, 9090), 1.0),
+            AdminCalls(self.runtime, tables, cluster, lambda: "an-id", lambda owner: (owner or "here", 9090), 1.0),
         ]
         bind(self.interface, parts)
         cluster.create_table(TableSchema(b"t", {b"f": FamilySchema(b"f"), b"g": FamilySchema(b"g")}))
