@@ -27,8 +27,11 @@ class TrickyFile:
         self.path = file.path
         self._system = system
         self._file = file
+        self._syncs = 0
 
     def append(self, data: bytes) -> None:
+        if self._system.bugs:
+            raise self._system.bugs.pop()
         if self._system.append_errors:
             error, kept_bytes = self._system.append_errors.pop(0)
             self._file.append(data[:kept_bytes])
@@ -39,9 +42,13 @@ class TrickyFile:
         self._system.syncs += 1
         if self._system.sync_errors:
             raise self._system.sync_errors.pop(0)
+        self._syncs += 1
         self._file.sync()
+        self._syncs -= 1
 
     def close(self) -> None:
+        if self._syncs:
+            self._system.closed_while_syncing += 1
         self._file.close()
 
 
@@ -54,6 +61,8 @@ class TrickyFileSystem:
         self.sync_errors: list[HbtableError] = []
         self.create_errors: list[HbtableError] = []
         self.delete_errors: list[HbtableError] = []
+        self.bugs: list[Exception] = []
+        self.closed_while_syncing = 0
         self.syncs = 0
         self.reads: list[tuple[str, int, int]] = []
         self.listing_error: HbtableError | None = None

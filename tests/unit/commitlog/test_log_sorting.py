@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from hbtable.commitlog.records import encode_record
+from hbtable.commitlog.records import encode_record, places
 from hbtable.commitlog.sorting import recovered, sort_log
 from hbtable.errors import Corruption, StorageFailed
 
@@ -57,8 +57,6 @@ def test_a_tablet_reads_one_contiguous_piece_per_run_and_only_runs_it_needs(benc
 
 
 def test_runs_are_sorted_by_tablet_then_row_then_sequence(bench) -> None:
-    from hbtable.commitlog.records import places
-
     _fill(bench)
     bench.run(sort_log, bench.runtime, bench.fs, bench.folder)
     for path, file in bench.memory.disk.files.items():
@@ -103,6 +101,16 @@ def test_sorting_again_changes_nothing_and_a_crash_in_the_middle_is_made_good(be
     before = {path: bytes(file.content) for path, file in inner.disk.files.items()}
     bench.run(sort_log, bench.runtime, bench.fs, bench.folder)
     assert {path: bytes(file.content) for path, file in inner.disk.files.items()} == before
+
+
+def test_a_sorted_log_is_settled_whatever_happens_to_the_log_itself(bench) -> None:
+    sequences = _fill(bench)
+    bench.run(sort_log, bench.runtime, bench.fs, bench.folder)
+    for path in list(bench.memory.disk.files):
+        if path.endswith(".log"):
+            del bench.memory.disk.files[path]
+    bench.run(sort_log, bench.runtime, bench.fs, bench.folder)
+    assert _recovered(bench, 1) == sequences[1]
 
 
 def test_a_record_that_is_in_the_log_twice_is_recovered_once(bench) -> None:

@@ -56,6 +56,7 @@ def test_commits_are_applied_and_written_in_the_order_of_the_calls(bench_of, see
         log.close()
         assert bench.written() == called
         assert len(bench.segments()) > 3
+        assert bench.fs.closed_while_syncing == 0
 
     bench.run(main)
 

@@ -181,6 +181,25 @@ def test_an_append_with_an_unknown_end_stops_the_log(bench, durability) -> None:
 
 
 @BOTH
+def test_an_error_nobody_foresaw_stops_the_log_and_leaves_no_waiter_behind(bench, durability) -> None:
+    def main() -> None:
+        log = bench.writer(durability=durability, group_bytes=1, segment_bytes=100)
+        bench.commit(log, 1, 1)
+        tasks = [bench.begin(log, 1, n, bytes(50)) for n in range(2, 6)]
+        bench.fs.bugs.append(ValueError("a bug"))
+        for task in tasks:
+            task.join()
+        errors = [task.error for task in tasks if task.error is not None]
+        assert errors
+        assert all(isinstance(error, StorageFailed) for error in errors)
+        assert len(bench.applied) == 5 - len(errors)
+        with pytest.raises(StorageFailed):
+            log.close()
+
+    bench.run(main)
+
+
+@BOTH
 def test_a_close_without_room_for_the_last_watermark_still_succeeds(bench, durability) -> None:
     def main() -> None:
         log = bench.writer(durability=durability)
