@@ -3,6 +3,7 @@
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 import logging
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
@@ -161,7 +162,12 @@ class AdminCalls:
         return _THRIFT_ONE
 
     def getClusterId(self) -> str:
-        return self._cluster_id()
+        """In the form of a UUID, which is what HBase's clients know."""
+        identity = self._cluster_id()
+        try:
+            return str(uuid.UUID(identity))
+        except ValueError:
+            return identity
 
     def grant(self, _: AccessControlEntity | None) -> bool:
         raise JavaError(DO_NOT_RETRY, "access control is not enabled")

@@ -280,6 +280,15 @@ def test_grant_is_refused_with_a_declared_error(client: Any) -> None:
     assert error.message == b"org.apache.hadoop.hbase.DoNotRetryIOException: access control is not enabled"
 
 
+@pytest.mark.parametrize(
+    ("identity", "answer"), [("6dfa8a3c00004000800000000000000f", "6dfa8a3c-0000-4000-8000-00000000000f"), ("x", "x")]
+)
+def test_the_cluster_id_looks_like_hbases(client: Any, identity: str, answer: str) -> None:
+    admin = client.door.interface.methods[b"getClusterId"].call.__self__
+    admin._cluster_id = lambda: identity
+    assert client.call("getClusterId") == answer.encode()
+
+
 def test_append_and_check(client: Any) -> None:
     append = client.thrift.TAppend(b"t", b"r", [b"f:b", b"f:a"], [b"1", b"2"])
     assert [cell.value for cell in client.call("append", append=append)] == [b"1", b"2"]
