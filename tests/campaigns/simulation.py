@@ -11,24 +11,30 @@ The next life must find what was acknowledged, whole rows, and nothing that was 
 """
 
 import argparse
+import logging
 import random
 import struct
 import time
+from collections import Counter
 from typing import cast
 
 from hbtable.client.client import Client
-from hbtable.launch.cluster import EmbeddedCluster, EmbeddedClusterOptions
-
+from hbtable.commitlog.options import LogOptions
 from hbtable.errors import HbtableError
 from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
+from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.lockservice.local import LocalLockService
+from hbtable.master.collector import CollectorOptions
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.read import ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.tablet.options import TabletOptions
+from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
+from hbtable.tabletserver.role import TabletServerOptions
 from tests.harness.promises import Promises, RowState
 
 ROWS_PER_WORKER = 12
@@ -159,6 +165,8 @@ class Schedule:
         self.break_sync = break_sync
         self.workers = [Worker(index, seed) for index in range(WORKERS)]
         self.wall_millis = 0
+        self.coverage: Counter[str] = Counter()
+        """What the server did meanwhile: a schedule without compactions and splits proves little."""
 
     def run(self) -> None:
         """AssertionError at the first violation."""
@@ -187,6 +195,8 @@ class Schedule:
         for worker in self.workers:
             runtime.spawn(worker.run, runtime, cluster.client, name=f"worker {worker.index}")
         runtime.sleep(self.chance.uniform(0.02, 3.0))
+        self.coverage.update({name: value for name, _, value in cluster.registry.counters() if "compact" in name})
+        self.coverage["tablets"] = max(self.coverage["tablets"], len(cluster.client.admin.tablets(TABLE)))
 
     def verify(self, client: Client) -> None:
         found = read_everything(client)
@@ -197,9 +207,15 @@ class Schedule:
         assert not wrong, f"seed {self.seed}: " + "; ".join(wrong[:3])
 
 
-def small_options() -> EmbeddedClusterOptions:
+def small_options() -> EmbeddedOptions:
     """So small that flushes, compactions, splits and log rotation happen within a life."""
-    raise NotImplementedError
+    server = TabletServerOptions(
+        block_cache_bytes=64 << 10,
+        log=LogOptions(segment_bytes=6000),
+        tablet=TabletOptions(memtable_bytes=6000, merge_files=3),
+        maintenance=MaintenanceOptions(period_seconds=0.05, split_bytes=12000, log_bytes=20000),
+    )
+    return EmbeddedOptions(server=server, collector=CollectorOptions(period_seconds=1.0, trash_seconds=0.5))
 
 
 def main() -> None:
@@ -210,19 +226,23 @@ def main() -> None:
     arguments = parser.parse_args()
     first = arguments.seed or int(time.time())
     print(f"seeds {first} to {first + arguments.schedules - 1}")
+    logging.disable(logging.CRITICAL)  # every life ends in a crash, and says so at length
     acknowledged, begin = 0, time.monotonic()
+    coverage: Counter[str] = Counter()
     for seed in range(first, first + arguments.schedules):
         schedule = Schedule(seed, arguments.break_sync)
         try:
             schedule.run()
-        except AssertionError as error:
+        except (AssertionError, HbtableError) as error:
             print(f"violation after {seed - first + 1} schedules: {error}")
             raise SystemExit(0 if arguments.break_sync else 1) from error
         acknowledged += sum(worker.promises.acknowledged for worker in schedule.workers)
+        coverage.update(schedule.coverage)
     print(
         f"{arguments.schedules} schedules, {acknowledged} acknowledged operations, no violation, "
         f"{time.monotonic() - begin:.0f} s"
     )
+    print(", ".join(f"{name} {count}" for name, count in sorted(coverage.items())))
     if arguments.break_sync:
         raise SystemExit("the broken sync was not found: the simulation proves nothing")
 

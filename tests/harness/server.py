@@ -48,12 +48,19 @@ class ServerProcess:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+        self._close_output()
 
     def stop(self, timeout_seconds: float = 60) -> int:
         """SIGTERM; the exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout_seconds)
+        code = self.process.wait(timeout_seconds)
+        self._close_output()
+        return code
+
+    def _close_output(self) -> None:
+        if self.process is not None and self.process.stdout is not None:
+            self.process.stdout.close()
 
     def rss_bytes(self) -> int:
         assert self.process is not None
@@ -69,7 +76,5 @@ class ServerProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self.process is not None and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        if self.process is not None and self.process.stdout is not None:
-            self.process.stdout.close()
+            self.kill()
+        self._close_output()

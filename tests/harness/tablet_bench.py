@@ -139,7 +139,9 @@ def values(tablet: Tablet, row: bytes, spec: ReadSpec = EVERYTHING) -> dict[byte
     return found
 
 
-def everything(tablet: Tablet, request: ScanRequest | None = None) -> list[tuple[bytes, list[tuple[bytes, int, bytes]]]]:
+def everything(
+    tablet: Tablet, request: ScanRequest | None = None
+) -> list[tuple[bytes, list[tuple[bytes, int, bytes]]]]:
     """All pages of a scan, one after another."""
     rows: list[tuple[bytes, list[tuple[bytes, int, bytes]]]] = []
     asked = request or ScanRequest()
