@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.errors import Corruption, OutcomeUnknown, OutOfSpace, UnsupportedFormat
+from hbtable.errors import Corruption, LockLost, OutcomeUnknown, OutOfSpace, UnsupportedFormat
 from hbtable.fs.faulty import FaultPlan, FaultyFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
-from hbtable.lockservice.files import DurableFiles
+from hbtable.lockservice.files import DurableFiles, MemoryFiles
 from hbtable.lockservice.interface import Session, VersionedFile
 from hbtable.lockservice.local import LocalLockService
+from hbtable.lockservice.sessions import SessionTable
 from hbtable.runtime.simulated import SimulatedRuntime
 
 STORED = "lockservice/files/root-tablet"
@@ -96,6 +97,66 @@ def test_a_full_disk_leaves_the_file_and_a_lost_answer_is_read_again() -> None:
         assert session.write("/a", b"3", 2) == 3
 
     runtime.run(body)
+
+
+def test_a_write_that_waits_for_its_turn_is_refused_when_its_session_ends_meanwhile() -> None:
+    runtime = SimulatedRuntime(1)
+    plan = FaultPlan()
+    fs = FaultyFileSystem(MemoryFileSystem(runtime), plan, runtime)
+
+    def body() -> None:
+        service = LocalLockService(fs, runtime)
+        slow, ending = service.open_session("slow"), service.open_session("ending")
+        slow.create("/a", b"1")
+        plan.delay("write_file", 1.0)
+        first = runtime.spawn(slow.create, "/b", b"")
+        runtime.sleep(0.1)
+        late = runtime.spawn(ending.write, "/a", b"2", 1)
+        runtime.sleep(0.1)
+        ending.close()
+        assert first.join(5.0)
+        assert late.join(5.0)
+        assert isinstance(late.error, LockLost)
+        assert slow.read("/a") == VersionedFile(b"1", 1)
+
+    runtime.run(body)
+
+
+class SlowAnswers:
+    """A store whose answers are on their way for a while: what they say may be old when they arrive."""
+
+    def __init__(self, inner: MemoryFiles, runtime: SimulatedRuntime) -> None:
+        self.remove, self.paths, self.reserve_numbers = inner.remove, inner.paths, inner.reserve_numbers
+        self._inner = inner
+        self._runtime = runtime
+
+    def load(self, path: str) -> VersionedFile | None:
+        answer = self._inner.load(path)
+        self._runtime.sleep(self._runtime.random.random())
+        return answer
+
+    def put(self, path: str, file: VersionedFile) -> None:
+        self._inner.put(path, file)
+        self._runtime.sleep(self._runtime.random.random())
+
+
+def _read_beside_write(seed: int) -> VersionedFile:
+    runtime = SimulatedRuntime(seed)
+    files = MemoryFiles()
+    files.put("/a", VersionedFile(b"1", 1))
+
+    def body() -> VersionedFile:
+        session = SessionTable(runtime, SlowAnswers(files, runtime)).open_session("me", runtime)
+        for task in [runtime.spawn(session.read, "/a"), runtime.spawn(session.write, "/a", b"2", 1)]:
+            task.join()
+            assert task.error is None
+        return session.read("/a")
+
+    return runtime.run(body)
+
+
+def test_a_slow_read_beside_a_write_does_not_hide_what_was_written() -> None:
+    assert {_read_beside_write(seed) for seed in range(20)} == {VersionedFile(b"2", 2)}
 
 
 class Lives:
