@@ -11,8 +11,7 @@ from typing import final
 from hbtable.merge.merging import Pair
 from hbtable.runtime.interface import Runtime
 
-_FIRST_CHUNK = 16
-_LARGEST_CHUNK = 512
+_CHUNK = 512
 
 
 @final
@@ -35,15 +34,19 @@ class Pacer:
             self._runtime.sleep(0)
             self._until = self._runtime.clock_seconds() + self._slice_seconds
 
+    def flatten(self, lists: Iterable[list[Pair]]) -> Iterator[Pair]:
+        """The pairs of all lists, with a pause after each."""
+        return chain.from_iterable(self._paused(lists))
+
     def chunks(self, pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-        """`pairs` in lists, with a pause between two of them. The first are short: a page may need only one row."""
+        """`pairs` in lists, with a pause after each."""
         source = iter(pairs)
-        size = _FIRST_CHUNK
-        while chunk := list(islice(source, size)):
-            yield chunk
-            if size < _LARGEST_CHUNK:
-                size *= 2
-            self.pause()
+        return self._paused(iter(lambda: list(islice(source, _CHUNK)), []))
 
     def paced(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         return chain.from_iterable(self.chunks(pairs))
+
+    def _paused(self, lists: Iterable[list[Pair]]) -> Iterator[list[Pair]]:
+        for one in lists:
+            yield one
+            self.pause()

@@ -24,9 +24,10 @@ from hbtable.tablet.options import MAX_ROW_BYTES
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.page import ROW_DONE, PageBuilder
 from hbtable.tablet.reverse import descending
-from hbtable.tablet.sources import Snapshot, Want
+from hbtable.tablet.sources import Snapshot
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import Stack
+from hbtable.tablet.want import Want
 
 _ROWS_BETWEEN_PAUSES = 16
 _SMALL_PAGE = 256
@@ -145,7 +146,7 @@ def _rows(
         return spec.cache_blocks and (small or layout.caches_scans(stack.key))
 
     def between(start_key: bytes, stop_key: bytes) -> Iterator[Row]:
-        pairs = pacer.paced(snapshot.range(start_key, stop_key, caches))
+        pairs = pacer.flatten(snapshot.lists(start_key, stop_key, caches))
         return visible_rows(
             pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now
         )

@@ -1,68 +1,29 @@
 """Which memtables and SSTables a read has to look into, and which part of their rows (paper, sections 5.3 and 6).
 
 A Snapshot is a version and the last visible sequence: what it reads does not change, however long the read takes (bug
-class 13). A Want is what a ReadSpec means for one layout.
-
-When qualifiers are given, only their columns are read, and the empty qualifier of each family, where family markers sit
-(those mask whatever column is asked for). Bloom filters leave out files that hold nothing of the row or columns.
+class 13). Bloom filters leave out files that hold nothing of the row or columns; files whose cells all lie outside the
+time range are left out, too.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Final, final
 
 from hbtable.encoding.cell_key import row_prefix
 from hbtable.merge.merging import Pair, merge
-from hbtable.model.cell import MAX_TIMESTAMP
-from hbtable.model.read import ReadSpec
-from hbtable.tablet.apply import no_such_family
-from hbtable.tablet.layout import Layout
+from hbtable.tablet.hot_columns import behind, lists
 from hbtable.tablet.version import LoadedFile, Stack, Version
+from hbtable.tablet.want import Tails, Want
 
-_MOST_RANGES: Final = 16
-"""With more columns than this, whole rows are read: seeks cost more than cells skipped."""
+_FEW: Final = 64
+"""A row of fewer pairs is simply read."""
 
-Tails = tuple[tuple[bytes, bytes], ...]
-"""Ranges of keys within a row: what follows the row's prefix, from and to."""
+_FEW_OF_COLUMNS: Final = 16
 
+_FIRST_LIST: Final = 16
 
-@final
-class Want:
-    """The families, columns, times and versions of a read, for one layout."""
-
-    __slots__ = ("columns", "layout", "max_timestamp", "max_versions", "min_timestamp", "rules", "timed")
-
-    def __init__(self, layout: Layout, spec: ReadSpec, every_version: bool) -> None:
-        """`every_version`: for a filter that looks at older ones. NoSuchFamily."""
-        self.layout = layout
-        self.rules = layout.rules
-        self.columns = spec.columns
-        if spec.columns is not None:
-            for family in spec.columns:
-                if family not in layout.rules:
-                    raise no_such_family(layout, family)
-        self.min_timestamp = spec.min_timestamp
-        self.max_timestamp = spec.max_timestamp
-        self.timed = spec.min_timestamp > 0 or spec.max_timestamp < MAX_TIMESTAMP
-        self.max_versions = 2**31 - 1 if every_version else spec.max_versions
-
-    def tails(self) -> Tails | None:
-        """The parts of a row to read; None: all of it."""
-        columns = self.columns
-        if columns is None:
-            return None
-        tails: list[tuple[bytes, bytes]] = []
-        for family in sorted(columns):
-            qualifiers = columns[family]
-            start = family + b"\x00"
-            if qualifiers is None:
-                tails.append((start, family + b"\x01"))
-                continue
-            tails.append((start + b"\x00\x01", start + b"\x00\x02"))
-            for qualifier in sorted(qualifiers):
-                if qualifier:
-                    escaped = qualifier.replace(b"\x00", b"\x00\xff") if b"\x00" in qualifier else qualifier
-                    tails.append((start + escaped + b"\x00\x01", start + escaped + b"\x00\x02"))
-        return tuple(tails) if len(tails) <= _MOST_RANGES else None
+Span = tuple[bytes, bytes, bool]
+"""From one key to another; whether the read asks for what is there, else only for family markers."""
 
 
 @final
@@ -83,27 +44,33 @@ class Snapshot:
         self._tails = tails
 
     def row(self, row: bytes, cache_blocks: bool) -> Iterator[Pair] | None:
-        """The pairs of one row that matter; None when there are none for sure. May switch."""
+        """The pairs of one row that matter; None when there are none for sure. May switch. Hot."""
         prefix = row_prefix(row)
-        tails = self._tails
-        if tails is not None:
-            return self._columns(prefix, tails, cache_blocks)
         stop = prefix[:-1] + b"\x02"
-        sources: list[Iterator[Pair]] = []
-        timed = self._want.timed
-        for stack in self._stacks:
-            active = stack.active
-            if active is not None and active.cells:
-                sources.append(active.scan(prefix, stop, self._sequence))
-            for memtable in stack.frozen:
-                sources.append(memtable.scan(prefix, stop, self._sequence))
-            for file in stack.files:
-                reader = file.reader
-                if reader.may_hold_row(prefix) and not (timed and self._untimely(file)):
-                    sources.append(reader.scan(prefix, stop, cache_blocks))
-        if len(sources) == 1:
-            return sources[0]
-        return merge(sources) if sources else None
+        sources = self._row_sources(prefix, prefix, stop, cache_blocks)
+        if not sources:
+            return None
+        pairs = sources[0] if len(sources) == 1 else merge(sources)
+        # Asked for columns, the second list is the first that may be in vain.
+        few = _FEW if self._tails is None else _FEW_OF_COLUMNS
+        first = list(islice(pairs, few))
+        if len(first) < few:
+            return iter(first)
+
+        def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
+            return merge(self._row_sources(prefix, start, stop, cache_blocks))
+
+        pairs = behind(first, pairs, reopen, stop, self._want)
+        return chain(first, chain.from_iterable(lists(pairs, reopen, stop, self._want, _FEW)))
+
+    def lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
+        """All pairs of the wanted stacks with start <= key < stop (b"": to the end) that a read may see, ascending, in
+        lists: short ones first, because a page may need only one row. May switch."""
+
+        def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
+            return self.range(start, stop, cache)
+
+        return lists(reopen(start, stop), reopen, stop, self._want, _FIRST_LIST)
 
     def range(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[Pair]:
         """All pairs of the wanted stacks with start <= key < stop (b"": to the end), ascending. May switch."""
@@ -129,8 +96,34 @@ class Snapshot:
                     found = hint
         return found
 
-    def _columns(self, prefix: bytes, tails: Tails, cache_blocks: bool) -> Iterator[Pair]:
-        ranges = [(prefix + start, prefix + stop) for start, stop in tails]
+    def _row_sources(self, prefix: bytes, start: bytes, stop: bytes, cache_blocks: bool) -> list[Iterator[Pair]]:
+        """Where pairs of the row may come from, each giving those of [start, stop) that the read asks for."""
+        if self._tails is not None:
+            return self._column_sources(prefix, start, stop, self._tails, cache_blocks)
+        sources: list[Iterator[Pair]] = []
+        timed = self._want.timed
+        for stack in self._stacks:
+            active = stack.active
+            if active is not None and active.cells:
+                sources.append(active.scan(start, stop, self._sequence))
+            for memtable in stack.frozen:
+                sources.append(memtable.scan(start, stop, self._sequence))
+            for file in stack.files:
+                reader = file.reader
+                if reader.may_hold_row(prefix) and not (timed and self._untimely(file)):
+                    sources.append(reader.scan(start, stop, cache_blocks))
+        return sources
+
+    def _column_sources(
+        self, prefix: bytes, start: bytes, stop: bytes, tails: Tails, cache_blocks: bool
+    ) -> list[Iterator[Pair]]:
+        ranges = [(prefix + tail, prefix + tail_stop, is_asked) for tail, tail_stop, is_asked in tails]
+        if start != prefix or stop != prefix[:-1] + b"\x02":
+            ranges = [
+                (max(first, start), min(last, stop), is_asked)
+                for first, last, is_asked in ranges
+                if first < stop and start < last
+            ]
         sources: list[Iterator[Pair]] = []
         for stack in self._stacks:
             for memtable in stack.memtables():
@@ -143,13 +136,18 @@ class Snapshot:
                 wanted = self._ranges_in(file, ranges)
                 if wanted:
                     sources.append(_file_ranges(reader.scan, wanted, cache_blocks))
-        return merge(sources)
+        return sources
 
-    def _ranges_in(self, file: LoadedFile, ranges: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """Without the columns that the file's Bloom filter denies. (A range whose start is no column's prefix is a
-        whole family: the filter knows nothing of those.)"""
+    def _ranges_in(self, file: LoadedFile, ranges: list[Span]) -> list[Span]:
+        """Without the columns that the file's Bloom filter denies, and without looking for markers in a file that has
+        none. (A range whose start is no column's prefix is a whole family: the filter knows nothing of those.)"""
         reader = file.reader
-        return [span for span in ranges if span[0][-1:] != b"\x01" or reader.may_hold_column(span[0])]
+        has_markers = reader.properties.markers > 0
+        return [
+            span
+            for span in ranges
+            if (span[2] or has_markers) and (span[0][-1:] != b"\x01" or reader.may_hold_column(span[0]))
+        ]
 
     def _untimely(self, file: LoadedFile) -> bool:
         """Whether no cell of the file can be in the time range asked for. Markers mask whatever the range is."""
@@ -161,14 +159,14 @@ class Snapshot:
 
 
 def _memtable_ranges(
-    scan: Callable[[bytes, bytes, int], Iterator[Pair]], ranges: list[tuple[bytes, bytes]], sequence: int
+    scan: Callable[[bytes, bytes, int], Iterator[Pair]], ranges: list[Span], sequence: int
 ) -> Iterator[Pair]:
-    for start, stop in ranges:
+    for start, stop, _ in ranges:
         yield from scan(start, stop, sequence)
 
 
 def _file_ranges(
-    scan: Callable[[bytes, bytes, bool], Iterator[Pair]], ranges: list[tuple[bytes, bytes]], cache_blocks: bool
+    scan: Callable[[bytes, bytes, bool], Iterator[Pair]], ranges: list[Span], cache_blocks: bool
 ) -> Iterator[Pair]:
-    for start, stop in ranges:
+    for start, stop, _ in ranges:
         yield from scan(start, stop, cache_blocks)

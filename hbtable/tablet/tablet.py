@@ -28,10 +28,11 @@ from hbtable.tablet.policy import FileFacts, MergePlan, plan_merge
 from hbtable.tablet.read_modify_write import ReadModifyWriter
 from hbtable.tablet.records import CommitRecord, Edit
 from hbtable.tablet.shared import SharedState
-from hbtable.tablet.sources import Snapshot, Want
+from hbtable.tablet.sources import Snapshot
 from hbtable.tablet.splitting import Candidate, choose_row, may_split_at, middle_row
 from hbtable.tablet.state import Environment, TabletState
 from hbtable.tablet.version import key_range
+from hbtable.tablet.want import Want
 from hbtable.tablet.writing import Writer
 
 _SMALL_TABLET_BYTES: Final = 64 << 20

@@ -1,0 +1,58 @@
+"""What a ReadSpec means for one layout: families, columns, times and versions to look for.
+
+When qualifiers are given, only their columns are read, and the empty qualifier of each family, where family markers sit
+(those mask whatever column is asked for).
+"""
+
+from typing import Final, final
+
+from hbtable.model.cell import MAX_TIMESTAMP
+from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.tablet.apply import no_such_family
+from hbtable.tablet.layout import Layout
+
+_MOST_RANGES: Final = 16
+"""With more columns than this, whole rows are read: seeks cost more than cells skipped."""
+
+Tails = tuple[tuple[bytes, bytes, bool], ...]
+"""Ranges of keys within a row, as what follows the row's prefix; False: only family markers are wanted there."""
+
+
+@final
+class Want:
+    """The families, columns, times and versions of a read, for one layout."""
+
+    __slots__ = ("columns", "layout", "max_timestamp", "max_versions", "min_timestamp", "rules", "timed")
+
+    def __init__(self, layout: Layout, spec: ReadSpec, every_version: bool) -> None:
+        """`every_version`: for a filter that looks at older ones. NoSuchFamily."""
+        self.layout = layout
+        self.rules = layout.rules
+        self.columns = spec.columns
+        if spec.columns is not None:
+            for family in spec.columns:
+                if family not in layout.rules:
+                    raise no_such_family(layout, family)
+        self.min_timestamp = spec.min_timestamp
+        self.max_timestamp = spec.max_timestamp
+        self.timed = spec.min_timestamp > 0 or spec.max_timestamp < MAX_TIMESTAMP
+        self.max_versions = ALL_VERSIONS if every_version else spec.max_versions
+
+    def tails(self) -> Tails | None:
+        """The parts of a row to read; None: all of it."""
+        columns = self.columns
+        if columns is None:
+            return None
+        tails: list[tuple[bytes, bytes, bool]] = []
+        for family in sorted(columns):
+            qualifiers = columns[family]
+            start = family + b"\x00"
+            if qualifiers is None:
+                tails.append((start, family + b"\x01", True))
+                continue
+            tails.append((start + b"\x00\x01", start + b"\x00\x02", b"" in qualifiers))
+            for qualifier in sorted(qualifiers):
+                if qualifier:
+                    escaped = qualifier.replace(b"\x00", b"\x00\xff") if b"\x00" in qualifier else qualifier
+                    tails.append((start + escaped + b"\x00\x01", start + escaped + b"\x00\x02", True))
+        return tuple(tails) if len(tails) <= _MOST_RANGES else None
