@@ -7,7 +7,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import ServerFile
 from hbtable.master.assignment import ServerLoad
 from hbtable.master.liveness import look
-from hbtable.rpc.services import TabletStatus
+from hbtable.model.status import TabletStatus
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all

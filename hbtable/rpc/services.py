@@ -4,25 +4,14 @@ Every call may raise StaleLocation (not served here: ask METADATA again), Unavai
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
+from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord
-
-
-class TabletStatus(NamedTuple):
-    """A served tablet, for planners, pages and `status`."""
-
-    record: TabletRecord
-    schema_version: int
-    memtable_bytes: int
-    sstable_bytes: int
-    sstables: int
-    reads: int
-    writes: int
 
 
 class TabletService(Protocol):

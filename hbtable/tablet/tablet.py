@@ -16,8 +16,8 @@ from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
+from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord
-from hbtable.rpc.services import TabletStatus
 from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet import reading, recovery

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from hbtable.errors import LockLost
 from hbtable.model.schema import TableSchema
+from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord
-from hbtable.rpc.services import TabletStatus
 from hbtable.tabletserver.residence import Residence
 from hbtable.tabletserver.split import Splitter
 
