@@ -97,8 +97,9 @@ class Maintenance:
         while not self._stopping:
             self._wake.wait(self._options.period_seconds)
             self._wake.clear()
-            # Without the lock nothing may be committed; reads end by themselves (server.py).
-            if self._valid() and not self._stopping:
+            if not self._valid():
+                return  # for good: without the lock nothing may be committed any more
+            if not self._stopping:
                 self.look()
 
     def _facts(self, tablet: Tablet) -> TabletFacts:

@@ -105,7 +105,8 @@ class TabletServerRole:
             options.maintenance,
             options.tablet.memtable_bytes,
         )
-        self.service = TabletServer(self.incarnation, residence.tablets, session.valid, on_lost, registry)
+        self._on_lost = on_lost
+        self.service = TabletServer(self.incarnation, residence.tablets, session.valid, self._lose, registry)
         self.admin = Administration(residence, splitter, shared.files_in_flight, session.valid)
         registry.gauge("hbtable_tablets", "Tablets served.", lambda: float(len(residence.tablets)))
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
@@ -144,6 +145,11 @@ class TabletServerRole:
         except HbtableError as error:
             log.warning("%s: the commit log could not be closed cleanly: %s", self.incarnation, error)
         self._membership.leave()
+
+    def _lose(self) -> None:
+        # What is asked from now on was surely not applied: StaleLocation, which may be retried elsewhere.
+        self._residence.tablets.clear()
+        self._on_lost()
 
     def _abandon(self, tablet_id: int) -> None:
         self._residence.abandon(tablet_id)
