@@ -21,7 +21,7 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "open"]
 
 
-def open(path: str) -> "Database":  # noqa: A001 -- hbtable.open reads like the builtin it resembles
+def open(path: str) -> "Database":  # reads like the builtin it resembles
     """Opens, or makes, the database in folder `path`, served by a cluster of one inside this process.
 
     AlreadyExists names the process that holds the folder; UnsupportedFormat when a newer hbtable wrote it.

@@ -11,6 +11,8 @@ MAX_CACHED_TABLES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
+    """One client's patience and width."""
+
     patience: PatienceOptions = field(default_factory=lambda: PatienceOptions(deadline_seconds=60.0))
     """How long a call rides out moving tablets and absent servers. Only calls known not to have been applied are
     tried again. Raising it hides longer outages, and lets calls pile up in front of them."""

@@ -18,6 +18,8 @@ ROW_DONE: Final = 2**31 - 1
 
 
 class ScanTablet(Protocol):
+    """One page of one tablet: that of `row`, or the one right `before` it; `narrow` makes the request for it."""
+
     def __call__(
         self, row: bytes, before: bool, narrow: Callable[[TabletRecord], ScanRequest]
     ) -> tuple[ScanPage, TabletRecord]: ...

@@ -23,7 +23,6 @@ MAGIC: Final = b"BtLg"
 MARKER: Final = 1
 CLEAN_END: Final = 2
 HEADER_BYTES: Final = 40
-MAX_PAYLOAD_BYTES: Final = 2**32 - 1
 
 _LEAD: Final = struct.Struct(">4sI")
 _TAIL: Final = struct.Struct(">IIIIQQ")

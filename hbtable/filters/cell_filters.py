@@ -10,6 +10,8 @@ from hbtable.model.cell import Cell
 
 @final
 class KeyOnlyNode(Node):
+    """Keeps every cell and takes its value away, or puts its length in the value's place."""
+
     __slots__ = ("_length_as_value",)
 
     def __init__(self, length_as_value: bool) -> None:
@@ -22,6 +24,8 @@ class KeyOnlyNode(Node):
 
 @final
 class FirstKeyOnlyNode(Node):
+    """The first cell of a row that comes by; the rest of the row need not be shown."""
+
     __slots__ = ("_found",)
 
     def __init__(self) -> None:
@@ -39,6 +43,8 @@ class FirstKeyOnlyNode(Node):
 
 @final
 class ColumnPrefixNode(Node):
+    """Qualifiers that begin with one of the prefixes."""
+
     __slots__ = ("_greatest", "_prefixes")
 
     def __init__(self, prefixes: tuple[bytes, ...]) -> None:
@@ -71,6 +77,8 @@ class ColumnCountGetNode(Node):
 
 @final
 class ColumnPaginationNode(Node):
+    """`limit` columns of each row, after the first `offset`."""
+
     __slots__ = ("_count", "_end", "_offset")
 
     def __init__(self, limit: int, offset: int) -> None:
@@ -91,6 +99,8 @@ class ColumnPaginationNode(Node):
 
 @final
 class TimestampsNode(Node):
+    """Cells of exactly these times."""
+
     __slots__ = ("_millis", "_oldest")
 
     def __init__(self, millis: frozenset[int]) -> None:
@@ -105,6 +115,8 @@ class TimestampsNode(Node):
 
 @final
 class FamilyNode(Node):
+    """Cells whose family passes the test."""
+
     __slots__ = ("_test",)
 
     def __init__(self, test: Test) -> None:
@@ -116,6 +128,8 @@ class FamilyNode(Node):
 
 @final
 class QualifierNode(Node):
+    """Cells whose qualifier passes the test."""
+
     __slots__ = ("_test",)
 
     def __init__(self, test: Test) -> None:
@@ -127,6 +141,8 @@ class QualifierNode(Node):
 
 @final
 class ValueNode(Node):
+    """Cells whose value passes the test."""
+
     __slots__ = ("_test",)
 
     def __init__(self, test: Test) -> None:
@@ -138,6 +154,8 @@ class ValueNode(Node):
 
 @final
 class ColumnRangeNode(Node):
+    """Qualifiers between two bounds; the rest of the family is left out once the upper one is passed."""
+
     __slots__ = ("_range",)
 
     def __init__(self, expression: ColumnRange) -> None:
@@ -157,6 +175,8 @@ class ColumnRangeNode(Node):
 
 @final
 class ColumnValueNode(Node):
+    """The one column alone, and only versions whose value passes."""
+
     __slots__ = ("_column", "_found", "_test")
 
     def __init__(self, column: bytes, test: Test) -> None:

@@ -51,6 +51,8 @@ class PrefixNode(Node):
 
 @final
 class RowKeyNode(Node):
+    """Rows whose key passes the test."""
+
     __slots__ = ("_rejects", "_test")
 
     def __init__(self, test: Test) -> None:
@@ -73,6 +75,8 @@ class RowKeyNode(Node):
 
 @final
 class InclusiveStopNode(Node):
+    """Rows up to and including one, in scan direction; finished once past it."""
+
     __slots__ = ("_passed", "_reversed", "_row")
 
     def __init__(self, row: bytes, is_reversed: bool) -> None:
@@ -127,6 +131,8 @@ class PageNode(Node):
 
 @final
 class SingleColumnValueNode(Node):
+    """Whole rows, by the value of one column, whose cell is looked for while the others pass by."""
+
     __slots__ = ("_column", "_drop_if_missing", "_exclude", "_found", "_latest_only", "_matched", "_test")
 
     def __init__(self, column: bytes, test: Test, drop_if_missing: bool, latest_only: bool, exclude: bool) -> None:
@@ -162,6 +168,8 @@ class SingleColumnValueNode(Node):
 
 @final
 class DependentColumnNode(Node):
+    """Cells that share a time with a cell of one column; which times those are is known only after the row."""
+
     __slots__ = ("_column", "_drop", "_test", "_times")
 
     def __init__(self, column: bytes, drop_dependent: bool, test: Test | None) -> None:

@@ -36,7 +36,6 @@ from hbtable.hbase.wire import (
 _VERSION: Final = 1
 _NAME_LIMIT: Final = 256
 _TRUE: Final = 1
-_FALSE: Final = 2
 _KINDS: Final = {
     1: BOOL, 2: BOOL, 3: BYTE, 4: I16, 5: I32, 6: I64, 7: DOUBLE, 8: STRING, 9: LIST, 10: SET, 11: MAP, 12: STRUCT,
 }  # fmt: skip

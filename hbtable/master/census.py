@@ -16,6 +16,8 @@ _PARALLEL = 32
 
 
 class Census(NamedTuple):
+    """Who lives, what each serves, and who was found dead."""
+
     loads: dict[str, ServerLoad]
     """Servers that answered."""
     silent: frozenset[str]

@@ -22,6 +22,8 @@ from hbtable.master.tables import Tables
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.identifiers import TABLE_IDS, TABLET_IDS, Identifiers
+from hbtable.metadata.locator import Locator, LocatorOptions
+from hbtable.metadata.patience import PatienceOptions
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
@@ -52,6 +54,9 @@ class MasterOptions:
     whose server died right after the commit."""
     lock_retry_seconds: float = 1.0
     """How often a standby master tries for the lock. Longer: later takeover."""
+    metadata_patience_seconds: float = 1.0
+    """How long a step waits for a METADATA tablet before the master looks again who serves it. Longer: METADATA is
+    brought back later when its server dies during a step."""
     parallel_loads: int = 16
     """Tablets loaded or unloaded at a time. More: faster recovery, more memory and disk seeks at once."""
 
@@ -64,7 +69,6 @@ class Master:
         runtime: Runtime,
         session: Session,
         fs: FileSystem,
-        catalog: Catalog,
         transport: Transport,
         sort_log: Callable[[str], None],
         on_lost: Callable[[], None],
@@ -75,10 +79,13 @@ class Master:
         self._runtime = runtime
         self._session = session
         self._fs = fs
-        self._catalog = catalog
         self._transport = transport
         self._on_lost = on_lost
         self._options = options or MasterOptions()
+        # A locator of its own, that gives up soon: while the master waits for METADATA nobody brings METADATA back.
+        patience = PatienceOptions(deadline_seconds=self._options.metadata_patience_seconds)
+        locator = Locator(session, transport, runtime, LocatorOptions(patience=patience))
+        self._catalog = catalog = Catalog(session, locator, fs)
         self._garbage = collector_options or CollectorOptions()
         self._placement = Placement(runtime, catalog, transport, sort_log, self._options.parallel_loads)
         self._collector = Collector(runtime, fs, catalog, transport, self._check, self._garbage)

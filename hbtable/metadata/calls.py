@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 
 class MetadataCalls:
+    """One per locator. Every call *switches*."""
+
     def __init__(
         self,
         runtime: Runtime,

@@ -25,6 +25,8 @@ from hbtable.runtime.interface import Event, Runtime
 
 @dataclass(frozen=True, slots=True)
 class LocatorOptions:
+    """How much one lookup reads, and how long it tries."""
+
     prefetch_rows: int = 32
     """METADATA rows read by one miss. Raising it warms the cache faster and costs about 1 KB a row."""
     patience: PatienceOptions = field(default_factory=PatienceOptions)

@@ -13,6 +13,8 @@ from hbtable.runtime.interface import Runtime
 
 @dataclass(frozen=True, slots=True)
 class PatienceOptions:
+    """A deadline and the pauses up to it."""
+
     deadline_seconds: float = 10.0
     """From the first failure. Raising it rides out longer outages and keeps callers waiting longer."""
     first_pause_seconds: float = 0.01

@@ -16,9 +16,3 @@ MAX_TIMESTAMP: Final = 2**63 - 1
 
 SERVER_TIME: Final = -1
 """In a mutation's operation: the tablet server assigns the timestamp, in log order."""
-
-
-def split_column(column: bytes) -> tuple[bytes, bytes]:
-    """(family, qualifier) of `family:qualifier`, cut at the first ':'."""
-    family, _, qualifier = column.partition(b":")
-    return family, qualifier

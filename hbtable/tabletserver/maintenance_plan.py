@@ -53,16 +53,22 @@ class TabletFacts(NamedTuple):
 
 
 class Flush(NamedTuple):
+    """A minor compaction of a tablet, and the reason as a clause after "because"."""
+
     tablet_id: int
     why: str
 
 
 class Compact(NamedTuple):
+    """A merging compaction, or what the compaction policy prefers at the time."""
+
     tablet_id: int
     why: str
 
 
 class Split(NamedTuple):
+    """A split in the middle."""
+
     tablet_id: int
     why: str
 

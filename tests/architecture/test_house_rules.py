@@ -10,7 +10,15 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "hbtable").rglob("*.py"))
 NAMES = [str(path.relative_to(ROOT)) for path in SOURCES]
 EMPTY_WORDS = {"util", "utils", "helper", "helpers", "manager", "common", "misc", "data", "info"}
-CLOCKS = re.compile(r"\btime\.(time|monotonic|perf_counter|sleep)\(|(?<![\w.])random\.(random|randrange|choice|randint)\(")
+CLOCKS = re.compile(
+    r"\btime\.(time|monotonic|perf_counter|sleep)\(|(?<![\w.])random\.(random|randrange|choice|randint)\("
+)
+LONG_FUNCTIONS = {
+    # Every read passes through it for each cell. Cut into a generator of cells and one of rows it takes a third more
+    # time for rows of ten cells, and twice as much for rows of one.
+    ("hbtable/merge/visibility.py", "rows"): 90,
+}
+"""Functions that may be longer than 60 lines, how long, and why."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -26,7 +34,16 @@ def test_functions_stay_short(name: str) -> None:
     for node in ast.walk(ast.parse((ROOT / name).read_text())):
         if isinstance(node, ast.FunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
-            assert length <= 60, f"{node.name} has {length} lines: give a part of it a name"
+            limit = LONG_FUNCTIONS.get((name, node.name), 60)
+            assert length <= limit, f"{node.name} has {length} lines: give a part of it a name"
+
+
+def test_every_long_function_that_is_allowed_is_still_long() -> None:
+    for (name, function), _ in LONG_FUNCTIONS.items():
+        found = [
+            node for node in ast.walk(ast.parse((ROOT / name).read_text())) if getattr(node, "name", "") == function
+        ]
+        assert any((node.end_lineno or 0) - node.lineno >= 60 for node in found), f"take {function} off the list"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("hbtable/hbase/")])
