@@ -2,8 +2,8 @@
 
 bytes in    sniffing.py -> message_input.py -> binary_reader.py | compact_reader.py    laid out by interface.py
 calls       reads.py  writes.py  scanner_calls.py  admin_calls.py    one short method per call of the interface
-meaning     conversion.py  names.py  regions.py  scanners.py  errors.py
-bytes out   binary_answers.py | compact_answers.py
+meaning     conversion.py  regions.py  scanners.py  errors.py
+bytes out   answers.py -> binary_answers.py
 around      connection.py (one client), server.py (all of them), slow.py, backend.py (what it needs from below)
 
 HBase's word *region* for a tablet exists only here.

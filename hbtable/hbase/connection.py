@@ -20,6 +20,7 @@ from hbtable.hbase.message_input import MessageInput, Stream
 from hbtable.hbase.slow import SlowRequest
 from hbtable.hbase.sniffing import Protocol, Spoken, sniff
 from hbtable.hbase.traffic import Traffic
+from hbtable.hbase.transfers import SMALL_BYTES
 from hbtable.hbase.wire import (
     CALL,
     INTERNAL_ERROR,
@@ -34,6 +35,7 @@ from hbtable.hbase.wire import (
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack
 _DISCARD_SECONDS: Final = 2.0
+_NOTHING: Final[list[object]] = []
 _HINTS: Final = {
     Protocol.TLS: "a TLS client; this port speaks plain Thrift",
     Protocol.SASL: "a Thrift client that wants SASL (Kerberos or a password); this port has no authentication",
@@ -88,18 +90,32 @@ class Connection:
                 return
             limits = self._traffic
             source = MessageInput(
-                self._stream, limits.message_bytes, limits.stall_seconds, limits.pause, spoken.framed, first
+                self._stream,
+                limits.message_bytes,
+                limits.stall_seconds,
+                limits.pause,
+                limits.transfers,
+                spoken.framed,
+                first,
             )
-            self._serve(source, wire)
+            first = b""
+            try:
+                self._serve(source, wire)
+            finally:
+                source.release()
         except TimeoutError:
-            _LOG.warning("closed the connection of %s: it fell silent in the middle of a request", self.client)
+            self._complain("closed the connection of %s: it fell silent in the middle of a request", self.client)
         except (OSError, EndOfStream):
             # Clients close as they like: with a reset (happybase sets SO_LINGER 0), or in the middle of a call.
             pass
         finally:
             if self.busy:
                 self._traffic.in_flight -= 1
+            self._traffic.newcomers.pop(self, None)
             self._stream.close()
+
+    def _complain(self, sentence: str, *values: object) -> None:
+        self._traffic.complaints.warning(sentence, *values)
 
     def _sniff(self) -> tuple[bytes, Spoken | None]:
         """(what was read, None) when the client left before it said anything."""
@@ -119,7 +135,7 @@ class Connection:
         try:
             self._calls(source, wire)
         except (Malformed, MessageTooLarge) as error:
-            _LOG.warning("closed the connection of %s: %s", self.client, error)
+            self._complain("closed the connection of %s: %s", self.client, error)
             if self._head is None and isinstance(error, MessageTooLarge):
                 self._head = _head_of_refused(source, wire)
             if self._head is not None:
@@ -135,6 +151,7 @@ class Connection:
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
         more = source.begin
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
+        new = True
         while pending or more():
             pending = False
             started = clock()
@@ -148,6 +165,8 @@ class Connection:
             else:
                 values = read_arguments(source, method)
                 decoded = clock()
+                if source.transfer is not None:
+                    source.settle()
                 outcome = "ok"
                 try:
                     answer = reply(method, sequence, method.call(*values))
@@ -155,12 +174,21 @@ class Connection:
                 except Exception as error:  # noqa: BLE001 - whatever a call raises is answered, not dropped
                     answer, outcome = self._failed(error, method, sequence, dialect)
                 handled = clock()
-                sendall(_U32(len(answer)) + answer if framed else answer)
+                size = len(answer)
+                if size > SMALL_BYTES or source.transfer is not None:
+                    self._send_large(answer, source)
+                    answer = b""
+                else:
+                    sendall(_U32(size) + answer if framed else answer)
                 ended = clock()
                 method.seconds.observe(ended - started)
                 if ended - started >= slow_seconds:
                     times = (started, decoded, handled, ended)
-                    self._remember(method, values, outcome, times, source.message_bytes(), len(answer))
+                    self._remember(method, values, outcome, times, source.message_bytes(), size)
+                values = _NOTHING  # an idle client must not cost what its last request did
+                if new:
+                    new = False
+                    traffic.newcomers.pop(self, None)
             self.busy = False
             self._head = None
             traffic.in_flight -= 1
@@ -198,6 +226,20 @@ class Connection:
     def _send(self, answer: bytes, framed: bool) -> None:
         self._stream.sendall(_U32(len(answer)) + answer if framed else answer)
 
+    def _send_large(self, answer: bytes, source: MessageInput) -> None:
+        """Counted until the client has taken all of it; so is its request, if that was large. *Switches.*"""
+        transfers, stream = self._traffic.transfers, self._stream
+        if source.transfer is not None:
+            source.transfer.cut = stream.close
+        transfer = transfers.begin(stream.close)
+        try:
+            transfers.send(transfer, len(answer))
+            if source.framed:
+                stream.sendall(_U32(len(answer)))
+            stream.sendall(answer)
+        finally:
+            transfers.end(transfer)
+
     def _remember(
         self,
         method: Method,
@@ -230,9 +272,9 @@ class Connection:
     def _explain(self, protocol: Protocol, first: bytes) -> None:
         if protocol is not Protocol.HTTP:
             what = _HINTS.get(protocol, f"it began with {first[:16]!r}, which is no Thrift")
-            _LOG.warning("closed the connection of %s: %s", self.client, what)
+            self._complain("closed the connection of %s: %s", self.client, what)
             return
-        _LOG.warning("answered an HTTP request of %s: this port speaks Thrift", self.client)
+        self._complain("answered an HTTP request of %s: this port speaks Thrift", self.client)
         request = HttpRequest()
         request.feed(first)
         self._stream.settimeout(self._traffic.stall_seconds)

@@ -11,11 +11,10 @@ from hbtable.hbase.arguments import ColumnDescriptor
 from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.model import names
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
-from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation, RowMutation
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, MAX_ROW_BYTES, PUT, Operation, RowMutation
 from hbtable.model.read import Columns
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, FamilySchema
 
-MAX_ROW_BYTES: Final = 32767
 _CELL_OVERHEAD_BYTES: Final = 20
 """What HBase counts for a cell beside row, column and value."""
 
@@ -47,25 +46,6 @@ def full_column(column: bytes | None, what: str) -> tuple[bytes, bytes]:
     if not colon:
         raise BadArgument(f"{what} names the family {shown(column)} only; a column is family:qualifier")
     return family, qualifier
-
-
-def read_columns(columns: Sequence[bytes] | None) -> Columns | None:
-    """The union of `fam` (all of it) and `fam:qualifier`; None or an empty list means everything."""
-    if not columns:
-        return None
-    if len(columns) == 1:
-        family, colon, qualifier = columns[0].partition(b":")
-        return {family: frozenset((qualifier,)) if colon else None}
-    found: dict[bytes, set[bytes] | None] = {}
-    for column in columns:
-        family, colon, qualifier = column.partition(b":")
-        if not colon:
-            found[family] = None
-        else:
-            wanted = found.setdefault(family, set())
-            if wanted is not None:
-                wanted.add(qualifier)
-    return {family: None if wanted is None else frozenset(wanted) for family, wanted in found.items()}
 
 
 def check_families(columns: Columns | None, families: Mapping[bytes, FamilySchema], table: bytes) -> None:

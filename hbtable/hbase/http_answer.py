@@ -30,8 +30,9 @@ class HttpRequest:
         if self._body_left >= 0:
             self._body_left = max(0, self._body_left - len(data))
             return
+        searched = max(0, len(self._data) - 3)
         self._data += data
-        end = self._data.find(b"\r\n\r\n")
+        end = self._data.find(b"\r\n\r\n", searched)
         if end < 0:
             self.too_large = len(self._data) > _HEADER_LIMIT
             return

@@ -1,5 +1,7 @@
 """Bytes of one connection, message by message, with a limit that holds before memory is taken.
 
+Others get their turn, however fast this client sends and however small the pieces of its message are.
+
 `data` is contiguous and `position` is where decoding goes on. Fast readers index `data` directly and give up when it
 ends early; careful readers use take(), which waits for what is missing. Unframed: message ends are known only by
 decoding, so every byte that take() waits for is counted. Framed: the length is checked before the frame is read.
@@ -8,10 +10,16 @@ decoding, so every byte that take() waits for is counted. Framed: the length is 
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
+from hbtable.hbase.transfers import SMALL_BYTES, Transfer, Transfers
 from hbtable.hbase.wire import EndOfStream, Malformed, MessageTooLarge
 
 _CHUNK: Final = 65536
 _LARGE_CHUNK: Final = 1 << 20
+_TAKES_AT_ONCE: Final = 1024
+_TURN: Final = 64
+"""Messages after which others get a turn; one that had arrived before the last was answered counts for eight."""
+_ELEMENT_BYTES: Final = 100
+"""What an element of a list costs once it is decoded, beside its own bytes."""
 
 
 class Stream(Protocol):
@@ -32,8 +40,8 @@ class MessageInput:
     """
 
     __slots__ = (
-        "_base", "_elements", "_pause", "_rest", "_stall_seconds", "_stream", "begin", "data", "framed", "limit_bytes",
-        "position",
+        "_arrived", "_base", "_elements", "_pause", "_rest", "_stall_seconds", "_stream", "_takes", "_transfers",
+        "_turn", "begin", "data", "framed", "limit_bytes", "position", "transfer",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +50,7 @@ class MessageInput:
         limit_bytes: int,
         stall_seconds: float,
         pause: Callable[[], None],
+        transfers: Transfers,
         framed: bool = False,
         first: bytes = b"",
     ) -> None:
@@ -51,38 +60,70 @@ class MessageInput:
         self._base = 0  # bytes of this message that were dropped from `data`
         self._elements = 0
         self._rest = first if framed else b""
+        self._takes = 0
+        self._turn = 0
+        self._arrived = 0
+        self._transfers = transfers
+        self.transfer: Transfer | None = None
+        """The current message, when it is large."""
         self.limit_bytes = limit_bytes
         self.framed = framed
         self.data = b"" if framed else first
         self.position = 0
         self.begin: Callable[[], bool] = self._begin_frame if framed else self._begin_unframed
         """Goes on to the next message; False when the client closed between messages. *Switches.*"""
+        if len(self.data) > SMALL_BYTES:
+            self._arrive(len(self.data))
 
     def message_bytes(self) -> int:
         """Bytes of the current message decoded so far."""
         return self._base + self.position
 
-    def _begin_unframed(self) -> bool:
-        data = self.data
-        if self.position < len(data):
-            self.data = data[self.position :]  # the client did not wait for our answer to send on
-        else:
-            self.data = self._stream.recv(_CHUNK)
-            if not self.data:
-                return False
+    def settle(self) -> None:
+        """A large message is decoded: from now on it waits for us and not for its client."""
+        if self.transfer is not None:
+            self.transfer.cut = None
+            self._transfers.collect(self.transfer, self._elements * _ELEMENT_BYTES)
+
+    def release(self) -> None:
+        """Forgets the current message: an idle client must not cost what its last request did."""
+        self.data = b""
         self.position = 0
+        self._arrived = 0
+        if self.transfer is not None:
+            self._transfers.end(self.transfer)
+            self.transfer = None
+
+    def _next_turn(self, weight: int) -> None:
+        self._turn += weight
+        if self._turn >= _TURN:
+            self._turn = 0
+            self._pause()
+
+    def _begin_unframed(self) -> bool:
+        data = self.data[self.position :]
+        self.release()
+        self._next_turn(8 if data else 1)
+        self.data = data or self._stream.recv(_CHUNK)  # or: the client did not wait for our answer to send on
+        if not self.data:
+            return False
+        if len(self.data) > SMALL_BYTES:
+            self._arrive(len(self.data))
         self._base = 0
         self._elements = 0
         return True
 
     def _begin_frame(self) -> bool:
+        self.release()
+        self._next_turn(8 if self._rest else 1)
         rest = self._rest or self._stream.recv(_CHUNK)
         if not rest:
             return False
+        if len(rest) > SMALL_BYTES:
+            self._arrive(len(rest))
         if len(rest) < 4:
             rest = self._gather(rest, 4)
         length = int.from_bytes(rest[:4], "big")
-        self.position = 0
         self._base = 0
         self._elements = 0
         if length > self.limit_bytes:
@@ -100,6 +141,10 @@ class MessageInput:
         if end > len(self.data):
             self._fill(count)
             end = self.position + count
+        self._takes += 1
+        if self._takes == _TAKES_AT_ONCE:  # four million elements of a byte each must not stop the server
+            self._takes = 0
+            self._pause()
         piece = self.data[self.position : end]
         self.position = end
         return piece
@@ -136,6 +181,7 @@ class MessageInput:
                 if not chunk:
                     return
                 most -= len(chunk)
+                self._pause()
         except OSError:
             return
 
@@ -151,7 +197,7 @@ class MessageInput:
 
     def _gather(self, have: bytes, count: int) -> bytes:
         """`have` and more, at least `count` bytes. Memory grows only as bytes arrive."""
-        pieces = [have]
+        gathered = bytearray(have)  # a list of pieces would cost fifty times as much where each is one byte
         missing = count - len(have)
         stream = self._stream
         stream.settimeout(self._stall_seconds)
@@ -159,7 +205,18 @@ class MessageInput:
             piece = stream.recv(_CHUNK if missing < _CHUNK else _LARGE_CHUNK)
             if not piece:
                 raise EndOfStream("the client closed the connection in the middle of a message")
-            pieces.append(piece)
+            gathered += piece
             missing -= len(piece)
+            self._arrive(len(piece))
         stream.settimeout(None)
-        return b"".join(pieces)
+        return bytes(gathered)
+
+    def _arrive(self, count: int) -> None:
+        self._arrived += count
+        if self.transfer is not None:
+            self._transfers.arrive(self.transfer, count)
+        elif self._arrived > SMALL_BYTES:
+            self.transfer = self._transfers.begin(self._stream.close)
+            self._transfers.arrive(self.transfer, self._arrived)
+        if count > _CHUNK:
+            self._pause()

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from hbtable.errors import LimitExceeded
-from hbtable.hbase.backend import Tables
-from hbtable.hbase.conversion import check_row, given_column, read_columns, upper_bound
+from hbtable.hbase.backend import Table, Tables
+from hbtable.hbase.conversion import check_row, given_column, upper_bound
 from hbtable.hbase.errors import PLAIN, BadArgument, JavaError
+from hbtable.hbase.transfers import Transfer, Transfers
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
-from hbtable.model.read import EVERYTHING, ReadSpec
+from hbtable.model.read import EVERYTHING, ReadSpec, columns_of
 
 Attributes = object
 _ROWS_AT_ONCE = 256
@@ -23,10 +24,11 @@ _ROWS_AT_ONCE = 256
 class Reads:
     """`answer_bytes`: the largest answer to a call for many rows; `pause` lets other tasks run."""
 
-    def __init__(self, tables: Tables, answer_bytes: int, pause: Callable[[], None]) -> None:
+    def __init__(self, tables: Tables, answer_bytes: int, pause: Callable[[], None], transfers: Transfers) -> None:
         self._tables = tables
         self._answer_bytes = answer_bytes
         self._pause = pause
+        self._transfers = transfers
 
     def get(self, table: bytes | None, row: bytes | None, column: bytes | None, _: Attributes) -> list[Cell]:
         return self._versions(table, row, column, MAX_TIMESTAMP, 1)
@@ -53,7 +55,7 @@ class Reads:
     def getRowWithColumns(
         self, table: bytes | None, row: bytes | None, columns: Sequence[bytes] | None, _: Attributes
     ) -> list[Row]:
-        spec = ReadSpec(read_columns(columns)) if columns else EVERYTHING
+        spec = ReadSpec(columns_of(columns)) if columns else EVERYTHING
         return self._tables.named(table).read_rows((check_row(row),), spec)
 
     def getRowTs(self, table: bytes | None, row: bytes | None, timestamp: int | None, _: Attributes) -> list[Row]:
@@ -68,7 +70,7 @@ class Reads:
         timestamp: int | None,
         _: Attributes,
     ) -> list[Row]:
-        spec = ReadSpec(read_columns(columns), max_timestamp=upper_bound(timestamp))
+        spec = ReadSpec(columns_of(columns), max_timestamp=upper_bound(timestamp))
         return self._tables.named(table).read_rows((check_row(row),), spec)
 
     def getRows(self, table: bytes | None, rows: Sequence[bytes] | None, _: Attributes) -> list[Row]:
@@ -77,7 +79,7 @@ class Reads:
     def getRowsWithColumns(
         self, table: bytes | None, rows: Sequence[bytes] | None, columns: Sequence[bytes] | None, _: Attributes
     ) -> list[Row]:
-        return self._rows(table, rows, ReadSpec(read_columns(columns)))
+        return self._rows(table, rows, ReadSpec(columns_of(columns)))
 
     def getRowsTs(
         self, table: bytes | None, rows: Sequence[bytes] | None, timestamp: int | None, _: Attributes
@@ -92,7 +94,7 @@ class Reads:
         timestamp: int | None,
         _: Attributes,
     ) -> list[Row]:
-        return self._rows(table, rows, ReadSpec(read_columns(columns), max_timestamp=upper_bound(timestamp)))
+        return self._rows(table, rows, ReadSpec(columns_of(columns), max_timestamp=upper_bound(timestamp)))
 
     def _versions(
         self, table: bytes | None, row: bytes | None, column: bytes | None, max_timestamp: int, versions: int | None
@@ -100,7 +102,7 @@ class Reads:
         named = self._tables.named(table)
         if not versions or versions < 0:
             raise JavaError(PLAIN, "versions must be positive", can_retry=True)
-        spec = ReadSpec(read_columns((given_column(column),)), max_timestamp=max_timestamp, max_versions=versions)
+        spec = ReadSpec(columns_of((given_column(column),)), max_timestamp=max_timestamp, max_versions=versions)
         for _, cells in named.read_rows((check_row(row),), spec):
             return cells
         return []
@@ -116,12 +118,21 @@ class Reads:
         named = self._tables.named(table)
         if len(rows) <= _ROWS_AT_ONCE:
             return named.read_rows(rows, spec)
+        collected = self._transfers.begin(None)
+        try:
+            return self._in_parts(named, rows, spec, collected)
+        finally:
+            self._transfers.end(collected)
+
+    def _in_parts(self, named: Table, rows: Sequence[bytes], spec: ReadSpec, collected: Transfer) -> list[Row]:
         found: list[Row] = []
         total = 0
         for first in range(0, len(rows), _ROWS_AT_ONCE):
             part = named.read_rows(rows[first : first + _ROWS_AT_ONCE], spec)
             found += part
-            total += sum(len(column) + len(value) for _, cells in part for column, _, value in cells)
+            part_bytes = sum(len(column) + len(value) for _, cells in part for column, _, value in cells)
+            total += part_bytes
+            self._transfers.demand(collected, part_bytes)
             if total > self._answer_bytes:
                 raise LimitExceeded(
                     f"the {len(rows)} rows asked for hold more than the {self._answer_bytes} bytes of the largest "

@@ -16,12 +16,14 @@ from hbtable.errors import TableNotEnabled
 from hbtable.hbase.arguments import Scan
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.binary_answers import SortedRows
-from hbtable.hbase.conversion import MAX_ROW_BYTES, check_families, read_columns, shown, upper_bound
+from hbtable.hbase.conversion import check_families, shown, upper_bound
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.scanners import Scanner, Scanners
+from hbtable.hbase.transfers import Transfer, Transfers
 from hbtable.model.cell import MAX_TIMESTAMP, Row
-from hbtable.model.ranges import RowRange, prefix_stop, successor
-from hbtable.model.read import ReadSpec, ScanRequest
+from hbtable.model.mutation import MAX_ROW_BYTES
+from hbtable.model.ranges import RowRange, between, prefix_stop
+from hbtable.model.read import ReadSpec, ScanRequest, columns_of
 from hbtable.model.table import TableRecord, TableState
 
 Attributes = Mapping[bytes, bytes] | None
@@ -42,6 +44,7 @@ class ScannerCalls:
         check_filter: Callable[[bytes], object],
         answer_bytes: int,
         pause: Callable[[], None],
+        transfers: Transfers,
     ) -> None:
         self._tables = tables
         self._record = record
@@ -49,6 +52,7 @@ class ScannerCalls:
         self._check_filter = check_filter
         self._answer_bytes = answer_bytes
         self._pause = pause
+        self._transfers = transfers
         self._known: dict[bytes, frozenset[bytes]] = {}
 
     # ---------------------------------------------------------------- open
@@ -59,7 +63,7 @@ class ScannerCalls:
         if scan.filter is not None:
             self._check_filter(scan.filter)
         spec = ReadSpec(
-            read_columns(scan.columns),
+            columns_of(scan.columns),
             max_timestamp=MAX_TIMESTAMP if scan.timestamp is None else upper_bound(scan.timestamp),
             filter=scan.filter,
             cache_blocks=scan.cache_blocks is not False,
@@ -98,7 +102,7 @@ class ScannerCalls:
         return self._open_range(table, _range(start or b"", stop or b""), columns, upper_bound(timestamp))
 
     def _open_range(self, table: bytes | None, rows: RowRange, columns: Columns, max_timestamp: int) -> int:
-        spec = ReadSpec(read_columns(columns), max_timestamp=max_timestamp)
+        spec = ReadSpec(columns_of(columns), max_timestamp=max_timestamp)
         return self._open(table, ScanRequest(rows, spec), sorted_columns=False)
 
     def _open(self, table: bytes | None, request: ScanRequest, sorted_columns: bool) -> int:
@@ -140,6 +144,13 @@ class ScannerCalls:
         """The scanner moves on only when the whole answer is there: after an error the same rows come again."""
         if scanner.ended or not wanted:
             return []
+        collected = self._transfers.begin(None)
+        try:
+            return self._pages(scanner, wanted, collected)
+        finally:
+            self._transfers.end(collected)
+
+    def _pages(self, scanner: Scanner, wanted: int, collected: Transfer) -> list[Row]:
         table = self._tables.named(scanner.table)
         asked, position = scanner.request, scanner.position
         rows: list[Row] = []
@@ -155,8 +166,9 @@ class ScannerCalls:
             position = page.next
             if position is None or len(rows) >= wanted:
                 break
-            left_bytes -= sum(len(column) + len(value) + 40 for _, cells in page.rows for column, _, value in cells)
-            if left_bytes <= 0:
+            page_bytes = sum(len(column) + len(value) + 40 for _, cells in page.rows for column, _, value in cells)
+            left_bytes -= page_bytes
+            if not self._transfers.collect(collected, page_bytes) or left_bytes <= 0:
                 break
             self._pause()
         scanner.position = position
@@ -171,11 +183,4 @@ def _checked(row: bytes) -> bytes:
 
 
 def _range(start: bytes, stop: bytes, backwards: bool = False) -> RowRange:
-    """Ascending and half-open, as tablets want it. The same row in both places means that row."""
-    _checked(start)
-    _checked(stop)
-    if start and start == stop:
-        return RowRange(start, successor(start))
-    if not backwards:
-        return RowRange(start, stop)
-    return RowRange(successor(stop) if stop else b"", successor(start) if start else b"")
+    return between(_checked(start), _checked(stop), backwards)

@@ -37,6 +37,10 @@ class Listener(Protocol):
 
     @property
     def port(self) -> int: ...
+    @property
+    def capacity(self) -> int:
+        """How many connections this process has file descriptors for."""
+
     def stop_accepting(self) -> None:
         """No new connections from now on; those there are stay."""
 
@@ -56,6 +60,12 @@ class FrontDoorOptions:
     """The largest answer of a fetch or of a call for many rows; a fetch returns fewer rows instead."""
     cell_bytes: int = 10 << 20
     """Row, column and value of a written cell together, as HBase's hbase.client.keyvalue.maxsize."""
+    transfer_bytes: int = 256 << 20
+    """Large requests and answers of all clients together; beyond it the one under way for longest is cut off. Raising
+    it lets that much more memory be taken by many clients at once; it should be a few times the two limits above."""
+    connections: int = 10000
+    """Clients at a time; beyond it the oldest of those that never got an answer is cut off, or the new one is. Fewer
+    where the operating system allows fewer open files. Each costs about 20 KB."""
     stall_seconds: float = 60.0
     """A client that falls silent in the middle of a request is cut off. Between requests it may be silent for ever."""
     slow_seconds: float = 0.1
@@ -113,7 +123,14 @@ class FrontDoor:
             BinaryDialect(interface, strict=True), BinaryDialect(interface, strict=False), CompactDialect(interface)
         )
         self._traffic = Traffic(
-            runtime, interface, spoken, registry, self.slow, options.message_bytes, options.stall_seconds
+            runtime,
+            interface,
+            spoken,
+            registry,
+            self.slow,
+            options.message_bytes,
+            options.stall_seconds,
+            options.transfer_bytes,
         )
         self._bind(interface, open_table, admin, identity)
         registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(len(self._connections)))
@@ -127,9 +144,17 @@ class FrontDoor:
             return list(admin.record(name).schema.families)
 
         parts = (
-            Reads(tables, options.answer_bytes, pause),
+            Reads(tables, options.answer_bytes, pause, self._traffic.transfers),
             Writes(tables, families, options.cell_bytes, pause),
-            ScannerCalls(tables, admin.record, self.scanners, parse_filter, options.answer_bytes, pause),
+            ScannerCalls(
+                tables,
+                admin.record,
+                self.scanners,
+                parse_filter,
+                options.answer_bytes,
+                pause,
+                self._traffic.transfers,
+            ),
             AdminCalls(
                 self._runtime, tables, admin, identity.cluster_id, identity.address, options.compaction_wait_seconds
             ),
@@ -172,6 +197,16 @@ class FrontDoor:
 
     def _serve(self, stream: Stream, address: tuple[str, int]) -> None:
         connection = Connection(stream, f"{address[0]}:{address[1]}", self._traffic)
+        if self._listener is not None and len(self._connections) >= min(
+            self._options.connections, self._listener.capacity
+        ):
+            self._traffic.complaints.warning("%d clients are connected: one was cut off", len(self._connections))
+            oldest = next(iter(self._traffic.newcomers), None)
+            if oldest is None:
+                return
+            del self._traffic.newcomers[oldest]
+            oldest.close()
+        self._traffic.newcomers[connection] = None
         self._connections.add(connection)
         try:
             connection.serve()

@@ -1,16 +1,19 @@
 """What all connections of a front door share: limits, the methods, and the counting of requests."""
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, final
 
+from hbtable.hbase.complaints import Complaints
 from hbtable.hbase.interface import Interface, Method
 from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.sniffing import Protocol
+from hbtable.hbase.transfers import Transfers
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
 
 if TYPE_CHECKING:
-    from hbtable.hbase.connection import Wire
+    from hbtable.hbase.connection import Connection, Wire
 
 _REQUESTS = "hbtable_rpc_requests_total"
 _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
@@ -22,8 +25,8 @@ class Traffic:
     """`in_flight` requests are between their first byte and the last byte of their answer."""
 
     __slots__ = (
-        "clock", "draining", "host", "in_flight", "message_bytes", "methods", "pause", "port", "registry", "slow",
-        "stall_seconds", "wall_millis", "wires",
+        "clock", "complaints", "draining", "host", "in_flight", "message_bytes", "methods", "newcomers", "pause",
+        "port", "registry", "slow", "stall_seconds", "transfers", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -35,6 +38,7 @@ class Traffic:
         slow: SlowRequests,
         message_bytes: int,
         stall_seconds: float,
+        transfer_bytes: int = 256 << 20,
     ) -> None:
         self.clock: Callable[[], float] = runtime.clock_seconds
         self.wall_millis: Callable[[], int] = runtime.wall_millis
@@ -44,6 +48,10 @@ class Traffic:
         self.slow = slow
         self.message_bytes = message_bytes
         self.stall_seconds = stall_seconds
+        self.transfers = Transfers(transfer_bytes, runtime.sleep)
+        self.complaints = Complaints(logging.getLogger("hbtable.hbase"), self.clock)
+        self.newcomers: dict[Connection, None] = {}
+        """Who has not got an answer yet, ascending by arrival: the first to go when there are too many."""
         self.in_flight = 0
         self.draining = False
         self.host = "127.0.0.1"
@@ -57,6 +65,11 @@ class Traffic:
             method.ok = registry.counter(_REQUESTS, _REQUESTS_HELP, method=method.name, code="ok")
             method.seconds = registry.histogram("hbtable_rpc_seconds", _SECONDS_HELP, method=method.name)
         registry.gauge("hbtable_rpc_in_flight", "Thrift calls being carried out.", lambda: float(self.in_flight))
+        registry.gauge(
+            "hbtable_rpc_transfer_bytes",
+            "Bytes of large requests and answers under way.",
+            lambda: float(self.transfers.used_bytes),
+        )
 
     def count(self, method: str, outcome: str) -> None:
         """A request that did not end well."""

@@ -6,6 +6,7 @@ SO_KEEPALIVE (a peer that vanished is noticed by the kernel; idle connections ar
 
 import errno
 import logging
+import resource
 import socket as standard_socket
 from collections.abc import Callable
 from typing import Final, Protocol, final
@@ -19,6 +20,8 @@ from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
 Address = tuple[str, int]
 
 _log = logging.getLogger(__name__)
+
+_DESCRIPTORS: Final = 65536
 
 # The peer went away: its business, not an error of ours.
 _PEER_GONE: Final = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
@@ -38,10 +41,12 @@ class Socket(Protocol):
 class Listener:
     """A listening port and its connections."""
 
-    def __init__(self, host: str, server: StreamServer, connections: "Connections") -> None:
+    def __init__(self, host: str, server: StreamServer, connections: "Connections", capacity: int) -> None:
         self.host = host
         self.port = int(server.address[1])
         """The port itself, also when 0 (any free one) was asked for."""
+        self.capacity = capacity
+        """Connections for which there are file descriptors, beside those that files need."""
         self._server = server
         self._connections = connections
 
@@ -63,12 +68,15 @@ class Listener:
 class Connections:
     """The connections of one listener, and the handler that each is given to."""
 
-    def __init__(self, handle: Callable[[Socket, Address], None]) -> None:
+    def __init__(self, handle: Callable[[Socket, Address], None], most: int) -> None:
+        self._most = most
         self.sockets: dict[hub_socket.socket, gevent.Greenlet | None] = {}
         self._handle = handle
 
     def serve(self, socket: hub_socket.socket, address: Address) -> None:
         """Runs in a greenlet of its own; the socket is closed by gevent's server afterwards."""
+        if len(self.sockets) > self._most:
+            return  # the handler sheds clients long before; without this the storage could open no file
         self.sockets[socket] = _current()
         try:
             prepare(socket)
@@ -95,10 +103,12 @@ def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backl
     Port 0 is any free port. `backlog`: connections the kernel holds while the hub is busy; it caps it at somaxconn.
     Unavailable when the port is taken; InvalidConfiguration when the address can never work here.
     """
-    connections = Connections(handle)
+    descriptors = _raise_descriptors()
+    capacity = descriptors - max(64, descriptors // 4)
+    connections = Connections(handle, capacity + 16)
     server = StreamServer(listen(host, port, backlog), connections.serve)
     server.start()
-    return Listener(host, server, connections)
+    return Listener(host, server, connections, capacity)
 
 
 def connect(host: str, port: int, timeout_seconds: float = 10.0) -> Socket:
@@ -150,6 +160,19 @@ def _listen_error(error: OSError, host: str, port: int) -> HbtableError:
             f"port {port} on {host} needs more rights than this process has: take one above 1023"
         )
     return InvalidConfiguration(f"cannot listen on {host}:{port}: {error.strerror or error}; is that this machine's?")
+
+
+def _raise_descriptors() -> int:
+    """Each connection and each open file takes a descriptor. How many this process may have now."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+        except (OSError, ValueError):
+            return soft  # macOS allows less than it says
+    return min(soft, _DESCRIPTORS) if soft != resource.RLIM_INFINITY else _DESCRIPTORS
 
 
 def _end_of_input(socket: standard_socket.socket) -> None:

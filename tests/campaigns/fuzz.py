@@ -251,7 +251,8 @@ def over_sockets(messages: int, seed: int, folder: Path, loud: bool = True) -> i
         if healthy.error is not None:
             raise AssertionError(f"the healthy client was disturbed: {healthy.error!r}") from healthy.error
         growth = server.rss_bytes() - base
-        assert server.process is not None and server.process.poll() is None
+        assert server.process is not None
+        assert server.process.poll() is None
         if loud:
             print(
                 f"over sockets: {sent} messages, {sent / seconds:.0f} messages/s, memory {growth / 1e6:+.1f} MB, "

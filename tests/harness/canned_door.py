@@ -132,6 +132,7 @@ class CannedCluster:
 
 class _Listener:
     port = 9090
+    capacity = 1000
 
     def stop_accepting(self) -> None: ...
 

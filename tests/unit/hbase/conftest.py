@@ -253,9 +253,11 @@ class Door:
         tables, pause = Tables(self.cluster.open_table), self.traffic.pause
         cluster = self.cluster
         parts = [
-            Reads(tables, answer_bytes, pause),
+            Reads(tables, answer_bytes, pause, self.traffic.transfers),
             Writes(tables, lambda name: list(cluster.record(name).schema.families), 10 << 20, pause),
-            ScannerCalls(tables, cluster.record, self.scanners, check_filter, answer_bytes, pause),
+            ScannerCalls(
+                tables, cluster.record, self.scanners, check_filter, answer_bytes, pause, self.traffic.transfers
+            ),
             AdminCalls(self.runtime, tables, cluster, lambda: "an-id", lambda owner: (owner or "here", 9090), 1.0),
         ]
         bind(self.interface, parts)

@@ -1,0 +1,99 @@
+"""Memory for large requests and answers of all clients together, bounded in bytes.
+
+A request is counted as it arrives (an announced length costs nothing), an answer while it is collected and until the
+client has taken it. Beyond the bound the transfer that began longest ago, and only waits for its client, is cut off:
+who reads or writes steadily is never the oldest for long. What waits for no client (a request being carried out) stays
+counted and cannot be cut; when nothing else is left, arriving requests wait, and answers that still grow are refused
+or, from scanners, end early.
+
+Small ones, of up to SMALL_BYTES, are not counted: they are the usual ones, and this must not cost them anything.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, final
+
+from hbtable.errors import Unavailable
+
+_LOG: Final = logging.getLogger(__name__)
+_WAIT_SECONDS: Final = 0.02
+SMALL_BYTES: Final = 16 << 10
+
+
+@final
+class Transfer:
+    """One request or answer. `cut` ends its connection; None while the server itself is at work on it."""
+
+    __slots__ = ("cut", "size_bytes")
+
+    def __init__(self, cut: Callable[[], None] | None) -> None:
+        self.cut = cut
+        self.size_bytes = 0
+
+
+@final
+class Transfers:
+    """All large transfers of a front door. `sleep` *switches*."""
+
+    __slots__ = ("_limit_bytes", "_open", "_sleep", "cut_off", "used_bytes")
+
+    def __init__(self, limit_bytes: int, sleep: Callable[[float], None]) -> None:
+        self._limit_bytes = limit_bytes
+        self._sleep = sleep
+        self._open: dict[Transfer, None] = {}  # ascending by their beginning
+        self.used_bytes = 0
+        self.cut_off = 0
+        """Connections ended for room, ever."""
+
+    def begin(self, cut: Callable[[], None] | None) -> Transfer:
+        transfer = Transfer(cut)
+        self._open[transfer] = None
+        return transfer
+
+    def end(self, transfer: Transfer) -> None:
+        """Idempotent."""
+        if self._open.pop(transfer, self) is not self:
+            self.used_bytes -= transfer.size_bytes
+
+    def arrive(self, transfer: Transfer, count: int) -> None:
+        """`count` bytes more of a request. *Switches* when it has to wait for room. OSError when it was itself cut."""
+        self._grow(transfer, count)
+        while not self._make_room():
+            self._sleep(_WAIT_SECONDS)
+        if transfer not in self._open:
+            raise ConnectionAbortedError("cut off to make room")
+
+    def send(self, transfer: Transfer, count: int) -> None:
+        """An answer of `count` bytes is going to its client."""
+        self._grow(transfer, count)
+        self._make_room(spare=transfer)
+
+    def collect(self, transfer: Transfer, count: int) -> bool:
+        """`count` bytes more of an answer that is being put together; False when there is no room for more."""
+        self._grow(transfer, count)
+        return self._make_room()
+
+    def demand(self, transfer: Transfer, count: int) -> None:
+        """As collect(), for an answer that cannot end early: Unavailable."""
+        if not self.collect(transfer, count):
+            raise Unavailable(
+                f"the server holds {self.used_bytes} bytes of large requests and answers, more than its bound of "
+                f"{self._limit_bytes}; try again, or ask for fewer rows at a time"
+            )
+
+    def _grow(self, transfer: Transfer, count: int) -> None:
+        if transfer in self._open:
+            transfer.size_bytes += count
+            self.used_bytes += count
+
+    def _make_room(self, spare: Transfer | None = None) -> bool:
+        """False when what is left cannot be cut."""
+        while self.used_bytes > self._limit_bytes:
+            oldest = next((one for one in self._open if one.cut is not None and one is not spare), None)
+            if oldest is None or oldest.cut is None:
+                return False
+            _LOG.warning("cut off a client that held %d bytes, to make room", oldest.size_bytes)
+            self.cut_off += 1
+            self.end(oldest)
+            oldest.cut()
+        return True
