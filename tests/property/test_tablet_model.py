@@ -1,0 +1,261 @@
+"""A tablet as a state machine against a dict: writes, flushes, compactions, power losses and splits in any order.
+
+Family f gets server-timed operations only: there the later always wins, so a plain dict is the whole truth. Family g
+gets explicit timestamps: there a marker masks what is as old as it or older, whenever written, until a compaction that
+read every file dropped the marker; so the model remembers markers, and what of it all lies in files.
+"""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation, RowMutation
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ReadSpec, ScanRequest
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.tablet import TabletRecord
+from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.tablet import Tablet
+from tests.harness.tablet_bench import Bench, OneRecord, everything
+
+ROWS = st.sampled_from([b"a", b"a\x00", b"a\x00\x01", b"b", b"c\xff", b"d"])
+QUALIFIERS = st.sampled_from([b"", b"q", b"q\x00", b"\xff"])
+VALUES = st.binary(max_size=3)
+TIMES = st.integers(1, 5)
+ALL = ReadSpec(max_versions=3)
+
+
+class Explicit:
+    """Family g of one row. Puts: (qualifier, time) -> [value, in a file]; markers: [qualifier or None, time, in a file]."""
+
+    def __init__(self) -> None:
+        self.puts: dict[tuple[bytes, int], tuple[bytes, bool]] = {}
+        self.markers: list[tuple[bytes | None, int, bool]] = []
+
+    def masked(self, qualifier: bytes, time: int, markers: list[tuple[bytes | None, int, bool]]) -> bool:
+        return any(q in (None, qualifier) and time <= upto for q, upto, _ in markers)
+
+    def flush(self) -> None:
+        self.puts = {key: (value, True) for key, (value, _) in self.puts.items()}
+        self.markers = [(q, upto, True) for q, upto, _ in self.markers]
+
+    def drop_markers(self) -> None:
+        """A compaction read every file."""
+        filed = [marker for marker in self.markers if marker[2]]
+        self.puts = {
+            (q, time): put for (q, time), put in self.puts.items() if not (put[1] and self.masked(q, time, filed))
+        }
+        self.markers = [marker for marker in self.markers if not marker[2]]
+
+    def cells(self) -> list[tuple[bytes, int, bytes]]:
+        seen = sorted(
+            ((q, -time, value) for (q, time), (value, _) in self.puts.items() if not self.masked(q, time, self.markers))
+        )
+        out: list[tuple[bytes, int, bytes]] = []
+        for qualifier, negative, value in seen:
+            if sum(cell[0] == b"g:" + qualifier for cell in out) < 3:
+                out.append((b"g:" + qualifier, -negative, value))
+        return out
+
+
+class TabletMachine(RuleBasedStateMachine):
+    """Every rule runs on the simulated machine, whose log syncs: what was acknowledged survives a power loss."""
+
+    @initialize(seed=st.integers(0, 1000), grouped=st.booleans(), merge_bytes=st.sampled_from([1700, 2600, 1 << 20]))
+    def begin(self, seed: int, grouped: bool, merge_bytes: int) -> None:
+        group = "both" if grouped else ""
+        schema = TableSchema(
+            b"t", {b"f": FamilySchema(b"f", locality_group=group), b"g": FamilySchema(b"g", locality_group=group)}
+        )
+        self.bench = Bench(seed, "sync", schema)
+        self.bench.options = TabletOptions(merge_files=2, merge_bytes=merge_bytes)
+        self.records = [self.bench.records]
+        self.tablets: list[Tablet] = []
+        self.next_id = 21
+        self.timed: dict[bytes, dict[bytes, bytes]] = {}
+        self.explicit: dict[bytes, Explicit] = {}
+        self.bench.run(self._start)
+
+    def _start(self) -> None:
+        self.bench.start_server()
+        self.tablets = [self.bench.load(records) for records in self.records]
+
+    def tablet_of(self, row: bytes) -> Tablet:
+        return next(tablet for tablet in self.tablets if tablet.range.holds(row))
+
+    # ------------------------------------------------------------ writes
+
+    @rule(row=ROWS, changes=st.lists(st.tuples(st.sampled_from("pcF"), QUALIFIERS, VALUES), min_size=1, max_size=4))
+    def mutate_server_timed(self, row: bytes, changes: list[tuple[str, bytes, bytes]]) -> None:
+        operations: list[Operation] = []
+        cells = self.timed.setdefault(row, {})
+        for what, qualifier, value in changes:
+            if what == "p":
+                operations.append((PUT, b"f", qualifier, SERVER_TIME, value))
+                cells[qualifier] = value
+            elif what == "c":
+                operations.append((DELETE_COLUMN, b"f", qualifier, SERVER_TIME, b""))
+                cells.pop(qualifier, None)
+            else:
+                operations.append((DELETE_FAMILY, b"f", b"", SERVER_TIME, b""))
+                cells.clear()
+        self.bench.run(self.tablet_of(row).mutate, [RowMutation(row, operations)])
+
+    @rule(row=ROWS, amount=st.integers(-3, 3))
+    def increment(self, row: bytes, amount: int) -> None:
+        cells = self.timed.setdefault(row, {})
+        old = int.from_bytes(cells.get(b"counter", bytes(8)), "big", signed=True)
+        assert self.bench.run(self.tablet_of(row).increment, row, b"f", b"counter", amount) == old + amount
+        cells[b"counter"] = (old + amount).to_bytes(8, "big", signed=True)
+
+    @rule(row=ROWS, qualifier=QUALIFIERS, suffix=VALUES)
+    def append(self, row: bytes, qualifier: bytes, suffix: bytes) -> None:
+        cells = self.timed.setdefault(row, {})
+        cells[qualifier] = cells.get(qualifier, b"") + suffix
+        answer = self.bench.run(self.tablet_of(row).append, row, [(b"f", qualifier, suffix)])
+        assert [(column, value) for column, _, value in answer] == [(b"f:" + qualifier, cells[qualifier])]
+
+    @rule(row=ROWS, qualifier=QUALIFIERS, expected=VALUES, value=VALUES)
+    def check_and_put(self, row: bytes, qualifier: bytes, expected: bytes, value: bytes) -> None:
+        cells = self.timed.setdefault(row, {})
+        passes = cells.get(qualifier, b"") == expected
+        mutation = RowMutation(row, [(PUT, b"f", qualifier, SERVER_TIME, value)])
+        tablet = self.tablet_of(row)
+        assert self.bench.run(tablet.check_and_mutate, row, b"f", qualifier, expected, mutation) is passes
+        if passes:
+            cells[qualifier] = value
+
+    @rule(row=ROWS, qualifier=QUALIFIERS, time=TIMES, value=VALUES)
+    def put_explicit(self, row: bytes, qualifier: bytes, time: int, value: bytes) -> None:
+        self.explicit.setdefault(row, Explicit()).puts[qualifier, time] = (value, False)
+        mutation = RowMutation(row, [(PUT, b"g", qualifier, time, value)])
+        self.bench.run(self.tablet_of(row).mutate, [mutation])
+
+    @rule(row=ROWS, qualifier=st.none() | QUALIFIERS, time=TIMES)
+    def delete_explicit(self, row: bytes, qualifier: bytes | None, time: int) -> None:
+        self.explicit.setdefault(row, Explicit()).markers.append((qualifier, time, False))
+        kind = DELETE_FAMILY if qualifier is None else DELETE_COLUMN
+        mutation = RowMutation(row, [(kind, b"g", qualifier or b"", time, b"")])
+        self.bench.run(self.tablet_of(row).mutate, [mutation])
+
+    # ------------------------------------------------------------ everything else
+
+    @rule(which=st.integers(0, 10))
+    def flush(self, which: int) -> None:
+        tablet = self.tablets[which % len(self.tablets)]
+        self.bench.run(tablet.flush)
+        self._flushed(tablet)
+
+    @rule(which=st.integers(0, 10), major=st.booleans())
+    def compact(self, which: int, major: bool) -> None:
+        tablet = self.tablets[which % len(self.tablets)]
+        before = self._files_of_g(tablet)
+        self.bench.run(tablet.compact, major)
+        if major:
+            self._flushed(tablet)
+        after = self._files_of_g(tablet)
+        if major or (before and not set(before) & set(after)):  # every file was read
+            for row, explicit in self.explicit.items():
+                if tablet.range.holds(row):
+                    explicit.drop_markers()
+
+    @rule()
+    def lose_power(self) -> None:
+        self.bench.memory = self.bench.memory.crash_clone(self.bench.runtime.random)
+        self.bench.fs = self.bench.memory
+        self.bench.run(self._start)
+
+    @rule(seconds=st.sampled_from([0.0001, 0.001, 0.01]))
+    def wait(self, seconds: float) -> None:
+        self.bench.run(self.bench.runtime.sleep, seconds)
+
+    @rule(which=st.integers(0, 10), row=ROWS)
+    def split(self, which: int, row: bytes) -> None:
+        place = which % len(self.tablets)
+        parent = self.tablets[place]
+        if not parent.may_split_at(row) or len(self.tablets) > 4:
+            return
+
+        def main() -> None:
+            parent.freeze_for_unload()
+            sides = (RowRange(parent.range.start, row), RowRange(row, parent.range.stop))
+            records = []
+            for side in sides:
+                old = parent.record
+                records.append(
+                    OneRecord(
+                        TabletRecord(16, self.next_id, side, 1, old.owner, old.generation, old.files, old.logs)
+                    )
+                )
+                self.next_id += 1
+            children = [parent.child(one.record, one.commit) for one in records]
+            parent.close()
+            self.tablets[place : place + 1] = children
+            self.records[place : place + 1] = records
+
+        self.bench.run(main)
+        for child in self.tablets[place : place + 2]:
+            self._flushed(child)
+
+    def _flushed(self, tablet: Tablet) -> None:
+        for row, explicit in self.explicit.items():
+            if tablet.range.holds(row):
+                explicit.flush()
+
+    def _files_of_g(self, tablet: Tablet) -> tuple[str, ...]:
+        return tuple(ref.path for key, refs in tablet.record.files if "g" in key for ref in refs)
+
+    # ------------------------------------------------------------ reads
+
+    def expected(self, row: bytes) -> list[tuple[bytes, int, bytes]]:
+        timed = self.timed.get(row, {})
+        cells = [(b"f:" + qualifier, 0, timed[qualifier]) for qualifier in sorted(timed)]
+        return cells + (self.explicit[row].cells() if row in self.explicit else [])
+
+    @invariant()
+    def reads_agree(self) -> None:
+        expected = [
+            (row, self.expected(row)) for row in sorted(self.timed.keys() | self.explicit.keys()) if self.expected(row)
+        ]
+        newest = ReadSpec(max_versions=3)
+        for request in (
+            ScanRequest(spec=newest),
+            ScanRequest(spec=newest, max_rows=1),
+            ScanRequest(spec=newest, cells_per_row=2, max_rows=2),
+        ):
+            for backwards in (False, True):
+                asked = ScanRequest(request.range, request.spec, backwards, request.cells_per_row, request.max_rows)
+                found: list[tuple[bytes, list[tuple[bytes, int, bytes]]]] = []
+                tablets = reversed(self.tablets) if backwards else self.tablets
+                for tablet in tablets:
+                    found += self.bench.run(everything, tablet, asked)
+                assert joined(found) == (expected[::-1] if backwards else expected)
+        for row, cells in expected:
+            tablet = self.tablet_of(row)
+            assert joined(self.bench.run(tablet.read_rows, [row], newest)) == [(row, cells)]
+            for qualifier in (b"", b"q", b"counter"):
+                spec = ReadSpec({b"f": frozenset((qualifier,)), b"g": frozenset((qualifier,))}, max_versions=3)
+                wanted = [cell for cell in cells if cell[0][2:] == qualifier]
+                answer = joined(self.bench.run(tablet.read_rows, [row], spec))
+                assert answer == ([(row, wanted)] if wanted else [])
+
+
+def joined(rows: list[tuple[bytes, list[tuple[bytes, int, bytes]]]]) -> list[tuple[bytes, list[tuple[bytes, int, bytes]]]]:
+    """Pieces of one row together; of f only the newest version, its time left out."""
+    out: list[tuple[bytes, list[tuple[bytes, int, bytes]]]] = []
+    for row, cells in rows:
+        if not out or out[-1][0] != row:
+            out.append((row, []))
+        for column, time, value in cells:
+            if not column.startswith(b"f:"):
+                out[-1][1].append((column, time, value))
+            elif all(column != seen[0] for seen in out[-1][1]):
+                out[-1][1].append((column, 0, value))
+    return out
+
+
+TestTabletModel = TabletMachine.TestCase
+TestTabletModel.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+TestTabletModel = pytest.mark.filterwarnings("default")(TestTabletModel)
