@@ -23,6 +23,7 @@ from hbtable.launch.front_door import make_front_door, restore_scanners, save_sc
 from hbtable.launch.pages import Pages
 from hbtable.launch.sections import ServerOptions, embedded_options
 from hbtable.lockservice.local import LocalLockService
+from hbtable.master.bootstrap import cluster_id
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.http import serve_http
@@ -94,7 +95,7 @@ class Server:
             options.host,
             options.port,
             self._door_options,
-            cluster.session.read("/cluster").data.decode("ascii", "replace"),
+            cluster_id(self.runtime, cluster.session),
         )
         restore_scanners(self.door, self._fs)
         self.door.start(options.host)

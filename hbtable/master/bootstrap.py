@@ -31,7 +31,7 @@ def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catal
     except StaleLocation:  # never started
         _refuse_lost_lock_service(fs)
         _create_root(runtime, catalog)
-    return _cluster_id(runtime, session)
+    return cluster_id(runtime, session)
 
 
 def first_metadata_row(runtime: Runtime, catalog: Catalog) -> None:
@@ -61,7 +61,8 @@ def _refuse_lost_lock_service(fs: FileSystem) -> None:
         )
 
 
-def _cluster_id(runtime: Runtime, session: Session) -> str:
+def cluster_id(runtime: Runtime, session: Session) -> str:
+    """32 hexadecimal digits; made at the first call. *Switches.*"""
     try:
         data = session.read(CLUSTER).data
     except FileNotFound:

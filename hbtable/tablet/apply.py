@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from hbtable.commitlog.records import encode_record
-from hbtable.encoding.cell_key import FLAG_TTL, SUFFIX, TERMINATOR, row_prefix
+from hbtable.encoding.cell_key import FLAG_TTL, SUFFIX, TERMINATOR, Pair, row_prefix
 from hbtable.errors import InvalidRequest, LimitExceeded, NoSuchFamily, StaleLocation
-from hbtable.merge.merging import Pair
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
     DELETE_COLUMN,
     DELETE_FAMILY,
     DELETE_FAMILY_VERSION,
     DELETE_VERSION,
+    MAX_ROW_BYTES,
     PUT,
     Operation,
     RowMutation,
@@ -30,7 +30,6 @@ from hbtable.model.mutation import (
 from hbtable.model.ranges import RowRange
 from hbtable.tablet.clock import TabletClock
 from hbtable.tablet.layout import Layout
-from hbtable.tablet.options import MAX_ROW_BYTES
 
 _ALL: Final = 2**64 - 1
 _KINDS: Final = frozenset((PUT, DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
@@ -230,4 +229,6 @@ def bad_row(row: bytes) -> InvalidRequest:
 
 
 def no_such_family(layout: Layout, family: bytes) -> NoSuchFamily:
-    return NoSuchFamily(f"table {layout.table} has no column family {family!r}; it has {sorted(layout.rules)}")
+    there = ", ".join(name.decode("utf-8", "backslashreplace") for name in sorted(layout.rules))
+    missing = family.decode("utf-8", "backslashreplace")
+    return NoSuchFamily(f"Column family {missing} does not exist in table {layout.table}; it has {there}")
