@@ -9,7 +9,6 @@ from functools import partial
 from typing import final
 
 from hbtable.client.options import ClientOptions
-from hbtable.client.parallel import run_all
 from hbtable.client.table import Table
 from hbtable.errors import OutOfSpace, StaleLocation, TableNotEnabled, Unavailable
 from hbtable.metadata.catalog import Catalog
@@ -23,6 +22,7 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.services import MasterService, TabletAdmin
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import results, run_all
 
 _HIDDEN = (TableState.CREATING, TableState.DELETING)
 _UNLOADED = (TableState.DISABLED, TableState.DISABLING)
@@ -164,7 +164,7 @@ class Admin:
             for tablet in self._locator.tablets(record.table_id)
             if not tablet.range.intersect(wanted).is_empty()
         ]
-        run_all(self._runtime, jobs, self._options.parallel_calls)
+        results(run_all(self._runtime, self._options.parallel_calls, jobs, "administration"))
         return True
 
     def _on_range(self, table_id: int, rows: RowRange, call: Callable[[TabletAdmin, TabletRecord], None]) -> None:

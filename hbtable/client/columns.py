@@ -4,27 +4,8 @@ f       the whole family            f:      the column with the empty qualifier
 f:q     one column; the qualifier may hold ':' itself
 """
 
-from collections.abc import Iterable
-
 from hbtable.errors import InvalidRequest
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation
-from hbtable.model.read import Columns
-
-
-def selection(columns: Iterable[bytes] | None) -> Columns | None:
-    """For a ReadSpec: the union of what is named; None or nothing named means everything."""
-    chosen: dict[bytes, set[bytes] | None] = {}
-    for column in columns or ():
-        family, colon, qualifier = column.partition(b":")
-        if not colon:
-            chosen[family] = None
-            continue
-        qualifiers = chosen.setdefault(family, set())
-        if qualifiers is not None:
-            qualifiers.add(qualifier)
-    if not chosen:
-        return None
-    return {family: None if wanted is None else frozenset(wanted) for family, wanted in chosen.items()}
 
 
 def put(column: bytes, value: bytes, timestamp: int) -> Operation:

@@ -10,12 +10,12 @@ from typing import Any, final
 
 from hbtable.client.batch import Batch
 from hbtable.client.calls import TableCalls
-from hbtable.client.columns import put, selection
+from hbtable.client.columns import put
 from hbtable.errors import InvalidRequest
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import PUT, Operation, RowMutation
-from hbtable.model.ranges import RowRange, prefix_stop, successor
-from hbtable.model.read import ALL_VERSIONS, ReadSpec, ScanRequest
+from hbtable.model.ranges import RowRange, between, prefix_stop
+from hbtable.model.read import ALL_VERSIONS, ReadSpec, ScanRequest, columns_of
 from hbtable.model.schema import FamilySchema
 
 RowDict = dict[bytes, Any]  # bytes, or (bytes, timestamp) with include_timestamp: which one is the caller's choice
@@ -113,7 +113,7 @@ class Rows:
         if row_prefix is not None:
             rows = RowRange(row_prefix, prefix_stop(row_prefix))
         else:
-            rows = _range(row_start or b"", row_stop or b"", reverse)
+            rows = between(row_start or b"", row_stop or b"", reverse)
         spec = replace(_spec(columns, timestamp), filter=filter)
         return self._pages(ScanRequest(rows, spec, reverse, scan_batching or 0, batch_size), limit, include_timestamp)
 
@@ -192,7 +192,7 @@ class Rows:
 
 
 def _spec(columns: Iterable[bytes] | None, timestamp: int | None) -> ReadSpec:
-    return ReadSpec(selection(columns), 0, MAX_TIMESTAMP if timestamp is None else timestamp)
+    return ReadSpec(columns_of(columns), 0, MAX_TIMESTAMP if timestamp is None else timestamp)
 
 
 def _dict(cells: list[Cell], include_timestamp: bool) -> RowDict:
@@ -209,12 +209,3 @@ def _column(column: bytes) -> tuple[bytes, bytes]:
     if not colon:
         raise InvalidRequest(f"column {column!r} needs a ':' after its family")
     return family, qualifier
-
-
-def _range(start: bytes, stop: bytes, reverse: bool) -> RowRange:
-    """Ascending and half-open, from a caller's first (inclusive) and last (exclusive) row in scan order."""
-    if start and start == stop:
-        return RowRange(start, successor(start))
-    if not reverse:
-        return RowRange(start, stop)
-    return RowRange(successor(stop) if stop else b"", successor(start) if start else b"")

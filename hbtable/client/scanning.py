@@ -2,7 +2,8 @@
 
 No page but the last is short: clients take a short page for the end. Between tablets the filter's state goes along.
 Backward, "right before the tablet that begins at row M" has no row of its own to name: that position is row M with
-all its cells done (ROW_DONE), which only this module makes and reads.
+all its cells done (BETWEEN_TABLETS), which only this module makes and reads; a tablet's own positions
+(tablet.page) pass through unread.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import ScanPage, ScanPosition, ScanRequest
 from hbtable.model.tablet import TabletRecord
 
-ROW_DONE: Final = 2**31 - 1
+BETWEEN_TABLETS: Final = 2**31 - 1
 
 
 class ScanTablet(Protocol):
@@ -55,7 +56,7 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
 def _place(request: ScanRequest, position: ScanPosition | None) -> tuple[bytes, bool]:
     """(row, False): the tablet of the row. (row, True): the tablet of the rows right before it."""
     if position is not None:
-        return position.row, request.reversed and position.cells_done == ROW_DONE
+        return position.row, request.reversed and position.cells_done == BETWEEN_TABLETS
     return (request.range.stop, True) if request.reversed else (request.range.start, False)
 
 
@@ -64,7 +65,7 @@ def _narrowed(
 ) -> ScanRequest:
     """What to ask of one tablet: its own part of the range, and no more than still fits."""
     within = request.range.intersect(tablet.range)
-    if position is not None and position.cells_done == ROW_DONE:
+    if position is not None and position.cells_done == BETWEEN_TABLETS:
         within = within.intersect(RowRange(b"", position.row))
         # Without a state to carry, the end of the range says it all.
         position = ScanPosition(position.row, 0, position.filter_state) if position.filter_state else None
@@ -78,7 +79,7 @@ def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> Scan
     if request.reversed:
         if not tablet.start or tablet.start <= request.range.start:
             return None
-        return ScanPosition(tablet.start, ROW_DONE, filter_state)
+        return ScanPosition(tablet.start, BETWEEN_TABLETS, filter_state)
     if not tablet.stop or (request.range.stop and request.range.stop <= tablet.stop):
         return None
     return ScanPosition(tablet.stop, 0, filter_state)

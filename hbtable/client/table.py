@@ -13,7 +13,6 @@ from typing import final
 from hbtable.client import scanning
 from hbtable.client.grouping import in_order, mutations_by_tablet, mutations_within, rows_by_tablet, rows_within
 from hbtable.client.options import ClientOptions
-from hbtable.client.parallel import run_all
 from hbtable.errors import (
     LockLost,
     OutcomeUnknown,
@@ -28,11 +27,13 @@ from hbtable.metadata.locator import Locator
 from hbtable.metadata.patience import Patience
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
+from hbtable.model.names import shown
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import results, run_all
 
 
 @final
@@ -83,7 +84,8 @@ class Table:
             except (StaleLocation, Unavailable, LockLost) as error:
                 patience = self._again(error, patience, row, write=True)
         # A tablet that splits meanwhile divides its group again, inside the call for that group.
-        run_all(self._runtime, [partial(self.mutate, group) for group in groups], self._options.parallel_calls)
+        jobs = [partial(self.mutate, group) for group in groups]
+        results(run_all(self._runtime, self._options.parallel_calls, jobs, "mutate"))
         return None
 
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
@@ -139,7 +141,7 @@ class Table:
             except (StaleLocation, Unavailable, LockLost) as error:
                 patience = self._again(error, patience, row, write=False)
         jobs = [partial(self.read_rows, group, spec) for group in groups]
-        return in_order(rows, run_all(self._runtime, jobs, self._options.parallel_calls))
+        return in_order(rows, results(run_all(self._runtime, self._options.parallel_calls, jobs, "read")))
 
     def scan_page(self, request: ScanRequest) -> ScanPage:
         """The next page over as many tablets as it takes: it has `max_rows` rows or passes `max_bytes`, or else
@@ -178,7 +180,7 @@ class Table:
             self._locator.forget_table(table_id)
 
     def shown_name(self) -> str:
-        return self.name.decode("utf-8", "backslashreplace")
+        return shown(self.name)
 
     def _open(self) -> int:
         """Its id, read from METADATA. TableNotFound, TableNotEnabled; StaleLocation while it is being enabled."""

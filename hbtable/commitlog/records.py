@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from hbtable.encoding.cell_key import Pair
 from hbtable.errors import Corruption
-
-Pair = tuple[bytes, bytes]
 
 _LEAD: Final = struct.Struct(">II")
 _HEAD: Final = struct.Struct(">QIQQI")

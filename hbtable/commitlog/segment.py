@@ -24,6 +24,8 @@ from hbtable.errors import UnsupportedFormat
 
 MAGIC: Final = b"BtLogSeg"
 VERSION: Final = 1
+LOGS: Final = "logs"
+"""The folder of all logs. fs.local knows the name, too: it syncs what lies there in threads of their own."""
 SUFFIX: Final = ".log"
 DURABILITIES: Final = ("sync", "os")
 
@@ -107,6 +109,11 @@ def segment_number(folder: str, path: str) -> int | None:
     if not path.startswith(folder + "/") or len(digits) != 10 or name == digits or not digits.isdigit():
         return None
     return int(digits)
+
+
+def log_folder(incarnation: str) -> str:
+    """Where a tablet server's log lies."""
+    return f"{LOGS}/{incarnation}"
 
 
 def incarnation_of(folder: str) -> str:

@@ -19,6 +19,9 @@ TERMINATOR: Final = b"\x00\x01"
 FLAG_TTL: Final = 1
 _ALL: Final = 2**64 - 1
 
+Pair = tuple[bytes, bytes]
+"""(cell key, value): what memtables, SSTables and log records hold."""
+
 
 def row_prefix(row: bytes) -> bytes:
     """The prefix that all cell keys of `row`, and of no other row, begin with."""

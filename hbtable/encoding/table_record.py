@@ -13,7 +13,7 @@ from typing import Final
 
 from hbtable.encoding.sealed import HEADER_BYTES, seal, unseal
 from hbtable.encoding.varint import decode as number
-from hbtable.encoding.varint import decode_bytes, encode_bytes
+from hbtable.encoding.varint import decode_bytes, decode_text, encode_bytes, encode_text
 from hbtable.encoding.varint import encode as varint
 from hbtable.errors import Corruption
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -30,7 +30,7 @@ def encode(record: TableRecord) -> bytes:
     schema = record.schema
     out = [
         varint(record.table_id),
-        _text(record.state.value),
+        encode_text(record.state.value),
         encode_bytes(schema.name),
         varint(schema.version),
         varint(schema.split_bytes),
@@ -46,7 +46,7 @@ def decode(data: bytes, path: str = "a table record") -> TableRecord:
     _, body = unseal(data, KIND, VERSION, path)
     try:
         table_id, offset = number(body, 0)
-        state, offset = _string(body, offset)
+        state, offset = decode_text(body, offset)
         name, offset = decode_bytes(body, offset)
         version, offset = number(body, offset)
         split_bytes, offset = number(body, offset)
@@ -75,11 +75,11 @@ def _family(family: FamilySchema) -> bytes:
             varint(family.max_versions),
             varint(family.min_versions),
             varint(family.ttl_seconds),
-            _text(family.compression),
-            _text(family.bloom),
+            encode_text(family.compression),
+            encode_text(family.bloom),
             varint(flags),
             varint(family.block_bytes),
-            _text(family.locality_group),
+            encode_text(family.locality_group),
         )
     )
 
@@ -89,11 +89,11 @@ def _read_family(body: bytes, offset: int) -> tuple[FamilySchema, int]:
     max_versions, offset = number(body, offset)
     min_versions, offset = number(body, offset)
     ttl_seconds, offset = number(body, offset)
-    compression, offset = _string(body, offset)
-    bloom, offset = _string(body, offset)
+    compression, offset = decode_text(body, offset)
+    bloom, offset = decode_text(body, offset)
     flags, offset = number(body, offset)
     block_bytes, offset = number(body, offset)
-    locality_group, offset = _string(body, offset)
+    locality_group, offset = decode_text(body, offset)
     family = FamilySchema(
         name,
         max_versions,
@@ -108,12 +108,3 @@ def _read_family(body: bytes, offset: int) -> tuple[FamilySchema, int]:
         bool(flags & _NEW_VERSION_BEHAVIOR),
     )
     return family, offset
-
-
-def _text(string: str) -> bytes:
-    return encode_bytes(string.encode("utf-8", "surrogateescape"))
-
-
-def _string(body: bytes, offset: int) -> tuple[str, int]:
-    raw, offset = decode_bytes(body, offset)
-    return raw.decode("utf-8", "surrogateescape"), offset

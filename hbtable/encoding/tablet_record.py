@@ -1,7 +1,7 @@
 """Tablet records as bytes (paper, section 5.1; design, section 5): the value of a METADATA row, the root's file.
 
-Sealed (encoding.sealed) with kind "T", version 1. Numbers are varints; strings are length-prefixed UTF-8, with
-surrogates for bytes that are not UTF-8 (a group is named after its family, which may hold any byte).
+Sealed (encoding.sealed) with kind "T", version 1. Numbers are varints, texts and bytes have their length before
+them (encoding.varint).
 
     body   := table id, tablet id, start, stop, created millis, owner, generation,
               groups (n, then each: name, n, files), logs (n, then each: incarnation, first needed),
@@ -15,7 +15,7 @@ from typing import Final
 
 from hbtable.encoding.sealed import HEADER_BYTES, seal, unseal
 from hbtable.encoding.varint import decode as number
-from hbtable.encoding.varint import decode_bytes, encode_bytes
+from hbtable.encoding.varint import decode_bytes, decode_text, encode_bytes, encode_text
 from hbtable.encoding.varint import encode as varint
 from hbtable.errors import Corruption
 from hbtable.model.ranges import RowRange
@@ -48,16 +48,16 @@ def _body(record: TabletRecord) -> bytes:
         encode_bytes(record.range.start),
         encode_bytes(record.range.stop),
         varint(record.created_millis),
-        _text(record.owner),
+        encode_text(record.owner),
         varint(record.generation),
         varint(len(record.files)),
     ]
     for group, refs in record.files:
-        out += (_text(group), varint(len(refs)))
+        out += (encode_text(group), varint(len(refs)))
         out += map(_file, refs)
     out.append(varint(len(record.logs)))
     for log in record.logs:
-        out += (_text(log.incarnation), varint(log.first_needed))
+        out += (encode_text(log.incarnation), varint(log.first_needed))
     out.append(encode_bytes(_body(record.left) if record.left is not None else b""))
     return b"".join(out)
 
@@ -65,7 +65,7 @@ def _body(record: TabletRecord) -> bytes:
 def _file(ref: SSTableRef) -> bytes:
     return b"".join(
         (
-            _text(ref.path),
+            encode_text(ref.path),
             varint(ref.length_bytes),
             varint(ref.footer_checksum),
             varint(ref.first_sequence),
@@ -75,15 +75,6 @@ def _file(ref: SSTableRef) -> bytes:
     )
 
 
-def _text(string: str) -> bytes:
-    return encode_bytes(string.encode("utf-8", "surrogateescape"))
-
-
-def _string(body: bytes, offset: int) -> tuple[str, int]:
-    raw, offset = decode_bytes(body, offset)
-    return raw.decode("utf-8", "surrogateescape"), offset
-
-
 def _record(body: bytes) -> tuple[TabletRecord, int]:
     """(record, offset after it)."""
     table_id, offset = number(body, 0)
@@ -91,7 +82,7 @@ def _record(body: bytes) -> tuple[TabletRecord, int]:
     start, offset = decode_bytes(body, offset)
     stop, offset = decode_bytes(body, offset)
     created_millis, offset = number(body, offset)
-    owner, offset = _string(body, offset)
+    owner, offset = decode_text(body, offset)
     generation, offset = number(body, offset)
     files, offset = _groups(body, offset)
     logs, offset = _logs(body, offset)
@@ -111,11 +102,11 @@ def _groups(body: bytes, offset: int) -> tuple[tuple[tuple[str, tuple[SSTableRef
     groups = []
     count, offset = number(body, offset)
     for _ in range(count):
-        group, offset = _string(body, offset)
+        group, offset = decode_text(body, offset)
         refs = []
         files, offset = number(body, offset)
         for _ in range(files):
-            path, offset = _string(body, offset)
+            path, offset = decode_text(body, offset)
             length_bytes, offset = number(body, offset)
             checksum, offset = number(body, offset)
             first, offset = number(body, offset)
@@ -130,7 +121,7 @@ def _logs(body: bytes, offset: int) -> tuple[tuple[LogRef, ...], int]:
     logs = []
     count, offset = number(body, offset)
     for _ in range(count):
-        incarnation, offset = _string(body, offset)
+        incarnation, offset = decode_text(body, offset)
         first_needed, offset = number(body, offset)
         logs.append(LogRef(incarnation, first_needed))
     return tuple(logs), offset

@@ -1,4 +1,7 @@
-"""Unsigned LEB128 varints and length-prefixed bytes: 7 bits a byte, least significant group first."""
+"""Unsigned LEB128 varints, 7 bits a byte, least significant group first; bytes and texts with their length before them.
+
+Texts are UTF-8, with surrogates for bytes that are not (a group is named after its family, which may hold any byte).
+"""
 
 
 def encode(number: int) -> bytes:
@@ -42,3 +45,13 @@ def decode_bytes(buffer: bytes, offset: int) -> tuple[bytes, int]:
     if end > len(buffer):
         raise ValueError("length points past the end")
     return buffer[offset:end], end
+
+
+def encode_text(value: str) -> bytes:
+    return encode_bytes(value.encode("utf-8", "surrogateescape"))
+
+
+def decode_text(buffer: bytes, offset: int) -> tuple[str, int]:
+    """As decode_bytes."""
+    raw, offset = decode_bytes(buffer, offset)
+    return raw.decode("utf-8", "surrogateescape"), offset

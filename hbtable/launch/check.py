@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar, final
 
 from hbtable.commitlog.reading import read_log
+from hbtable.commitlog.segment import LOGS
 from hbtable.errors import HbtableError, InvalidRequest
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.interface import FileSystem
@@ -94,7 +95,7 @@ class Checker:
                 self._count("lock service files")
 
     def _logs(self) -> None:
-        folders = {"/".join(status.path.split("/")[:2]) for status in self._fs.list_files("logs")}
+        folders = {"/".join(status.path.split("/")[:2]) for status in self._fs.list_files(LOGS)}
         self._counts.setdefault("log records", 0)
         for folder in sorted(folders):
             self._attempt(lambda folder=folder: self._log(folder))  # type: ignore[misc]  # a default binds it now

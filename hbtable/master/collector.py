@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from hbtable.commitlog.segment import LOGS, log_folder
 from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
 from hbtable.fs.interface import FileSystem
 from hbtable.master.census import Census
@@ -21,16 +22,17 @@ from hbtable.runtime.interface import Runtime
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
 
 TRASH: Final = "trash"
-LOGS: Final = "logs"
 
 
 @dataclass(frozen=True, slots=True)
 class CollectorOptions:
-    """File garbage collection."""
+    """File garbage collection. The defaults suit a single machine, whose disk would otherwise fill with dead bytes
+    during a load: every merging compaction leaves as much garbage as it read. On a cluster's file system a trash of hours
+    costs little, and gives an operator time to undo a mistake."""
 
-    period_seconds: float = 600.0
+    period_seconds: float = 30.0
     """Time between collections. Longer: fewer scans of METADATA, more dead bytes."""
-    trash_seconds: float = 86400.0
+    trash_seconds: float = 60.0
     """How long a file stays in the trash. Longer: more time to undo a mistake, more dead bytes."""
 
 
@@ -68,7 +70,7 @@ class Collector:
         self._check_master()
         self._move_to_trash(paths)
         for name in dead_logs:
-            self._fs.delete_folder(f"{LOGS}/{name}")
+            self._fs.delete_folder(log_folder(name))
         emptied = self._empty_trash()
         sentence = (
             f"collected {len(paths)} SSTables, {len(dead_logs)} logs and {orphans} left-over tablet rows; "

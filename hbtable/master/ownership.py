@@ -12,12 +12,12 @@ reference begins at the highest of them, and recovery never sees them twice.
 from dataclasses import replace
 
 from hbtable.model.ranges import RowRange
-from hbtable.model.tablet import LogRef, TabletRecord
+from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 
 
 def assigned(record: TabletRecord, server: str) -> TabletRecord:
     # A log without incarnation is what a clean unload leaves: it only keeps the sequence, which the new one takes over.
-    logs = tuple(ref for ref in record.logs if ref.incarnation)
+    logs = tuple(ref for ref in record.logs if ref.incarnation != NO_LOG)
     if all(ref.incarnation != server for ref in logs):
         logs = (*logs, LogRef(server, first_unflushed(record)))
     return replace(record, owner=server, generation=record.generation + 1, logs=logs)

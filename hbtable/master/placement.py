@@ -13,7 +13,7 @@ from hbtable.master.assignment import Action, Assign, describe
 from hbtable.master.ownership import assigned, released
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.schema import TableSchema
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import NO_LOG, TabletRecord
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Lock, Runtime
 from hbtable.runtime.parallel import run_all
@@ -93,7 +93,7 @@ class Placement:
         """Sorts, once, each log of a dead server that the tablet needs; concurrent callers wait for the first."""
         for ref in record.logs:
             name = ref.incarnation
-            if not name or name in living or name in self._done:
+            if name == NO_LOG or name in living or name in self._done:
                 continue
             with self._sorted.setdefault(name, self._runtime.lock()):
                 if name not in self._done:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from hbtable.errors import InvalidRequest
 from hbtable.model import names
+from hbtable.model.names import shown
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, TableSchema
 
 MAX_FAMILIES = 100
@@ -15,17 +16,17 @@ MAX_SPLIT_ROWS = 100_000
 def check_schema(schema: TableSchema) -> None:
     """InvalidRequest with one sentence that names table, family and limit."""
     if names.parse(schema.name) != schema.name:
-        raise InvalidRequest(f"table name {_shown(schema.name)} is not canonical")
-    table = _shown(schema.name)
+        raise InvalidRequest(f"table name {shown(schema.name)} is not canonical")
+    table = shown(schema.name)
     if not schema.families:
         raise InvalidRequest(f"table {table} must have at least one column family")
     if len(schema.families) > MAX_FAMILIES:
         raise InvalidRequest(f"table {table} has {len(schema.families)} column families, at most {MAX_FAMILIES} can be")
     for name, family in schema.families.items():
         names.check_family(name)
-        where = f"column family {_shown(name)} of table {table}"
+        where = f"column family {shown(name)} of table {table}"
         if family.name != name:
-            raise InvalidRequest(f"{where} is filed under another name, {_shown(family.name)}")
+            raise InvalidRequest(f"{where} is filed under another name, {shown(family.name)}")
         if family.max_versions < 1:
             raise InvalidRequest(f"{where} must keep at least 1 version, not {family.max_versions}")
         if not 0 <= family.min_versions <= family.max_versions:
@@ -42,14 +43,10 @@ def check_split_rows(schema: TableSchema, rows: Sequence[bytes]) -> list[bytes]:
     """Ascending. InvalidRequest for an empty row, a row twice, or too many."""
     ordered = sorted(rows)
     if len(ordered) > MAX_SPLIT_ROWS:
-        raise InvalidRequest(f"table {_shown(schema.name)}: {len(ordered)} split rows, at most {MAX_SPLIT_ROWS} can be")
+        raise InvalidRequest(f"table {shown(schema.name)}: {len(ordered)} split rows, at most {MAX_SPLIT_ROWS} can be")
     if ordered and not ordered[0]:
-        raise InvalidRequest(f"an empty split row for table {_shown(schema.name)}: tablets begin before it anyway")
+        raise InvalidRequest(f"an empty split row for table {shown(schema.name)}: tablets begin before it anyway")
     for one, other in pairwise(ordered):
         if one == other:
-            raise InvalidRequest(f"the split row {one!r} is given twice for table {_shown(schema.name)}")
+            raise InvalidRequest(f"the split row {one!r} is given twice for table {shown(schema.name)}")
     return ordered
-
-
-def _shown(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")

@@ -23,7 +23,6 @@ from typing import cast
 from hbtable.errors import (
     Conflict,
     Corruption,
-    HbtableError,
     NamespaceNotFound,
     OutcomeUnknown,
     StaleLocation,
@@ -37,15 +36,17 @@ from hbtable.master.census import Census
 from hbtable.master.ownership import assigned, first_records
 from hbtable.master.placement import Placement
 from hbtable.master.schema_check import check_schema, check_split_rows
-from hbtable.metadata.catalog import Catalog, verify_tiling
+from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.identifiers import Identifiers
 from hbtable.metadata.split_repair import complete_split
+from hbtable.metadata.tiling import verify_tiling
 from hbtable.model import names
+from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Lock, Runtime
-from hbtable.runtime.parallel import run_all
+from hbtable.runtime.parallel import results, run_all
 
 _ROUNDS = 20
 """How often an operation plans again because tablets split or servers died under it."""
@@ -83,7 +84,7 @@ class Tables:
         self._check_master()
         namespace, _ = names.split(schema.name)
         if not self._catalog.has_namespace(namespace):
-            raise NamespaceNotFound(f"namespace {_shown(namespace)} of table {_shown(schema.name)} does not exist")
+            raise NamespaceNotFound(f"namespace {shown(namespace)} of table {shown(schema.name)} does not exist")
         with self.operation(schema.name):
             # The schema's version begins at 1 whatever the caller says: servers compare versions of one table only.
             record = TableRecord(self._table_ids.next(), TableState.CREATING, replace(schema, version=1))
@@ -94,14 +95,14 @@ class Tables:
                 self._finish_enabling(record)
             except (StaleLocation, Unavailable) as error:
                 # Not to be repeated as it is: the name is taken now, and the cycle finishes or undoes the creation.
-                raise OutcomeUnknown(f"table {_shown(schema.name)} may or may not come to exist: {error}") from error
+                raise OutcomeUnknown(f"table {shown(schema.name)} may or may not come to exist: {error}") from error
 
     def delete_table(self, name: bytes) -> None:
         self._check_master()
         with self.operation(name):
             record = self._existing(name)
             if record.state not in (TableState.DISABLED, TableState.DELETING):
-                raise TableNotDisabled(f"{_shown(name)}")
+                raise TableNotDisabled(shown(name))
             self._finish_deleting(self._enter(record, TableState.DELETING))
 
     def enable_table(self, name: bytes) -> None:
@@ -109,7 +110,7 @@ class Tables:
         with self.operation(name):
             record = self._existing(name)
             if record.state not in (TableState.DISABLED, TableState.ENABLING):
-                raise TableNotDisabled(f"{_shown(name)}")
+                raise TableNotDisabled(shown(name))
             self._finish_enabling(self._enter(record, TableState.ENABLING))
 
     def disable_table(self, name: bytes) -> None:
@@ -117,7 +118,7 @@ class Tables:
         with self.operation(name):
             record = self._existing(name)
             if record.state not in (TableState.ENABLED, TableState.DISABLING):
-                raise TableNotEnabled(f"{_shown(name)} is disabled.")
+                raise TableNotEnabled(f"{shown(name)} is disabled.")
             self._finish_disabling(self._enter(record, TableState.DISABLING))
 
     def alter_table(self, schema: TableSchema) -> None:
@@ -127,7 +128,7 @@ class Tables:
             record = self._existing(schema.name)
             if schema.version != record.schema.version + 1:
                 raise Conflict(
-                    f"table {_shown(schema.name)} has schema version {record.schema.version}, so a change must have "
+                    f"table {shown(schema.name)} has schema version {record.schema.version}, so a change must have "
                     f"version {record.schema.version + 1}, not {schema.version}: read the schema again"
                 )
             changed = replace(record, schema=schema)
@@ -150,7 +151,7 @@ class Tables:
         with self.operation(name):
             current = self._catalog.read_table(name)
             if current is None or current.state != record.state:
-                return f"table {_shown(name)} was finished meanwhile"
+                return f"table {shown(name)} was finished meanwhile"
             match current.state:
                 case TableState.CREATING:
                     return self._resume_creating(current)
@@ -161,8 +162,8 @@ class Tables:
                 case TableState.DELETING:
                     self._finish_deleting(current)
                 case _:
-                    return f"table {_shown(name)} needs nothing"
-        return f"table {_shown(name)}: finished {record.state.value}"
+                    return f"table {shown(name)} needs nothing"
+        return f"table {shown(name)}: finished {record.state.value}"
 
     def tell_stragglers(self, record: TableRecord, census: Census) -> None:
         """Servers that still use an older schema get the current one."""
@@ -178,7 +179,7 @@ class Tables:
     def _existing(self, name: bytes) -> TableRecord:
         record = self._catalog.read_table(name)
         if record is None:
-            raise TableNotFound(f"{_shown(name)}")
+            raise TableNotFound(shown(name))
         return record
 
     def _enter(self, record: TableRecord, state: TableState) -> TableRecord:
@@ -202,7 +203,7 @@ class Tables:
             row = tablet if owner is None else assigned(tablet, owner)
             return lambda: self._catalog.put_tablet_if_absent(row)
 
-        _raise_first(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "create"))
+        results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "create"))
 
     def _finish_enabling(self, record: TableRecord) -> None:
         """From CREATING or ENABLING: every tablet is served, then the state says so."""
@@ -218,7 +219,7 @@ class Tables:
             if problems or not census.loads:
                 break
         reason = problems[0] if problems else "no tablet server can take its tablets"
-        raise Unavailable(f"table {_shown(record.schema.name)} is not enabled yet, the master goes on trying: {reason}")
+        raise Unavailable(f"table {shown(record.schema.name)} is not enabled yet, the master goes on trying: {reason}")
 
     def _finish_disabling(self, record: TableRecord) -> None:
         for _ in range(_ROUNDS):
@@ -233,8 +234,8 @@ class Tables:
 
             outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in served], "disable")
             # A Conflict is a tablet that changed under us, for example split: the next round sees it as it is.
-            _raise_first([outcome for outcome in outcomes if not isinstance(outcome, Conflict)])
-        raise Unavailable(f"table {_shown(record.schema.name)} is not disabled yet, the master goes on trying")
+            results([outcome for outcome in outcomes if not isinstance(outcome, Conflict)])
+        raise Unavailable(f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying")
 
     def _finish_deleting(self, record: TableRecord) -> None:
         tablets = self._settled(record.table_id)
@@ -242,13 +243,13 @@ class Tables:
         def job(tablet: TabletRecord) -> Callable[[], None]:
             return lambda: self._catalog.delete_tablet(tablet)
 
-        _raise_first(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "delete"))
+        results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "delete"))
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
         # rows would look like a damaged table.
         self._catalog.delete_table(record)
 
     def _resume_creating(self, record: TableRecord) -> str:
-        name = _shown(record.schema.name)
+        name = shown(record.schema.name)
         try:
             verify_tiling(self._catalog.tablet_rows(record.table_id))
         except Corruption:
@@ -272,13 +273,3 @@ class Tables:
         owners = {tablet.owner for tablet in self._settled(record.table_id)} & census.living
         for server in sorted(owners):
             self._placement.update_schema(server, record.table_id, record.schema)
-
-
-def _raise_first(outcomes: Sequence[object]) -> None:
-    for outcome in outcomes:
-        if isinstance(outcome, HbtableError):
-            raise outcome
-
-
-def _shown(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")

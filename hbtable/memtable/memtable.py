@@ -8,9 +8,8 @@ stood after any number of writes, and the sequence decides what it sees. Nothing
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
+from hbtable.encoding.cell_key import Pair
 from hbtable.memtable.sorted_keys import SortedKeys
-
-Pair = tuple[bytes, bytes]
 
 PAIR_OVERHEAD_BYTES: Final = 128
 """Memory of a pair beyond its bytes, measured with tracemalloc as 104 to 127: two bytes objects (33 each, rounded up to

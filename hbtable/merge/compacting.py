@@ -18,9 +18,8 @@ nothing of them is written.
 from collections.abc import Iterable, Iterator
 from typing import Final, final
 
-from hbtable.encoding.cell_key import TERMINATOR
+from hbtable.encoding.cell_key import TERMINATOR, Pair
 from hbtable.merge.markers import Markers
-from hbtable.merge.merging import Pair
 from hbtable.merge.rules import FamilyRules, Rules
 from hbtable.model.mutation import PUT
 

@@ -9,8 +9,7 @@ first; visibility and compaction take the first of equals. Sources are advanced 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heapreplace
 
-Pair = tuple[bytes, bytes]
-"""(cell key, value): what memtables, SSTables and log records hold (encoding.cell_key)."""
+from hbtable.encoding.cell_key import Pair
 
 
 def merge(sources: list[Iterator[Pair]]) -> Iterator[Pair]:

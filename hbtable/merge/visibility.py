@@ -7,9 +7,8 @@ versions. Only a cell that passes all the rest uses up a version. Markers mask w
 
 from collections.abc import Iterable, Iterator
 
-from hbtable.encoding.cell_key import TERMINATOR
+from hbtable.encoding.cell_key import TERMINATOR, Pair
 from hbtable.merge.markers import Markers
-from hbtable.merge.merging import Pair
 from hbtable.merge.rules import FamilyRules, Rules
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.mutation import PUT

@@ -16,17 +16,17 @@ from hbtable.lockservice.interface import Session
 from hbtable.metadata import layout
 from hbtable.metadata.calls import stored
 from hbtable.metadata.locator import Locator, decoded
-from hbtable.metadata.tiling import standing, verify_tiling
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
+from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, shown
 from hbtable.model.table import TableRecord
-from hbtable.model.tablet import ROOT_TABLET_ID, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
 from hbtable.rpc.services import TabletService
-
-__all__ = ["ROOT_COPY_PATH", "Catalog", "standing", "verify_tiling"]
 
 ROOT_COPY_PATH = "metadata/root-tablet"
 """In the file system: the root's record as of its last change, or the change that was about to be made."""
+
+_ALWAYS = (DEFAULT_NAMESPACE, SYSTEM_NAMESPACE)
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Catalog:
 
     def read_tablet(self, table_id: int, end_row: bytes) -> TabletRecord | None:
         """The row of the tablet that ends at `end_row`, with a left child still embedded. None without a row."""
-        if table_id == 0 and end_row == layout.ROOT_STOP:
+        if table_id == METADATA_TABLE_ID and end_row == layout.ROOT_STOP:
             return self.read_root()
         return self._read(layout.tablet_key(table_id, end_row), tablet_record.decode)
 
@@ -85,7 +85,7 @@ class Catalog:
 
     def tablet_rows(self, table_id: int) -> list[TabletRecord]:
         """The rows of one table as they stand, ascending, left children still embedded. For tiles: standing()."""
-        found = [self.read_root()] if table_id == 0 else []
+        found = [self.read_root()] if table_id == METADATA_TABLE_ID else []
         found += map(decoded, self._calls.rows(layout.tablet_rows(table_id)))
         return found
 
@@ -93,7 +93,7 @@ class Catalog:
         """The rows of all tables, the root's record first, ascending by table id and row. *Switches* between pages:
         not a snapshot."""
         rows = chain(
-            self._calls.rows(layout.tablet_rows(0)),
+            self._calls.rows(layout.tablet_rows(METADATA_TABLE_ID)),
             self._calls.rows(layout.EVERY_USER_TABLET),
         )
         return chain((self.read_root(),), map(decoded, rows))
@@ -108,24 +108,20 @@ class Catalog:
         """Puts the name row. TableExists when there is one, in whatever state."""
         name = record.schema.name
         if not self._change(layout.table_key(name), None, table_record.encode(record), table_record.decode):
-            raise TableExists(f"table {name.decode('utf-8', 'backslashreplace')} exists already")
+            raise TableExists(f"table {shown(name)} exists already")
 
     def replace_table(self, expected: TableRecord, record: TableRecord) -> None:
         """Compare-and-set of state and schema. Conflict."""
         name = expected.schema.name
         new = table_record.encode(record)
         if not self._change(layout.table_key(name), table_record.encode(expected), new, table_record.decode):
-            raise Conflict(
-                f"table {name.decode('utf-8', 'backslashreplace')} was changed by someone else at this moment"
-            )
+            raise Conflict(f"table {shown(name)} was changed by someone else at this moment")
 
     def delete_table(self, expected: TableRecord) -> None:
         """Conflict when the row holds another record; fine when it is gone."""
         name = expected.schema.name
         if not self._change(layout.table_key(name), table_record.encode(expected), None, table_record.decode):
-            raise Conflict(
-                f"table {name.decode('utf-8', 'backslashreplace')} was changed by someone else at this moment"
-            )
+            raise Conflict(f"table {shown(name)} was changed by someone else at this moment")
 
     def tables(self) -> list[TableRecord]:
         """Every table in every state, ascending by name."""
@@ -139,21 +135,21 @@ class Catalog:
     def create_namespace(self, name: bytes) -> None:
         """AlreadyExists. `default` and `hbase` always exist without a row (see has_namespace)."""
         if not self._change(layout.namespace_key(name), None, name, _plain):
-            raise AlreadyExists(f"namespace {name.decode('utf-8', 'backslashreplace')} exists already")
+            raise AlreadyExists(f"namespace {shown(name)} exists already")
 
     def has_namespace(self, name: bytes) -> bool:
-        return name in (b"default", b"hbase") or self._calls.record_at(layout.namespace_key(name)) is not None
+        return name in _ALWAYS or self._calls.record_at(layout.namespace_key(name)) is not None
 
     def delete_namespace(self, name: bytes) -> None:
         """NotFound. The caller has made sure that it holds no tables."""
         if self._calls.record_at(layout.namespace_key(name)) is None:
-            raise NotFound(f"namespace {name.decode('utf-8', 'backslashreplace')} does not exist")
+            raise NotFound(f"namespace {shown(name)} does not exist")
         self._change(layout.namespace_key(name), name, None, _plain)
 
     def namespaces(self) -> list[bytes]:
         """Ascending, the two that always exist included."""
         prefix = len(layout.NAMESPACE_PREFIX)
-        return sorted({b"default", b"hbase", *(row[prefix:] for row, _ in self._calls.rows(layout.NAMESPACE_ROWS))})
+        return sorted({*_ALWAYS, *(row[prefix:] for row, _ in self._calls.rows(layout.NAMESPACE_ROWS))})
 
     # ---------------------------------------------------------------- compare-and-set
 

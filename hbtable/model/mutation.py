@@ -20,6 +20,9 @@ DELETE_COLUMN: Final = 3
 DELETE_VERSION: Final = 4
 PUT: Final = 8
 
+MAX_ROW_BYTES: Final = 32767
+"""HBase's limit of a row key (Short.MAX_VALUE)."""
+
 Operation = tuple[int, bytes, bytes, int, bytes]
 
 

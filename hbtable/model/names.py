@@ -57,7 +57,7 @@ def check_namespace(namespace: bytes) -> None:
     for position, byte in enumerate(namespace):
         if byte not in _NAMESPACE_BYTES:
             raise InvalidRequest(
-                f"namespace {_shown(namespace)} has {bytes((byte,))!r} at position {position}; "
+                f"namespace {_quoted(namespace)} has {bytes((byte,))!r} at position {position}; "
                 "a namespace is made of A-Z, a-z, 0-9 and _"
             )
     if namespace == _FORBIDDEN_NAME:
@@ -71,15 +71,15 @@ def check_family(family: bytes) -> None:
     if len(family) > MAX_NAME_BYTES:
         raise InvalidRequest(f"a column family name has at most {MAX_NAME_BYTES} bytes, this one has {len(family)}")
     if family[:1] == b".":
-        raise InvalidRequest(f"column family {_shown(family)} may not begin with '.'")
+        raise InvalidRequest(f"column family {_quoted(family)} may not begin with '.'")
     for position, byte in enumerate(family):
         if byte < 0x20 or byte == 0x7F:
             raise InvalidRequest(
-                f"column family {_shown(family)} has the control character {bytes((byte,))!r} at position {position}"
+                f"column family {_quoted(family)} has the control character {bytes((byte,))!r} at position {position}"
             )
         if byte in _FAMILY_SEPARATORS:
             raise InvalidRequest(
-                f"column family {_shown(family)} has {chr(byte)!r} at position {position}; ':', '/' and '\\' are not "
+                f"column family {_quoted(family)} has {chr(byte)!r} at position {position}; ':', '/' and '\\' are not "
                 "allowed in a column family name"
             )
     if family == _FORBIDDEN_FAMILY:
@@ -88,25 +88,31 @@ def check_family(family: bytes) -> None:
 
 def _check_qualifier(qualifier: bytes, full_name: bytes) -> None:
     if not qualifier:
-        raise InvalidRequest(f"table name {_shown(full_name)} has nothing after the namespace")
+        raise InvalidRequest(f"table name {_quoted(full_name)} has nothing after the namespace")
     try:
         text = qualifier.decode("utf-8")
     except UnicodeDecodeError as error:
+        byte = qualifier[error.start]
         raise InvalidRequest(
-            f"table name {_shown(full_name)} is not UTF-8: byte {qualifier[error.start]:#04x} at position {error.start}"
+            f"table name {_quoted(full_name)} is not UTF-8: byte {byte:#04x} at position {error.start}"
         ) from None
     if text[0] in ".-":
-        raise InvalidRequest(f"table name {_shown(full_name)} may not begin with {text[0]!r}")
+        raise InvalidRequest(f"table name {_quoted(full_name)} may not begin with {text[0]!r}")
     for position, character in enumerate(text):
         if not (character.isalpha() or character.isdecimal() or character in "_.-"):
             raise InvalidRequest(
-                f"table name {_shown(full_name)} has {character!r} at position {position}; "
+                f"table name {_quoted(full_name)} has {character!r} at position {position}; "
                 "a table name is made of letters, digits, '_', '.' and '-'"
             )
     if qualifier == _FORBIDDEN_NAME:
         raise InvalidRequest("a table may not be named 'zookeeper'")
 
 
-def _shown(name: bytes) -> str:
-    """For a sentence: quoted, with what cannot be printed escaped."""
-    return repr(name.decode("utf-8", "backslashreplace"))
+def shown(name: bytes) -> str:
+    """For a sentence: as text, with bytes that are no UTF-8 escaped."""
+    return name.decode("utf-8", "backslashreplace")
+
+
+def _quoted(name: bytes) -> str:
+    """For a sentence about what is wrong with it: what cannot be printed is escaped, too."""
+    return repr(shown(name))

@@ -34,6 +34,16 @@ def successor(row: bytes) -> bytes:
     return row + b"\x00"
 
 
+def between(first: bytes, last: bytes, is_reversed: bool) -> RowRange:
+    """From a caller's first row (inclusive) and last row (exclusive) in scan order, each b"" where there is no bound.
+    The same row in both places means that row (HBase)."""
+    if first and first == last:
+        return single_row(first)
+    if not is_reversed:
+        return RowRange(first, last)
+    return RowRange(successor(last) if last else b"", successor(first) if first else b"")
+
+
 def single_row(row: bytes) -> RowRange:
     return RowRange(row, row + b"\x00")
 

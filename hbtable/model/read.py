@@ -1,6 +1,6 @@
 """What a read asks for, and what it gets back, in terms that any transport can carry."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -9,6 +9,24 @@ from hbtable.model.ranges import EVERY_ROW, RowRange
 
 Columns = Mapping[bytes, frozenset[bytes] | None]
 """family -> the qualifiers wanted, or None for all of them."""
+
+
+def columns_of(names: Iterable[bytes] | None) -> Columns | None:
+    """The union of what is named, `family` being all of it and `family:qualifier` one column; None, or nothing named,
+    means everything."""
+    chosen: dict[bytes, set[bytes] | None] = {}
+    for name in names or ():
+        family, colon, qualifier = name.partition(b":")
+        if not colon:
+            chosen[family] = None
+            continue
+        qualifiers = chosen.setdefault(family, set())
+        if qualifiers is not None:
+            qualifiers.add(qualifier)
+    if not chosen:
+        return None
+    return {family: None if wanted is None else frozenset(wanted) for family, wanted in chosen.items()}
+
 
 ALL_VERSIONS: Final = 2**31 - 1
 

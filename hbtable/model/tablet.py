@@ -30,9 +30,13 @@ class SSTableRef:
     cells: int
 
 
+NO_LOG: Final = ""
+"""Incarnation of a LogRef that needs no log: a clean unload leaves it to keep the tablet's first unused sequence."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogRef:
-    """A commit log that may hold records of the tablet: those of sequence >= `first_needed`."""
+    """A commit log that may hold records of the tablet: those of sequence >= `first_needed`. Or NO_LOG."""
 
     incarnation: str
     first_needed: int

@@ -35,6 +35,16 @@ def run_all(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name:
     return [found[place] for place in range(len(jobs))]
 
 
+def results(outcomes: Sequence[T | HbtableError]) -> list[T]:
+    """What run_all's jobs returned; raises the first error there is among the outcomes."""
+    found: list[T] = []
+    for outcome in outcomes:
+        if isinstance(outcome, HbtableError):
+            raise outcome
+        found.append(outcome)
+    return found
+
+
 def _outcome(job: Callable[[], T]) -> T | HbtableError:
     try:
         return job()

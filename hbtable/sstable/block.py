@@ -19,9 +19,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Final, final
 
+from hbtable.encoding.cell_key import Pair
 from hbtable.errors import Corruption
-
-Pair = tuple[bytes, bytes]
 
 _TAIL: Final = struct.Struct(">IIHBBB")
 _RESTART: Final = struct.Struct(">II")

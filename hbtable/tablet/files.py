@@ -14,9 +14,9 @@ import logging
 from collections.abc import Iterable
 from typing import final
 
+from hbtable.encoding.cell_key import Pair
 from hbtable.errors import HbtableError, StaleLocation, Unavailable
 from hbtable.fs.interface import FileSystem
-from hbtable.merge.merging import Pair
 from hbtable.model.tablet import SSTableRef
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.cache import BlockCache

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
-from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR
-from hbtable.merge.merging import Pair
+from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair
 from hbtable.merge.rules import FamilyRules
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY_VERSION, PUT
 from hbtable.tablet.want import Want

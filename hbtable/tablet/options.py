@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-MAX_ROW_BYTES = 32767
-"""HBase's limit of a row key (Short.MAX_VALUE)."""
-
 
 @dataclass(frozen=True)
 class TabletOptions:

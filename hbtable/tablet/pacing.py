@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import final
 
-from hbtable.merge.merging import Pair
+from hbtable.encoding.cell_key import Pair
 from hbtable.runtime.interface import Runtime
 
 _CHUNK = 512

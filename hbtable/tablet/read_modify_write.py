@@ -11,10 +11,9 @@ from typing import Final, final
 
 from hbtable.errors import InvalidRequest, NotACounter, StaleLocation
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
-from hbtable.model.mutation import PUT, Operation, RowMutation
+from hbtable.model.mutation import MAX_ROW_BYTES, PUT, Operation, RowMutation
 from hbtable.model.read import ReadSpec
 from hbtable.tablet.apply import bad_row, no_such_family
-from hbtable.tablet.options import MAX_ROW_BYTES
 from hbtable.tablet.reading import read_row
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writing import Writer

@@ -17,10 +17,10 @@ from hbtable.filters.evaluate import RowFilter, start
 from hbtable.filters.grammar import parse
 from hbtable.merge.visibility import rows as visible_rows
 from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.ranges import RowRange, successor
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.tablet.apply import bad_row
-from hbtable.tablet.options import MAX_ROW_BYTES
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.page import ROW_DONE, PageBuilder
 from hbtable.tablet.reverse import descending

@@ -16,8 +16,9 @@ from heapq import merge
 from typing import Final
 
 from hbtable.commitlog.records import LogRecord
+from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorting import recovered
-from hbtable.model.tablet import LogRef, TabletRecord
+from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 from hbtable.tablet.compaction import Compactor
 from hbtable.tablet.files import open_sstable
 from hbtable.tablet.pacing import Pacer
@@ -27,10 +28,6 @@ from hbtable.tablet.version import LoadedFile, Stack, Version, in_order
 logger = logging.getLogger(__name__)
 
 _RECORDS_BETWEEN_PAUSES: Final = 64
-
-
-def log_folder(incarnation: str) -> str:
-    return f"logs/{incarnation}"
 
 
 def recover(state: TabletState, compactor: Compactor) -> None:
@@ -108,10 +105,10 @@ def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
     either never here or was unloaded with everything flushed. A log without a name only says that everything below
     its sequence is in SSTables: what a server logged during an earlier stay of the tablet must not come back."""
     refs = state.keeper.record.logs
-    floor = max([ref.first_needed for ref in refs if not ref.incarnation] + [0])
+    floor = max([ref.first_needed for ref in refs if ref.incarnation == NO_LOG] + [0])
     first_needed: dict[str, int] = {}
     for ref in refs:
-        if ref.incarnation not in ("", state.shared.incarnation):
+        if ref.incarnation not in (NO_LOG, state.shared.incarnation):
             first_needed[ref.incarnation] = max(ref.first_needed, floor, first_needed.get(ref.incarnation, 0))
     return [
         recovered(state.environment.fs, log_folder(incarnation), state.tablet_id, first)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from hbtable.encoding.cell_key import TERMINATOR
-from hbtable.merge.merging import Pair
+from hbtable.encoding.cell_key import TERMINATOR, Pair
 
 
 def of_families(pairs: Iterable[Pair], families: frozenset[bytes]) -> Iterator[Pair]:

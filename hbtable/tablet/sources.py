@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final, final
 
-from hbtable.encoding.cell_key import row_prefix
-from hbtable.merge.merging import Pair, merge
+from hbtable.encoding.cell_key import Pair, row_prefix
+from hbtable.merge.merging import merge
 from hbtable.tablet.hot_columns import behind, lists
 from hbtable.tablet.version import LoadedFile, Stack, Version
 from hbtable.tablet.want import Tails, Want

@@ -9,9 +9,8 @@ applied      last one visible: insert() raises it after the pairs are in the mem
 from typing import NamedTuple, final
 
 from hbtable.commitlog.writer import LogWriter
-from hbtable.encoding.cell_key import TERMINATOR
+from hbtable.encoding.cell_key import TERMINATOR, Pair
 from hbtable.fs.interface import FileSystem
-from hbtable.merge.merging import Pair
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord

@@ -133,11 +133,6 @@ class Tablet:
         self._state.install(self._state.version.with_layout(Layout(schema)))
 
     @property
-    def next_sequence(self) -> int:
-        """The sequence that the next mutation gets."""
-        return self._state.sequence + 1
-
-    @property
     def memtable_bytes(self) -> int:
         return self._state.version.memtable_bytes()
 

@@ -164,9 +164,6 @@ class Version:
         keys = key_range(rows)
         return sum(file.bytes_in(keys) for stack in self.stacks for file in stack.files)
 
-    def paths(self) -> set[str]:
-        return {file.ref.path for stack in self.stacks for file in stack.files}
-
     def most_files(self) -> int:
         return max((len(stack.files) for stack in self.stacks), default=0)
 

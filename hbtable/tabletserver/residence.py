@@ -8,20 +8,16 @@ Whoever finds a row changed under a served tablet takes the tablet out (abandon)
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 from hbtable.errors import HbtableError, StaleLocation, Unavailable
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.schema import TableSchema
-from hbtable.model.tablet import LogRef, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, ROOT_TABLET_ID, LogRef, TabletRecord
 from hbtable.runtime.interface import Lock, Runtime
 from hbtable.tablet.tablet import Tablet
 
 log = logging.getLogger(__name__)
-
-NO_LOG: Final = ""
-"""Incarnation of a LogRef that needs no log: it only keeps the tablet's first unused sequence until the next owner."""
 
 
 class Residence:
@@ -131,7 +127,7 @@ def _given_up(record: TabletRecord) -> TabletRecord:
 def drain(residence: Residence, parallel: Callable[[list[Callable[[], None]]], list[HbtableError | None]]) -> None:
     """Unloads everything: user tablets, then METADATA's others, then the root tablet, because each level's unload
     writes to the level above. Unavailable with the first reason when a tablet could not be unloaded."""
-    for level in (lambda t: t.table_id != 0, lambda t: t.tablet_id != 1, lambda t: True):
+    for level in (lambda t: t.table_id != METADATA_TABLE_ID, lambda t: t.tablet_id != ROOT_TABLET_ID, lambda t: True):
         ids = [tablet_id for tablet_id, tablet in residence.tablets.items() if level(tablet.record)]
         for outcome in parallel([lambda i=i: residence.unload(i) for i in ids]):  # type: ignore[misc]
             if isinstance(outcome, HbtableError):

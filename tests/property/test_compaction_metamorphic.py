@@ -10,9 +10,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hbtable.encoding.cell_key import cell_key, parse
+from hbtable.encoding.cell_key import Pair, cell_key, parse
 from hbtable.merge.compacting import compacted
-from hbtable.merge.merging import Pair, merge
+from hbtable.merge.merging import merge
 from hbtable.merge.rules import FamilyRules
 from hbtable.merge.visibility import rows
 from hbtable.model.cell import MAX_TIMESTAMP, Row

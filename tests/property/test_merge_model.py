@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hbtable.encoding.cell_key import FLAG_TTL, cell_key
-from hbtable.merge.merging import Pair, merge
+from hbtable.encoding.cell_key import FLAG_TTL, Pair, cell_key
+from hbtable.merge.merging import merge
 from hbtable.merge.rules import FamilyRules
 from hbtable.merge.visibility import rows
 from hbtable.model.cell import MAX_TIMESTAMP, Row

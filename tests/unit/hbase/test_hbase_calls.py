@@ -7,11 +7,12 @@ from thriftpy2.thrift import TApplicationException
 
 from hbtable import errors
 from hbtable.hbase.arguments import ColumnDescriptor
-from hbtable.hbase.conversion import family_schema, read_columns
+from hbtable.hbase.conversion import family_schema
 from hbtable.hbase.errors import declared
 from hbtable.hbase.regions import Region, at_or_before, region_name, table_of_region
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT
+from hbtable.model.read import columns_of
 
 ILLEGAL = "java.lang.IllegalArgumentException: "
 
@@ -30,7 +31,7 @@ ILLEGAL = "java.lang.IllegalArgumentException: "
     ],
 )
 def test_columns_of_a_read(columns: Any, meaning: Any) -> None:
-    assert read_columns(columns) == meaning
+    assert columns_of(columns) == meaning
 
 
 def failure(client: Any, method: str, **arguments: Any) -> Any:

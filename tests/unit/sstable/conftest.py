@@ -11,7 +11,7 @@ from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.reader import SSTableReader
 
-Pair = tuple[bytes, bytes]
+from hbtable.encoding.cell_key import Pair
 IDENTITY = SSTableIdentity(16, 17, "f", 3, ("a/old1", "a/old2"), 1_700_000_000_123)
 
 
