@@ -73,7 +73,6 @@ class EmbeddedCluster:
                 runtime,
                 session,
                 self._fs,
-                catalog,
                 self.transport,
                 lambda incarnation: sort_log(runtime, self._fs, f"logs/{incarnation}"),
                 self.lost.set,

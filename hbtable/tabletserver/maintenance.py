@@ -91,6 +91,11 @@ class Maintenance:
         now = self._runtime.clock_seconds()
         return [decision for decision in decisions if self._may_start(decision, now) and self._start(decision)]
 
+    def waiting(self) -> float:
+        """Tablets whose merging compaction is due and has not begun."""
+        running = {tablet_id for tablet_id, decision in self._busy.items() if isinstance(decision, Compact)}
+        return float(sum(1 for tablet_id, noted in self._noted.items() if noted[2] and tablet_id not in running))
+
     # ---------------------------------------------------------------- the task
 
     def _live(self) -> None:

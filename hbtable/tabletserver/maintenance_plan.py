@@ -17,14 +17,15 @@ class MaintenanceOptions:
 
     period_seconds: float = 0.25
     """How often memory, log and tablets are looked at. Longer: less idle work, memtables overshoot more."""
-    total_memtable_bytes: int = 256 << 20
-    """All memtables together; above it the largest is flushed. Larger: more memory, fewer small SSTables."""
-    log_bytes: int = 1 << 30
+    total_memtable_bytes: int = 128 << 20
+    """All memtables together; above it the largest is flushed, and at twice as much writers wait. Larger: more memory,
+    fewer small SSTables."""
+    log_bytes: int = 256 << 20
     """The commit log's size above which the tablets that need its oldest segment are flushed. Larger: longer
     recovery, fewer small SSTables of quiet tablets."""
     flush_age_seconds: float = 3600.0
     """A memtable is flushed when its oldest cell is older. Longer: old log segments live longer."""
-    split_bytes: int = 1 << 30
+    split_bytes: int = 256 << 20
     """A tablet of more SSTable bytes splits, unless its table says otherwise. 0: never."""
     parallel_flushes: int = 2
     """Minor compactions at a time. More: writers wait less for memory, readers more for the processor."""

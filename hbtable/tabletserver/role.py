@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.fs.interface import FileSystem
@@ -43,7 +44,7 @@ log = logging.getLogger(__name__)
 class TabletServerOptions:
     """One tablet server."""
 
-    block_cache_bytes: int = 256 << 20
+    block_cache_bytes: int = 128 << 20
     """Memory for blocks of SSTables. Larger: fewer reads from the file system."""
     parallel_unloads: int = 8
     """Tablets flushed at a time when the server stops. More: faster stop, more memory."""
@@ -70,12 +71,14 @@ class TabletServerRole:
         self._options = options
         self.incarnation = new_incarnation(session, runtime)
         # The log begins before the server file exists: METADATA never names a log that is not there.
-        self.commit_log = LogWriter(runtime, fs, f"logs/{self.incarnation}", options.log, registry)
+        self.commit_log = LogWriter(runtime, fs, log_folder(self.incarnation), options.log, registry)
         self._membership = Membership(session, self.incarnation)
         self.cache = BlockCache(
             options.block_cache_bytes,
             registry.counter("hbtable_block_cache_hits_total", "Blocks found in the block cache."),
             registry.counter("hbtable_block_cache_misses_total", "Blocks read from the file system."),
+            registry.counter("hbtable_block_cache_evictions_total", "Blocks that made room for others."),
+            denied=registry.counter("hbtable_bloom_negative_total", "SSTables a read left out thanks to their filter."),
         )
         # Maintenance flushes at the limit; twice the limit is where writers wait for it.
         limit = 2 * options.maintenance.total_memtable_bytes
@@ -109,6 +112,17 @@ class TabletServerRole:
         self.service = TabletServer(self.incarnation, residence.tablets, session.valid, self._lose, registry)
         self.admin = Administration(residence, splitter, shared.files_in_flight, session.valid)
         registry.gauge("hbtable_tablets", "Tablets served.", lambda: float(len(residence.tablets)))
+        registry.gauge(
+            "hbtable_sstables",
+            "SSTables that reads look into; those that split children share count for each.",
+            lambda: float(sum(tablet.status().sstables for tablet in residence.tablets.values())),
+        )
+        registry.gauge(
+            "hbtable_compaction_queue", "Tablets that wait for a merging compaction.", self._maintenance.waiting
+        )
+        registry.gauge(
+            "hbtable_block_cache_bytes", "Memory of the block cache.", lambda: float(self.cache.used_bytes)
+        )
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
 
     def start(self, address: str = "", log_kind: str = "local") -> None:

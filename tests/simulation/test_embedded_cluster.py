@@ -1,9 +1,12 @@
 """A whole embedded cluster on simulated hardware: tables, splits, compactions, restarts and crashes."""
 
+from dataclasses import replace
+
 import pytest
 
 from hbtable.errors import (
     Conflict,
+    InvalidConfiguration,
     InvalidRequest,
     NamespaceNotFound,
     TableExists,
@@ -11,7 +14,7 @@ from hbtable.errors import (
     TableNotEnabled,
     TableNotFound,
 )
-from hbtable.metadata.catalog import verify_tiling
+from hbtable.metadata.tiling import verify_tiling
 from hbtable.model.read import EVERYTHING
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableState
@@ -303,3 +306,72 @@ def test_power_losses_at_any_moment_lose_nothing_acknowledged(machine_of, seed):
     for life in range(4):
         machine.crash_during(work, 0.5 + (seed * 7 + life * 13) % 10 / 4)
     machine.life(check)
+
+
+def test_metadata_itself_splits_and_stays_whole(machine):
+    def first(cluster):
+        admin, server = cluster.client.admin, cluster.server.admin
+        for name in (b"a", b"b"):
+            admin.create_table(machine.schema(name), [b"row000050"])
+        assert server.split(2, b"00000011;")
+        admin.create_table(machine.schema(), [b"row000050"])
+        machine.write(cluster, range(100))
+        assert admin.split(b"t", b"row000020")
+        assert len(cluster.client.catalog.tablet_rows(0)) == 3
+        verify_tiling(cluster.client.catalog.tablet_rows(0))
+
+    def second(cluster):
+        assert machine.contents(cluster) == machine.expected(range(100))
+        assert cluster.client.admin.table_names() == [b"a", b"b", b"t"]
+        assert [len(tile(cluster, name)) for name in (b"a", b"b", b"t")] == [2, 2, 3]
+        cluster.client.admin.disable_table(b"a")
+        cluster.client.admin.delete_table(b"a")
+
+    machine.life(first, clean=False)
+    machine.life(second, clean=False)
+    machine.life(lambda cluster: machine.contents(cluster))
+
+
+def test_a_split_that_nobody_finished_is_finished_by_the_next_life(machine):
+    def first(cluster):
+        cluster.client.admin.create_table(machine.schema())
+        machine.write(cluster, range(100))
+        cluster.client.admin.split(b"t", b"row000050")
+        # What the commit alone leaves: the right row embeds the left record, and the left row is not there.
+        catalog = cluster.client.catalog
+        [left, right] = catalog.tablet_rows(catalog.read_table(b"t").table_id)
+        catalog.replace_tablet(right, replace(right, left=left))
+        catalog.delete_tablet(left)
+        assert machine.contents(cluster) == machine.expected(range(100))
+
+    def second(cluster):
+        assert len(tile(cluster)) == 2
+        assert machine.contents(cluster) == machine.expected(range(100))
+
+    machine.life(first, clean=False)
+    machine.life(second)
+
+
+def test_a_damaged_table_does_not_keep_the_others_from_being_served(machine):
+    def first(cluster):
+        for name in (b"t", b"u"):
+            cluster.client.admin.create_table(machine.schema(name))
+            machine.write(cluster, range(100), name=name)
+            cluster.client.admin.flush(name)
+        table_id = cluster.client.catalog.read_table(b"u").table_id
+        [file] = machine.fs.list_files(f"sstables/{table_id:08x}")
+        machine.fs.delete(file.path)
+
+    def second(cluster):
+        assert machine.contents(cluster) == machine.expected(range(100))
+        assert "could not be placed" in cluster.master.last_sentence
+
+    machine.life(first)
+    machine.life(second)
+
+
+def test_a_lost_lock_service_is_not_taken_for_a_new_cluster(machine):
+    machine.life(lambda cluster: cluster.client.admin.create_table(machine.schema()))
+    machine.lock_service = type(machine.lock_service)(machine.runtime)
+    with pytest.raises(InvalidConfiguration, match="lock service is empty"):
+        machine.life(lambda cluster: None)

@@ -10,8 +10,9 @@ from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.lockservice.memory import MemoryLockService
 from hbtable.master.master import Master, MasterOptions
-from hbtable.metadata.catalog import Catalog, verify_tiling
+from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
+from hbtable.metadata.tiling import verify_tiling
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.local import LocalTransport
 from hbtable.runtime.simulated import SimulatedRuntime
@@ -100,7 +101,6 @@ class Cluster:
             node.runtime,
             node.session,
             node.fs,
-            node.catalog,
             self.transport,
             lambda incarnation: sort_log(node.runtime, node.fs, f"logs/{incarnation}"),
             lambda: self.lost.append("master"),
