@@ -6,8 +6,10 @@ Whoever finds a row changed under a served tablet takes the tablet out (abandon)
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import final
 
 from hbtable.errors import HbtableError, StaleLocation, Unavailable
 from hbtable.metadata.catalog import Catalog
@@ -20,6 +22,18 @@ from hbtable.tablet.tablet import Tablet
 log = logging.getLogger(__name__)
 
 
+@final
+class _Turn:
+    """Of one tablet: the lock, and how many hold it or wait for it."""
+
+    __slots__ = ("lock", "users")
+
+    def __init__(self, lock: Lock) -> None:
+        self.lock = lock
+        self.users = 0
+
+
+@final
 class Residence:
     """`open_tablet` recovers a tablet from its files and logs."""
 
@@ -36,14 +50,23 @@ class Residence:
         self._incarnation = incarnation
         self._catalog = catalog
         self._open_tablet = open_tablet
-        self._turns: dict[int, Lock] = {}
+        self._turns: dict[int, _Turn] = {}
 
-    def turn(self, tablet_id: int) -> Lock:
+    @contextmanager
+    def turn(self, tablet_id: int) -> Iterator[None]:
         """Held while a tablet is loaded, unloaded or split. *Switches* on entry when it is held."""
-        lock = self._turns.get(tablet_id)
-        if lock is None:
-            lock = self._turns[tablet_id] = self._runtime.lock()
-        return lock
+        turn = self._turns.get(tablet_id)
+        if turn is None:
+            turn = self._turns[tablet_id] = _Turn(self._runtime.lock())
+        turn.users += 1
+        try:
+            with turn.lock:
+                yield
+        finally:
+            turn.users -= 1
+            # Not before the last that waits is done: a newcomer with a lock of its own could load the tablet twice.
+            if not turn.users:
+                del self._turns[tablet_id]
 
     def served(self, tablet_id: int) -> Tablet:
         """StaleLocation when it is not served here."""
@@ -82,7 +105,6 @@ class Residence:
                 tablet.change_record(_given_up)
             finally:
                 tablet.close()
-            self._turns.pop(tablet_id, None)
             log.info("tablet %d: unloaded", tablet_id)
 
     def abandon(self, tablet_id: int) -> None:

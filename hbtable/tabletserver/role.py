@@ -120,9 +120,7 @@ class TabletServerRole:
         registry.gauge(
             "hbtable_compaction_queue", "Tablets that wait for a merging compaction.", self._maintenance.waiting
         )
-        registry.gauge(
-            "hbtable_block_cache_bytes", "Memory of the block cache.", lambda: float(self.cache.used_bytes)
-        )
+        registry.gauge("hbtable_block_cache_bytes", "Memory of the block cache.", lambda: float(self.cache.used_bytes))
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
 
     def start(self, address: str = "", log_kind: str = "local") -> None:
