@@ -1,4 +1,4 @@
-"""docs/formats-commitlog.md shows the very bytes that the code reads and writes."""
+"""docs/formats.md shows the very bytes that the code reads and writes."""
 
 import re
 from pathlib import Path
@@ -15,9 +15,7 @@ RECORD = LogRecord(20, 3, 7, 1_700_000_000_123, [(KEY, b"v")])
 
 
 def _example(name: str) -> bytes:
-    documents = [ROOT / "docs" / "formats-commitlog.md", ROOT / "docs" / "formats.md"]
-    text = "\n".join(document.read_text() for document in documents if document.exists())
-    block = re.search(rf"```{name}\n(.*?)```", text, re.DOTALL)
+    block = re.search(rf"```{name}\n(.*?)```", (ROOT / "docs" / "formats.md").read_text(), re.DOTALL)
     assert block is not None
     example = b""
     for line in block[1].splitlines():

@@ -12,7 +12,7 @@ from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.reader import SSTableReader
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "formats.md"
 IDENTITY = SSTableIdentity(16, 17, "f", 3, ("t/old.sst",), 1001)
 PAIRS = [
     (cell_key(b"alice", b"f", b"age", 1000, PUT, 7), b"42"),
@@ -23,13 +23,9 @@ PAIRS = [
 
 @pytest.fixture
 def text() -> str:
-    """The section, alone or after it was merged into formats.md."""
-    for name in ("formats-sstable.md", "formats.md"):
-        if (DOCS / name).exists():
-            found = (DOCS / name).read_text()
-            if "## SSTable, format version" in found:
-                return found[found.index("## SSTable, format version") :].split("\n## ", 1)[0]
-    raise FileNotFoundError("no documentation of the SSTable format in docs/")
+    """The SSTable's section."""
+    found = DOCUMENT.read_text()
+    return found[found.index("## SSTable, format version") :].split("\n## ", 1)[0]
 
 
 @pytest.fixture

@@ -1,0 +1,160 @@
+"""docs/formats.md shows the very bytes that the code reads and writes: every example is decoded and encoded again.
+
+Those of the commit log and of the SSTable have tests of their own beside their packages.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from hbtable.commitlog.records import decode_records
+from hbtable.encoding import cell_key, table_record, tablet_record, varint
+from hbtable.filters.evaluate import start
+from hbtable.filters.grammar import parse
+from hbtable.fs.data_folder import DataFolder
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.hbase.scanner_ids import ScannerIds, unsaved
+from hbtable.hbase.scanners import ScannerOptions, Scanners
+from hbtable.lockservice.files import DurableFiles
+from hbtable.lockservice.interface import VersionedFile
+from hbtable.lockservice.places import ServerFile
+from hbtable.memtable.memtable import Memtable
+from hbtable.metadata import layout as metadata_layout
+from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ScanPosition
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
+from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.tablet.apply import Builder
+from hbtable.tablet.clock import TabletClock
+from hbtable.tablet.layout import Layout
+
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text()
+NOW = 1_700_000_000_123
+
+
+def _block(name: str) -> str:
+    found = re.search(rf"```{name}\n(.*?)```", DOCUMENT, re.DOTALL)
+    assert found is not None, name
+    return found[1]
+
+
+def _example(name: str) -> bytes:
+    example = b""
+    for line in _block(name).splitlines():
+        offset, _, rest = line.partition("  ")
+        assert int(offset, 16) == len(example), line
+        example += bytes.fromhex(rest[:47].strip())
+    return example
+
+
+def test_a_varint() -> None:
+    assert varint.decode(_example("varint"), 0) == (300, 2)
+    assert varint.encode(300) == _example("varint")
+
+
+def test_a_cell_key() -> None:
+    parts = (b"r\0w", b"f", b"q\0", NOW, PUT, 7, 0)
+    assert cell_key.parse(_example("cell-key")) == parts
+    assert cell_key.cell_key(*parts) == _example("cell-key")
+
+
+def test_the_pairs_of_a_mutation() -> None:
+    example = _example("mutation")
+    [record] = decode_records(example, 0, len(example), "the document")
+    assert record[:4] == (20, 3, 7, NOW + 1)
+    assert [cell_key.parse(key) for key, _ in record.pairs] == [
+        (b"r", b"f", b"q", NOW, DELETE_COLUMN, 7, 0),
+        (b"r", b"f", b"q", NOW + 1, PUT, 7, cell_key.FLAG_TTL),
+    ]
+    assert [value for _, value in record.pairs] == [b"", (60_000).to_bytes(8, "big") + b"v"]
+    layout = Layout(TableSchema(b"t", {b"f": FamilySchema(b"f")}))
+    builder = Builder(layout, RowRange(), 20, 3, TabletClock(lambda: NOW), 10 << 20)
+    operations = [(DELETE_COLUMN, b"f", b"q", -1, b""), (PUT, b"f", b"q", -1, b"v")]
+    assert builder.build([RowMutation(b"r", operations, ttl_millis=60_000)], 7).records == [example]
+    memtable = Memtable()
+    memtable.add(record.pairs, 7)
+    assert memtable.bytes_used == sum(128 + len(key) + len(value) for key, value in record.pairs)
+
+
+def test_a_tablet_record() -> None:
+    ref = SSTableRef("sstables/00000010/s1-000001.sst", 579, 0x148768BB, 7, 8, 3)
+    log = LogRef("s1", 9)
+    left = TabletRecord(16, 21, RowRange(b"", b"m"), NOW, "s1", 3, (("f", (ref,)),), (log,))
+    record = TabletRecord(16, 22, RowRange(b"m", b""), NOW, "s1", 3, (), (LogRef("s0", 4), log), left)
+    assert tablet_record.decode(_example("tablet-record")) == record
+    assert tablet_record.encode(record) == _example("tablet-record")
+
+
+def test_a_table_record() -> None:
+    family = FamilySchema(b"f", 1, compression="SNAPPY", bloom="ROW", in_memory=True)
+    record = TableRecord(16, TableState.ENABLED, TableSchema(b"t", {b"f": family}, version=2))
+    assert table_record.decode(_example("table-record")) == record
+    assert table_record.encode(record) == _example("table-record")
+
+
+def test_the_row_keys_of_metadata() -> None:
+    shown = []
+    for line in _block("metadata-keys").splitlines():
+        key, text = bytes.fromhex(line[:50]), line[50:].split()[0].encode()
+        assert key == text
+        shown.append(key)
+    assert shown == sorted(shown)
+    assert shown == [
+        metadata_layout.tablet_key(0, b""),
+        metadata_layout.tablet_key(16, b"m"),
+        metadata_layout.tablet_key(16, b""),
+        metadata_layout.namespace_key(b"ns"),
+        metadata_layout.table_key(b"ns:t"),
+    ]
+    assert min(key for key in shown if key >= metadata_layout.first_key_for(16, b"a")) == shown[1]
+    assert min(key for key in shown if key >= metadata_layout.first_key_for(16, b"m")) == shown[2]
+
+
+def test_the_files_of_the_lock_service() -> None:
+    runtime = SimulatedRuntime(1)
+
+    def main() -> None:
+        fs = MemoryFileSystem(runtime)
+        files = DurableFiles(fs)
+        fs.write_file("lockservice/files/incarnations", _example("lock-file"))
+        assert files.load("/incarnations") == VersionedFile(b"7", 7)
+        files.put("/a.b/c", VersionedFile(b"7", 7))
+        assert fs.read_file("lockservice/files/a.db.sc") == _example("lock-file")
+        assert files.reserve_numbers(1000) == 1
+        assert fs.read_file("lockservice/epochs") == _example("epochs")
+        assert files.reserve_numbers(1000) == 1001
+
+    runtime.run(main)
+    description = ServerFile("", NOW)
+    assert _block("server-file").encode().strip() == description.encode()
+    assert ServerFile.decode("p", _block("server-file").encode()) == description
+
+
+def test_the_data_folder(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    folder = DataFolder.open(str(root), "127.0.0.1:9090")
+    assert (root / "FORMAT").read_bytes() == _example("format")
+    assert re.sub(rb"pid [0-9]+", b"pid 4711", (root / "LOCK").read_bytes()) == _example("lock")
+    folder.close()
+    assert (root / "LOCK").read_bytes() == b""
+    (root / "FORMAT").write_bytes(_example("format"))
+    DataFolder.open(str(root)).close()
+
+
+def test_saved_scanners() -> None:
+    saved = json.loads(_block("scanners"))
+    runtime = SimulatedRuntime(1)
+    scanners = Scanners(runtime, ScannerIds(unsaved()), ScannerOptions())
+    scanners.restore(json.dumps(saved).encode("ascii"))
+    assert json.loads(scanners.save()) == saved
+    scanner = scanners.use(5)
+    assert scanner.request.spec.columns == {b"f": frozenset((b"\xff",)), b"g": None}
+    assert scanner.position == ScanPosition(b"b\0", 0, b"\x03")
+    page_filter = start(parse(scanner.request.spec.filter or b""))
+    for row in (b"1", b"2", b"3"):
+        assert not page_filter.skips_row(row)
+        assert page_filter.apply(row, [(b"f:", 1, b"")], 1)
+    assert page_filter.state() == scanner.position.filter_state
