@@ -21,9 +21,8 @@ HBase Thrift1 on 127.0.0.1:{port}; the folder is temporary, and gone when you st
     table.row(b"{host}/library/json.html", columns=[b"anchor"])          # who links to json?
     [key for key, _ in table.scan(row_prefix=b"{host}/library/json")]    # pages next to each other
     len(list(table.scan(columns=[b"language"])))                              # one small family, not the pages
-    for key, _ in table.scan(filter=b"ValueFilter(=, 'substring:asyncio')", columns=[b"contents"]): print(key)
-    for key, columns in table.scan(columns=[b"anchor"], filter=b"ColumnPrefixFilter('{host}/library/os')"):
-        print(key, columns)                                                   # pages that os links to
+    [key for key, _ in table.scan(columns=[b"contents"], filter=b"ValueFilter(=, 'substring:coroutine')")]
+    list(table.scan(columns=[b"anchor"], filter=b"ColumnPrefixFilter('{host}/library/os')"))   # what os links to
 """
 
 

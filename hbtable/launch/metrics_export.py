@@ -7,12 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from hbtable.metrics.registry import Histogram, Labels, Registry
 
 T = TypeVar("T")
+
+_MANY: Final = 8
+"""Of a family with more members (one for each Thrift method), those never observed are left out: each is 18 series."""
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -36,6 +39,8 @@ class _Collector:
         for name, histograms in _by_name(self._registry.histograms()):
             histogram = HistogramMetricFamily(name, helps[name], labels=_label_names(histograms))
             for labels, observed in histograms:
+                if not observed.count and len(histograms) > _MANY:
+                    continue
                 histogram.add_metric([value for _, value in labels], _buckets(observed), observed.total)
             yield histogram
 
@@ -66,4 +71,5 @@ def render(registry: Registry) -> bytes:
     """Everything in the text format. Takes about 10 us a series and does not switch."""
     exported = CollectorRegistry(auto_describe=False)
     exported.register(_Collector(registry))
+    ProcessCollector(registry=exported)  # process_resident_memory_bytes, process_open_fds and their like
     return generate_latest(exported)

@@ -7,6 +7,7 @@ once; the log makes that safe.
 
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 
 _LOST: Final = 3
 """Exit code when the lock was lost: a supervisor may start the process again."""
+
+_OPEN_FILES: Final = 1 << 20
 
 BANNER: Final = """\
 hbtable {version} speaks HBase Thrift1 on {host}:{port}
@@ -162,6 +165,18 @@ def log_to_stderr() -> None:
     )
 
 
+def raise_open_files() -> None:
+    """Takes all the open files that the system grants: each client and each SSTable needs one, and the usual soft limit
+    of 1024 is there for programs that use select()."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # macOS calls its limit infinite and refuses to set that.
+    wanted = min(hard, _OPEN_FILES) if hard != resource.RLIM_INFINITY else _OPEN_FILES
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError) as error:
+        log.warning("open files stay limited to %d: %s", resource.getrlimit(resource.RLIMIT_NOFILE)[0], error)
+
+
 def run(
     configuration: Configuration,
     data: str | None,
@@ -171,6 +186,7 @@ def run(
 ) -> int:
     """Serves until a signal; the exit code. `when_ready` prints instead of the banner."""
     log_to_stderr()
+    raise_open_files()
     given = configuration.options("server", ServerOptions)
     options = ServerOptions(
         data=data or given.data,

@@ -26,9 +26,9 @@ TRASH: Final = "trash"
 
 @dataclass(frozen=True, slots=True)
 class CollectorOptions:
-    """File garbage collection. The defaults suit a single machine, whose disk would otherwise fill with dead bytes
-    during a load: every merging compaction leaves as much garbage as it read. On a cluster's file system a trash of hours
-    costs little, and gives an operator time to undo a mistake."""
+    """File garbage collection. The defaults suit a single machine, whose disk would otherwise fill during a load: every
+    merging compaction leaves as much garbage as it read. On a cluster's file system a trash of hours costs little, and
+    gives an operator time to undo a mistake."""
 
     period_seconds: float = 30.0
     """Time between collections. Longer: fewer scans of METADATA, more dead bytes."""
@@ -56,7 +56,7 @@ class Collector:
         self._options = options
 
     def collect(self, census: Callable[[], Census]) -> tuple[str, list[str]]:
-        """What it did in a sentence, and the incarnations whose logs are gone. *Switches* for long."""
+        """What it did in a sentence ("" when nothing), and whose logs are gone. *Switches* for long."""
         # The order is the proof: see garbage.py.
         files = self._list_sstables()
         logs = self._list_logs()
@@ -68,10 +68,12 @@ class Collector:
         dead_logs = garbage_logs(logs, now.living, first, second)
         orphans = self._remove_orphans(second)
         self._check_master()
+        emptied = self._empty_trash()  # first: on a full disk this makes the room that moving may need
         self._move_to_trash(paths)
         for name in dead_logs:
             self._fs.delete_folder(log_folder(name))
-        emptied = self._empty_trash()
+        if not (paths or dead_logs or orphans or emptied):
+            return "", []
         sentence = (
             f"collected {len(paths)} SSTables, {len(dead_logs)} logs and {orphans} left-over tablet rows; "
             f"{emptied} files left the trash"

@@ -289,7 +289,7 @@ class Master:
         return self.collect_garbage()
 
     def collect_garbage(self) -> str:
-        """One collection now; what it did."""
+        """One collection now; what it did, "" when there was no garbage."""
         sentence, dead_logs = self._collector.collect(self.census)
         for incarnation in dead_logs:
             self._placement.forget_log(incarnation)

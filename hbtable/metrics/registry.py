@@ -12,6 +12,9 @@ SECONDS_BUCKETS: Final = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 )  # fmt: skip
 
+LONG_SECONDS_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+"""For background work."""
+
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -57,9 +60,12 @@ class Registry:
         self.helps[name] = help_text
         return self._counters.setdefault((name, tuple(sorted(labels.items()))), Counter())
 
-    def histogram(self, name: str, help_text: str, **labels: str) -> Histogram:
+    def histogram(
+        self, name: str, help_text: str, bounds: tuple[float, ...] = SECONDS_BUCKETS, **labels: str
+    ) -> Histogram:
+        """All members of one family must have the same `bounds`."""
         self.helps[name] = help_text
-        return self._histograms.setdefault((name, tuple(sorted(labels.items()))), Histogram())
+        return self._histograms.setdefault((name, tuple(sorted(labels.items()))), Histogram(bounds))
 
     def gauge(self, name: str, help_text: str, read: Callable[[], float], **labels: str) -> None:
         """`read` is called at scrape time."""

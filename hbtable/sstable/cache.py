@@ -24,6 +24,7 @@ class BlockCache:
         "_protected",
         "_protected_share_bytes",
         "capacity_bytes",
+        "denied",
         "evictions",
         "hits",
         "misses",
@@ -38,12 +39,15 @@ class BlockCache:
         misses: Counter | None = None,
         evictions: Counter | None = None,
         in_memory_share: float = 0.5,
+        denied: Counter | None = None,
     ) -> None:
         """`in_memory_share` of the capacity is for in-memory families first; unused, it serves all."""
         self.capacity_bytes = capacity_bytes
         self.hits = hits if hits is not None else Counter()
         self.misses = misses if misses is not None else Counter()
         self.evictions = evictions if evictions is not None else Counter()
+        self.denied = denied if denied is not None else Counter()
+        """Not the cache's own: reads that a Bloom filter made unnecessary. All readers of a process share it."""
         self.used_bytes = 0
         self.protected_bytes = 0
         self._protected_share_bytes = int(capacity_bytes * in_memory_share)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final, final
 
-from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR
+from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair
 from hbtable.errors import Corruption
-from hbtable.sstable.block import Block, Pair
+from hbtable.sstable.block import Block
 from hbtable.sstable.bloom import ROWCOL, BloomFilter, decode_bloom
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.index import Index, decode_index
@@ -133,12 +133,18 @@ class SSTableReader:
 
     def may_hold_row(self, row_prefix: bytes) -> bool:
         """False: certainly no cell of this row. `row_prefix` as encoding.cell_key.row_prefix makes it."""
-        return self._filter is None or self._filter.may_hold(row_prefix)
+        if self._filter is None or self._filter.may_hold(row_prefix):
+            return True
+        self._cache.denied.value += 1
+        return False
 
     def may_hold_column(self, column_prefix: bytes) -> bool:
         """False: certainly no version or marker of exactly this column. True when columns are not in the filter."""
         bloom = self._filter
-        return bloom is None or bloom.kind != ROWCOL or bloom.may_hold(column_prefix)
+        if bloom is None or bloom.kind != ROWCOL or bloom.may_hold(column_prefix):
+            return True
+        self._cache.denied.value += 1
+        return False
 
     def reverse_hint(self, stop: bytes) -> bytes | None:
         """The first key of the block that holds the last key < `stop` (b"": the last key); None without such a key."""

@@ -17,10 +17,11 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import final
 
+from hbtable.encoding.cell_key import Pair
 from hbtable.errors import Unavailable
 from hbtable.memtable.memtable import Memtable
 from hbtable.merge.compacting import compacted
-from hbtable.merge.merging import Pair, merge
+from hbtable.merge.merging import merge
 from hbtable.model.tablet import TabletRecord
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.tablet.files import SSTableOutput
@@ -65,6 +66,7 @@ class Compactor:
         Unavailable: nothing changed, try again. StaleLocation: the tablet is lost."""
         state = self._state
         with self._flushing:
+            begin = state.environment.runtime.clock_seconds()
             # No switch from here to the redo point: it says exactly what the frozen memtables hold.
             frozen_since, state.unflushed_since = state.unflushed_since, 0.0
             state.install(state.version.frozen())
@@ -76,7 +78,7 @@ class Compactor:
                 for stack in state.version.stacks:
                     if stack.frozen:
                         written.append((stack.key, stack.frozen, self._write_frozen(stack, clock_millis)))
-                if written or self._needs_old_logs():
+                if written or self.needs_old_logs():
                     self._name_flushed(written, first_needed)
             except BaseException as error:
                 state.unflushed_since = frozen_since or state.unflushed_since
@@ -86,14 +88,17 @@ class Compactor:
             if not self.replaying:
                 # After the record change was acknowledged, never before (bug class 2).
                 state.environment.log.needed(state.tablet_id, first_needed)
+            if written:
+                self._took("minor", begin)
 
-    def _needs_old_logs(self) -> bool:
-        incarnation = self._state.shared.incarnation
-        return not self.replaying and any(log.incarnation != incarnation for log in self._state.keeper.record.logs)
+    def _took(self, kind: str, begin: float) -> None:
+        seconds = self._state.environment.runtime.clock_seconds() - begin
+        self._state.shared.compaction_seconds[kind].observe(seconds)
 
     def needs_old_logs(self) -> bool:
-        """Whether the record names logs of earlier owners."""
-        return self._needs_old_logs()
+        """Whether the record names logs of earlier owners, all of them replayed."""
+        incarnation = self._state.shared.incarnation
+        return not self.replaying and any(log.incarnation != incarnation for log in self._state.keeper.record.logs)
 
     def _write_frozen(self, stack: Stack, clock_millis: int) -> LoadedFile | None:
         pairs = merge([memtable.scan(b"", b"", self._state.applied) for memtable in stack.frozen])
@@ -131,19 +136,23 @@ class Compactor:
             if stack is not None:
                 inputs = tuple(file for file in stack.files if file.ref.path in plan.paths)
                 if len(inputs) == len(plan.paths):
+                    begin = self._state.environment.runtime.clock_seconds()
                     self._compact(stack, inputs)
+                    self._took("merging", begin)
 
     def major(self) -> None:
         """Every stack becomes one SSTable without markers or deleted cells. *Switches.* As flush()."""
+        begin = self._state.environment.runtime.clock_seconds()
         self.flush()
         with self._merging:
             if self._state.version.is_regrouped():
                 self._regroup()
-                return
-            for key in self._state.version.layout.keys:
-                stack = next((stack for stack in self._state.version.stacks if stack.key == key), None)
-                if stack is not None and stack.files:
-                    self._compact(stack, stack.files)
+            else:
+                for key in self._state.version.layout.keys:
+                    stack = next((stack for stack in self._state.version.stacks if stack.key == key), None)
+                    if stack is not None and stack.files:
+                        self._compact(stack, stack.files)
+            self._took("major", begin)
 
     def cancel(self) -> None:
         """Ends what merge() and major() are doing, and refuses new ones, until resume(). *Switches.*"""

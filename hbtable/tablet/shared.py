@@ -7,7 +7,7 @@ change happens in the same stretch without a switch as the change of the memtabl
 from collections.abc import Callable
 from typing import final
 
-from hbtable.metrics.registry import Registry
+from hbtable.metrics.registry import LONG_SECONDS_BUCKETS, Registry
 from hbtable.runtime.interface import Runtime
 
 SSTABLE_FOLDER = "sstables"
@@ -34,6 +34,7 @@ class SharedState:
         "_files",
         "attention",
         "compacted_bytes",
+        "compaction_seconds",
         "files_in_flight",
         "flushed_bytes",
         "flushes",
@@ -63,6 +64,12 @@ class SharedState:
         self.flushes = registry.counter("hbtable_minor_compactions_total", "Memtables written to SSTables.")
         self.flushed_bytes = registry.counter("hbtable_minor_compacted_bytes_total", "SSTable bytes of flushes.")
         self.compacted_bytes = registry.counter("hbtable_compacted_bytes_total", "SSTable bytes of other compactions.")
+        self.compaction_seconds = {
+            kind: registry.histogram(
+                "hbtable_compaction_seconds", "Time of one finished compaction.", LONG_SECONDS_BUCKETS, kind=kind
+            )
+            for kind in ("minor", "merging", "major")
+        }
         self.stalls = registry.counter("hbtable_write_stalls_total", "Writes that waited for memory or compactions.")
         registry.gauge("hbtable_memtable_bytes", "Memory held by all memtables.", lambda: float(self.memtable_bytes))
 

@@ -63,11 +63,18 @@ class ServerProcess:
             self.process.stdout.close()
 
     def rss_bytes(self) -> int:
+        return self._memory("VmRSS")
+
+    def peak_bytes(self) -> int:
+        """The largest RSS so far."""
+        return self._memory("VmHWM")
+
+    def _memory(self, name: str) -> int:
         assert self.process is not None
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS"):
+            if line.startswith(name):
                 return int(line.split()[1]) * 1024
-        raise AssertionError("no VmRSS")
+        raise AssertionError(f"no {name}")
 
     def __enter__(self) -> "ServerProcess":
         return self.start()
