@@ -131,7 +131,10 @@ def _fast_arguments(data: bytes, position: int, method: Method) -> tuple[list[ob
 def _fast_elements(data: bytes, position: int, method: Method) -> tuple[list[object], int]:
     """Of the list field at `position`."""
     count = _U32(data, position + 4)[0]
-    if data[position + 3] == STRING:
+    kind = data[position + 3]
+    if kind != method.list_kind:
+        raise IndexError
+    if kind == STRING:
         return _fast_strings(data, position + 8, count)
     if method.fast_list is None or count > _FAST_LIST_LIMIT:
         raise IndexError
@@ -168,6 +171,10 @@ def _fields(source: MessageInput, layout: Layout, values: list[object], depth: i
 
 
 def _struct(source: MessageInput, layout: Layout, depth: int) -> object:
+    data, position = source.data, source.position
+    if position < len(data) and data[position] == STOP:
+        source.take(1)
+        return layout.empty
     values = layout.defaults.copy()
     _fields(source, layout, values, depth)
     return layout.make(values)

@@ -120,6 +120,10 @@ def _value(source: MessageInput, shape: Shape, depth: int) -> object:
     if kind == BYTE:
         return int.from_bytes(source.take(1), "big", signed=True)
     if kind == STRUCT and shape.layout is not None:
+        data, position = source.data, source.position
+        if position < len(data) and data[position] == wire.STOP:
+            source.take(1)
+            return shape.layout.empty
         inner = shape.layout.defaults.copy()
         _fields(source, shape.layout, inner, depth)
         return shape.layout.make(inner)

@@ -49,8 +49,8 @@ class Method:
     """One call of the interface, with everything that a request of it needs at hand."""
 
     __slots__ = (
-        "call", "declares", "encode", "fast_list", "kinds", "layout", "loose_head", "name", "ok", "result_class",
-        "seconds", "strict_head",
+        "call", "declares", "encode", "fast_list", "kinds", "layout", "list_kind", "loose_head", "name", "ok",
+        "result_class", "seconds", "strict_head",
     )  # fmt: skip
 
     def __init__(self, name: str, layout: Layout, kinds: tuple[int, ...], fast_list: FastList | None) -> None:
@@ -61,6 +61,8 @@ class Method:
         self.kinds = kinds
         """Wire kind by field id; 0 where there is no such field."""
         self.fast_list = fast_list
+        self.list_kind = 0
+        """Wire kind of the elements of its lists (no method has lists of two kinds); 0 without any."""
         self.strict_head = b"\x80\x01\x00" + bytes([REPLY]) + length + wire_name
         self.loose_head = length + wire_name + bytes([REPLY])
         self.result_class: type = object
@@ -104,11 +106,11 @@ class Interface:
         fields = {field: (_shape(self, field_spec), field - 1) for field, field_spec in spec.items()}
         kinds = tuple(fields[field][0].wire_kind if field in fields else 0 for field in range(highest + 1))
         layout = Layout(fields, [None] * highest, tuple)
-        fast_list = None
-        for shape, _ in fields.values():
-            if shape.kind == LIST and shape.element is not None and shape.element.layout is not None:
-                fast_list = shape.element.layout.fast_list
-        return Method(name, layout, kinds, fast_list)
+        elements = [shape.element for shape, _ in fields.values() if shape.kind == LIST and shape.element is not None]
+        inner = elements[0].layout if elements else None
+        method = Method(name, layout, kinds, inner.fast_list if inner is not None else None)
+        method.list_kind = elements[0].wire_kind if elements else 0
+        return method
 
     def layout_of(self, struct: Any) -> Layout:
         name: str = struct.__name__

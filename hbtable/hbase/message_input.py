@@ -158,13 +158,13 @@ class MessageInput:
 
     def count(self, elements: int) -> None:
         """Announces a container before it is read. MessageTooLarge when it cannot fit, or when the message has more
-        elements in all than a sixteenth of its limit in bytes: empty structs of one byte each become objects of a
+        elements in all than a 32nd of its limit in bytes: empty structs of one byte each become objects of a
         hundred, and a message must not cost many times its size."""
         self._elements += elements
-        if self._elements > self.limit_bytes // 16:
+        if self._elements > self.limit_bytes // 32:
             raise MessageTooLarge(
                 f"a message of {self._elements} elements or more is over this server's limit of "
-                f"{self.limit_bytes // 16}; send it in parts"
+                f"{self.limit_bytes // 32}; send it in parts"
             )
 
     def pause(self) -> None:

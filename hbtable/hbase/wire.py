@@ -81,7 +81,7 @@ class Layout:
     `fast_list`, where there is one, decodes a list of this struct from contiguous bytes of the usual shape.
     """
 
-    __slots__ = ("defaults", "fast_list", "fields", "make")
+    __slots__ = ("defaults", "empty", "fast_list", "fields", "make")
 
     def __init__(
         self,
@@ -93,4 +93,6 @@ class Layout:
         self.fields = fields
         self.defaults = defaults
         self.make = make
+        self.empty = make(defaults.copy())
+        """What a struct without fields is: one object for all, as they cost a byte each on the wire."""
         self.fast_list = fast_list

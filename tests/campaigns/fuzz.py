@@ -242,6 +242,7 @@ def over_sockets(messages: int, seed: int, folder: Path, loud: bool = True) -> i
             connection.create_table(name, {"f": {}})
         mix = Mix(seed, [b"t"], [b"absent"], CORPUS // 2)
         _burst(server, mix, max(messages // 4, 1000))
+        _deep_and_large(server)
         base = server.rss_bytes()
         began = time.monotonic()
         with Healthy(server) as healthy:
@@ -279,8 +280,8 @@ def _burst(server: ServerProcess, mix: Mix, messages: int) -> int:
 def _deep_and_large(server: ServerProcess) -> None:
     for form in (*FORMS, *LOOSE):
         check(form, converse(server.port, deep_struct(form, 1_000_000)))
-        zeros = bytes(8 << 20)  # empty structs, or elements of a list that is announced as long
-        call = b"\x80\x01\x00\x01\x00\x00\x00\x0amutateRows\x00\x00\x00\x01\x0f\x00\x02\x0c\x00\x40\x00\x00"
+        zeros = bytes(8 << 20)  # rows without anything, two million of them announced
+        call = b"\x80\x01\x00\x01\x00\x00\x00\x0amutateRows\x00\x00\x00\x01\x0f\x00\x02\x0c\x00\x1f\x00\x00"
         body = (b"" if not form.framed else struct.pack(">I", len(call) + len(zeros))) + call + zeros
         if form.protocol == "binary":
             check(form, converse(server.port, body))
