@@ -12,7 +12,7 @@ Promises
 from collections.abc import Callable, Iterator, Sequence
 
 from hbtable.encoding.cell_key import range_key
-from hbtable.errors import FileNotFound, StaleLocation
+from hbtable.errors import Corruption, FileNotFound, StaleLocation
 from hbtable.filters.evaluate import RowFilter, start
 from hbtable.filters.grammar import parse
 from hbtable.merge.visibility import rows as visible_rows
@@ -85,13 +85,12 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     exhausted = True
     while not bounds.is_empty():
         snapshot, want = _snapshot(state, spec, row_filter)
-        found = _rows(state, request, bounds, snapshot, want, pacer)
         try:
+            found = _rows(state, request, bounds, snapshot, want, pacer)
             exhausted = _fill(page, found, state.environment.runtime.clock_seconds, deadline)
             break
-        except FileNotFound:
-            if state.version is snapshot.version:
-                raise  # not replaced: lost
+        except FileNotFound as error:
+            _check_replaced(state, snapshot, error)
             bounds = _rest(bounds, page.last_row, request.reversed)
     state.reads += len(page.rows)
     return page.page(exhausted)
@@ -115,10 +114,15 @@ def _cells(state: TabletState, row: bytes, spec: ReadSpec, snapshot: Snapshot, w
                 ):
                     return cells
             return []
-        except FileNotFound:
-            if state.version is snapshot.version:
-                raise  # not replaced: lost
+        except FileNotFound as error:
+            _check_replaced(state, snapshot, error)
             snapshot = Snapshot(state.version, state.applied, want)
+
+
+def _check_replaced(state: TabletState, snapshot: Snapshot, error: FileNotFound) -> None:
+    """A file of the snapshot is gone. Corruption unless a compaction has replaced files since."""
+    if state.version is snapshot.version:
+        raise Corruption(f"tablet {state.tablet_id}", 0, f"an SSTable that METADATA names is gone: {error}") from error
 
 
 def _fill(page: PageBuilder, found: Iterator[Row], clock_seconds: Callable[[], float], deadline: float) -> bool:

@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.writer import LogWriter
-from hbtable.errors import Conflict, HbtableError
-from hbtable.fs.interface import FileSystem
+from hbtable.errors import Conflict, FileNotFound, HbtableError
+from hbtable.fs.interface import FileSystem, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.model.cell import SERVER_TIME
@@ -47,6 +47,43 @@ class OneRecord:
             raise error
 
 
+class VanishingFile:
+    """Unlike an open file of memory or Linux: once deleted it cannot be read (HDFS)."""
+
+    def __init__(self, system: MemoryFileSystem, file: RandomReadFile) -> None:
+        self.path = file.path
+        self.length_bytes = file.length_bytes
+        self._system = system
+        self._file = file
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        if not self._system.exists(self.path):
+            raise FileNotFound(f"there is no file {self.path}")
+        return self._file.read_at(offset, size)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class VanishingFileSystem:
+    """Everything but open() is the memory file system's own."""
+
+    def __init__(self, system: MemoryFileSystem) -> None:
+        self._system = system
+        self.create = system.create
+        self.read_file = system.read_file
+        self.write_file = system.write_file
+        self.exists = system.exists
+        self.status = system.status
+        self.list_files = system.list_files
+        self.rename = system.rename
+        self.delete = system.delete
+        self.delete_folder = system.delete_folder
+
+    def open(self, path: str) -> RandomReadFile:
+        return VanishingFile(self._system, self._system.open(path))
+
+
 class Bench:
     """A machine with one tablet server at a time. Everything but the constructor runs inside run()."""
 
@@ -61,6 +98,8 @@ class Bench:
         self.cache = BlockCache(1 << 20)
         self.memtable_limit_bytes = 1 << 30
         self.starts = 0
+        self.children: list[OneRecord] = []
+        """The records of all children of splits."""
 
     def run(self, main: Callable[..., T], *arguments: object) -> T:
         return self.runtime.run(main, *arguments)
@@ -95,6 +134,11 @@ class Bench:
     def load(self, records: OneRecord | None = None) -> Tablet:
         records = records or self.records
         records.record = self.assign(records.record)
+        return self.load_as_it_is(records)
+
+    def load_as_it_is(self, records: OneRecord | None = None) -> Tablet:
+        """Without the master's change of the record before."""
+        records = records or self.records
         return Tablet.load(
             self.runtime,
             self.fs,
@@ -111,6 +155,26 @@ class Bench:
         """A server's start and its tablet's load."""
         self.start_server()
         return self.load()
+
+    def split(self, tablet: Tablet, row: bytes) -> list[Tablet]:
+        """What a tablet server does once the tablet is frozen; each child has a METADATA of its own."""
+        children = []
+        sides = (RowRange(tablet.range.start, row), RowRange(row, tablet.range.stop))
+        for number, side in enumerate(sides, 1):
+            old = tablet.record
+            record = TabletRecord(
+                old.table_id,
+                10 * old.tablet_id + number,
+                side,
+                1,
+                old.owner,
+                old.generation,
+                old.files,
+                old.logs,
+            )
+            self.children.append(OneRecord(record))
+            children.append(tablet.child(record, self.children[-1].commit))
+        return children
 
     def crash(self) -> None:
         """The process dies: what the operating system has, stays."""

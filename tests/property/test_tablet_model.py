@@ -12,13 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation, RowMutation
-from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.model.tablet import TabletRecord
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
-from tests.harness.tablet_bench import Bench, OneRecord, everything
+from tests.harness.tablet_bench import Bench, everything
 
 ROWS = st.sampled_from([b"a", b"a\x00", b"a\x00\x01", b"b", b"c\xff", b"d"])
 QUALIFIERS = st.sampled_from([b"", b"q", b"q\x00", b"\xff"])
@@ -28,7 +26,7 @@ ALL = ReadSpec(max_versions=3)
 
 
 class Explicit:
-    """Family g of one row. Puts: (qualifier, time) -> [value, in a file]; markers: [qualifier or None, time, in a file]."""
+    """Family g of one row. Puts: (qualifier, time) -> (value, in a file); markers: (qualifier, time, in a file)."""
 
     def __init__(self) -> None:
         self.puts: dict[tuple[bytes, int], tuple[bytes, bool]] = {}
@@ -73,7 +71,6 @@ class TabletMachine(RuleBasedStateMachine):
         self.bench.options = TabletOptions(merge_files=2, merge_bytes=merge_bytes)
         self.records = [self.bench.records]
         self.tablets: list[Tablet] = []
-        self.next_id = 21
         self.timed: dict[bytes, dict[bytes, bytes]] = {}
         self.explicit: dict[bytes, Explicit] = {}
         self.bench.run(self._start)
@@ -180,20 +177,10 @@ class TabletMachine(RuleBasedStateMachine):
 
         def main() -> None:
             parent.freeze_for_unload()
-            sides = (RowRange(parent.range.start, row), RowRange(row, parent.range.stop))
-            records = []
-            for side in sides:
-                old = parent.record
-                records.append(
-                    OneRecord(
-                        TabletRecord(16, self.next_id, side, 1, old.owner, old.generation, old.files, old.logs)
-                    )
-                )
-                self.next_id += 1
-            children = [parent.child(one.record, one.commit) for one in records]
+            children = self.bench.split(parent, row)
             parent.close()
             self.tablets[place : place + 1] = children
-            self.records[place : place + 1] = records
+            self.records[place : place + 1] = self.bench.children[-2:]
 
         self.bench.run(main)
         for child in self.tablets[place : place + 2]:
@@ -242,7 +229,9 @@ class TabletMachine(RuleBasedStateMachine):
                 assert answer == ([(row, wanted)] if wanted else [])
 
 
-def joined(rows: list[tuple[bytes, list[tuple[bytes, int, bytes]]]]) -> list[tuple[bytes, list[tuple[bytes, int, bytes]]]]:
+def joined(
+    rows: list[tuple[bytes, list[tuple[bytes, int, bytes]]]],
+) -> list[tuple[bytes, list[tuple[bytes, int, bytes]]]]:
     """Pieces of one row together; of f only the newest version, its time left out."""
     out: list[tuple[bytes, list[tuple[bytes, int, bytes]]]] = []
     for row, cells in rows:

@@ -1,7 +1,5 @@
 """What is written can be read: at once, after a flush, after a restart, after compactions."""
 
-import pytest
-
 from tests.harness.tablet_bench import Bench, delete, everything, put, values
 
 

@@ -1,0 +1,203 @@
+"""Read-modify-writes and plain writes of the same rows at the same time (bug class 12)."""
+
+import pytest
+
+from hbtable.errors import InvalidRequest, NotACounter, OutOfSpace
+from hbtable.model.cell import MAX_TIMESTAMP
+from hbtable.model.mutation import DELETE_VERSION, PUT, RowMutation
+from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from tests.harness.tablet_bench import Bench, delete, put, values
+
+BOTH = pytest.mark.parametrize("durability", ["os", "sync"])
+
+
+def number(value: int) -> bytes:
+    return value.to_bytes(8, "big", signed=True)
+
+
+@BOTH
+@pytest.mark.parametrize("seed", range(5))
+def test_no_increment_is_lost_among_tasks(seed: int, durability: str) -> None:
+    bench = Bench(seed, durability)
+
+    def main() -> None:
+        tablet = bench.open()
+        answers = []
+
+        def client() -> None:
+            for n in range(10):
+                answers.append(tablet.increment(b"r%d" % (n % 2), b"f", b"n", 1))
+                tablet.mutate([put(b"r%d" % (n % 3), b"f:x", b"1"), put(b"other", b"f:x", b"1")])
+                bench.runtime.sleep(bench.runtime.random.random() * 0.01)
+
+        tasks = [bench.runtime.spawn(client) for _ in range(10)]
+        for _ in range(5):
+            tablet.flush()
+            bench.runtime.sleep(0.01)
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        assert sorted(answers) == sorted([*range(1, 51), *range(1, 51)])
+        assert values(tablet, b"r0")[b"f:n"] == number(50)
+
+    bench.run(main)
+
+
+@BOTH
+@pytest.mark.parametrize("seed", range(5))
+def test_of_many_check_and_puts_of_a_missing_cell_exactly_one_succeeds(seed: int, durability: str) -> None:
+    bench = Bench(seed, durability)
+
+    def main() -> None:
+        tablet = bench.open()
+        won = []
+
+        def client(name: int) -> None:
+            if tablet.check_and_mutate(b"r", b"f", b"lock", None, put(b"r", b"f:lock", b"%d" % name)):
+                won.append(name)
+
+        tasks = [bench.runtime.spawn(client, name) for name in range(20)]
+        tablet.mutate([put(b"r", b"f:x", b"")])
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        assert len(won) == 1
+        assert values(tablet, b"r")[b"f:lock"] == b"%d" % won[0]
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_batches_over_rows_that_are_counted_meanwhile_neither_hang_nor_lose(seed: int) -> None:
+    bench = Bench(seed, "sync")
+
+    def main() -> None:
+        tablet = bench.open()
+        rows = [b"%d" % n for n in range(6)]
+
+        def counter(row: bytes) -> None:
+            for _ in range(8):
+                tablet.increment(row, b"f", b"n", 1)
+
+        def batcher(order: list[bytes]) -> None:
+            for _ in range(8):
+                tablet.mutate([put(row, b"f:x", b"") for row in order])
+
+        tasks = [bench.runtime.spawn(counter, row) for row in rows]
+        tasks += [bench.runtime.spawn(batcher, order) for order in (rows, rows[::-1], rows[3:] + rows[:3])]
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        assert [values(tablet, row)[b"f:n"] for row in rows] == [number(8)] * 6
+        assert not tablet._state.turns.held
+        assert not tablet._state.turns.in_flight
+
+    bench.run(main)
+
+
+def test_a_refused_increment_gives_its_turn_on(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.increment(b"r", b"f", b"n", 1)
+        bench.memory.disk.capacity_bytes = bench.memory.disk.used_bytes
+        with pytest.raises(OutOfSpace):
+            tablet.increment(b"r", b"f", b"n", 1)
+        bench.memory.disk.capacity_bytes = None
+        assert tablet.increment(b"r", b"f", b"n", 1) == 2
+
+    bench.run(main)
+
+
+def test_counters_as_hbase_does_them(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        assert tablet.increment(b"r", b"f", b"n", 0) == 0
+        assert values(tablet, b"r") == {b"f:n": number(0)}
+        assert tablet.increment(b"r", b"f", b"n", -5) == -5
+        tablet.mutate([put(b"r", b"f:n", number(2**63 - 1))])
+        assert tablet.increment(b"r", b"f", b"n", 1) == -(2**63)
+        tablet.mutate([put(b"r", b"f:n", b"text")])
+        with pytest.raises(NotACounter, match="Field is not a long, it's 4 bytes wide"):
+            tablet.increment(b"r", b"f", b"n", 1)
+
+    bench.run(main)
+
+
+def test_over_a_cell_of_the_future_the_new_one_is_one_later(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        future = bench.runtime.wall_millis() + 1_000_000
+        tablet.mutate([put(b"r", b"f:n", number(1), future), put(b"r", b"f:a", b"x", future)])
+        assert tablet.increment(b"r", b"f", b"n", 1) == 2
+        assert tablet.append(b"r", [(b"f", b"a", b"y")]) == [(b"f:a", future + 1, b"xy")]
+        assert values(tablet, b"r") == {b"f:n": number(2), b"f:a": b"xy"}
+        # explicit times never move the clock
+        tablet.mutate([put(b"r", b"f:b", b"")])
+        assert {c: t for c, t, _ in tablet.read_rows([b"r"], ReadSpec())[0][1]}[b"f:b"] < future
+
+    bench.run(main)
+
+
+def test_a_column_appended_to_twice_gets_the_last_and_both_are_answered(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:a", b"0")])
+        answer = tablet.append(b"r", [(b"g", b"z", b"1"), (b"f", b"a", b"1"), (b"f", b"a", b"2")])
+        assert [(column, value) for column, _, value in answer] == [(b"g:z", b"1"), (b"f:a", b"01"), (b"f:a", b"02")]
+        assert values(tablet, b"r") == {b"f:a": b"02", b"g:z": b"1"}
+        assert answer[0][1] == tablet.read_rows([b"r"], ReadSpec())[0][1][0][1]
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize(
+    ("present", "expected", "passes"),
+    [
+        (None, None, True),
+        (None, b"", True),
+        (b"", None, True),
+        (b"1", b"1", True),
+        (b"1", None, False),
+        (None, b"1", False),
+    ],
+)
+def test_what_check_and_mutate_compares(
+    bench: Bench, present: bytes | None, expected: bytes | None, passes: bool
+) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        if present is not None:
+            tablet.mutate([put(b"r", b"f:a", present)])
+        assert tablet.check_and_mutate(b"r", b"f", b"a", expected, put(b"r", b"f:b", b"done")) is passes
+        assert (b"f:b" in values(tablet, b"r")) is passes
+        with pytest.raises(InvalidRequest):
+            tablet.check_and_mutate(b"r", b"f", b"a", expected, put(b"s", b"f:b", b"done"))
+
+    bench.run(main)
+
+
+def test_a_server_timed_version_delete_masks_the_newest_version_only(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        for time in (10, 20, 30):
+            tablet.mutate([put(b"r", b"f:a", b"%d" % time, time)])
+        drop = (DELETE_VERSION, b"f", b"a", MAX_TIMESTAMP, b"")
+        tablet.mutate([RowMutation(b"r", [drop, (PUT, b"f", b"b", -1, b"")]), RowMutation(b"none", [drop])])
+        spec = ReadSpec({b"f": frozenset((b"a",))}, max_versions=ALL_VERSIONS)
+        assert [cell[1] for cell in tablet.read_rows([b"r"], spec)[0][1]] == [20, 10]
+        tablet.mutate([RowMutation(b"r", [drop, drop])])
+        assert tablet.read_rows([b"r"], spec) == []
+
+    bench.run(main)
+
+
+def test_server_timed_operations_of_one_millisecond_keep_their_order(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        for n in range(50):
+            tablet.mutate([delete(b"r", b"f:a"), put(b"r", b"f:a", b"%d" % n)])
+            assert values(tablet, b"r") == {b"f:a": b"%d" % n}
+            tablet.mutate([delete(b"r", b"f")])
+            assert values(tablet, b"r") == {}
+
+    bench.run(main)
