@@ -3,14 +3,14 @@
 #   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts
 #   make test     every test, a slice of the long campaigns    make compat   happybase's suite and HBase's recorded answers
 #   make bench    rates beside a server that only speaks Thrift
-#   make flights | crash | sim | fuzz     the long campaigns in full; each prints its seed
+#   make flights | crash | sim | fuzz | hostile     the long campaigns in full; each prints its seed
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run test check compat bench flights crash sim format clean
+.PHONY: run test check compat bench flights crash sim fuzz hostile format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -42,6 +42,12 @@ crash: $(VENV)/.test
 
 sim: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.simulation --schedules 200 --seed $(SEED) $(ARGS)
+
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.fuzz --messages 1000000 --seed $(SEED) $(ARGS)
+
+hostile: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.hostile --seed $(SEED) $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -45,6 +45,8 @@ _FIELD: Final = struct.Struct(">BHI").unpack_from
 _HEAD: Final = struct.Struct(">II").unpack_from
 _FIXED: Final = {BOOL: 1, BYTE: 1, I16: 2, I32: 4, DOUBLE: 8, I64: 8}
 _ELEMENTS_AT_ONCE: Final = 1024
+_UNUSUAL_AT_ONCE: Final = 32
+"""Where one element is unusual, the next ones will be."""
 _FAST_LIST_LIMIT: Final = 32
 """Longer lists are read element by element: a list that has not arrived whole would be decoded twice otherwise."""
 
@@ -221,7 +223,8 @@ def _list(source: MessageInput, element: Shape, depth: int) -> list[object]:
         some, source.position = layout.fast_list(source.data, source.position, wanted)
         found += some
         if len(some) < wanted:  # the next one straddles what has arrived, or is written in an unusual way
-            found.append(_struct(source, layout, depth + 1))
+            for _ in range(1 if some else min(wanted, _UNUSUAL_AT_ONCE)):
+                found.append(_struct(source, layout, depth + 1))
         else:
             source.pause()
     return found

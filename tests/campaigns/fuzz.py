@@ -179,9 +179,13 @@ def _noted(messages: Iterator[bytes], first: list[bytes]) -> Iterator[bytes]:
 
 def _fits(form: Form, first: list[bytes]) -> bool:
     """Whether the first message tells the server what the client meant."""
-    start = first[0][4:] if first and form.framed else b"".join(first)
+    start = b"".join(first)
+    if form.framed:
+        if start[:1] != b"\x00":
+            return False
+        start = start[4:]
     if form.protocol == "loose":
-        return start[:3] == b"\x00\x00\x00" and not form.framed and len(start) > 4 and chr(start[4]).isascii()
+        return not form.framed and start[:3] == b"\x00\x00\x00" and bytes(start[4:5]).isalpha()
     marks = {"binary": b"\x80\x01", "compact": b"\x82\x21"}
     return start.startswith(marks[form.protocol])
 
@@ -233,7 +237,7 @@ class Healthy:
         self._thread.join()
 
 
-def over_sockets(messages: int, seed: int, folder: Path, loud: bool = True) -> int:
+def over_sockets(messages: int, seed: int, folder: Path, loud: bool = True, large: int = 2_000_000) -> int:
     """Sends at least `messages` to a real server; how many."""
     server = ServerProcess(folder / "data", ["log.durability=os", "tablet.memtable_bytes=1 MiB"])
     with server:
@@ -242,12 +246,12 @@ def over_sockets(messages: int, seed: int, folder: Path, loud: bool = True) -> i
             connection.create_table(name, {"f": {}})
         mix = Mix(seed, [b"t"], [b"absent"], CORPUS // 2)
         _burst(server, mix, max(messages // 4, 1000))
-        _deep_and_large(server)
+        _deep_and_large(server, large)
         base = server.rss_bytes()
         began = time.monotonic()
         with Healthy(server) as healthy:
             sent = _burst(server, mix, messages)
-            _deep_and_large(server)
+            _deep_and_large(server, large)
         seconds = time.monotonic() - began
         if healthy.error is not None:
             raise AssertionError(f"the healthy client was disturbed: {healthy.error!r}") from healthy.error
@@ -277,11 +281,12 @@ def _burst(server: ServerProcess, mix: Mix, messages: int) -> int:
     return sent
 
 
-def _deep_and_large(server: ServerProcess) -> None:
+def _deep_and_large(server: ServerProcess, large: int) -> None:
     for form in (*FORMS, *LOOSE):
         check(form, converse(server.port, deep_struct(form, 1_000_000)))
-        zeros = bytes(8 << 20)  # rows without anything, two million of them announced
-        call = b"\x80\x01\x00\x01\x00\x00\x00\x0amutateRows\x00\x00\x00\x01\x0f\x00\x02\x0c\x00\x1f\x00\x00"
+        zeros = bytes(large * 4)  # rows without anything
+        call = b"\x80\x01\x00\x01\x00\x00\x00\x0amutateRows\x00\x00\x00\x01\x0f\x00\x02\x0c"
+        call += struct.pack(">I", large)
         body = (b"" if not form.framed else struct.pack(">I", len(call) + len(zeros))) + call + zeros
         if form.protocol == "binary":
             check(form, converse(server.port, body))

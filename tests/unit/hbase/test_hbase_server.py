@@ -13,7 +13,7 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 
 
 class Port:
-    def __init__(self, cluster: Any) -> None:
+    def __init__(self, cluster: Any, options: FrontDoorOptions | None = None) -> None:
         self.runtime = GeventRuntime()
         self.registry = Registry()
         self.door = FrontDoor(
@@ -23,7 +23,7 @@ class Port:
             cluster,
             self.registry,
             Identity(lambda: "an-id", lambda owner: (b"host", 1)),
-            FrontDoorOptions(drain_seconds=2.0),
+            options or FrontDoorOptions(drain_seconds=2.0),
         )
         self.door.start()
 
@@ -111,3 +111,42 @@ def test_connections_are_counted(port: Port, client: Any) -> None:
     assert gauges["hbtable_rpc_connections"] == 1.0
     assert gauges["hbtable_rpc_in_flight"] == 0.0
     socket.close()
+
+
+def test_beyond_the_limit_of_clients_the_oldest_who_never_asked_goes(door: Any, client: Any) -> None:
+    port = Port(door.cluster, FrontDoorOptions(connections=3))
+    asked, silent, late = port.connect(), port.connect(), port.connect()
+    assert answered(asked, client, "getThriftServerType") == 1
+    port.runtime.sleep(0.02)
+    newest = port.connect()
+    assert answered(newest, client, "getThriftServerType") == 1
+    assert silent.recv(100) == b""
+    assert answered(late, client, "getThriftServerType") == 1
+    refused = port.connect()  # everybody has asked: the newcomer goes
+    with pytest.raises((OSError, IndexError, EOFError, Exception)):
+        answered(refused, client, "getThriftServerType")
+    assert answered(asked, client, "getThriftServerType") == 1
+    for socket in (asked, silent, late, newest, refused):
+        socket.close()
+    port.door.close()
+
+
+def test_answers_that_nobody_reads_stay_within_the_bound(door: Any, client: Any) -> None:
+    port = Port(door.cluster, FrontDoorOptions(transfer_bytes=40 << 20))
+    writer = port.connect()
+    put = [client.thrift.Mutation(column=b"f:a", value=b"v" * 9_000_000)]
+    assert answered(writer, client, "mutateRow", tableName=b"t", row=b"r", mutations=put) is None
+    call = client.encode("getRow", tableName=b"t", row=b"r")
+    lazy = [port.connect() for _ in range(10)]
+    for socket in lazy:
+        socket.sendall(call)
+    port.runtime.sleep(0.2)
+    gauges = {name: value for name, _, value in port.registry.gauges()}
+    assert 0 < gauges["hbtable_rpc_transfer_bytes"] <= 40 << 20
+    writer.sendall(call)
+    answer = b""
+    while len(answer) < 9_000_000:
+        answer += writer.recv(1 << 20)
+    for socket in (writer, *lazy):
+        socket.close()
+    port.door.close()

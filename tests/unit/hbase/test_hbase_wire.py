@@ -215,3 +215,13 @@ def test_rubbish_after_a_header_never_does_more_than_close(door: Any, seed: int)
     body = bytes(dice.choice(kinds) for _ in range(dice.randrange(1, 120)))
     stream = door.talk(dice.choice(heads) + body)
     assert stream.closed
+
+
+@pytest.mark.parametrize("inner", [b"\x0b", b"\x08", b"\x0f"])
+def test_a_list_of_another_kind_than_the_interface_says_is_skipped(door: Any, inner: bytes) -> None:
+    """Strings where structs belong reached the handler as they were."""
+    items = {b"\x0b": b"\x00\x00\x00\x01x", b"\x08": b"\x00\x00\x00\x01", b"\x0f": b"\x08\x00\x00\x00\x00"}[inner]
+    head = b"\x80\x01\x00\x01\x00\x00\x00\x0dincrementRows\x00\x00\x00\x01"
+    sent = door.talk(head + b"\x0f\x00\x01" + inner + b"\x00\x00\x00\x01" + items + b"\x00").sent
+    assert b"internal" not in sent
+    assert sent.endswith(b"\x00\x00\x00\x01\x00")

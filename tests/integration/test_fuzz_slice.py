@@ -1,0 +1,17 @@
+"""Some thousands of the fuzzed messages; `make fuzz` sends a million."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns.fuzz import in_process, over_sockets
+
+
+@pytest.mark.integration
+def test_broken_messages_in_process() -> None:
+    assert in_process(30_000, seed=20061106, loud=False) >= 30_000
+
+
+@pytest.mark.integration
+def test_broken_messages_over_sockets(tmp_path: Path) -> None:
+    assert over_sockets(2_000, seed=20061107, folder=tmp_path, loud=False, large=100_000) >= 2_000
