@@ -159,7 +159,8 @@ class Maintenance:
             self._act(decision)
             self._not_before.pop(tablet_id, None)
         except HbtableError as error:
-            if tablet_id in self._tablets:
+            # While the server drains, compactions are cancelled on purpose.
+            if tablet_id in self._tablets and not self._stopping:
                 log.warning("tablet %d: %s failed and is tried again later: %s", tablet_id, kind, error)
             self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds
         finally:
