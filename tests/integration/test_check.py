@@ -1,0 +1,170 @@
+"""`hbtable check`: sound folders pass, each kind of damage is named with its file, and nothing in the folder changes."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import hbtable
+from tests.harness.commands import ROOT, environment, run
+
+pytestmark = pytest.mark.integration
+
+WRITER = """\
+import os, signal, sys
+import hbtable
+db = hbtable.open(sys.argv[1])
+table = db.create_table("t", {"f": {}, "g": {"locality_group": "g"}}, split_rows=[b"m"])
+for number in range(400):
+    table.put(b"%c-%04d" % (97 + number % 26, number), {b"f:a": b"v%d" % number * 20, b"g:b": b"w"})
+db.compact_table("t", major=True)
+db.create_table("u", {"f": {}})
+other = db.table("u")
+for number in range(50):
+    other.put(b"%04d" % number, {b"f:a": b"only in the log"})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with SSTables and a log that recovery needs; its process was killed."""
+    folder = tmp_path_factory.mktemp("check") / "data"
+    done = subprocess.run([sys.executable, "-c", WRITER, str(folder)], env=environment(None), cwd=ROOT, check=False)
+    assert done.returncode == -9
+    return folder
+
+
+@pytest.fixture
+def folder(sound: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    shutil.copytree(sound, tmp_path / "data")
+    return tmp_path / "data"
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    """Of every file but LOCK, whose text says who looked last, for people."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "LOCK"
+    }
+
+
+def largest(folder: Path, pattern: str) -> Path:
+    return max(folder.glob(pattern), key=lambda path: path.stat().st_size)
+
+
+def flip(path: Path, offset: int) -> Path:
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 0x10
+    path.write_bytes(content)
+    return path
+
+
+def test_a_sound_folder_passes_before_and_after_recovery(folder: Path) -> None:
+    before = fingerprint(folder)
+    done = run("check", str(folder))
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert "everything checks" in done.stdout
+    counts = {line.split(None, 1)[1]: int(line.split()[0].replace(",", "")) for line in done.stdout.splitlines()[:-1]}
+    assert counts["tables"] == 2
+    assert counts["tablets"] == 5  # the root tablet, METADATA's other one, two of t, one of u
+    assert counts["cells in SSTables"] >= 800
+    assert counts["log records"] >= 50
+    assert fingerprint(folder) == before
+
+    with hbtable.open(str(folder)) as database:
+        assert len(list(database.table("u").scan())) == 50
+        assert run("check", str(folder)).returncode == 1  # in use
+    done = run("check", str(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+Damage = Callable[[Path], Path]
+
+DAMAGE: dict[str, Damage] = {
+    "a byte in the middle of an SSTable": lambda folder: flip(largest(folder, "sstables/*/*.sst"), 3000),
+    "the last byte of an SSTable": lambda folder: flip(largest(folder, "sstables/*/*.sst"), -1),
+    "an SSTable cut short": lambda folder: cut(largest(folder, "sstables/*/*.sst"), 100),
+    "an empty SSTable": lambda folder: cut(largest(folder, "sstables/*/*.sst"), None),
+    "an SSTable that is gone": lambda folder: gone(largest(folder, "sstables/*/*.sst")),
+    "one SSTable in the place of another": lambda folder: swapped(folder),
+    "the log below the watermark": lambda folder: flip(largest(folder, "logs/*/*"), 200),
+    "the log's header": lambda folder: flip(largest(folder, "logs/*/*"), 5),
+    "the log that is gone": lambda folder: gone(largest(folder, "logs/*/*")),
+    "the root tablet's record": lambda folder: flip(next(folder.glob("lockservice/files/root-tablet")), 20),
+}
+
+
+def cut(path: Path, off: int | None) -> Path:
+    content = path.read_bytes()
+    path.write_bytes(b"" if off is None else content[:-off])
+    return path
+
+
+def gone(path: Path) -> Path:
+    path.unlink()
+    return path
+
+
+def swapped(folder: Path) -> Path:
+    """A whole SSTable, checksums and all, but another one than METADATA names."""
+    small, large = sorted(folder.glob("sstables/*/*.sst"), key=lambda path: path.stat().st_size)[-2:]
+    large.write_bytes(small.read_bytes())
+    return large
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_named_with_its_file_and_nothing_is_changed(folder: Path, kind: str) -> None:
+    damaged = DAMAGE[kind](folder)
+    before = fingerprint(folder)
+    done = run("check", str(folder))
+    print(done.stderr)
+    assert done.returncode == 1, done.stdout
+    assert "Traceback" not in done.stderr
+    sentences = [line for line in done.stderr.splitlines() if line.startswith("DAMAGED: ")]
+    assert sentences
+    name = str(damaged.relative_to(folder))
+    assert any(name in line or (damaged.parent.name in line and "log" in line) for line in sentences), done.stderr
+    assert f"{len(sentences)} damaged" in done.stdout
+    assert fingerprint(folder) == before
+
+
+def test_several_damaged_files_are_all_named(folder: Path) -> None:
+    first, second = sorted(folder.glob("sstables/*/*.sst"))[-2:]
+    flip(first, 40)
+    flip(second, 40)
+    done = run("check", str(folder))
+    assert done.returncode == 1
+    assert first.name in done.stderr
+    assert second.name in done.stderr
+
+
+def test_a_torn_end_of_the_log_is_no_damage(folder: Path) -> None:
+    """A loss of power leaves that: nobody was told that those bytes are safe."""
+    with largest(folder, "logs/*/*").open("ab") as log:
+        log.write(b"\x00" * 700)
+    done = run("check", str(folder))
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_no_data_folder_stays_untouched(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    for path in (tmp_path, tmp_path / "nowhere", tmp_path / "thesis.txt"):
+        done = run("check", str(path))
+        assert done.returncode == 1
+        assert "is no hbtable data folder" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_folder_of_a_newer_hbtable_is_refused(folder: Path) -> None:
+    (folder / "FORMAT").write_text("hbtable data folder\nformat 2\n")
+    done = run("check", str(folder))
+    assert done.returncode == 1
+    assert "newer hbtable" in done.stderr
