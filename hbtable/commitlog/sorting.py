@@ -37,17 +37,13 @@ from hbtable.runtime.interface import Runtime
 _STRETCH: Final = 1000
 """Records handled between two switches: a few milliseconds, so that the lease of this server stays alive."""
 
-_PAUSE_SECONDS: Final = 0.0001
-"""Not 0: gevent runs up to 50 tasks that sleep for 0 before it looks at timers and sockets again, so 50 stretches in a
-row would hold up everything that waits for one (measured: 380 ms)."""
-
 
 def sort_log(runtime: Runtime, fs: FileSystem, folder: str) -> None:
     """All runs and their list are durable on return. Nothing to do when the list exists. Holds one segment and its
     sorted copy in memory. *Switches*, also within a segment. Corruption, UnsupportedFormat."""
     if fs.exists(list_path(folder)):
         return
-    segments = log_segments(fs, folder, lambda: runtime.sleep(_PAUSE_SECONDS))
+    segments = log_segments(fs, folder, lambda: runtime.sleep(0))
     runs = [_sort_segment(runtime, fs, folder, segment) for segment in segments]
     # Last: the list says that all runs are complete. A reader that finds no list reads the log itself.
     fs.write_file(list_path(folder), encode_list(runs))
@@ -172,7 +168,7 @@ def _places_by_tablet(runtime: Runtime, buffer: bytes, segment: Segment) -> dict
             countdown -= 1
             if not countdown:
                 countdown = _STRETCH
-                runtime.sleep(_PAUSE_SECONDS)
+                runtime.sleep(0)
     return tablets
 
 
@@ -182,8 +178,8 @@ def _in_order(runtime: Runtime, found: list[RecordPlace]) -> Iterator[list[Recor
     stretches = []
     for start in range(0, len(found), _STRETCH):
         stretches.append(sorted(found[start : start + _STRETCH]))
-        runtime.sleep(_PAUSE_SECONDS)
+        runtime.sleep(0)
     merged = merge(*stretches)
     while stretch := list(islice(merged, _STRETCH)):
         yield stretch
-        runtime.sleep(_PAUSE_SECONDS)
+        runtime.sleep(0)

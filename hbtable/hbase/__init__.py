@@ -4,7 +4,8 @@ bytes in    sniffing.py -> message_input.py -> binary_reader.py | compact_reader
 calls       reads.py  writes.py  scanner_calls.py  admin_calls.py    one short method per call of the interface
 meaning     conversion.py  regions.py  scanners.py  errors.py
 bytes out   answers.py -> binary_answers.py
-around      connection.py (one client), server.py (all of them), slow.py, backend.py (what it needs from below)
+around      connection.py (one client), server.py (all of them), transfers.py (their memory), complaints.py, slow.py
+below       backend.py: what it needs from there
 
 HBase's word *region* for a tablet exists only here.
 """

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -36,3 +37,25 @@ def test_every_key_has_a_sentence_and_its_commented_default_is_the_default(tmp_p
     for before, line in itertools.pairwise(lines):
         if line.startswith("# ") and line[2:].split(" = ")[0].isidentifier() and " = " in line:
             assert before.startswith("# "), f"no sentence for {line}"
+
+
+def test_every_link_between_documents_and_code_leads_somewhere() -> None:
+    documents = sorted((ROOT / "docs").rglob("*.md"))
+    links = [(page, link) for page in documents for link in re.findall(r"\]\(([^)#]+)\)", page.read_text())]
+    assert len(links) > 100
+    assert [(page.name, link) for page, link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_every_package_has_a_chapter_in_the_architecture() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    packages = [path.parent.name for path in (ROOT / "hbtable").glob("*/__init__.py")]
+    assert [package for package in packages if f"### {package}\n" not in text] == []
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    files = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(path.name[:4]) for path in files] == list(range(1, len(files) + 1))
+    for path in files:
+        text = path.read_text()
+        assert text.startswith(f"# {int(path.name[:4])}. "), path.name
+        assert all(f"**{part}.**" in text for part in ("Context", "Choice", "Price")), path.name
