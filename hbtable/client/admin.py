@@ -160,7 +160,7 @@ class Admin:
             return False
         wanted = rows or RowRange()
         jobs = [
-            partial(self._on_range, record.table_id, tablet.range, call)
+            partial(self._on_range, record.table_id, tablet.range.intersect(wanted), call)
             for tablet in self._locator.tablets(record.table_id)
             if not tablet.range.intersect(wanted).is_empty()
         ]

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TypeVar
 
 from hbtable.encoding import table_record, tablet_record
-from hbtable.errors import AlreadyExists, Conflict, FileNotFound, NotFound, OutcomeUnknown, TableExists
+from hbtable.errors import AlreadyExists, Conflict, FileNotFound, NotFound, OutcomeUnknown, TableExists, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.metadata import layout
@@ -171,7 +171,10 @@ class Catalog:
                 current = self._calls.record_at(key)
             except OutcomeUnknown:
                 unsure = True
-                current = self._calls.record_at(key)
+                try:
+                    current = self._calls.record_at(key)
+                except Unavailable as error:  # it would tell the caller that nothing was changed
+                    raise OutcomeUnknown(f"METADATA row {key!r} cannot be read to see what became of it") from error
                 if current not in (new, expected):
                     raise
                 if current == expected:

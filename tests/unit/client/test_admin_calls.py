@@ -148,3 +148,18 @@ def test_a_tablet_that_split_since_it_was_listed_is_done_in_both_parts(cluster, 
     client.admin.flush(b"t")
     flushed = {made[1] for made in cluster.calls() if made[0] == "flush"}
     assert flushed == {100, 101, 300, 301}
+
+
+def test_a_split_by_row_stays_with_the_tablet_of_that_row_when_it_split_meanwhile(cluster, client):
+    cluster.put_table(b"t", splits=(b"m",))
+
+    def split(method, tablet_id):
+        if method == "split" and tablet_id == 100:
+            cluster.servers["s0"].tablets.pop(100, None)
+            cluster.serve(TabletRecord(16, 300, RowRange(b"", b"g"), 1), "s1")
+            cluster.serve(TabletRecord(16, 301, RowRange(b"g", b"m"), 1), "s1")
+            raise StaleLocation("split")
+
+    cluster.servers["s0"].before = split
+    assert client.admin.split(b"t", b"c")
+    assert {made[1] for made in cluster.calls() if made[0] == "split"} == {100, 300}

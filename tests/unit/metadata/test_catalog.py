@@ -202,3 +202,20 @@ def test_a_cluster_that_was_never_started_is_unavailable(catalog, cluster):
         catalog.tables()
     with pytest.raises(FileNotFound):
         cluster.session.read(layout.ROOT_PATH)
+
+
+def test_an_unknown_outcome_that_cannot_be_read_does_not_look_as_if_nothing_happened(catalog, cluster):
+    catalog.put_tablet_if_absent(TABLET)
+    server = cluster.servers["s0"]
+
+    def lose_the_answer(method, tablet_id):
+        server.after = None
+        server.before = refuse
+        raise OutcomeUnknown("the connection broke")
+
+    def refuse(method, tablet_id):
+        raise Unavailable("the server is gone")
+
+    server.after = lose_the_answer
+    with pytest.raises(OutcomeUnknown):
+        catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, owner="s1"))
