@@ -50,13 +50,15 @@ class OneRecord:
 class VanishingFile:
     """Unlike an open file of memory or Linux: once deleted it cannot be read (HDFS)."""
 
-    def __init__(self, system: MemoryFileSystem, file: RandomReadFile) -> None:
+    def __init__(self, system: MemoryFileSystem, file: RandomReadFile, before_read: Callable[[], object]) -> None:
         self.path = file.path
         self.length_bytes = file.length_bytes
         self._system = system
         self._file = file
+        self._before_read = before_read
 
     def read_at(self, offset: int, size: int) -> bytes:
+        self._before_read()
         if not self._system.exists(self.path):
             raise FileNotFound(f"there is no file {self.path}")
         return self._file.read_at(offset, size)
@@ -66,10 +68,11 @@ class VanishingFile:
 
 
 class VanishingFileSystem:
-    """Everything but open() is the memory file system's own."""
+    """Everything but open() is the memory file system's own. `before_read` may switch: reads of a disk do."""
 
-    def __init__(self, system: MemoryFileSystem) -> None:
+    def __init__(self, system: MemoryFileSystem, before_read: Callable[[], object] = lambda: None) -> None:
         self._system = system
+        self._before_read = before_read
         self.create = system.create
         self.read_file = system.read_file
         self.write_file = system.write_file
@@ -81,7 +84,7 @@ class VanishingFileSystem:
         self.delete_folder = system.delete_folder
 
     def open(self, path: str) -> RandomReadFile:
-        return VanishingFile(self._system, self._system.open(path))
+        return VanishingFile(self._system, self._system.open(path), self._before_read)
 
 
 class Bench:

@@ -201,6 +201,24 @@ def test_regrouped_families_stay_readable_and_a_major_compaction_rewrites_them(b
     bench.run(main)
 
 
+def test_a_merge_of_all_files_of_a_new_group_keeps_markers_that_mask_cells_of_an_old_group(bench: Bench) -> None:
+    bench.options = TabletOptions(merge_files=2)
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:a", b"old"), put(b"s", b"f:a", b"old")])
+        tablet.flush()
+        tablet.schema = schema("one", "one", version=2)
+        for row in (b"r", b"s"):
+            tablet.mutate([delete(row, b"f")])
+            tablet.flush()
+        tablet.compact(False)
+        assert [len(refs) for _, refs in tablet.record.files] == [1, 1]
+        assert everything(tablet) == []
+
+    bench.run(main)
+
+
 def test_a_schema_change_while_a_write_waits_for_the_log(bench: Bench) -> None:
     bench = Bench(3, "sync")
 

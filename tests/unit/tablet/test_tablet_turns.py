@@ -1,12 +1,15 @@
 """Read-modify-writes and plain writes of the same rows at the same time (bug class 12)."""
 
+from collections.abc import Callable
+
 import pytest
 
 from hbtable.errors import InvalidRequest, NotACounter, OutOfSpace
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.mutation import DELETE_VERSION, PUT, RowMutation
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
-from tests.harness.tablet_bench import Bench, delete, put, values
+from hbtable.tablet.tablet import Tablet
+from tests.harness.tablet_bench import Bench, VanishingFileSystem, delete, put, values
 
 BOTH = pytest.mark.parametrize("durability", ["os", "sync"])
 
@@ -91,6 +94,59 @@ def test_batches_over_rows_that_are_counted_meanwhile_neither_hang_nor_lose(seed
         assert [values(tablet, row)[b"f:n"] for row in rows] == [number(8)] * 6
         assert not tablet._state.turns.held
         assert not tablet._state.turns.in_flight
+
+    bench.run(main)
+
+
+Change = Callable[[Tablet], object]
+READ_MODIFY_WRITES: list[tuple[Change, bytes]] = [
+    (lambda tablet: tablet.increment(b"r", b"f", b"n", 1), number(101)),
+    (lambda tablet: tablet.append(b"r", [(b"f", b"n", b"!")]), number(100) + b"!"),
+    (lambda tablet: tablet.check_and_mutate(b"r", b"f", b"n", number(100), put(b"r", b"f:n", b"seen")), b"seen"),
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), READ_MODIFY_WRITES)
+def test_a_write_that_is_still_in_the_logs_queue_is_waited_for(change: Change, expected: bytes) -> None:
+    bench = Bench(0, "sync")
+
+    def main() -> None:
+        tablet = bench.open()
+        plain = bench.runtime.spawn(tablet.mutate, [put(b"r", b"f:n", number(100)), put(b"s", b"f:n", b"")])
+        while not tablet._state.turns.in_flight:
+            bench.runtime.sleep(0)
+        change(tablet)
+        plain.join()
+        assert values(tablet, b"r") == {b"f:n": expected}
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize(("change", "expected"), READ_MODIFY_WRITES)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_write_slips_in_between_the_read_and_the_write(change: Change, expected: bytes, seed: int) -> None:
+    bench = Bench(seed)
+    bench.fs = VanishingFileSystem(bench.memory, lambda: bench.runtime.sleep(0.01))
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:n", number(100))])
+        tablet.flush()
+        bench.cache.drop_file(tablet.record.files[0][1][0].path)
+        task = bench.runtime.spawn(change, tablet)
+        while not tablet._state.turns.held:
+            bench.runtime.sleep(0)
+        late = [
+            bench.runtime.spawn(tablet.mutate, [put(b"r", b"f:n", b"last"), put(b"s", b"f:n", b"")]) for _ in range(2)
+        ]
+        bench.runtime.sleep(0.005)
+        assert values(tablet, b"s") == {}
+        for one in [task, *late]:
+            one.join()
+            assert one.error is None
+        assert values(tablet, b"r") == {b"f:n": b"last"}
+        cells = tablet.read_rows([b"r"], ReadSpec(max_versions=3))[0][1]
+        assert all(value in (b"last", expected, number(100)) for _, _, value in cells)
 
     bench.run(main)
 

@@ -144,6 +144,28 @@ def test_a_write_that_skips_the_log_keeps_its_place_among_those_in_the_logs_queu
     bench.run(main)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_redo_point_never_runs_ahead_of_what_is_still_in_the_logs_queue(seed: int) -> None:
+    bench = Bench(seed, "sync")
+
+    def main() -> None:
+        tablet = bench.open()
+        logged = bench.runtime.spawn(tablet.mutate, [put(b"r", b"f:a", b"acknowledged")])
+        while not tablet._state.sequence:
+            bench.runtime.sleep(0)
+        light = RowMutation(b"s", [(PUT, b"f", b"a", SERVER_TIME, b"2")], skip_log=True)
+        unlogged = bench.runtime.spawn(tablet.mutate, [light])
+        while tablet._state.sequence < 2:
+            bench.runtime.sleep(0)
+        tablet.flush()
+        logged.join()
+        unlogged.join()
+        bench.crash()
+        assert values(bench.open(), b"r") == {b"f:a": b"acknowledged"}
+
+    bench.run(main)
+
+
 def test_a_refused_write_is_not_seen_and_the_next_one_is(bench: Bench) -> None:
     def main() -> None:
         tablet = bench.open()
@@ -205,6 +227,7 @@ def test_metadata_never_waits_for_memory(bench: Bench) -> None:
         tablet = bench.open()
         for n in range(3):
             tablet.mutate([put(b"%d" % n, b"f:a", bytes(1000))])
+            assert tablet.increment(b"r", b"f", b"n", 1) == n + 1
 
     bench.run(main)
 

@@ -1,0 +1,110 @@
+"""A column with hundreds of versions reads as if all of them were looked at, and they are not."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+import hypothesis.strategies as st
+from hypothesis import given, settings
+
+from hbtable.encoding.cell_key import FLAG_TTL, Pair, cell_key
+from hbtable.merge.visibility import rows
+from hbtable.model.cell import MAX_TIMESTAMP
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION, PUT
+from hbtable.model.read import ReadSpec
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.tablet.hot_columns import lists
+from hbtable.tablet.layout import Layout
+from hbtable.tablet.want import Want
+from tests.harness.tablet_bench import Bench, put, values
+
+NOW = 1000
+KINDS = st.sampled_from([PUT, PUT, PUT, PUT, DELETE_COLUMN, DELETE_VERSION])
+# kind, qualifier, newest time, how many, time between two, own time to live
+RUN = st.tuples(
+    KINDS,
+    st.sampled_from([b"", b"q", b"q\x00", b"r"]),
+    st.integers(500, 520),
+    st.sampled_from([1, 2, 70, 150]),
+    st.sampled_from([0, 1, 2]),
+    st.sampled_from([0, 0, 0, 1, 10_000]),
+)
+FAMILY_RUN = st.tuples(
+    st.sampled_from([DELETE_FAMILY, DELETE_FAMILY_VERSION]),
+    st.just(b""),
+    st.integers(300, 520),
+    st.integers(1, 3),
+    st.just(1),
+    st.just(0),
+)
+
+
+def pairs_of(runs: list[tuple[int, bytes, int, int, int, int]]) -> list[Pair]:
+    found: dict[bytes, bytes] = {}
+    sequence = 0
+    for kind, qualifier, newest, count, step, ttl in runs:
+        for number in range(count):
+            sequence += 1
+            flags = FLAG_TTL if ttl and kind == PUT else 0
+            value = ttl.to_bytes(8, "big") if flags else b"%d" % sequence
+            found[cell_key(b"row", b"f", qualifier, newest - number * step, kind, sequence, flags)] = value
+    return sorted(found.items())
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    runs=st.lists(RUN | FAMILY_RUN, min_size=1, max_size=8),
+    family=st.builds(
+        FamilySchema,
+        st.just(b"f"),
+        max_versions=st.sampled_from([1, 3, 100]),
+        min_versions=st.sampled_from([0, 2]),
+        ttl_seconds=st.sampled_from([2**31 - 1, 0, 1]),
+        new_version_behavior=st.booleans(),
+    ),
+    max_versions=st.sampled_from([1, 2, 80]),
+    times=st.sampled_from([(0, MAX_TIMESTAMP), (0, 400), (450, MAX_TIMESTAMP)]),
+    size=st.sampled_from([16, 64]),
+)
+def test_nothing_that_can_be_seen_is_left_out(
+    runs: list[tuple[int, bytes, int, int, int, int]],
+    family: FamilySchema,
+    max_versions: int,
+    times: tuple[int, int],
+    size: int,
+) -> None:
+    pairs = pairs_of(runs)
+    want = Want(Layout(TableSchema(b"t", {b"f": family})), ReadSpec(None, *times, max_versions), False)
+
+    def open_pairs(start: bytes, stop: bytes) -> Iterator[Pair]:
+        return iter([pair for pair in pairs if start <= pair[0] < stop])
+
+    def seen(found: Iterator[Pair]) -> list[object]:
+        return list(rows(found, want.rules, None, *times, max_versions, NOW))
+
+    stop = b"s"
+    kept = chain.from_iterable(lists(open_pairs(b"", stop), open_pairs, stop, want, size))
+    assert seen(kept) == seen(iter(pairs))
+
+
+def test_most_versions_are_not_even_read() -> None:
+    pairs = pairs_of([(PUT, b"q", 10_000, 5_000, 1, 0), (PUT, b"z", 1, 1, 1, 0)])
+    want = Want(Layout(TableSchema(b"t", {b"f": FamilySchema(b"f")})), ReadSpec(), False)
+
+    def open_pairs(start: bytes, stop: bytes) -> Iterator[Pair]:
+        return iter([pair for pair in pairs if start <= pair[0] < stop])
+
+    kept = list(chain.from_iterable(lists(open_pairs(b"", b"s"), open_pairs, b"s", want, 64)))
+    assert len(kept) == 65
+    assert kept[-1] == pairs[-1]
+
+
+def test_a_counter_that_was_incremented_often(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        for n in range(300):
+            bench.runtime.sleep(0.001)
+            assert tablet.increment(b"r", b"f", b"n", 2) == 2 * n + 2
+        tablet.mutate([put(b"r", b"f:z", b"")])
+        assert sorted(values(tablet, b"r")) == [b"f:n", b"f:z"]
+
+    bench.run(main)
