@@ -225,7 +225,9 @@ int main(int, char** arguments) {
     table << "languages_cpp_" << std::hex << random() << random();
     try {
         transport->open();
-        for (auto part : {make_table, write_and_read, scan, count_and_compare, refusals_and_end}) part(client, table.str());
+        for (auto part : {make_table, write_and_read, scan, count_and_compare, refusals_and_end}) {
+            part(client, table.str());
+        }
         transport->close();
     } catch (const std::exception& error) {
         std::cout << "after " << checks << " checks on " << table.str() << ": " << error.what() << std::endl;

@@ -1,5 +1,6 @@
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.util.Map.entry;
+import static java.util.stream.Collectors.joining;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -32,7 +33,7 @@ public final class Program {
     private static final Map<String, String> BINARY =
             new TreeMap<>(
                     Map.of(
-                            "\u0000", IntStream.range(0, 256).mapToObj(Character::toString).collect(Collectors.joining()),
+                            "\u0000", IntStream.range(0, 256).mapToObj(Character::toString).collect(joining()),
                             "\u0000\u00ff", "",
                             "\u0080\u00c3\u0028", "\u00ff\u00fe\u0000", // not UTF-8, in the row and in the value
                             "\u00ff", "\u00c3\u0028"));
@@ -86,7 +87,8 @@ public final class Program {
     }
 
     /** The call ends with exactly this exception, whose message begins so. */
-    private void refused(String what, Class<? extends TException> error, String message, Command call) throws TException {
+    private void refused(String what, Class<? extends TException> error, String message, Command call)
+            throws TException {
         try {
             call.run();
         } catch (TException raised) {

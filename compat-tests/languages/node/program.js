@@ -31,7 +31,8 @@ function check(what, got, expected) {
 }
 
 function show(value) {
-  return JSON.stringify(value, (_, part) => (part && part.type === "Buffer" ? Buffer.from(part.data).toString("latin1") : part));
+  const readable = (_, part) => (part && part.type === "Buffer" ? Buffer.from(part.data).toString("latin1") : part);
+  return JSON.stringify(value, readable);
 }
 
 /** The promise is rejected with an `error` whose message begins with `message`. */
@@ -85,9 +86,10 @@ async function writeAndRead(client, table) {
 
 async function scan(client, table) {
   const texts = [["text-1", "keep 1"], ["text-2", "drop"], ["text-3", "keep 3"]];
-  const batches = texts.map(([row, value]) => new types.BatchMutation({ row: text(row), mutations: [put("f:v", text(value))] }));
-  await client.mutateRows(table, batches, {});
-  let scanner = await client.scannerOpenWithScan(table, new types.TScan({ columns: [text("f")], sortColumns: true }), {});
+  const rowsOf = texts.map(([row, value]) => ({ row: text(row), mutations: [put("f:v", text(value))] }));
+  await client.mutateRows(table, rowsOf.map((batch) => new types.BatchMutation(batch)), {});
+  const all = new types.TScan({ columns: [text("f")], sortColumns: true });
+  let scanner = await client.scannerOpenWithScan(table, all, {});
   const rows = await client.scannerGetList(scanner, 100);
   const expected = [...BINARY.map(([row]) => row), ...texts.map(([row]) => text(row))].sort(Buffer.compare);
   check("rows in the order of their bytes", rows.map(({ row }) => row), expected);
@@ -108,7 +110,8 @@ async function scan(client, table) {
 }
 
 async function countAndCompare(client, table) {
-  const add = async (value) => Number(await client.atomicIncrement(table, text("count"), text("n:c"), new Int64(value)));
+  const add = async (value) =>
+    Number(await client.atomicIncrement(table, text("count"), text("n:c"), new Int64(value)));
   check("first increment", await add(2 ** 40), 2 ** 40);
   check("increment by less than nothing", await add(-2), 2 ** 40 - 2);
   const three = { table, row: text("count"), column: text("n:c"), ammount: new Int64(3) };
