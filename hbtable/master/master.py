@@ -187,7 +187,7 @@ class Master:
         sentence = self._place_system(census)
         self._system_served = not sentence
         sentence = sentence or self._place_users(census)
-        self._waiting = _WAITING in sentence
+        self._waiting = any(part.startswith(_WAITING) for part in sentence.split("; "))
         if self._waiting:
             self._failures = min(self._failures + 1, _LONGEST_DOUBLING)
             pause = min(self._options.scan_seconds, self._options.period_seconds * 2**self._failures)

@@ -60,7 +60,7 @@ class SSTableOutput:
         path = self._shared.new_path(identity.table_id)
         self._shared.files_in_flight.add(path)
         try:
-            ref = self._write(path, SSTableBuilder(options, identity), first, chunks)
+            ref = self._write(path, SSTableBuilder(options, identity), first, chunks, pacer)
             return open_sstable(self._fs, self._cache, ref, in_memory)
         except BaseException:
             self._remove(path)
@@ -80,7 +80,9 @@ class SSTableOutput:
         # Any other error, StorageFailed of METADATA's log say, leaves open whether the record names the file once
         # that log is replayed: it stays in flight until this process ends.
 
-    def _write(self, path: str, builder: SSTableBuilder, first: list[Pair], chunks: Iterable[list[Pair]]) -> SSTableRef:
+    def _write(
+        self, path: str, builder: SSTableBuilder, first: list[Pair], chunks: Iterable[list[Pair]], pacer: Pacer
+    ) -> SSTableRef:
         add = builder.add
         for key, value in first:
             add(key, value)
@@ -98,7 +100,7 @@ class SSTableOutput:
                     if waiting_bytes >= self._output_bytes:
                         file.append(b"".join(waiting))
                         waiting, waiting_bytes = [], 0
-            waiting.append(builder.finish())
+            waiting.append(builder.finish(pacer.pause))
             file.append(b"".join(waiting))
             # Before anything may name it: METADATA must not point at bytes that a crash takes away.
             file.sync()

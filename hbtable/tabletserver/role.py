@@ -111,11 +111,15 @@ class TabletServerRole:
         self._on_lost = on_lost
         self.service = TabletServer(self.incarnation, residence.tablets, session.valid, self._lose, registry)
         self.admin = Administration(residence, splitter, shared.files_in_flight, session.valid)
-        registry.gauge("hbtable_tablets", "Tablets served.", lambda: float(len(residence.tablets)))
+        self._measure(registry)
+
+    def _measure(self, registry: Registry) -> None:
+        tablets = self._residence.tablets
+        registry.gauge("hbtable_tablets", "Tablets served.", lambda: float(len(tablets)))
         registry.gauge(
             "hbtable_sstables",
             "SSTables that reads look into; those that split children share count for each.",
-            lambda: float(sum(tablet.status().sstables for tablet in residence.tablets.values())),
+            lambda: float(sum(tablet.status().sstables for tablet in tablets.values())),
         )
         registry.gauge(
             "hbtable_compaction_queue", "Tablets that wait for a merging compaction.", self._maintenance.waiting

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from hbtable.encoding.cell_key import cell_key
+from hbtable.encoding.cell_key import Pair, cell_key
 from hbtable.model.mutation import PUT
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.reader import SSTableReader
 
-from hbtable.encoding.cell_key import Pair
 IDENTITY = SSTableIdentity(16, 17, "f", 3, ("a/old1", "a/old2"), 1_700_000_000_123)
 
 
