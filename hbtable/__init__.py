@@ -7,25 +7,84 @@
         table.put(b"com.cnn.www", {b"anchor:cnnsi.com": b"CNN"})
         print(table.row(b"com.cnn.www"))
 
-The errors are in hbtable.errors. Nothing heavy is imported before open().
+The errors of hbtable.errors are here as well: `except hbtable.TableNotFound`. Nothing heavy is imported before open().
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hbtable.errors import (
+        AlreadyExists,
+        BadFilter,
+        Corruption,
+        HbtableError,
+        InvalidConfiguration,
+        InvalidRequest,
+        LimitExceeded,
+        LockLost,
+        NoSuchFamily,
+        NotACounter,
+        NotFound,
+        OutcomeUnknown,
+        OutOfSpace,
+        StorageFailed,
+        TableExists,
+        TableNotDisabled,
+        TableNotEnabled,
+        TableNotFound,
+        Unavailable,
+        UnsupportedFormat,
+    )
     from hbtable.launch.embedded import Database
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "open"]
+__all__ = [
+    "AlreadyExists",
+    "BadFilter",
+    "Corruption",
+    "HbtableError",
+    "InvalidConfiguration",
+    "InvalidRequest",
+    "LimitExceeded",
+    "LockLost",
+    "NoSuchFamily",
+    "NotACounter",
+    "NotFound",
+    "OutOfSpace",
+    "OutcomeUnknown",
+    "StorageFailed",
+    "TableExists",
+    "TableNotDisabled",
+    "TableNotEnabled",
+    "TableNotFound",
+    "Unavailable",
+    "UnsupportedFormat",
+    "__version__",
+    "open",
+]
 
 
-def open(path: str) -> "Database":  # reads like the builtin it resembles
+def open(path: str, *, durability: str = "sync") -> "Database":
     """Opens, or makes, the database in folder `path`, served by a cluster of one inside this process.
+
+    `durability` "sync": what is acknowledged is on the disk. "os": it is in the operating system's hands, which is much
+    faster, survives the death of this process, and may lose the last seconds when the machine crashes.
 
     AlreadyExists names the process that holds the folder; UnsupportedFormat when a newer hbtable wrote it.
     """
     # By name: the packages below import this one, and must not seem to import launch.
-    database: Database = import_module("hbtable.launch.embedded").Database(path)
+    database: Database = import_module("hbtable.launch.embedded").open_database(path, durability)
     return database
+
+
+def __getattr__(name: str) -> object:
+    """The public errors, with their first use."""
+    if name in __all__:
+        return getattr(import_module("hbtable.errors"), name)
+    raise AttributeError(f"module 'hbtable' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

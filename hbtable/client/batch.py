@@ -62,6 +62,8 @@ class Batch:
     def _add(self, row: bytes, operations: list[Operation], wal: bool | None) -> None:
         if not operations:
             return
+        if type(row) is not bytes:
+            column_names.check_bytes("row", row)
         skip_log = not (self._wal if wal is None else wal)
         mutation = self._by_row.get(row)
         if mutation is None or mutation.skip_log is not skip_log:

@@ -8,8 +8,17 @@ from hbtable.errors import InvalidRequest
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation
 
 
+def check_bytes(what: str, given: object) -> None:
+    """InvalidRequest unless it is bytes: text would go far before something stumbles over it."""
+    if not isinstance(given, bytes):
+        raise InvalidRequest(f"the {what} {given!r} is {type(given).__name__}, and has to be bytes")
+
+
 def put(column: bytes, value: bytes, timestamp: int) -> Operation:
-    """InvalidRequest for a family without a qualifier."""
+    """InvalidRequest for a family without a qualifier, and for what is not bytes."""
+    if type(value) is not bytes or type(column) is not bytes:
+        check_bytes("value", value)
+        check_bytes("column", column)
     family, colon, qualifier = column.partition(b":")
     if not colon:
         raise InvalidRequest(f"column {column!r} of a put needs a ':' after its family")

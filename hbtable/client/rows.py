@@ -10,7 +10,7 @@ from typing import Any, final
 
 from hbtable.client.batch import Batch
 from hbtable.client.calls import TableCalls
-from hbtable.client.columns import put
+from hbtable.client.columns import check_bytes, put
 from hbtable.errors import InvalidRequest
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import PUT, Operation, RowMutation
@@ -110,6 +110,9 @@ class Rows:
             raise ValueError("'scan_batching' must be >= 1")
         if row_prefix is not None and (row_start is not None or row_stop is not None):
             raise TypeError("'row_prefix' cannot be combined with 'row_start' or 'row_stop'")
+        for given in (row_start, row_stop, row_prefix, filter):
+            if given is not None:
+                check_bytes("row or filter", given)
         if row_prefix is not None:
             rows = RowRange(row_prefix, prefix_stop(row_prefix))
         else:
@@ -192,6 +195,10 @@ class Rows:
 
 
 def _spec(columns: Iterable[bytes] | None, timestamp: int | None) -> ReadSpec:
+    if columns is not None:
+        columns = list(columns)
+        for column in columns:
+            check_bytes("column", column)
     return ReadSpec(columns_of(columns), 0, MAX_TIMESTAMP if timestamp is None else timestamp)
 
 
@@ -205,6 +212,7 @@ def _dict(cells: list[Cell], include_timestamp: bool) -> RowDict:
 
 
 def _column(column: bytes) -> tuple[bytes, bytes]:
+    check_bytes("column", column)
     family, colon, qualifier = column.partition(b":")
     if not colon:
         raise InvalidRequest(f"column {column!r} needs a ':' after its family")

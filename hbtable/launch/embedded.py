@@ -5,13 +5,17 @@ the calling thread only. Any number of threads may share a Database and its tabl
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from types import TracebackType
-from typing import TypedDict, Unpack, final
+from typing import TypedDict, final
 
 from hbtable.client.calls import TableCalls
+from hbtable.client.columns import check_bytes
 from hbtable.client.rows import Rows
 from hbtable.client.table import Table
+from hbtable.commitlog.options import LogOptions
 from hbtable.errors import InvalidRequest
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
@@ -23,7 +27,9 @@ from hbtable.model.names import check_family
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord
+from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.portal import Portal
+from hbtable.tabletserver.role import TabletServerOptions
 
 
 class FamilyOptions(TypedDict, total=False):
@@ -41,6 +47,9 @@ class FamilyOptions(TypedDict, total=False):
     new_version_behavior: bool
 
 
+Families = Mapping[str, FamilyOptions | None] | Mapping[bytes, FamilyOptions | None] | Collection[str | bytes]
+
+
 @final
 class _ThroughPortal:
     """A client.table.Table whose calls come from any thread."""
@@ -51,23 +60,32 @@ class _ThroughPortal:
         self.name = table.name
 
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
+        for mutation in mutations:
+            check_bytes("row", mutation.row)
         self._call(self._table.mutate, mutations)
 
     def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+        for row in rows:
+            check_bytes("row", row)
         return self._call(self._table.read_rows, rows, spec)
 
     def scan_page(self, request: ScanRequest) -> ScanPage:
         return self._call(self._table.scan_page, request)
 
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        check_bytes("row", row)
         return self._call(self._table.increment, row, family, qualifier, amount)
 
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
+        check_bytes("row", row)
+        for _, _, value in values:
+            check_bytes("value", value)
         return self._call(self._table.append, row, values, ttl_millis)
 
     def check_and_mutate(
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
+        check_bytes("row", row)
         return self._call(self._table.check_and_mutate, row, family, qualifier, expected, mutation)
 
     def record(self) -> TableRecord:
@@ -85,9 +103,10 @@ class Database:
     Unavailable.
     """
 
-    def __init__(self, path: str, options: EmbeddedOptions | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], options: EmbeddedOptions | None = None) -> None:
         """Starts the cluster, or raises: AlreadyExists naming the process that has the folder open."""
-        self.path = path
+        self.path = path = os.path.abspath(path)
+        self._process = os.getpid()
         self._portal = Portal()
         self._closed = False
         with contextlib.ExitStack() as undo:
@@ -117,13 +136,13 @@ class Database:
         """Names of all tables, ascending, disabled ones included."""
         return self._portal.call(self._cluster.client.names)
 
-    def create_table(
-        self, name: str | bytes, families: Mapping[str, FamilyOptions], split_rows: Sequence[bytes] = ()
-    ) -> Rows:
-        """Made, enabled and served on return; one tablet, or len(split_rows) + 1. TableExists."""
-        if not families:
-            raise InvalidRequest(f"table {name!r} needs at least one column family")
-        schemas = [_family(family, **(options or {})) for family, options in families.items()]
+    def create_table(self, name: str | bytes, families: Families, split_rows: Sequence[bytes] = ()) -> Rows:
+        """Made, enabled and served on return; one tablet, or len(split_rows) + 1. `families`: options by name, or the
+        names alone. TableExists."""
+        if isinstance(families, (str, bytes)) or not families:
+            raise InvalidRequest(f"table {name!r} needs column families: a list of names, or a dict of their options")
+        named = families if isinstance(families, Mapping) else dict.fromkeys(families)
+        schemas = [_family(family, options or {}) for family, options in named.items()]
         schema = TableSchema(_bytes(name), {family.name: family for family in schemas})
         self._portal.call(self._cluster.client.admin.create_table, schema, split_rows)
         return self.table(name)
@@ -148,10 +167,22 @@ class Database:
         admin = self._cluster.client.admin
         self._portal.call(admin.major_compact if major else admin.compact, _bytes(name))
 
+    def flush_table(self, name: str | bytes) -> None:
+        """A minor compaction: what was written before is in SSTables on return. (It was durable before that, too.)"""
+        self._portal.call(self._cluster.client.admin.flush, _bytes(name))
+
+    def split_table(self, name: str | bytes, row: bytes | None = None) -> bool:
+        """Splits the tablet of `row` there; None: every tablet at its middle. True when anything was split."""
+        return self._portal.call(self._cluster.client.admin.split, _bytes(name), row)
+
+    def tablets(self, name: str | bytes) -> list[TabletRecord]:
+        """Ascending: each with its `range` of rows and its `files`."""
+        return self._portal.call(self._cluster.client.admin.tablets, _bytes(name))
+
     def close(self) -> None:
         """Writes memtables out, so that the next open needs no log, and lets go of the folder. Idempotent."""
-        if self._closed:
-            return
+        if self._closed or os.getpid() != self._process:
+            return  # in a forked child the hub's thread does not exist, and the folder stays the parent's
         self._closed = True
         try:
             self._portal.call(self._cluster.stop)
@@ -168,11 +199,20 @@ class Database:
         self.close()
 
 
+def open_database(path: str, durability: str) -> Database:
+    """hbtable.open()."""
+    return Database(path, EmbeddedOptions(server=TabletServerOptions(log=LogOptions(durability=durability))))
+
+
 def _bytes(name: str | bytes) -> bytes:
     return name.encode() if isinstance(name, str) else name
 
 
-def _family(name: str | bytes, **options: Unpack[FamilyOptions]) -> FamilySchema:
+def _family(name: str | bytes, options: FamilyOptions) -> FamilySchema:
     family = _bytes(name).removesuffix(b":")
     check_family(family)
+    known = [field.name for field in fields(FamilySchema) if field.name != "name"]
+    for option in options:
+        if option not in known:
+            raise InvalidRequest(f"column family {name!r} has no option {option!r}; there are {', '.join(known)}")
     return FamilySchema(family, **options)

@@ -1,4 +1,4 @@
-"""`hbtable check`: sound folders pass, each kind of damage is named with its file, and nothing in the folder changes."""
+"""`hbtable check`: sound folders pass, each kind of damage is named with its file, and nothing changes."""
 
 import hashlib
 import shutil
