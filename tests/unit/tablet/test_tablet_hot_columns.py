@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 
 from hbtable.encoding.cell_key import FLAG_TTL, Pair, cell_key
@@ -50,7 +51,22 @@ def pairs_of(runs: list[tuple[int, bytes, int, int, int, int]]) -> list[Pair]:
     return sorted(found.items())
 
 
-@settings(max_examples=400, deadline=None)
+def check(pairs: list[Pair], family: FamilySchema, spec: ReadSpec, size: int) -> None:
+    want = Want(Layout(TableSchema(b"t", {b"f": family})), spec, False)
+
+    def open_pairs(start: bytes, stop: bytes) -> Iterator[Pair]:
+        return iter([pair for pair in pairs if start <= pair[0] < stop])
+
+    def seen(found: Iterator[Pair]) -> list[object]:
+        times = (spec.min_timestamp, spec.max_timestamp)
+        return list(rows(found, want.rules, None, *times, spec.max_versions, NOW))
+
+    stop = b"s"
+    kept = chain.from_iterable(lists(open_pairs(b"", stop), open_pairs, stop, want, size))
+    assert seen(kept) == seen(iter(pairs))
+
+
+@settings(max_examples=100, deadline=None)
 @given(
     runs=st.lists(RUN | FAMILY_RUN, min_size=1, max_size=8),
     family=st.builds(
@@ -72,18 +88,43 @@ def test_nothing_that_can_be_seen_is_left_out(
     times: tuple[int, int],
     size: int,
 ) -> None:
-    pairs = pairs_of(runs)
-    want = Want(Layout(TableSchema(b"t", {b"f": family})), ReadSpec(None, *times, max_versions), False)
+    check(pairs_of(runs), family, ReadSpec(None, *times, max_versions), size)
 
-    def open_pairs(start: bytes, stop: bytes) -> Iterator[Pair]:
-        return iter([pair for pair in pairs if start <= pair[0] < stop])
 
-    def seen(found: Iterator[Pair]) -> list[object]:
-        return list(rows(found, want.rules, None, *times, max_versions, NOW))
-
-    stop = b"s"
-    kept = chain.from_iterable(lists(open_pairs(b"", stop), open_pairs, stop, want, size))
-    assert seen(kept) == seen(iter(pairs))
+@pytest.mark.parametrize("size", [16, 64])
+@pytest.mark.parametrize(
+    ("runs", "new_version_behavior", "spec"),
+    [
+        # hundreds of one time are one version
+        ([(PUT, b"q", 520, 500, 0, 0), (PUT, b"q", 510, 1, 0, 0)], False, ReadSpec(max_versions=2)),
+        # newer than the marker, though of an older time
+        ([(DELETE_COLUMN, b"q", 520, 1, 0, 0), (PUT, b"q", 519, 400, 1, 0)], True, ReadSpec(max_versions=100)),
+        # the newest hundreds are masked one by one
+        ([(DELETE_FAMILY_VERSION, b"", 2000, 900, 1, 0), (PUT, b"q", 2000, 1500, 1, 0)], False, ReadSpec()),
+        ([(DELETE_VERSION, b"q", 900, 300, 1, 0), (PUT, b"q", 900, 500, 1, 0)], False, ReadSpec()),
+        # a family marker behind hundreds of cells
+        (
+            [(PUT, b"", 900, 500, 1, 0), (DELETE_FAMILY, b"", 300, 1, 0, 0), (PUT, b"q", 300, 1, 0, 0)],
+            False,
+            ReadSpec(),
+        ),
+        # hundreds have expired, each by itself
+        ([(PUT, b"q", 900, 500, 1, 1), (PUT, b"q", 300, 1, 0, 0)], False, ReadSpec()),
+        # hundreds are too new
+        ([(PUT, b"q", 900, 500, 1, 0), (PUT, b"r", 300, 1, 0, 0)], False, ReadSpec(max_timestamp=450)),
+        # what needs none of the above
+        (
+            [(DELETE_COLUMN, b"q", 900, 1, 0, 0), (PUT, b"q", 899, 500, 1, 0), (PUT, b"r", 1, 1, 0, 0)],
+            False,
+            ReadSpec(),
+        ),
+    ],
+)
+def test_what_must_not_be_passed_over(
+    runs: list[tuple[int, bytes, int, int, int, int]], new_version_behavior: bool, spec: ReadSpec, size: int
+) -> None:
+    family = FamilySchema(b"f", max_versions=100, new_version_behavior=new_version_behavior)
+    check(pairs_of(runs), family, spec, size)
 
 
 def test_most_versions_are_not_even_read() -> None:

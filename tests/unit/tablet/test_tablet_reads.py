@@ -241,8 +241,15 @@ def test_no_row_is_ever_seen_torn(seed: int) -> None:
 @pytest.mark.parametrize("backwards", [False, True])
 def test_when_a_replaced_file_is_collected_a_scan_goes_on_at_a_row_boundary(backwards: bool) -> None:
     bench = Bench()
-    bench.fs = VanishingFileSystem(bench.memory)
-    bench.options = TabletOptions(slice_seconds=0.0)
+    reads = []
+    at_third_read = []
+
+    def before_read() -> None:
+        reads.append(True)
+        if len(reads) == 3 and at_third_read:
+            at_third_read.pop()()
+
+    bench.fs = VanishingFileSystem(bench.memory, before_read)
 
     def main() -> None:
         tablet = bench.open()
@@ -252,20 +259,20 @@ def test_when_a_replaced_file_is_collected_a_scan_goes_on_at_a_row_boundary(back
             tablet.flush()
         old = [ref.path for _, refs in tablet.record.files for ref in refs]
         before = everything(tablet, ScanRequest(reversed=backwards, max_rows=100))
-        found = []
-        bench.cache.drop_file(old[0])
-        bench.cache.drop_file(old[1])
-        scan = bench.runtime.spawn(
-            lambda: found.extend(everything(tablet, ScanRequest(reversed=backwards, max_rows=5000)))
-        )
-        bench.runtime.sleep(0)
-        tablet.compact(True)
+
+        def replace_files() -> None:
+            tablet.compact(True)
+            for path in old:
+                bench.fs.delete(path)
+                bench.cache.drop_file(path)
+
         for path in old:
-            bench.fs.delete(path)
             bench.cache.drop_file(path)
-        scan.join()
-        assert scan.error is None
-        assert found == before
+        reads.clear()
+        at_third_read.append(replace_files)
+        assert everything(tablet, ScanRequest(reversed=backwards, max_rows=5000)) == before
+        assert not at_third_read
+        assert tablet.status().sstables == 1
 
     bench.run(main)
 
