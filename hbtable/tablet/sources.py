@@ -51,7 +51,7 @@ class Snapshot:
         if not sources:
             return None
         pairs = sources[0] if len(sources) == 1 else merge(sources)
-        # Asked for columns, the second list is the first that may be in vain.
+        # Most columns hold few versions; more than these are read only if the column is not settled by them.
         few = _FEW if self._tails is None else _FEW_OF_COLUMNS
         first = list(islice(pairs, few))
         if len(first) < few:
