@@ -2,9 +2,11 @@
 
 Nothing in the folder changes: what recovery would write (sorted logs, new records) goes to memory, over an overlay.
 First every file is read for itself, so that one damaged file hides no other; then METADATA is read through the ordinary
-code.
+code. An SSTable that does not check and that no tablet names is no damage: a crash in the middle of a compaction leaves
+such files, and the collector removes them.
 """
 
+import logging
 import sys
 from collections.abc import Callable
 from typing import TypeVar, final
@@ -38,6 +40,7 @@ def check_folder(path: str) -> int:
     if not LocalFileSystem(path, runtime).exists("FORMAT"):
         raise InvalidRequest(f"{path} is no hbtable data folder: it has no file FORMAT")
     folder = DataFolder.open(path, "hbtable check, no port")
+    logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words
     try:
         base = LocalFileSystem(path, runtime)
         checker = Checker(runtime, OverlayFileSystem(base, MemoryFileSystem(runtime)))
@@ -63,6 +66,9 @@ class Checker:
         self._counts: dict[str, int] = {}
         self._sound: dict[str, tuple[int, int]] = {}
         """Path of each whole SSTable -> (length, footer checksum)."""
+        self._unsound: dict[str, str] = {}
+        """Path of each other SSTable -> what is wrong, until it is known whether a tablet names it."""
+        self._metadata_read = False
 
     def check(self) -> None:
         """Reads everything there is. Takes about a second for each 100 MB."""
@@ -71,6 +77,10 @@ class Checker:
         self._sstables()
         if not self.damage:  # else starting a cluster on it would only repeat the sentences
             self._attempt(self._metadata)
+        if not self._metadata_read:
+            self.damage.extend(self._unsound.values())  # who knows what it names
+        elif self._unsound:
+            self._count("unfinished files that nothing needs, left by a crash", len(self._unsound))
 
     def report(self) -> list[str]:
         counts = self._counts
@@ -107,7 +117,10 @@ class Checker:
     def _sstables(self) -> None:
         self._counts.setdefault("SSTables", 0)
         for status in self._fs.list_files(SSTABLE_FOLDER):
-            self._attempt(lambda path=status.path: self._sstable(path))  # type: ignore[misc]  # a default binds it now
+            try:
+                self._sstable(status.path)
+            except HbtableError as error:
+                self._unsound[status.path] = str(error)
 
     def _sstable(self, path: str) -> None:
         file = self._fs.open(path)
@@ -137,6 +150,7 @@ class Checker:
             self._attempt(lambda records=records: verify_tiling(records))  # type: ignore[misc]  # a default binds it now
             for record in standing(records):
                 self._tablet(record)
+        self._metadata_read = True
 
     def _tablet(self, record: TabletRecord) -> None:
         self._count("tablets")
@@ -146,9 +160,12 @@ class Checker:
 
     def _reference(self, record: TabletRecord, ref: SSTableRef) -> None:
         found = self._sound.get(ref.path)
-        if found is None:
+        unsound = self._unsound.pop(ref.path, None)
+        if unsound is not None:
+            self.damage.append(unsound)
+        elif found is None:
             if not self._fs.exists(ref.path):
                 self.damage.append(f"tablet {record.tablet_id} needs {ref.path}, which is not there")
-            return  # made by the check itself, in memory
-        if found != (ref.length_bytes, ref.footer_checksum):
+            # else made by the check itself, in memory
+        elif found != (ref.length_bytes, ref.footer_checksum):
             self.damage.append(f"{ref.path} is a whole SSTable, but not the one tablet {record.tablet_id} names")

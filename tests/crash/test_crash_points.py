@@ -1,0 +1,34 @@
+"""A crash at I/O calls of the script in tests/campaigns/crash_points.py; the campaign takes every call, and other seeds."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from hbtable.errors import HbtableError
+from tests.campaigns.crash_points import one_crash, sweep
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Every life ends in a crash, and says so at length."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_crash_at_any_call_loses_and_invents_nothing(first: int) -> None:
+    assert sweep(seed=20061106, first=first, stride=4) > 80
+
+
+@pytest.mark.parametrize("broken", ["logs/", "sstables/"])
+def test_a_sync_that_does_nothing_is_noticed(broken: str) -> None:
+    """Else the sweep would prove nothing."""
+    for crash_at in range(1, 400):
+        try:
+            assert one_crash(7, crash_at, broken_sync=broken)
+        except (AssertionError, HbtableError):
+            return
+    pytest.fail(f"nobody noticed that files in {broken} are never synced")
