@@ -8,6 +8,7 @@ is remembered between two cycles but what saves work, so a new master just runs 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from hbtable.errors import Conflict, HbtableError, LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
@@ -35,8 +36,6 @@ log = logging.getLogger(__name__)
 
 _LARGEST_TABLE_ID = 2**32
 _NOTHING = "everything is served"
-_WAITING = "waiting"
-_COULD_NOT = "could not finish"
 _LONGEST_DOUBLING = 10
 _ROUNDS = 1000
 _SHORT_PAUSE_SECONDS = 0.02
@@ -59,6 +58,18 @@ class MasterOptions:
     brought back later when its server dies during a step."""
     parallel_loads: int = 16
     """Tablets loaded or unloaded at a time. More: faster recovery, more memory and disk seeks at once."""
+
+
+class Decision(NamedTuple):
+    """What a part of the cycle decided."""
+
+    sentence: str
+    """"" when there was nothing to do."""
+    waits: bool = False
+    """Looking again at once would change nothing: something else has to happen first."""
+
+
+_NOTHING_TO_DO: Final = Decision("")
 
 
 class Master:
@@ -107,7 +118,6 @@ class Master:
         """The living servers at the last cycle that found nothing it could do; None after one that did something."""
         self._scan_due = 0.0
         self._failures = 0
-        self._waiting = False
         self._system_served = False
         self._garbage_due = runtime.clock_seconds() + self._garbage.period_seconds
 
@@ -149,6 +159,7 @@ class Master:
                 self._runtime.sleep(self._options.lock_retry_seconds)
         while not self._stopping:
             self._wake.clear()
+            failed = False
             try:
                 self._note(self.cycle())
             except LockLost as error:
@@ -157,9 +168,10 @@ class Master:
                 return
             except HbtableError as error:
                 self._looked_at = None
-                self._note(f"{_COULD_NOT}: {error}")
+                failed = True
+                self._note(f"could not finish: {error}")
             # After work the next look comes at once, yet not so soon that a step without effect becomes a busy loop.
-            idle = self._looked_at is not None or self.last_sentence.startswith(_COULD_NOT)
+            idle = failed or self._looked_at is not None
             self._wake.wait(self._options.period_seconds if idle else _SHORT_PAUSE_SECONDS)
 
     def _note(self, sentence: str) -> None:
@@ -184,17 +196,17 @@ class Master:
             return self._collect(now) or self.last_sentence
         self._looked_at = None
         self._system_served = False
-        sentence = self._place_system(census)
+        sentence, waits = self._place_system(census)
         self._system_served = not sentence
-        sentence = sentence or self._place_users(census)
-        self._waiting = any(part.startswith(_WAITING) for part in sentence.split("; "))
-        if self._waiting:
+        if self._system_served:
+            sentence, waits = self._place_users(census)
+        if waits:
             self._failures = min(self._failures + 1, _LONGEST_DOUBLING)
             pause = min(self._options.scan_seconds, self._options.period_seconds * 2**self._failures)
         else:
             self._failures = 0
             pause = self._options.scan_seconds
-        if sentence and not self._waiting:
+        if sentence and not waits:
             return sentence  # something was done: look again at once whether that was all
         # A tablet that could not be placed is tried again soon, and less and less often, or when servers come and go.
         self._looked_at = census.living
@@ -211,59 +223,60 @@ class Master:
         if not self._system_served:
             raise Unavailable(f"METADATA is not served: {self.last_sentence}")
 
-    def _place_system(self, census: Census) -> str:
-        """The root tablet, then METADATA's others: what is needed to read the rest. "" when all are served."""
-        sentence = self._place([self._catalog.read_root()], census)
-        if sentence:
-            return sentence
+    def _place_system(self, census: Census) -> Decision:
+        """The root tablet, then METADATA's others: what is needed to read the rest."""
+        decision = self._place([self._catalog.read_root()], census)
+        if decision.sentence:
+            return decision
         first_metadata_row(self._runtime, self._catalog)
         return self._place(self._settled_rows(METADATA_TABLE_ID), census)
 
-    def _place_users(self, census: Census) -> str:
+    def _place_users(self, census: Census) -> Decision:
         """Interrupted operations first, then tablets of tables that should be served, table by table."""
         tables = self._catalog.tables()
         rows = self._repaired(list(self._catalog.all_tablet_rows()))
         by_table: dict[int, list[TabletRecord]] = {}
         for row in rows:
             by_table.setdefault(row.table_id, []).append(row)
-        sentences: list[str] = []
+        decisions: list[Decision] = []
         for table in tables:
             if table.state is TableState.DISABLED or self.tables.is_busy(table.schema.name):
                 continue
             try:
-                sentences.append(self._tend_table(table, by_table.get(table.table_id, []), census))
+                decisions.append(self._tend_table(table, by_table.get(table.table_id, []), census))
             except LockLost:
                 raise
             except HbtableError as error:  # one table in trouble must not keep the others waiting
-                sentences.append(f"{_WAITING}: {error}")
-        return "; ".join(sentence for sentence in sentences if sentence)
+                decisions.append(Decision(f"waiting: {error}", waits=True))
+        sentence = "; ".join(one.sentence for one in decisions if one.sentence)
+        return Decision(sentence, any(one.waits for one in decisions))
 
-    def _tend_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> str:
+    def _tend_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> Decision:
         if table.state is not TableState.ENABLED:
-            return self.tables.resume(table)
+            return Decision(self.tables.resume(table))
         self.tables.tell_stragglers(table, census)
         if not plan(Snapshot(rows, census.loads, census.silent)):
-            return ""
+            return _NOTHING_TO_DO
         with self.tables.operation(table.schema.name):
             # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
             current = self._catalog.read_table(table.schema.name)
             if current is None or current.state is not TableState.ENABLED:
-                return ""
+                return _NOTHING_TO_DO
             return self._place(self._settled_rows(table.table_id), self.census(), current.schema)
 
-    def _place(self, tablets: list[TabletRecord], census: Census, schema: TableSchema = layout.SCHEMA) -> str:
-        """Plans and acts for tablets of one table; "" when they are all served."""
+    def _place(self, tablets: list[TabletRecord], census: Census, schema: TableSchema = layout.SCHEMA) -> Decision:
+        """Plans and acts for tablets of one table; nothing to do when they are all served."""
         actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
         if not actions:
             unserved = [tablet for tablet in tablets if tablet.owner not in census.living]
             if unserved:
                 more = f" and {len(unserved) - 1} more" if unserved[1:] else ""
-                return f"{_WAITING} for a tablet server to serve {describe(unserved[0])}{more}"
-            return ""
+                return Decision(f"waiting for a tablet server to serve {describe(unserved[0])}{more}", waits=True)
+            return _NOTHING_TO_DO
         problems = self._placement.place_all(actions, lambda _tablet: schema, census.living)
         if problems:
-            return f"{_WAITING}: {problems[0]}" + (f" (and {len(problems) - 1} more)" if problems[1:] else "")
-        return actions[0].why + (f" (and {len(actions) - 1} more)" if actions[1:] else "")
+            return Decision(f"waiting: {_first_of(problems)}", waits=True)
+        return Decision(_first_of([action.why for action in actions]))
 
     def _settled_rows(self, table_id: int) -> list[TabletRecord]:
         return self._repaired(self._catalog.tablet_rows(table_id))
@@ -294,3 +307,7 @@ class Master:
         for incarnation in dead_logs:
             self._placement.forget_log(incarnation)
         return sentence
+
+
+def _first_of(sentences: list[str]) -> str:
+    return sentences[0] + (f" (and {len(sentences) - 1} more)" if sentences[1:] else "")
