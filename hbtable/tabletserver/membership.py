@@ -6,34 +6,18 @@ is free and deleting the file. Nothing brings an incarnation back: who finds its
 
 from dataclasses import replace
 
-from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LockLost
+from hbtable.errors import AlreadyExists, FileNotFound, LockLost
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import INCARNATIONS, ServerFile, server_file, server_lock
+from hbtable.metadata.identifiers import Identifiers
 from hbtable.runtime.interface import Runtime
 
 
 def new_incarnation(session: Session, runtime: Runtime) -> str:
     """A name that no server ever had or will have: a counter, so that names sort by age, and 32 random bits, so that a
     lock service restored from an old copy cannot give a name (and with it a log folder) out twice."""
-    return f"{_count_start(session):08d}-{runtime.random.getrandbits(32):08x}"
-
-
-def _count_start(session: Session) -> int:
-    while True:
-        try:
-            counter = session.read(INCARNATIONS)
-        except FileNotFound:
-            try:
-                session.create(INCARNATIONS, b"1")
-            except AlreadyExists:
-                continue
-            return 1
-        number = int(counter.data) + 1
-        try:
-            session.write(INCARNATIONS, b"%d" % number, counter.version)
-        except Conflict:
-            continue
-        return number
+    started = Identifiers(session, INCARNATIONS).take(1).stop
+    return f"{started:08d}-{runtime.random.getrandbits(32):08x}"
 
 
 class Membership:
@@ -59,14 +43,6 @@ class Membership:
         file = self._session.read(path)
         description = replace(ServerFile.decode(path, file.data), draining=True)
         self._session.write(path, description.encode(), file.version)
-
-    def still_member(self) -> bool:
-        """False once the master has declared this server dead. Asks the lock service, so *switches*."""
-        try:
-            self._session.read(server_file(self.incarnation))
-        except FileNotFound:
-            return False
-        return self._session.valid()
 
     def leave(self) -> None:
         """After the last tablet was unloaded and the log closed: frees the lock at once, so that the master need not

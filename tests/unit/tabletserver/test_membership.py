@@ -24,6 +24,7 @@ def test_names_are_unique_and_sort_by_age() -> None:
     def test(runtime: SimulatedRuntime, service: MemoryLockService) -> None:
         first, second = (new_incarnation(service.open_session("s"), runtime) for _ in range(2))
         assert first < second
+        assert [name.partition("-")[0] for name in (first, second)] == ["00000001", "00000002"]
 
     simulated(test)
 
@@ -35,7 +36,6 @@ def test_a_server_lives_from_join_to_leave() -> None:
         assert look(master).living == {}
         member.join(FILE)
         assert look(master).living == {"00000001-a": FILE}
-        assert member.still_member()
         member.drain()
         assert look(master).living["00000001-a"].draining
         member.leave()
@@ -58,10 +58,9 @@ def test_a_server_whose_session_ended_is_buried_once() -> None:
 def test_a_living_server_cannot_be_buried() -> None:
     def test(runtime: SimulatedRuntime, service: MemoryLockService) -> None:
         master = service.open_session("master")
-        member = Membership(service.open_session("s"), "00000001-a")
-        member.join(FILE)
+        Membership(service.open_session("s"), "00000001-a").join(FILE)
         assert not bury(master, "00000001-a")
-        assert member.still_member()
+        assert look(master).living == {"00000001-a": FILE}
 
     simulated(test)
 
