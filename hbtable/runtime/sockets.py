@@ -1,4 +1,4 @@
-"""TCP for servers and proxies, over gevent: listening with a drain that lets calls under way finish, and connecting.
+"""TCP for servers, over gevent: listening, with a drain that lets calls under way finish.
 
 Every socket has TCP_NODELAY (without it a small answer waits up to 44 ms for the peer's delayed acknowledgement) and
 SO_KEEPALIVE (a peer that vanished is noticed by the kernel; idle connections are never closed by us).
@@ -28,7 +28,7 @@ _PEER_GONE: Final = (BrokenPipeError, ConnectionResetError, ConnectionAbortedErr
 
 
 class Socket(Protocol):
-    """What handlers and proxies need of a connected socket. Receiving and sending *switch*."""
+    """What handlers need of a connected socket. Receiving and sending *switch*."""
 
     def recv(self, size: int, flags: int = 0, /) -> bytes: ...
     def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0, /) -> None: ...
@@ -109,17 +109,6 @@ def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backl
     server = StreamServer(listen(host, port, backlog), connections.serve)
     server.start()
     return Listener(host, server, connections, capacity)
-
-
-def connect(host: str, port: int, timeout_seconds: float = 10.0) -> Socket:
-    """*Switches.* A connected socket without a timeout. Unavailable when nobody answers there."""
-    try:
-        socket = hub_socket.create_connection((host, port), timeout_seconds)
-    except OSError as error:
-        raise Unavailable(f"cannot connect to {host}:{port}: {error.strerror or error}") from error
-    socket.settimeout(None)
-    prepare(socket)
-    return socket
 
 
 def prepare(socket: standard_socket.socket) -> None:

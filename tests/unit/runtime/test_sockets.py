@@ -5,11 +5,12 @@ import socket as standard_socket
 from collections.abc import Iterator
 
 import pytest
+from gevent.socket import create_connection
 
 from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.http import serve_http
-from hbtable.runtime.sockets import Address, Socket, connect, serve
+from hbtable.runtime.sockets import Address, Socket, serve
 
 HOST = "127.0.0.1"
 
@@ -37,7 +38,7 @@ def test_connections_are_handled_side_by_side() -> None:
     listener = serve(HOST, 0, _echo)
     assert listener.host == HOST
     assert listener.port > 0
-    clients = [connect(HOST, listener.port) for _ in range(3)]
+    clients = [create_connection((HOST, listener.port)) for _ in range(3)]
     for number, client in enumerate(clients):
         client.sendall(b"%d" % number)
     assert [client.recv(10) for client in clients] == [b"0", b"1", b"2"]
@@ -48,7 +49,7 @@ def test_connections_are_handled_side_by_side() -> None:
     assert listener.open_connections == 0
 
 
-def test_both_ends_send_at_once_and_watch_the_peer() -> None:
+def test_a_connection_sends_at_once_and_watches_the_peer() -> None:
     options: list[int] = []
 
     def look(socket: Socket, address: Address) -> None:
@@ -57,12 +58,11 @@ def test_both_ends_send_at_once_and_watch_the_peer() -> None:
         options.append(socket.getsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_KEEPALIVE))
 
     listener = serve(HOST, 0, look)
-    client = connect(HOST, listener.port)
-    look(client, (HOST, 0))
+    client = create_connection((HOST, listener.port))
     assert client.recv(1) == b"", "the socket is closed when its handler returns"
     client.close()
     listener.close()
-    assert options == [1, 1, 1, 1]
+    assert options == [1, 1]
 
 
 def test_a_taken_port_is_named_with_the_way_out() -> None:
@@ -79,12 +79,12 @@ def test_an_address_of_another_machine_is_a_mistake_in_the_configuration() -> No
         serve("192.0.2.1", 0, _echo)
 
 
-def test_nobody_there_is_unavailable() -> None:
+def test_a_listener_that_stopped_accepting_refuses() -> None:
     listener = serve(HOST, 0, _echo)
     listener.stop_accepting()
     listener.stop_accepting()
-    with pytest.raises(Unavailable, match=f"cannot connect to {HOST}:{listener.port}"):
-        connect(HOST, listener.port)
+    with pytest.raises(ConnectionRefusedError):
+        create_connection((HOST, listener.port))
     listener.close()
 
 
@@ -99,7 +99,7 @@ def test_a_closing_listener_lets_a_call_under_way_be_answered(runtime: GeventRun
             socket.sendall(b"answer to " + question)
 
     listener = serve(HOST, 0, slow)
-    busy, idle = connect(HOST, listener.port), connect(HOST, listener.port)
+    busy, idle = create_connection((HOST, listener.port)), create_connection((HOST, listener.port))
     busy.sendall(b"question")
     received.wait()
     closing = runtime.spawn(listener.close, 5.0)
@@ -120,7 +120,7 @@ def test_a_handler_that_does_not_end_is_cut_after_the_grace(runtime: GeventRunti
         runtime.event().wait()
 
     listener = serve(HOST, 0, stuck)
-    client = connect(HOST, listener.port)
+    client = create_connection((HOST, listener.port))
     begun.wait()
     listener.close(grace_seconds=0.01)
     assert client.recv(10) == b""
@@ -136,7 +136,7 @@ def test_a_failing_handler_is_logged_and_a_vanished_peer_is_not(caplog: pytest.L
     listener = serve(HOST, 0, fail)
     with caplog.at_level(logging.DEBUG):
         for _ in range(3):
-            client = connect(HOST, listener.port)
+            client = create_connection((HOST, listener.port))
             assert client.recv(1) == b""
             client.close()
     listener.close()
@@ -145,7 +145,7 @@ def test_a_failing_handler_is_logged_and_a_vanished_peer_is_not(caplog: pytest.L
 
 
 def _get(port: int, path: str) -> bytes:
-    client = connect(HOST, port)
+    client = create_connection((HOST, port))
     client.sendall(b"GET %s HTTP/1.0\r\n\r\n" % path.encode())
     answer = _read_to_end(client)
     client.close()
@@ -170,5 +170,5 @@ def test_http_pages_and_a_failing_page(caplog: pytest.LogCaptureFixture, capsys:
     captured = capsys.readouterr()
     assert captured.err == "", "no request log, no traceback on stderr"
     listener.close()
-    with pytest.raises(Unavailable):
-        connect(HOST, listener.port)
+    with pytest.raises(ConnectionRefusedError):
+        create_connection((HOST, listener.port))
