@@ -17,7 +17,8 @@ SUFFIX: Final = struct.Struct(">QBQB")
 SUFFIX_BYTES: Final = 18
 TERMINATOR: Final = b"\x00\x01"
 FLAG_TTL: Final = 1
-_ALL: Final = 2**64 - 1
+INVERT: Final = 2**64 - 1
+"""~x in a key is INVERT - x."""
 
 Pair = tuple[bytes, bytes]
 """(cell key, value): what memtables, SSTables and log records hold."""
@@ -48,7 +49,7 @@ def column_prefix(row_start: bytes, family: bytes, qualifier: bytes) -> bytes:
 
 
 def suffix(timestamp: int, kind: int, sequence: int, flags: int = 0) -> bytes:
-    return SUFFIX.pack(_ALL - timestamp, kind, _ALL - sequence, flags)
+    return SUFFIX.pack(INVERT - timestamp, kind, INVERT - sequence, flags)
 
 
 def cell_key(
@@ -74,7 +75,7 @@ def column_of(column_part: bytes) -> bytes:
 def parse_suffix(key: bytes) -> tuple[int, int, int, int]:
     """(timestamp, kind, sequence, flags)."""
     inverted_timestamp, kind, inverted_sequence, flags = SUFFIX.unpack(key[-18:])
-    return _ALL - inverted_timestamp, kind, _ALL - inverted_sequence, flags
+    return INVERT - inverted_timestamp, kind, INVERT - inverted_sequence, flags
 
 
 def parse(key: bytes) -> tuple[bytes, bytes, bytes, int, int, int, int]:

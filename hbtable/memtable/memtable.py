@@ -8,7 +8,7 @@ stood after any number of writes, and the sequence decides what it sees. Nothing
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from hbtable.encoding.cell_key import Pair
+from hbtable.encoding.cell_key import INVERT, Pair
 from hbtable.memtable.sorted_keys import SortedKeys
 
 PAIR_OVERHEAD_BYTES: Final = 128
@@ -17,7 +17,6 @@ PAIR_OVERHEAD_BYTES: Final = 128
 
 _FIRST_CHUNK: Final = 64
 _LARGEST_CHUNK: Final = 1024
-_ALL: Final = 2**64 - 1
 
 
 @final
@@ -89,5 +88,5 @@ class Memtable:
 
 def _visible(keys: list[bytes], read_sequence: int) -> list[bytes]:
     """Those of sequence <= `read_sequence`. It stands inverted in bytes -9 to -1 of a key: smaller is newer."""
-    newest = (_ALL - read_sequence).to_bytes(8, "big")
+    newest = (INVERT - read_sequence).to_bytes(8, "big")
     return [key for key in keys if key[-9:-1] >= newest]

@@ -16,14 +16,12 @@ nothing of them is written.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final, final
+from typing import final
 
-from hbtable.encoding.cell_key import TERMINATOR, Pair
+from hbtable.encoding.cell_key import INVERT, TERMINATOR, Pair
 from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
 from hbtable.model.mutation import PUT
-
-_ALL: Final = 2**64 - 1
 
 
 @final
@@ -75,15 +73,15 @@ def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no cal
             covers = _Covers()
         if rule is None:
             continue
-        timestamp = _ALL - from_bytes(key[-18:-10])
+        timestamp = INVERT - from_bytes(key[-18:-10])
         if key[-10] != PUT:
             if marks is None:
                 marks = Markers(rule.new_version_behavior)
-            marks.add(key[-10], timestamp, _ALL - from_bytes(key[-9:-1]))
+            marks.add(key[-10], timestamp, INVERT - from_bytes(key[-9:-1]))
             if not drop_markers:
                 yield pair
             continue
-        if marks is not None and marks.hides(timestamp, _ALL - from_bytes(key[-9:-1])):
+        if marks is not None and marks.hides(timestamp, INVERT - from_bytes(key[-9:-1])):
             continue
         expiry = -1
         if key[-1] & 1:

@@ -7,14 +7,13 @@ versions. Only a cell that passes all the rest uses up a version. Markers mask w
 
 from collections.abc import Iterable, Iterator
 
-from hbtable.encoding.cell_key import TERMINATOR, Pair
+from hbtable.encoding.cell_key import INVERT, TERMINATOR, Pair
 from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.read import Columns
 
-_ALL = 2**64 - 1
 _COLUMNS_REMEMBERED = 4096
 
 # What rows() remembers of a column: its family's rules (None when no marker of it matters), b"family:qualifier",
@@ -79,17 +78,17 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
                 if marks is None:
                     marks = Markers(rule.new_version_behavior)
                     marks_family = part[: part.index(b"\x00") + 1]
-                marks.add(key[-10], _ALL - from_bytes(key[-18:-10]), _ALL - from_bytes(key[-9:-1]))
+                marks.add(key[-10], INVERT - from_bytes(key[-18:-10]), INVERT - from_bytes(key[-9:-1]))
             continue
         if not left:
             continue
-        timestamp = _ALL - from_bytes(key[-18:-10])
+        timestamp = INVERT - from_bytes(key[-18:-10])
         if timestamp == last_ts:
             continue
         last_ts = timestamp
         if not min_ts <= timestamp < stop_ts:
             continue
-        if marks is not None and marks.hides(timestamp, _ALL - from_bytes(key[-9:-1])):
+        if marks is not None and marks.hides(timestamp, INVERT - from_bytes(key[-9:-1])):
             continue
         if key[-1] & 1:
             if now_millis - timestamp > from_bytes(value[:8]):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR
+from hbtable.encoding.cell_key import INVERT, SUFFIX_BYTES, TERMINATOR
 from hbtable.model.mutation import PUT
 from hbtable.sstable import bloom, compression
 from hbtable.sstable.block import encode_block
@@ -17,7 +17,6 @@ from hbtable.sstable.index import IndexBuilder
 from hbtable.sstable.layout import Handle, encode_footer, seal
 from hbtable.sstable.properties import Properties, SSTableIdentity, encode_properties
 
-_ALL: Final = 2**64 - 1
 _SUFFIX_FORMAT: Final = "QBQB"
 _MAX_PAIR_BYTES: Final = 1 << 30
 _NOWHERE: Final = b"\x00\x00"
@@ -98,9 +97,9 @@ class SSTableBuilder:
         self._markers = 0
         self._key_bytes = 0
         self._value_bytes = 0
-        self._min_timestamp = _ALL
+        self._min_timestamp = INVERT
         self._max_timestamp = 0
-        self._min_sequence = _ALL
+        self._min_sequence = INVERT
         self._max_sequence = 0
         self.blocks = 0
         """Complete so far."""
@@ -179,10 +178,10 @@ class SSTableBuilder:
         timestamps = numbers[0::4]
         sequences = numbers[2::4]
         # both are stored inverted
-        self._min_timestamp = min(self._min_timestamp, _ALL - max(timestamps))
-        self._max_timestamp = max(self._max_timestamp, _ALL - min(timestamps))
-        self._min_sequence = min(self._min_sequence, _ALL - max(sequences))
-        self._max_sequence = max(self._max_sequence, _ALL - min(sequences))
+        self._min_timestamp = min(self._min_timestamp, INVERT - max(timestamps))
+        self._max_timestamp = max(self._max_timestamp, INVERT - min(timestamps))
+        self._min_sequence = min(self._min_sequence, INVERT - max(sequences))
+        self._max_sequence = max(self._max_sequence, INVERT - min(sequences))
         self._cells += len(keys)
         self._markers += len(keys) - numbers[1::4].count(PUT)
         key_bytes = sum(map(len, keys))

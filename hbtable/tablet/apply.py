@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from hbtable.commitlog.records import encode_record
-from hbtable.encoding.cell_key import FLAG_TTL, SUFFIX, TERMINATOR, Pair, row_prefix
+from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
 from hbtable.errors import InvalidRequest, LimitExceeded, NoSuchFamily, StaleLocation
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
@@ -31,7 +31,6 @@ from hbtable.model.ranges import RowRange
 from hbtable.tablet.clock import TabletClock
 from hbtable.tablet.layout import Layout
 
-_ALL: Final = 2**64 - 1
 _KINDS: Final = frozenset((PUT, DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
 _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
 
@@ -96,7 +95,7 @@ class Builder:
         start, stop = self._range
         clock = self._clock
         now = clock.tick()
-        inverted_now = _ALL - now
+        inverted_now = INVERT - now
         largest = self._max_cell_bytes
         by_stack: list[list[Pair]] = [[] for _ in layout.keys]
         records: list[bytes] = []
@@ -124,7 +123,7 @@ class Builder:
                 ):
                     sequence += 1
                     key = b"%b\x00\x01%b%b\x00\x01%b" % (
-                        row, place[1], qualifier, SUFFIX.pack(inverted_now, PUT, _ALL - sequence, 0)
+                        row, place[1], qualifier, SUFFIX.pack(inverted_now, PUT, INVERT - sequence, 0)
                     )  # fmt: skip
                     if len(key) + len(value) > largest:
                         raise self._too_large(mutation, operations[0], len(key) + len(value))
@@ -218,7 +217,7 @@ def _pair(prefix: bytes, family: bytes, operation: Operation, timestamp: int, se
         raise InvalidRequest(f"{kind} is not a kind of operation")
     if b"\x00" in qualifier:
         qualifier = qualifier.replace(b"\x00", b"\x00\xff")
-    suffix = SUFFIX.pack(_ALL - timestamp, kind, _ALL - sequence, flags)
+    suffix = SUFFIX.pack(INVERT - timestamp, kind, INVERT - sequence, flags)
     return b"".join((prefix, family, qualifier, TERMINATOR, suffix)), value
 
 
