@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, final
 
 from hbtable.client.batch import Batch
-from hbtable.client.calls import TableCalls
+from hbtable.client.calls import NamedTableCalls
 from hbtable.client.columns import check_bytes, put
 from hbtable.errors import InvalidRequest
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
@@ -27,7 +27,7 @@ class Rows:
 
     __slots__ = ("table",)
 
-    def __init__(self, table: TableCalls) -> None:
+    def __init__(self, table: NamedTableCalls) -> None:
         self.table = table
 
     @property

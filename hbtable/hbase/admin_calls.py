@@ -15,14 +15,13 @@ from hbtable.hbase.errors import DO_NOT_RETRY, NAME_IN_USE, PLAIN, BadArgument, 
 from hbtable.hbase.regions import Address, Region, at_or_before, region, region_name, table_of_region
 from hbtable.model import names
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.model.table import TableRecord, TableState
+from hbtable.model.table import TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 
 _LOG: Final = logging.getLogger(__name__)
 _THRIFT_ONE: Final = 1
 _ENABLED: Final = (TableState.ENABLED, TableState.ENABLING)
-_HIDDEN: Final = (TableState.CREATING, TableState.DELETING)
 
 
 @final
@@ -48,10 +47,10 @@ class AdminCalls:
     # ---------------------------------------------------------------- tables
 
     def getTableNames(self) -> list[bytes]:
-        return [record.schema.name for record in self._listed()]
+        return [record.schema.name for record in self._admin.records()]
 
     def getTableNamesWithIsTableEnabled(self) -> dict[bytes, bool]:
-        return {record.schema.name: record.state in _ENABLED for record in self._listed()}
+        return {record.schema.name: record.state in _ENABLED for record in self._admin.records()}
 
     def getColumnDescriptors(self, table: bytes | None) -> dict[bytes, FamilySchema]:
         families = self._admin.record(self._tables.canonical(table)).schema.families
@@ -78,13 +77,6 @@ class AdminCalls:
             self._admin.delete_table(name)
         except TableNotFound:
             raise JavaError(PLAIN, "table does not exist", can_retry=True) from None
-
-    def _listed(self) -> list[TableRecord]:
-        return [
-            record
-            for record in self._admin.records()
-            if record.state not in _HIDDEN and not names.is_system(record.schema.name)
-        ]
 
     def _exists(self, name: bytes) -> bool:
         try:

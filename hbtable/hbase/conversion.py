@@ -6,12 +6,13 @@ Everything that can be refused without looking at the table is refused here, as 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from hbtable.client import columns as column_names
 from hbtable.errors import NoSuchFamily
 from hbtable.hbase.arguments import ColumnDescriptor
 from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.model import names
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
-from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, MAX_ROW_BYTES, PUT, Operation, RowMutation
+from hbtable.model.mutation import MAX_ROW_BYTES, PUT, Operation, RowMutation
 from hbtable.model.read import Columns
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, FamilySchema
 
@@ -114,8 +115,7 @@ def _refused_put(row: bytes, column: bytes | None, value: bytes | None, cell_byt
 def delete(row: bytes, column: bytes | None, timestamp: int) -> Operation:
     if column is None:
         raise BadArgument(f"a mutation of row {shown(row)} has no column")
-    family, colon, qualifier = column.partition(b":")
-    return (DELETE_COLUMN if colon else DELETE_FAMILY), family, qualifier, timestamp, b""
+    return column_names.delete(column, timestamp)
 
 
 def row_mutation(

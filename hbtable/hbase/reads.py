@@ -8,8 +8,9 @@ Upper time bounds are exclusive. What is not there is left out: an empty list, n
 from collections.abc import Callable, Sequence
 from typing import final
 
+from hbtable.client.calls import TableCalls
 from hbtable.errors import LimitExceeded
-from hbtable.hbase.backend import Table, Tables
+from hbtable.hbase.backend import Tables
 from hbtable.hbase.conversion import check_row, given_column, upper_bound
 from hbtable.hbase.errors import PLAIN, BadArgument, JavaError
 from hbtable.hbase.transfers import Transfer, Transfers
@@ -124,7 +125,7 @@ class Reads:
         finally:
             self._transfers.end(collected)
 
-    def _in_parts(self, named: Table, rows: Sequence[bytes], spec: ReadSpec, collected: Transfer) -> list[Row]:
+    def _in_parts(self, named: TableCalls, rows: Sequence[bytes], spec: ReadSpec, collected: Transfer) -> list[Row]:
         found: list[Row] = []
         total = 0
         for first in range(0, len(rows), _ROWS_AT_ONCE):

@@ -11,7 +11,7 @@ from dataclasses import fields
 from types import TracebackType
 from typing import TypedDict, final
 
-from hbtable.client.calls import TableCalls
+from hbtable.client.calls import NamedTableCalls
 from hbtable.client.columns import check_bytes
 from hbtable.client.rows import Rows
 from hbtable.client.table import Table
@@ -129,7 +129,7 @@ class Database:
 
     def table(self, name: str | bytes) -> Rows:
         """The table of this name; TableNotFound comes with the first use."""
-        calls: TableCalls = _ThroughPortal(self._portal, self._cluster.client.table(_bytes(name)))
+        calls: NamedTableCalls = _ThroughPortal(self._portal, self._cluster.client.table(_bytes(name)))
         return Rows(calls)
 
     def tables(self) -> list[bytes]:
