@@ -6,8 +6,10 @@ SO_KEEPALIVE (a peer that vanished is noticed by the kernel; idle connections ar
 
 import errno
 import logging
+import math
 import resource
 import socket as standard_socket
+import time
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
@@ -22,6 +24,9 @@ Address = tuple[str, int]
 _log = logging.getLogger(__name__)
 
 _DESCRIPTORS: Final = 65536
+_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_ACCEPT_AGAIN_SECONDS: Final = 0.1
+_COMPLAIN_SECONDS: Final = 10.0
 
 # The peer went away: its business, not an error of ours.
 _PEER_GONE: Final = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
@@ -97,6 +102,28 @@ class Connections:
         gevent.killall([handler for handler in handlers if not handler.ready()])
 
 
+class PatientServer(StreamServer):
+    """Waits where the operating system has no file descriptor for a new connection; gevent's own would print a trace
+    each time."""
+
+    _complained = -math.inf
+
+    def do_read(self) -> tuple[hub_socket.socket, Address] | None:
+        try:
+            return super().do_read()
+        except OSError as error:
+            if error.errno not in _EXHAUSTED:
+                raise
+            now = time.monotonic()
+            if now - self._complained > _COMPLAIN_SECONDS:
+                self._complained = now
+                _log.error("a client cannot be accepted: %s; trying again until others have left", error.strerror)
+            self.stop_accepting()
+            self._timer = self.loop.timer(_ACCEPT_AGAIN_SECONDS)
+            self._timer.start(self._start_accepting_if_started)
+            return None
+
+
 def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backlog: int = 1024) -> Listener:
     """Listens at once, and runs `handle` as a task for each connection, whose socket is closed when that returns.
 
@@ -106,7 +133,7 @@ def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backl
     descriptors = _raise_descriptors()
     capacity = descriptors - max(64, descriptors // 4)
     connections = Connections(handle, capacity + 16)
-    server = StreamServer(listen(host, port, backlog), connections.serve)
+    server = PatientServer(listen(host, port, backlog), connections.serve)
     server.start()
     return Listener(host, server, connections, capacity)
 

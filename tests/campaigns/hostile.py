@@ -1,0 +1,175 @@
+"""Hostile and broken clients beside a healthy one (storage-and-faults R22): 5,000 connections of a byte a second, 1,000
+connects and closes a second, half TLS hellos, 100,000 scanners opened and left, messages over the limit and large ones
+left unfinished, readers that never read, and more connections than there are file descriptors.
+
+For each kind, in the same run: the healthy client's p99 on the quiet server, during, and 5 s after; and the server's
+memory. During, p99 may be five times the quiet one, after it must be near it; the process must live, and memory must
+stay within what the configuration allows.
+
+    python -m tests.campaigns.hostile [--seconds 20] [--scale 1.0] [--only drip]
+"""
+
+import argparse
+import math
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.harness.attackers import Did, attack, raise_descriptors
+from tests.harness.server import ServerProcess
+
+BEFORE_SECONDS = 4.0
+AFTER_SECONDS = 4.0
+RECOVERY_SECONDS = 5.0
+WORSE = 5.0
+NORMAL = 2.0
+TRANSFER_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Attack:
+    """`count` clients (or a second, or scanners). `memory_bytes`: what the server may grow by, beyond `each_bytes` for
+    every client."""
+
+    kind: str
+    count: int
+    memory_bytes: int
+    each_bytes: int = 0
+
+
+ATTACKS = (
+    Attack("drip", 5000, 60 << 20, 40_000),
+    Attack("churn", 1000, 60 << 20),
+    Attack("half_tls", 2000, 60 << 20, 40_000),
+    Attack("scanners", 100_000, 180 << 20),
+    # Requests are decoded and answers are copied once: twice the bound, and two of the largest beside it.
+    Attack("oversized", 60, 2 * TRANSFER_BYTES + (128 << 20)),
+    Attack("lazy", 200, 2 * TRANSFER_BYTES + (128 << 20)),
+    Attack("mute", 18_000, 120 << 20, 40_000),
+)
+
+
+class Healthy:
+    """Puts a value and reads it back, again and again."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self._table = server.connect().table("t")
+        self._number = 0
+
+    def p99(self, seconds: float) -> float:
+        """Of a single call, in seconds."""
+        times = []
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._number += 1
+            row, value = b"row%d" % (self._number % 100), b"%d" % self._number
+            began = time.monotonic()
+            self._table.put(row, {b"f:n": value})
+            middle = time.monotonic()
+            found = self._table.row(row)
+            times += [middle - began, time.monotonic() - middle]
+            assert found == {b"f:n": value}
+            time.sleep(0.001)  # a client that does something with it; and room for 100 times 100 calls
+        times.sort()
+        return times[math.ceil(len(times) * 0.99) - 1]
+
+
+@dataclass
+class Figures:
+    """Of one attack; seconds and bytes."""
+
+    kind: str
+    count: int
+    quiet: float
+    during: float
+    after: float
+    grown: int
+    left: int
+    did: Did
+
+    def __str__(self) -> str:
+        milliseconds = " / ".join(f"{one * 1000:.2f}" for one in (self.quiet, self.during, self.after))
+        return (
+            f"{self.kind:>9} x {self.count}: p99 quiet / during / after {milliseconds} ms "
+            f"({self.during / self.quiet:.1f} times), memory {self.grown / 1e6:+.0f} MB during, "
+            f"{self.left / 1e6:+.0f} MB after; {self.did}"
+        )
+
+
+def suffer(server: ServerProcess, one: Attack, count: int, seconds: float, recovery: float) -> Figures:
+    healthy = Healthy(server)
+    quiet = healthy.p99(min(BEFORE_SECONDS, seconds))
+    base = server.rss_bytes()
+    did: Did = {}
+    with attack(one.kind, server.port, count, did):
+        during = healthy.p99(seconds)
+        grown = server.rss_bytes() - base
+    time.sleep(recovery)
+    after = healthy.p99(min(AFTER_SECONDS, seconds))
+    late = server.connect()  # who comes now is served, too
+    assert b"t" in late.tables()
+    late.close()
+    return Figures(one.kind, count, quiet, during, after, grown, server.rss_bytes() - base, did)
+
+
+def complaints(figures: Figures, one: Attack, floor_seconds: float) -> list[str]:
+    """What is not as it should be. `floor_seconds`: latencies below it are never too long."""
+    wrong = []
+    if figures.during > max(WORSE * figures.quiet, floor_seconds):
+        wrong.append(f"{one.kind}: p99 during is {figures.during / figures.quiet:.1f} times the quiet one")
+    if figures.after > max(NORMAL * figures.quiet, floor_seconds):
+        wrong.append(f"{one.kind}: p99 after is {figures.after / figures.quiet:.1f} times the quiet one")
+    if figures.grown > one.memory_bytes + figures.count * one.each_bytes:
+        wrong.append(f"{one.kind}: memory grew by {figures.grown / 1e6:.0f} MB")
+    return wrong
+
+
+def campaign(
+    folder: Path,
+    seconds: float,
+    scale: float = 1.0,
+    floor_seconds: float = 0.0,
+    only: str = "",
+    recovery: float = RECOVERY_SECONDS,
+    loud: bool = True,
+) -> None:
+    """Raises AssertionError with everything that was wrong."""
+    raise_descriptors()
+    wrong: list[str] = []
+    with ServerProcess(folder / "data", ["log.durability=os"]) as server:
+        connection = server.connect()
+        for name in ("t", "large"):
+            connection.create_table(name, {"f": {"max_versions": 1}})
+        connection.table("large").put(b"row", {b"f:%d" % number: bytes(4 << 20) for number in range(2)})
+        Healthy(server).p99(min(3.0, seconds))
+        for one in ATTACKS:
+            if only and one.kind != only:
+                continue
+            figures = suffer(server, one, max(1, int(one.count * scale)), seconds, recovery)
+            if loud:
+                print(figures, flush=True)
+            wrong += complaints(figures, one, floor_seconds)
+            assert server.process is not None
+            assert server.process.poll() is None, f"the server died of {one.kind}"
+        assert server.stop() == 0
+    text = server.errors.read_text()
+    assert "Traceback" not in text, text[-3000:]
+    assert len(text.splitlines()) < 2000, f"{len(text.splitlines())} lines of log"
+    assert not wrong, "; ".join(wrong)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of measuring during each attack")
+    parser.add_argument("--scale", type=float, default=1.0, help="of all numbers of clients")
+    parser.add_argument("--only", default="", help="one kind")
+    parser.add_argument("--seed", type=int, default=0, help="as of other campaigns; nothing here is random")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="hbtable-hostile-") as folder:
+        campaign(Path(folder), arguments.seconds, arguments.scale, only=arguments.only)
+    print("the server outlived them all, and the healthy client hardly noticed")
+
+
+if __name__ == "__main__":
+    main()

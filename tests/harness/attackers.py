@@ -1,0 +1,235 @@
+"""Clients that mean harm or are broken, each kind in a process of its own so that they do not slow the measured one.
+
+    python -m tests.harness.attackers KIND PORT COUNT
+
+prints `ready ...` when under way, goes on until its input closes, then prints what it did as JSON.
+"""
+
+import contextlib
+import json
+import resource
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from tests.harness.wire_mutations import FORMS, encode
+from tests.harness.wire_trees import LIST, STRING, STRUCT, Node
+
+Did = dict[str, object]
+MESSAGE_LIMIT = 64 << 20
+
+
+def raise_descriptors() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def stopped(seconds: float = 0.0) -> bool:
+    """Whether our input was closed, after waiting so long for it."""
+    return bool(select.select([sys.stdin], [], [], max(seconds, 0.0))[0])
+
+
+def connect(port: int, blocking: bool = True) -> socket.socket:
+    client = socket.socket()
+    # A reset at close leaves no port in TIME_WAIT: there are only 28,000 of them.
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.settimeout(30)
+    client.connect(("127.0.0.1", port))
+    client.setblocking(blocking)
+    return client
+
+
+def say_ready(**did: object) -> None:
+    sys.stdout.write(f"ready {json.dumps(did)}\n")
+    sys.stdout.flush()
+
+
+def _endless(number: int) -> bytes:
+    """The beginning of a call that would take an hour at a byte a second."""
+    value = b"v" * 4000
+    call = Node(STRUCT, [(1, Node(STRING, b"t")), (2, Node(STRING, value)), (3, Node(LIST, [], (STRUCT, 0)))])
+    kinds = [encode(form, b"mutateRow", call) for form in FORMS]
+    kinds.append(b"POST / HTTP/1.1\r\nX: " + b"x" * 4000)
+    return kinds[number % len(kinds)]
+
+
+def drip(port: int, count: int) -> Did:
+    """One byte a second on each of `count` connections."""
+    clients = [connect(port, blocking=False) for _ in range(count)]
+    texts = [_endless(number) for number in range(5)]
+    say_ready(connections=count)
+    began, sent, cut, second = time.monotonic(), 0, set[int](), 0
+    while True:
+        for number, client in enumerate(clients):
+            if number % 50 == 0 and stopped(began + second + number / count - time.monotonic()):
+                return {"bytes": sent, "cut": len(cut), "seconds": round(time.monotonic() - began, 1)}
+            if number in cut:
+                continue
+            try:
+                sent += client.send(texts[number % 5][second % 4000 : second % 4000 + 1])
+            except BlockingIOError:
+                pass
+            except OSError:
+                cut.add(number)
+        second += 1
+
+
+def churn(port: int, count: int) -> Did:
+    """`count` connections a second, closed at once: some after a byte, some after a whole call."""
+    call = encode(FORMS[0], b"getTableNames", Node(STRUCT, []))
+    say_ready(connections_a_second=count)
+    began, made, failed = time.monotonic(), 0, 0
+    while not (made % 20 == 0 and stopped(began + made / count - time.monotonic())):
+        made += 1
+        try:
+            client = connect(port)
+            if made % 3:
+                client.send(call if made % 3 == 1 else b"\x80")
+            client.close()
+        except OSError:
+            failed += 1
+    seconds = time.monotonic() - began
+    return {"connections": made, "failed": failed, "a_second": round(made / seconds)}
+
+
+def half_tls(port: int, count: int) -> Did:
+    """TLS clients that stop in the middle of their hello."""
+    clients = []
+    hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+    for number in range(count):
+        client = connect(port)
+        client.send(hello[: 1 + number % len(hello)])
+        clients.append(client)
+    say_ready(connections=count)
+    while not stopped(1.0):
+        pass
+    return {"connections": len(clients)}
+
+
+def scanners(port: int, count: int) -> Did:
+    """`count` scanners opened, as fast as they are answered, and left."""
+    arguments = Node(STRUCT, [(1, Node(STRING, b"t")), (2, Node(STRING, b"row")), (3, Node(LIST, [], (STRING, 0)))])
+    call = encode(FORMS[0], b"scannerOpen", arguments)
+    client = connect(port)
+    say_ready(scanners=count)
+    began, opened, ends = time.monotonic(), 0, False
+    ids: list[int] = []
+    while opened < count and not ends:
+        ahead = min(20, count - opened)
+        client.sendall(call * ahead)
+        data = b""
+        while len(data) < ahead * 31:
+            data += client.recv(65536)
+        # head of 23 bytes (version, name, number), then 08 0000 id, 00
+        ids += [struct.unpack_from(">i", data, place * 31 + 26)[0] for place in range(ahead)]
+        opened += ahead
+        ends = stopped()
+    seconds = time.monotonic() - began
+    while not stopped(1.0):
+        pass
+    return {"opened": opened, "a_second": round(opened / seconds), "first": ids[0], "last": ids[-1]}
+
+
+def oversized(port: int, count: int) -> Did:
+    """Frames said to be 2 GiB, messages over the limit sent all the same, and large ones left unfinished."""
+    head = encode(FORMS[0], b"getRow", Node(STRUCT, []))[:-1] + b"\x0b\x00\x02"
+    unfinished = head + struct.pack(">I", MESSAGE_LIMIT - 1000)
+    too_large = head + struct.pack(">I", 2**31 - 1)
+    held = []
+    block = bytes(1 << 20)
+    for number in range(count):
+        client = connect(port)
+        with contextlib.suppress(OSError):
+            if number % 3 == 0:
+                client.sendall(struct.pack(">I", 2**31 - 1) + head)
+            client.sendall(too_large if number % 3 == 1 else unfinished)
+            client.settimeout(0.5)
+            for _ in range(30):
+                client.sendall(block)
+        held.append(client)
+        if number == 0:
+            say_ready(connections=count)
+        if stopped():
+            break
+    sent = len(held)
+    while not stopped(1.0):
+        pass
+    return {"connections": sent}
+
+
+def lazy(port: int, count: int) -> Did:
+    """Asks for large rows ten times over, on `count` connections, and never reads."""
+    arguments = Node(STRUCT, [(1, Node(STRING, b"large")), (2, Node(STRING, b"row"))])
+    clients = []
+    for _ in range(count):
+        client = connect(port)
+        client.send(encode(FORMS[0], b"getRow", arguments) * 10)
+        clients.append(client)
+        if stopped(0.02):
+            break
+    say_ready(connections=count)
+    while not stopped(1.0):
+        pass
+    return {"connections": len(clients)}
+
+
+def mute(port: int, count: int) -> Did:
+    """Connects `count` times and says nothing, whatever happens: until descriptors end on one side."""
+    clients, failed = [], 0
+    for _ in range(count):
+        try:
+            clients.append(connect(port))
+        except OSError:
+            failed += 1
+    say_ready(connections=len(clients), failed=failed)
+    while not stopped(1.0):
+        pass
+    return {"connections": len(clients), "failed": failed}
+
+
+KINDS: dict[str, Callable[[int, int], Did]] = {
+    "drip": drip,
+    "churn": churn,
+    "half_tls": half_tls,
+    "scanners": scanners,
+    "oversized": oversized,
+    "lazy": lazy,
+    "mute": mute,
+}
+
+
+@contextlib.contextmanager
+def attack(kind: str, port: int, count: int, did: Did) -> Iterator[None]:
+    """Runs it beside what is in the block; `did` gets what it says at the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.harness.attackers", kind, str(port), str(count)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("ready"), f"{kind}: {line}"
+        yield
+        process.stdin.close()
+        did.update(json.loads(process.stdout.readline()))
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        try:
+            code = process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+    assert code == 0, f"the {kind} clients failed"
+
+
+if __name__ == "__main__":
+    raise_descriptors()
+    sys.stdout.write(json.dumps(KINDS[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))) + "\n")

@@ -1,0 +1,34 @@
+"""A slice of the hostile clients; `make hostile` has them all, with latencies of a quiet machine."""
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns.hostile import campaign
+from tests.harness.attackers import Did, attack
+from tests.harness.server import ServerProcess
+
+
+@pytest.mark.integration
+def test_a_healthy_client_hardly_notices_hostile_ones(tmp_path: Path) -> None:
+    campaign(tmp_path, seconds=0.8, scale=0.04, floor_seconds=0.1, recovery=0.5, loud=False)
+
+
+@pytest.mark.integration
+def test_without_file_descriptors_clients_wait_until_others_leave(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data") as server:
+        early = server.connect()
+        early.create_table("t", {"f": {}})
+        assert server.process is not None
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (100, 20000))
+        did: Did = {}
+        with attack("mute", server.port, 200, did):
+            early.table("t").put(b"row", {b"f:a": b"1"})
+        assert did["failed"] == 0  # the kernel holds them until it is their turn
+        late = server.connect()
+        assert late.table("t").row(b"row") == {b"f:a": b"1"}
+        assert server.stop() == 0
+        text = server.errors.read_text()
+    assert "Too many open files; trying again" in text
+    assert "Traceback" not in text
