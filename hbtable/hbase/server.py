@@ -112,9 +112,10 @@ class FrontDoor:
         self._listener: Listener | None = None
         self._connections: set[Connection] = set()
         self._expiry: Task | None = None
+        self._scanner_ids = ScannerIds(reserve_scanner_ids or unsaved())
         self.scanners = Scanners(
             runtime,
-            ScannerIds(reserve_scanner_ids or unsaved()),
+            self._scanner_ids,
             ScannerOptions(options.scanner_idle_seconds, options.scanner_memory_bytes),
         )
         interface = Interface()
@@ -167,6 +168,7 @@ class FrontDoor:
 
     def start(self, host: str = "127.0.0.1") -> None:
         """Opens the port. `host` is what a lost HTTP client is told to connect to."""
+        self._scanner_ids.prepare()
         self._listener = self._listen(self._serve)
         self._traffic.host = host
         self._traffic.port = self._listener.port

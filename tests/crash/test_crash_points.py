@@ -1,4 +1,4 @@
-"""A crash at I/O calls of the script in tests/campaigns/crash_points.py; the campaign takes every call, and other seeds."""
+"""A crash at I/O calls of the script in tests/campaigns/crash_points.py; the campaign takes all, and other seeds."""
 
 import logging
 from collections.abc import Iterator

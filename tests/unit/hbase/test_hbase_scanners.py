@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hbtable.errors import Corruption, ScannerNotFound, Unavailable, UnsupportedFormat
+from hbtable.errors import Corruption, OutOfSpace, ScannerNotFound, Unavailable, UnsupportedFormat
 from hbtable.hbase.scanner_ids import ScannerIds
 from hbtable.hbase.scanners import ScannerOptions, Scanners
 from hbtable.model.ranges import RowRange
@@ -207,6 +207,27 @@ def test_ids_are_reserved_in_blocks_and_skip_open_ones() -> None:
     ids = ScannerIds(reserve, block=4)
     assert [ids.take({0}) for _ in range(4)] == [2**31 - 2, 2**31 - 1, 1, 2]
     assert reserved == [4, 4]
+
+
+def test_ids_are_reserved_ahead_so_that_scans_go_on_when_nothing_can_be_written() -> None:
+    failing = False
+    reserved: list[int] = []
+
+    def reserve(count: int) -> int:
+        if failing:
+            raise OutOfSpace("no room")
+        reserved.append(count)
+        return 1000 * len(reserved)
+
+    ids = ScannerIds(reserve, block=256)
+    ids.prepare()
+    failing = True
+    assert [ids.take(()) for _ in range(256)] == list(range(1000, 1256))
+    with pytest.raises(OutOfSpace):
+        ids.take(())
+    failing = False
+    assert [ids.take(()) for _ in range(257)] == [*range(2000, 2256), 3000]
+    assert reserved == [256, 256, 256]
 
 
 def test_an_orderly_restart_keeps_them(runtime: Any) -> None:
