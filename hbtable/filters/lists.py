@@ -4,17 +4,18 @@ Order matters: AND does not show a cell to members after the one that rejects it
 member that drops the row; the row stage of OR ends at the first that keeps it.
 """
 
-from typing import final
+from typing import Protocol, final
 
 from hbtable.filters.node import INCLUDE, NEXT_COLUMN, NEXT_FAMILY, STEP, Node, load_number
 from hbtable.model.cell import Cell
 
 
-@final
-class AllNode(Node):
-    """Keeps what all members keep, goes on where the farthest of them wants to."""
+class ListNode(Node, Protocol):
+    """What AND and OR do to each of their members alike."""
 
     __slots__ = ("_members",)
+
+    _members: list[Node]
 
     def __init__(self, members: list[Node]) -> None:
         self._members = members
@@ -22,6 +23,27 @@ class AllNode(Node):
     def reset(self) -> None:
         for member in self._members:
             member.reset()
+
+    def sift(self, cells: list[Cell]) -> list[Cell]:
+        for member in self._members:
+            cells = member.sift(cells)
+        return cells
+
+    def save(self, out: bytearray) -> None:
+        for member in self._members:
+            member.save(out)
+
+    def load(self, state: bytes, offset: int) -> int:
+        for member in self._members:
+            offset = member.load(state, offset)
+        return offset
+
+
+@final
+class AllNode(ListNode):
+    """Keeps what all members keep, goes on where the farthest of them wants to."""
+
+    __slots__ = ()
 
     def drops_row(self, row: bytes) -> bool:
         dropped = False
@@ -44,35 +66,21 @@ class AllNode(Node):
             cell = member.transform(cell)
         return cell
 
-    def sift(self, cells: list[Cell]) -> list[Cell]:
-        for member in self._members:
-            cells = member.sift(cells)
-        return cells
-
     def rejects_row(self) -> bool:
         return any(member.rejects_row() for member in self._members)
 
     def is_finished(self) -> bool:
         return any(member.is_finished() for member in self._members)
 
-    def save(self, out: bytearray) -> None:
-        for member in self._members:
-            member.save(out)
-
-    def load(self, state: bytes, offset: int) -> int:
-        for member in self._members:
-            offset = member.load(state, offset)
-        return offset
-
 
 @final
-class AnyNode(Node):
+class AnyNode(ListNode):
     """Keeps what any member keeps, goes on where the nearest of them wants to."""
 
-    __slots__ = ("_column", "_family", "_kept", "_members", "_waits")
+    __slots__ = ("_column", "_family", "_kept", "_waits")
 
     def __init__(self, members: list[Node]) -> None:
-        self._members = members
+        super().__init__(members)
         self._column = self._family = b""
         # For each member: the rest of the column or family that it does not want to see.
         self._waits = [0] * len(members)
@@ -82,8 +90,7 @@ class AnyNode(Node):
     def reset(self) -> None:
         self._column = b""
         self._waits = [0] * len(self._members)
-        for member in self._members:
-            member.reset()
+        super().reset()
 
     def drops_row(self, row: bytes) -> bool:
         dropped = True
@@ -120,25 +127,11 @@ class AnyNode(Node):
             cell = member.transform(cell)
         return cell
 
-    def sift(self, cells: list[Cell]) -> list[Cell]:
-        for member in self._members:
-            cells = member.sift(cells)
-        return cells
-
     def rejects_row(self) -> bool:
         return all(member.rejects_row() for member in self._members)
 
     def is_finished(self) -> bool:
         return all(member.is_finished() for member in self._members)
-
-    def save(self, out: bytearray) -> None:
-        for member in self._members:
-            member.save(out)
-
-    def load(self, state: bytes, offset: int) -> int:
-        for member in self._members:
-            offset = member.load(state, offset)
-        return offset
 
 
 @final
