@@ -31,13 +31,14 @@ from hbtable.hbase.wire import (
     STRING,
     STRUCT,
     TEXT,
+    Call,
     Layout,
     Malformed,
     Shape,
+    name_length,
 )  # fmt: skip
 
 _STRICT_CALL: Final = 0x80010001
-_NAME_LIMIT: Final = 256
 _U32: Final = struct.Struct(">I").unpack_from
 _I32: Final = struct.Struct(">i").unpack_from
 _I64: Final = struct.Struct(">q").unpack_from
@@ -49,9 +50,6 @@ _UNUSUAL_AT_ONCE: Final = 32
 """Where one element is unusual, the next ones will be."""
 _FAST_LIST_LIMIT: Final = 32
 """Longer lists are read element by element: a list that has not arrived whole would be decoded twice otherwise."""
-
-Call = tuple[bytes, int, int]
-"""(method name, message type, sequence number)"""
 
 
 def read_strict(source: MessageInput) -> Call:
@@ -66,21 +64,15 @@ def read_strict(source: MessageInput) -> Call:
     version, length = _HEAD(source.take(8), 0)
     if version & 0xFFFFFF00 != 0x80010000:
         raise Malformed(f"a message begins with {data[:8]!r} instead of a Thrift binary header")
-    name = source.take(_name_length(length))
+    name = source.take(name_length(length))
     return name, version & 0xFF, _I32(source.take(4), 0)[0]
 
 
 def read_loose(source: MessageInput) -> Call:
     """The head of a message from a client that does not write versions."""
-    name = source.take(_name_length(_U32(source.take(4), 0)[0]))
+    name = source.take(name_length(_U32(source.take(4), 0)[0]))
     kind = source.take(1)[0]
     return name, kind, _I32(source.take(4), 0)[0]
-
-
-def _name_length(length: int) -> int:
-    if length > _NAME_LIMIT:
-        raise Malformed(f"a method name of {length} bytes is no Thrift call")
-    return length
 
 
 def read_arguments(source: MessageInput, method: Method) -> list[object]:

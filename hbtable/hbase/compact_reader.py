@@ -11,7 +11,6 @@ thriftpy2's own reader is not used because it trusts lengths, depths and the num
 from typing import Final
 
 from hbtable.hbase import wire
-from hbtable.hbase.binary_reader import Call
 from hbtable.hbase.interface import Method
 from hbtable.hbase.message_input import MessageInput
 from hbtable.hbase.wire import (
@@ -28,13 +27,14 @@ from hbtable.hbase.wire import (
     STRING,
     STRUCT,
     TEXT,
+    Call,
     Layout,
     Malformed,
     Shape,
+    name_length,
 )
 
 _VERSION: Final = 1
-_NAME_LIMIT: Final = 256
 _TRUE: Final = 1
 _KINDS: Final = {
     1: BOOL, 2: BOOL, 3: BYTE, 4: I16, 5: I32, 6: I64, 7: DOUBLE, 8: STRING, 9: LIST, 10: SET, 11: MAP, 12: STRUCT,
@@ -48,10 +48,8 @@ def read_call(source: MessageInput) -> Call:
     if head[0] != 0x82 or head[1] & 0x1F != _VERSION:
         raise Malformed(f"a message begins with {head!r} instead of a Thrift compact header")
     sequence = _varint(source)
-    length = _varint(source)
-    if length > _NAME_LIMIT:
-        raise Malformed(f"a method name of {length} bytes is no Thrift call")
-    return source.take(length), head[1] >> 5, sequence & 0xFFFFFFFF
+    name = source.take(name_length(_varint(source)))
+    return name, head[1] >> 5, sequence & 0xFFFFFFFF
 
 
 def read_arguments(source: MessageInput, method: Method) -> list[object]:

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple, final
 from hbtable.errors import HbtableError
 from hbtable.hbase import binary_reader, compact_reader, errors
 from hbtable.hbase.answers import Dialect
-from hbtable.hbase.binary_reader import Call
 from hbtable.hbase.http_answer import HttpRequest
 from hbtable.hbase.interface import THRIFT2_ONLY, Method
 from hbtable.hbase.message_input import MessageInput, Stream
@@ -27,6 +26,7 @@ from hbtable.hbase.wire import (
     ONEWAY,
     PROTOCOL_ERROR,
     UNKNOWN_METHOD,
+    Call,
     EndOfStream,
     Malformed,
     MessageTooLarge,

@@ -31,6 +31,8 @@ UNKNOWN_METHOD: Final = 1
 INTERNAL_ERROR: Final = 6
 PROTOCOL_ERROR: Final = 7
 
+_LONGEST_NAME_BYTES: Final = 256
+
 MAX_DEPTH: Final = 16
 """How deep structs and containers may nest; the interface itself needs five."""
 
@@ -53,6 +55,17 @@ class MessageTooLarge(WireError):
 
 class EndOfStream(WireError):
     """The client went away in the middle of a message."""
+
+
+Call = tuple[bytes, int, int]
+"""The head of a message: (method name, message type, sequence number)."""
+
+
+def name_length(length: int) -> int:
+    """`length` itself. Malformed when no method's name is that long: what follows is no Thrift call."""
+    if length > _LONGEST_NAME_BYTES:
+        raise Malformed(f"a method name of {length} bytes is no Thrift call")
+    return length
 
 
 @final
