@@ -26,7 +26,9 @@ Open = Callable[[bytes, bytes], Iterator[Pair]]
 """The pairs from one key on, up to another."""
 
 
-def lists(pairs: Iterator[Pair], open_pairs: Open, stop: bytes, want: Want, size: int) -> Iterator[list[Pair]]:
+def skipping_settled(
+    pairs: Iterator[Pair], open_pairs: Open, stop: bytes, want: Want, size: int
+) -> Iterator[list[Pair]]:
     """`pairs`, which `open_pairs` gave up to `stop`, in lists that begin with `size` and grow up to 512, without most
     of what no read can see."""
     while chunk := list(islice(pairs, size)):

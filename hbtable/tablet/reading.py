@@ -150,7 +150,7 @@ def _rows(
         return spec.cache_blocks and (small or layout.caches_scans(stack.key))
 
     def between(start_key: bytes, stop_key: bytes) -> Iterator[Row]:
-        pairs = pacer.flatten(snapshot.lists(start_key, stop_key, caches))
+        pairs = pacer.flatten(snapshot.range_in_lists(start_key, stop_key, caches))
         return visible_rows(
             pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now
         )

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from hbtable.encoding.cell_key import Pair, row_prefix
 from hbtable.merge.merging import merge
-from hbtable.tablet.hot_columns import behind, lists
+from hbtable.tablet.hot_columns import behind, skipping_settled
 from hbtable.tablet.version import LoadedFile, Stack, Version
 from hbtable.tablet.want import Tails, Want
 
@@ -61,16 +61,16 @@ class Snapshot:
             return merge(self._row_sources(prefix, start, stop, cache_blocks))
 
         pairs = behind(first, pairs, reopen, stop, self._want)
-        return chain(first, chain.from_iterable(lists(pairs, reopen, stop, self._want, _FEW)))
+        return chain(first, chain.from_iterable(skipping_settled(pairs, reopen, stop, self._want, _FEW)))
 
-    def lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
+    def range_in_lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
         """All pairs of the wanted stacks with start <= key < stop (b"": to the end) that a read may see, ascending, in
         lists: short ones first, because a page may need only one row. May switch."""
 
         def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
             return self.range(start, stop, cache)
 
-        return lists(reopen(start, stop), reopen, stop, self._want, _FIRST_LIST)
+        return skipping_settled(reopen(start, stop), reopen, stop, self._want, _FIRST_LIST)
 
     def range(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[Pair]:
         """All pairs of the wanted stacks with start <= key < stop (b"": to the end), ascending. May switch."""

@@ -188,7 +188,7 @@ class Tablet:
         if major:
             self._compactor.major()
             return
-        plan = self._plan()
+        plan = self._plan()  # anew: files may have come and gone since needs_compaction() said why
         if plan is not None:
             self._compactor.merge(plan)
 
