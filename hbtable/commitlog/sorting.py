@@ -10,7 +10,7 @@ Invariants
 * A crash at any point leaves the log untouched, and no list: sorting again gives the same runs under the same names.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from itertools import islice
 from typing import Final
@@ -55,22 +55,40 @@ def recovered(fs: FileSystem, folder: str, tablet_id: int, first_needed: int) ->
     From a sorted log reads one contiguous piece per run and holds one piece in memory (more only where pieces overlap
     in sequence). From an unsorted log, reads all of it and holds the tablet's share. May switch. Corruption.
     """
-    try:
-        runs = decode_list(fs.read_file(list_path(folder)), list_path(folder))
-    except FileNotFound:
+    runs = sorted_runs(fs, folder)
+    if runs is None:
         unsorted = (record for record in read_log(fs, folder) if record.tablet_id == tablet_id)
         yield from _by_sequence([record for record in unsorted if record.sequence >= first_needed])
         return
     found = []
     for run in runs:
-        piece = _piece_of(fs, folder, run, tablet_id)
-        if piece is not None and piece.last_sequence >= first_needed:
-            found.append((run, piece))
+        for piece in _pieces(fs, folder, run):
+            if piece.tablet_id == tablet_id and piece.last_sequence >= first_needed:
+                found.append((run, piece))
     for cluster in _overlapping(found):
         records: list[LogRecord] = []
         for run, piece in cluster:
             records += (r for r in _read_piece(fs, folder, run, piece) if r.sequence >= first_needed)
         yield from _by_sequence(records)
+
+
+def sorted_runs(fs: FileSystem, folder: str) -> list[Run] | None:
+    """The runs that count, in log order; None when the log is not sorted. Corruption."""
+    try:
+        stored = fs.read_file(list_path(folder))
+    except FileNotFound:
+        return None
+    return decode_list(stored, list_path(folder))
+
+
+def verify_run(fs: FileSystem, folder: str, run: Run, pause: Callable[[], None]) -> int:
+    """Records in it. Reads all of it, a tablet's piece at a time, and calls `pause` after each. Corruption,
+    FileNotFound."""
+    records = 0
+    for piece in _pieces(fs, folder, run):
+        records += sum(1 for _ in _read_piece(fs, folder, run, piece))
+        pause()
+    return records
 
 
 def _by_sequence(records: list[LogRecord]) -> Iterator[LogRecord]:
@@ -105,7 +123,7 @@ def _overlapping(found: list[tuple[Run, Piece]]) -> Iterator[list[tuple[Run, Pie
 # ---------------------------------------------------------------- one run
 
 
-def _piece_of(fs: FileSystem, folder: str, run: Run, tablet_id: int) -> Piece | None:
+def _pieces(fs: FileSystem, folder: str, run: Run) -> list[Piece]:
     path = run_path(folder, run)
     if fs.status(path).length_bytes != run.length_bytes or run.length_bytes < FOOTER_BYTES:
         raise Corruption(path, 0, f"a sorted run is not {run.length_bytes} bytes long")
@@ -115,10 +133,9 @@ def _piece_of(fs: FileSystem, folder: str, run: Run, tablet_id: int) -> Piece | 
         size, checksum = decode_footer(file.read_at(footer_start, FOOTER_BYTES), run, path)
         if size > footer_start:
             raise Corruption(path, footer_start, "the index of a sorted run is longer than the run")
-        pieces = decode_index(file.read_at(footer_start - size, size), checksum, path, footer_start - size)
+        return decode_index(file.read_at(footer_start - size, size), checksum, path, footer_start - size)
     finally:
         file.close()
-    return next((piece for piece in pieces if piece.tablet_id == tablet_id), None)
 
 
 def _read_piece(fs: FileSystem, folder: str, run: Run, piece: Piece) -> Iterable[LogRecord]:

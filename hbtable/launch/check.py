@@ -9,10 +9,13 @@ such files, and the collector removes them.
 import logging
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar, final
 
 from hbtable.commitlog.reading import read_log
+from hbtable.commitlog.runs import Run
 from hbtable.commitlog.segment import LOGS
+from hbtable.commitlog.sorting import sorted_runs, verify_run
 from hbtable.errors import HbtableError, InvalidRequest
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.interface import FileSystem
@@ -20,7 +23,7 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
 from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.lockservice.files import DurableFiles
+from hbtable.lockservice.files import EPOCHS, DurableFiles
 from hbtable.lockservice.local import LocalLockService
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.tiling import standing, verify_tiling
@@ -100,19 +103,30 @@ class Checker:
 
     def _lock_service_files(self) -> None:
         files = DurableFiles(self._fs)
-        for path in self._attempt(files.paths) or []:
-            if self._attempt(lambda path=path: files.load(path)):  # type: ignore[misc]  # a default binds it now
+        paths = self._attempt(files.paths) or []
+        for path in paths:
+            if self._attempt(partial(files.load, path)):
                 self._count("lock service files")
+        if self._attempt(files.next_number):
+            self._count("lock service files")
+        if paths and not self._fs.exists(EPOCHS):
+            self.damage.append(f"{EPOCHS} is not there: numbers that locks had would be given out again")
 
     def _logs(self) -> None:
         folders = {"/".join(status.path.split("/")[:2]) for status in self._fs.list_files(LOGS)}
         self._counts.setdefault("log records", 0)
         for folder in sorted(folders):
-            self._attempt(lambda folder=folder: self._log(folder))  # type: ignore[misc]  # a default binds it now
+            self._attempt(partial(self._log, folder))
+            for run in self._attempt(partial(sorted_runs, self._fs, folder)) or []:
+                self._attempt(partial(self._run, folder, run))
 
     def _log(self, folder: str) -> None:
         for _ in read_log(self._fs, folder):
             self._count("log records")
+
+    def _run(self, folder: str, run: Run) -> None:
+        records = verify_run(self._fs, folder, run, lambda: self._runtime.sleep(0))
+        self._count("log records sorted for recovery", records)
 
     def _sstables(self) -> None:
         self._counts.setdefault("SSTables", 0)
@@ -147,7 +161,7 @@ class Checker:
         self._count("tables", len(tables))
         for table_id in (METADATA_TABLE_ID, *tables):
             records = catalog.tablet_rows(table_id)
-            self._attempt(lambda records=records: verify_tiling(records))  # type: ignore[misc]  # a default binds it now
+            self._attempt(partial(verify_tiling, records))
             for record in standing(records):
                 self._tablet(record)
         self._metadata_read = True

@@ -19,6 +19,7 @@ from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import VersionedFile
 
 FOLDER: Final = "lockservice"
+EPOCHS: Final = f"{FOLDER}/epochs"
 MAX_DATA_BYTES: Final = 1 << 20
 
 _MAGIC: Final = b"HBLF"
@@ -26,7 +27,6 @@ _FORMAT: Final = 1
 _HEADER: Final = struct.Struct(">4sBQI")
 _CHECKSUM: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">Q")
-_EPOCHS: Final = f"{FOLDER}/epochs"
 _FILES: Final = f"{FOLDER}/files"
 _MAX_NAME_BYTES: Final = 255
 _PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._-]+)+")
@@ -104,14 +104,19 @@ class DurableFiles:
         return sorted(_path_of(status.path) for status in self._fs.list_files(_FILES))
 
     def reserve_numbers(self, count: int) -> int:
-        last = self._load(_EPOCHS)
-        if last is not None and len(last.data) != _NUMBER.size:
-            raise Corruption(_EPOCHS, 0, f"a number of {_NUMBER.size} bytes is wanted, {len(last.data)} are there")
-        first: int = _NUMBER.unpack(last.data)[0] if last is not None else 1
-        version = last.version if last is not None else 0
+        first, version = self.next_number() or (1, 0)
         # Before the first number is used: a crash after that must not give it out a second time.
-        self._fs.write_file(_EPOCHS, _encode(VersionedFile(_NUMBER.pack(first + count), version + 1)))
+        self._fs.write_file(EPOCHS, _encode(VersionedFile(_NUMBER.pack(first + count), version + 1)))
         return first
+
+    def next_number(self) -> tuple[int, int] | None:
+        """(the first number that was never given out, the file's version); None when none ever was. Corruption."""
+        file = self._load(EPOCHS)
+        if file is None:
+            return None
+        if len(file.data) != _NUMBER.size:
+            raise Corruption(EPOCHS, 0, f"a number of {_NUMBER.size} bytes is wanted, {len(file.data)} are there")
+        return _NUMBER.unpack(file.data)[0], file.version
 
 
 def _encode(file: VersionedFile) -> bytes:

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import hbtable
+from hbtable.commitlog.sorting import sort_log
+from hbtable.fs.local import LocalFileSystem
+from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.commands import ROOT, environment, run
 
 pytestmark = pytest.mark.integration
@@ -97,6 +100,13 @@ DAMAGE: dict[str, Damage] = {
     "the log below the watermark": lambda folder: flip(largest(folder, "logs/*/*"), 200),
     "the log's header": lambda folder: flip(largest(folder, "logs/*/*"), 5),
     "the log that is gone": lambda folder: gone(largest(folder, "logs/*/*")),
+    "the list of a sorted log": lambda folder: flip(sorted_log(folder) / "complete", 20),
+    "a byte in the middle of a sorted run": lambda folder: flip(largest(sorted_log(folder), "*.run"), 300),
+    "the index of a sorted run": lambda folder: flip(largest(sorted_log(folder), "*.run"), -40),
+    "a sorted run cut short": lambda folder: cut(largest(sorted_log(folder), "*.run"), 10),
+    "a sorted run that is gone": lambda folder: gone(largest(sorted_log(folder), "*.run")),
+    "the numbers of the lock service": lambda folder: flip(folder / "lockservice/epochs", 20),
+    "the numbers of the lock service that are gone": lambda folder: gone(folder / "lockservice/epochs"),
     "the root tablet's record": lambda folder: flip(next(folder.glob("lockservice/files/root-tablet")), 20),
 }
 
@@ -110,6 +120,17 @@ def cut(path: Path, off: int | None) -> Path:
 def gone(path: Path) -> Path:
     path.unlink()
     return path
+
+
+def sorted_log(folder: Path) -> Path:
+    """Where recovery leaves the runs of the log; it goes on from them when it is interrupted after that."""
+    runtime = GeventRuntime()
+    try:
+        (log,) = (path.name for path in folder.glob("logs/*"))
+        sort_log(runtime, LocalFileSystem(str(folder), runtime), f"logs/{log}")
+    finally:
+        runtime.close()
+    return folder / "logs" / log / "sorted"
 
 
 def swapped(folder: Path) -> Path:
@@ -133,6 +154,14 @@ def test_damage_is_named_with_its_file_and_nothing_is_changed(folder: Path, kind
     assert any(name in line or (damaged.parent.name in line and "log" in line) for line in sentences), done.stderr
     assert f"{len(sentences)} damaged" in done.stdout
     assert fingerprint(folder) == before
+
+
+def test_a_sorted_log_is_read_too(folder: Path) -> None:
+    runs = list(sorted_log(folder).glob("*.run"))
+    assert runs
+    done = run("check", str(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "log records sorted for recovery" in done.stdout
 
 
 def test_several_damaged_files_are_all_named(folder: Path) -> None:
