@@ -1,6 +1,6 @@
 """The filters that decide on whole rows: by the key, by the value of one column, by a count."""
 
-from typing import final
+from typing import Protocol, final
 
 from hbtable.encoding import varint
 from hbtable.filters.comparators import Test
@@ -8,11 +8,30 @@ from hbtable.filters.node import INCLUDE, NEXT_FAMILY, SKIP, Node, load_number
 from hbtable.model.cell import Cell
 
 
+class PassingNode(Node, Protocol):
+    """Finished once the scan is past what it looks for, in this page or an earlier one."""
+
+    __slots__ = ("_passed",)
+
+    _passed: bool
+
+    def is_finished(self) -> bool:
+        return self._passed
+
+    def save(self, out: bytearray) -> None:
+        out.append(self._passed)
+
+    def load(self, state: bytes, offset: int) -> int:
+        passed, offset = load_number(state, offset)
+        self._passed = bool(passed)
+        return offset
+
+
 @final
-class PrefixNode(Node):
+class PrefixNode(PassingNode):
     """Finished once past the prefix in scan direction. Where nobody asks about the row key (SKIP) it rejects all."""
 
-    __slots__ = ("_passed", "_prefix", "_rejects", "_reversed")
+    __slots__ = ("_prefix", "_rejects", "_reversed")
 
     def __init__(self, prefix: bytes, is_reversed: bool) -> None:
         self._prefix = prefix
@@ -36,17 +55,6 @@ class PrefixNode(Node):
 
     def rejects_row(self) -> bool:
         return self._rejects
-
-    def is_finished(self) -> bool:
-        return self._passed
-
-    def save(self, out: bytearray) -> None:
-        out.append(self._passed)
-
-    def load(self, state: bytes, offset: int) -> int:
-        passed, offset = load_number(state, offset)
-        self._passed = bool(passed)
-        return offset
 
 
 @final
@@ -74,10 +82,10 @@ class RowKeyNode(Node):
 
 
 @final
-class InclusiveStopNode(Node):
+class InclusiveStopNode(PassingNode):
     """Rows up to and including one, in scan direction; finished once past it."""
 
-    __slots__ = ("_passed", "_reversed", "_row")
+    __slots__ = ("_reversed", "_row")
 
     def __init__(self, row: bytes, is_reversed: bool) -> None:
         self._row = row
@@ -91,17 +99,6 @@ class InclusiveStopNode(Node):
 
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         return NEXT_FAMILY if self._passed else INCLUDE
-
-    def is_finished(self) -> bool:
-        return self._passed
-
-    def save(self, out: bytearray) -> None:
-        out.append(self._passed)
-
-    def load(self, state: bytes, offset: int) -> int:
-        passed, offset = load_number(state, offset)
-        self._passed = bool(passed)
-        return offset
 
 
 @final

@@ -77,6 +77,14 @@ def compact_some(files, steps, nows, family_rules, may_drop: bool) -> list[list[
     return files
 
 
+def compacting_changes_no_read(history, family_rules, cuts, steps, nows):
+    pairs = [pair_of(operation, sequence) for sequence, operation in enumerate(history, 1)]
+    files = compact_some(cut(pairs, cuts), steps, nows, family_rules, may_drop=True)
+    for max_versions in (1, UNLIMITED):
+        expected = read([sorted(pairs)], family_rules, nows[-1], max_versions)
+        assert read(files, family_rules, nows[-1], max_versions) == expected
+
+
 @settings(max_examples=400, deadline=None)
 @given(
     histories(ANY_KIND, TTLS),
@@ -89,11 +97,7 @@ def test_any_schedule_with_all_kinds_of_markers_and_ages(history, family_rules, 
     for rule in family_rules.values():
         if rule.ttl_millis:
             rule.min_versions = 0  # kept versions are a limit as well: see the next tests
-    pairs = [pair_of(operation, sequence) for sequence, operation in enumerate(history, 1)]
-    files = compact_some(cut(pairs, cuts), steps, nows, family_rules, may_drop=True)
-    for max_versions in (1, UNLIMITED):
-        expected = read([sorted(pairs)], family_rules, nows[-1], max_versions)
-        assert read(files, family_rules, nows[-1], max_versions) == expected
+    compacting_changes_no_read(history, family_rules, cuts, steps, nows)
 
 
 @settings(max_examples=400, deadline=None)
@@ -105,11 +109,7 @@ def test_any_schedule_with_all_kinds_of_markers_and_ages(history, family_rules, 
     NOWS,
 )
 def test_any_schedule_with_limited_versions(history, family_rules, cuts, steps, nows):
-    pairs = [pair_of(operation, sequence) for sequence, operation in enumerate(history, 1)]
-    files = compact_some(cut(pairs, cuts), steps, nows, family_rules, may_drop=True)
-    for max_versions in (1, UNLIMITED):
-        expected = read([sorted(pairs)], family_rules, nows[-1], max_versions)
-        assert read(files, family_rules, nows[-1], max_versions) == expected
+    compacting_changes_no_read(history, family_rules, cuts, steps, nows)
 
 
 @settings(max_examples=400, deadline=None)
