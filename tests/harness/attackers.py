@@ -116,9 +116,9 @@ def scanners(port: int, count: int) -> Did:
     call = encode(FORMS[0], b"scannerOpen", arguments)
     client = connect(port)
     say_ready(scanners=count)
-    began, opened, ends = time.monotonic(), 0, False
+    began, opened = time.monotonic(), 0
     ids: list[int] = []
-    while opened < count and not ends:
+    while opened < count:
         ahead = min(20, count - opened)
         client.sendall(call * ahead)
         data = b""
@@ -127,7 +127,6 @@ def scanners(port: int, count: int) -> Did:
         # head of 23 bytes (version, name, number), then 08 0000 id, 00
         ids += [struct.unpack_from(">i", data, place * 31 + 26)[0] for place in range(ahead)]
         opened += ahead
-        ends = stopped()
     seconds = time.monotonic() - began
     while not stopped(1.0):
         pass
