@@ -27,7 +27,8 @@ class ConstantAnswers:
 
     def __init__(self, value_bytes: int) -> None:
         self.value = os.urandom(value_bytes)
-        self.left = 0
+        self.left: dict[int, int] = {}
+        self.opened = 0
 
     def row(self, key: bytes) -> object:
         return IDL.TRowResult(row=key, columns={b"f:q": IDL.TCell(value=self.value, timestamp=1700000000000)})
@@ -47,15 +48,19 @@ class ConstantAnswers:
     def scannerOpenWithScan(self, tableName: bytes, scan: object, attributes: object) -> int:
         start = getattr(scan, "startRow", b"") or b"0"
         stop = getattr(scan, "stopRow", b"") or start
-        self.left = int(stop) - int(start)
-        return 7
+        self.opened += 1
+        self.left[self.opened] = int(stop) - int(start)
+        return self.opened
 
     def scannerGetList(self, id: int, nbRows: int) -> list[object]:
-        count = min(nbRows, self.left)
-        self.left -= count
+        count = min(nbRows, self.left[id])
+        self.left[id] -= count
         return [self.row(b"%010d" % number) for number in range(count)]
 
     def scannerClose(self, id: int) -> None:
+        del self.left[id]
+
+    def majorCompact(self, tableNameOrRegionName: bytes) -> None:
         pass
 
 
