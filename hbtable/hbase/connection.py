@@ -64,7 +64,8 @@ def wires(strict: Dialect, loose: Dialect, compact: Dialect) -> dict[Protocol, W
 
 @final
 class Connection:
-    """`client` is its address, for people. `busy` from the first byte of a call until its answer is sent."""
+    """`client` is its address, for people. `busy` from the last byte of a call until its answer is sent: a stop waits
+    for that, but not for calls that may never arrive."""
 
     __slots__ = ("_head", "_stream", "_traffic", "busy", "client")
 
@@ -155,8 +156,6 @@ class Connection:
         while pending or more():
             pending = False
             started = clock()
-            self.busy = True
-            traffic.in_flight += 1
             self._head = head = read_head(source)
             name, kind, sequence = head
             method = methods.get(name)
@@ -165,6 +164,8 @@ class Connection:
             else:
                 values = read_arguments(source, method)
                 decoded = clock()
+                self.busy = True
+                traffic.in_flight += 1
                 if source.transfer is not None:
                     source.settle()
                 outcome = "ok"
@@ -189,9 +190,9 @@ class Connection:
                 if new:
                     new = False
                     traffic.newcomers.pop(self, None)
-            self.busy = False
+                self.busy = False
+                traffic.in_flight -= 1
             self._head = None
-            traffic.in_flight -= 1
             if traffic.draining:
                 return
 

@@ -1,6 +1,7 @@
 """The front door as a whole: composes its parts, accepts clients, drains.
 
-Drain: no new connections; idle ones are closed at once; those with a request under way get their answer first.
+Drain: no new connections; idle ones are closed at once, and those whose request has not arrived whole; requests under
+way get their answer first.
 """
 
 import logging

@@ -22,7 +22,7 @@ _SECONDS_HELP = "Seconds from the first byte of a call to the last byte of its a
 
 @final
 class Traffic:
-    """`in_flight` requests are between their first byte and the last byte of their answer."""
+    """`in_flight` requests have arrived whole, and their answers are not sent yet."""
 
     __slots__ = (
         "clock", "complaints", "draining", "host", "in_flight", "message_bytes", "methods", "newcomers", "pause",

@@ -150,3 +150,13 @@ def test_answers_that_nobody_reads_stay_within_the_bound(door: Any, client: Any)
     for socket in (writer, *lazy):
         socket.close()
     port.door.close()
+
+
+def test_a_call_that_never_arrives_whole_does_not_hold_up_a_stop(port: Port, client: Any) -> None:
+    socket = port.connect()
+    socket.sendall(client.encode("getRow", tableName=b"t", row=b"r")[:-1])
+    port.runtime.sleep(0.02)
+    drained = port.runtime.spawn(port.door.drain)
+    assert drained.join(0.5)
+    assert socket.recv(100) == b""
+    socket.close()
