@@ -3,14 +3,15 @@
 #   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts
 #   make test     every test, a slice of the long campaigns    make compat   happybase's suite and HBase's recorded answers
 #   make bench    rates beside a server that only speaks Thrift
-#   make flights | crash | sim | fuzz | hostile     the long campaigns in full; each prints its seed
+#   make flights | crash | crash-points | sim | fuzz | hostile     the long campaigns in full; each prints its seed
+#   make memory   the peak RSS of a 2 GB load into the default configuration
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run test check compat bench flights crash sim fuzz hostile format clean
+.PHONY: run test check compat bench flights crash crash-points memory sim fuzz hostile format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -39,6 +40,12 @@ flights: $(VENV)/.test
 
 crash: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.kill_nine --rounds 50 --seed $(SEED) $(ARGS)
+
+crash-points: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.crash_points --seed $(SEED) $(ARGS)
+
+memory: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.memory $(ARGS)
 
 sim: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.simulation --schedules 200 --seed $(SEED) $(ARGS)

@@ -37,6 +37,7 @@ _LOST: Final = 3
 """Exit code when the lock was lost: a supervisor may start the process again."""
 
 _OPEN_FILES: Final = 1 << 20
+_SWITCH_SECONDS: Final = 0.001
 
 BANNER: Final = """\
 hbtable {version} speaks HBase Thrift1 on {host}:{port}
@@ -187,6 +188,9 @@ def run(
     """Serves until a signal; the exit code. `when_ready` prints instead of the banner."""
     log_to_stderr()
     raise_open_files()
+    # A finished sync must not wait 5 ms until the busy hub lets its thread have the interpreter: with two clients that
+    # scan, a third one's synced puts went from 275 to 325 a second, and the scans were not slower.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     given = configuration.options("server", ServerOptions)
     options = ServerOptions(
         data=data or given.data,

@@ -7,7 +7,7 @@ tablet ends with a write to them. A tablet whose job failed is left alone for a 
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import final
+from typing import Final, final
 
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import HbtableError
@@ -25,6 +25,8 @@ from hbtable.tabletserver.maintenance_plan import (
 )
 
 log = logging.getLogger(__name__)
+
+_DONE: Final = {"flush": "flushed", "compact": "compacted", "split": "looked at for a split"}
 
 
 @final
@@ -154,9 +156,16 @@ class Maintenance:
 
     def _run(self, decision: Decision, kind: str) -> None:
         tablet_id = decision.tablet_id
-        log.info("tablet %d: %s, because %s", tablet_id, kind, decision.why)
+        begin = self._runtime.clock_seconds()
         try:
             self._act(decision)
+            log.info(
+                "tablet %d: %s in %.2f s (%s)",
+                tablet_id,
+                _DONE[kind],
+                self._runtime.clock_seconds() - begin,
+                decision.why,
+            )
             self._not_before.pop(tablet_id, None)
         except HbtableError as error:
             # While the server drains, compactions are cancelled on purpose.

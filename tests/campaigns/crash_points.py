@@ -14,14 +14,17 @@ import random
 import struct
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from hbtable.client.client import Client
+from hbtable.client.options import ClientOptions
 from hbtable.fs.interface import AppendFile, FileStatus, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
 from hbtable.launch.check import Checker
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
+from hbtable.metadata.patience import PatienceOptions
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -201,7 +204,8 @@ class Script:
 
 
 def start(runtime: SimulatedRuntime, fs: "CrashingFileSystem | MemoryFileSystem") -> EmbeddedCluster:
-    cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), small_options())
+    options = replace(small_options(), client=ClientOptions(PatienceOptions(deadline_seconds=1.0)))
+    cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options)
     cluster.start()
     return cluster
 

@@ -1,7 +1,8 @@
 """How much memory a load takes: 2 GB through happybase batches into a server with the default configuration.
 
-The peak is the kernel's VmHWM of the server process, so nothing between two samples is missed. Afterwards some rows
-are read back, and the rate at which the table is scanned once is printed, because the block cache fills then.
+The peak is the kernel's VmHWM of the server process, so nothing between two samples is missed. Four tables are
+loaded at once and rows are read all the time, so that memtables and block cache are full together; then everything is
+scanned, and the server is killed and started again, because recovery needs memory, too.
 
     python -m tests.campaigns.memory [--rows 2000000] [--limit-mb 600]
 """
@@ -20,6 +21,7 @@ from tests.harness.server import ServerProcess
 VALUE_BYTES = 1000
 BATCH = 1000
 MB = 1_000_000
+TABLES = ["load0", "load1", "load2", "load3"]
 
 
 def value_of(row: int) -> bytes:
@@ -43,41 +45,49 @@ class Load:
         self.server = ServerProcess(folder / "data", defines)
         self.idle_bytes = 0
         self.peak_bytes = 0
+        self.recovery_bytes = 0
 
     def run(self, loud: bool = True) -> None:
         with self.server as server:
             self.idle_bytes = server.rss_bytes()
             connection = server.connect()
-            connection.create_table("load", {"f": {"max_versions": 1}})
-            self._write(connection.table("load"), loud)
+            for name in TABLES:
+                connection.create_table(name, {"f": {"max_versions": 1}})
+            tables = [connection.table(name) for name in TABLES]
+            self._write(tables, loud)
             after_load = server.peak_bytes()
-            self._read(connection.table("load"))
+            assert sum(1 for table in tables for _ in table.scan(batch_size=BATCH)) == self.rows
             self.peak_bytes = server.peak_bytes()
             if loud:
                 print(f"peak after loading {after_load // MB} MB, after reading it all {self.peak_bytes // MB} MB")
-                print(f"{len(connection.table('load').regions())} tablets")
-            connection.close()
+                print(f"{sum(len(table.regions()) for table in tables)} tablets")
+            server.kill()
+            server.start()
+            connection = server.connect()
+            assert sum(1 for name in TABLES for _ in connection.table(name).scan(batch_size=BATCH)) == self.rows
+            self.recovery_bytes = server.peak_bytes()
             assert server.stop() == 0
 
-    def _write(self, table: happybase.Table, loud: bool) -> None:
+    def _write(self, tables: list[happybase.Table], loud: bool) -> None:
         begin = time.monotonic()
-        with table.batch(batch_size=BATCH) as batch:
-            for number, (row, key) in enumerate(row_keys(self.rows), 1):
-                batch.put(key, {b"f:v": value_of(row)})
-                if loud and number % 100_000 == 0:
-                    rate = number / (time.monotonic() - begin)
-                    print(
-                        f"{number:>9,} rows, {rate:,.0f} rows/s, RSS {self.server.rss_bytes() // MB} MB, "
-                        f"peak {self.server.peak_bytes() // MB} MB",
-                        flush=True,
-                    )
-
-    def _read(self, table: happybase.Table) -> None:
         chance = random.Random(1)
-        for _ in range(1000):
-            row = chance.randrange(self.rows)
-            assert table.row(b"row%09d" % row) == {b"f:v": value_of(row)}
-        assert sum(1 for _ in table.scan(batch_size=BATCH)) == self.rows
+        batches = [table.batch(batch_size=BATCH) for table in tables]
+        done: list[int] = []
+        for number, (row, key) in enumerate(row_keys(self.rows), 1):
+            batches[row % len(tables)].put(key, {b"f:v": value_of(row)})
+            done.append(row)
+            if number % BATCH == 0:
+                for row in chance.sample(done[: -len(tables) * BATCH], min(5, max(0, len(done) - len(tables) * BATCH))):
+                    assert tables[row % len(tables)].row(b"row%09d" % row) == {b"f:v": value_of(row)}
+            if loud and number % 100_000 == 0:
+                rate = number / (time.monotonic() - begin)
+                print(
+                    f"{number:>9,} rows, {rate:,.0f} rows/s, RSS {self.server.rss_bytes() // MB} MB, "
+                    f"peak {self.server.peak_bytes() // MB} MB",
+                    flush=True,
+                )
+        for batch in batches:
+            batch.send()
 
 
 def main() -> None:
@@ -89,8 +99,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hbtable-memory-") as folder:
         load = Load(Path(folder), arguments.rows, arguments.defines)
         load.run()
-    print(f"{arguments.rows * VALUE_BYTES / 1e9:.2f} GB loaded; peak RSS {load.peak_bytes / MB:.0f} MB")
-    if load.peak_bytes > arguments.limit_mb * MB:
+    print(
+        f"{arguments.rows * VALUE_BYTES / 1e9:.2f} GB loaded; peak RSS {load.peak_bytes / MB:.0f} MB, "
+        f"{load.recovery_bytes / MB:.0f} MB in the recovery from kill -9"
+    )
+    if max(load.peak_bytes, load.recovery_bytes) > arguments.limit_mb * MB:
         raise SystemExit(f"over the limit of {arguments.limit_mb} MB")
 
 
