@@ -163,6 +163,8 @@ class Connection:
                 self._unusual(source, wire, head, method)
             else:
                 values = read_arguments(source, method)
+                if traffic.draining:
+                    return  # closed while this was being decoded: carried out, it could not be answered
                 decoded = clock()
                 self.busy = True
                 traffic.in_flight += 1

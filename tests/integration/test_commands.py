@@ -211,10 +211,14 @@ def test_readyz_turns_before_the_port_closes_and_a_second_signal_stops_at_once(t
     with Running("start", "--data", str(tmp_path / "data"), "--port", "0", "-D", define) as running:
         port = port_of(running.banner)
         assert read_page(f"http://127.0.0.1:{http}/readyz") == (200, b'{"ok": true, "reasons": []}\n')
-        half = socket.create_connection(("127.0.0.1", port))
-        # a strict binary call of createTable whose end does not come: a request under way, as long as we like
-        half.sendall(b"\x80\x01\x00\x01\x00\x00\x00\x0bcreateTable\x00\x00\x00\x01")
-        time.sleep(0.1)
+        connection = happybase.Connection("127.0.0.1", port)
+        connection.create_table("t", {"f": {}})
+        for number in range(20):
+            connection.table("t").put(b"%d" % number, {b"f:a": bytes(1 << 20)})
+        scanner = connection.client.scannerOpen(b"t", b"", [], {})
+        # A request under way for as long as we like: its answer is larger than what fits into the sockets.
+        connection.client._send("scannerGetList", id=scanner, nbRows=20)
+        time.sleep(0.5)
         running.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + 10
         status, body = read_page(f"http://127.0.0.1:{http}/readyz")
@@ -225,7 +229,7 @@ def test_readyz_turns_before_the_port_closes_and_a_second_signal_stops_at_once(t
         assert read_page(f"http://127.0.0.1:{http}/livez")[0] == 200
         assert running.process.poll() is None, "it did not wait for the request under way"
         code, log = running.stop()
-        half.close()
+        connection.transport.close()
     assert code == 0
     assert "stopping at once" in log
 
