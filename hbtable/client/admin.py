@@ -4,7 +4,8 @@ What changes a table drops everything this client knows about it, before the cal
 the table sees the change.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import final
 
@@ -17,6 +18,7 @@ from hbtable.metadata.patience import Patience
 from hbtable.model.names import is_system
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
+from hbtable.model.status import TabletStatus
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.services import MasterService, TabletAdmin
@@ -54,7 +56,7 @@ class Admin:
         """Enabled and usable on return. TableExists, NamespaceNotFound, InvalidRequest."""
         table = self._table(schema.name)
         if table.name != schema.name:
-            schema = TableSchema(table.name, schema.families, schema.version, schema.split_bytes)
+            schema = replace(schema, name=table.name)
         self._change(table, lambda master: master.create_table(schema, split_rows))
 
     def delete_table(self, name: bytes) -> None:
@@ -76,21 +78,41 @@ class Admin:
         """Replaces the schema whose version is one less. TableNotFound, Conflict."""
         self._change(self._table(schema.name), lambda master: master.alter_table(schema))
 
+    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
+        """Empty and enabled on return. TableNotFound, TableNotDisabled."""
+        table = self._table(name)
+        self._change(table, lambda master: master.truncate_table(table.name, keep_splits))
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        """AlreadyExists, InvalidRequest."""
+        self._ask(lambda master: master.create_namespace(name, properties))
+
+    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        """All its properties from now on. NamespaceNotFound, InvalidRequest."""
+        self._ask(lambda master: master.alter_namespace(name, properties))
+
+    def delete_namespace(self, name: bytes) -> None:
+        """NamespaceNotFound, InvalidRequest while it holds tables."""
+        self._ask(lambda master: master.delete_namespace(name))
+
     def _change(self, table: Table, call: Callable[[MasterService], None]) -> None:
-        patience: Patience | None = None
         try:
-            while True:
-                try:
-                    return call(self._transport.master())
-                except OutOfSpace:
-                    raise
-                except (StaleLocation, Unavailable) as error:
-                    if patience is None:
-                        patience = Patience(self._runtime, self._options.patience)
-                    if not patience.wait():
-                        raise Unavailable(patience.tired("the master gave no answer", error)) from error
+            self._ask(call)
         finally:
             table.invalidate()  # also after a failure: it may have been carried out all the same
+
+    def _ask(self, call: Callable[[MasterService], None]) -> None:
+        patience: Patience | None = None
+        while True:
+            try:
+                return call(self._transport.master())
+            except OutOfSpace:
+                raise
+            except (StaleLocation, Unavailable) as error:
+                if patience is None:
+                    patience = Patience(self._runtime, self._options.patience)
+                if not patience.wait():
+                    raise Unavailable(patience.tired("the master gave no answer", error)) from error
 
     # ---------------------------------------------------------------- what there is
 
@@ -117,6 +139,14 @@ class Admin:
     def schema(self, name: bytes) -> TableSchema:
         """TableNotFound."""
         return self._table(name).record().schema
+
+    def namespaces(self) -> list[bytes]:
+        """Ascending, `default` and `hbase` included."""
+        return self._catalog.namespaces()
+
+    def namespace_properties(self, name: bytes) -> dict[str, str]:
+        """NamespaceNotFound."""
+        return self._catalog.namespace_properties(name)
 
     def tablets(self, name: bytes) -> list[TabletRecord]:
         """Ascending, of a disabled table, too. TableNotFound."""
@@ -150,6 +180,16 @@ class Admin:
         if not self._on_every_tablet(name, split, rows):
             raise TableNotEnabled(f"{self._table(name).shown_name()} is disabled.")
         return any(done)
+
+    def statuses(self, servers: Iterable[str]) -> dict[str, list[TabletStatus]]:
+        """What each of these tablet servers serves; one that is gone is left out."""
+        found: dict[str, list[TabletStatus]] = {}
+        for server in servers:
+            try:
+                found[server] = self._transport.tablet_admin(server).tablets()
+            except (StaleLocation, Unavailable):
+                continue
+        return found
 
     def _on_every_tablet(
         self, name: bytes, call: Callable[[TabletAdmin, TabletRecord], None], rows: RowRange | None = None

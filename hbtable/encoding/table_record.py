@@ -1,14 +1,19 @@
 """Table records as bytes: id, state and schema, the value of a table's name row in METADATA.
 
-Sealed (encoding.sealed) with kind "N", version 1. Numbers are varints; text is length-prefixed UTF-8.
+Sealed (encoding.sealed) with kind "N", version 1 or 2. Numbers are varints; text is length-prefixed UTF-8.
 
     body   := table id, state (its name), table name, schema version, split bytes, families (n, then each)
+              version 2 goes on: attributes of the table, then of each family in the same order
     family := name, max versions, min versions, ttl seconds, compression, bloom, flags, block bytes, locality group
     flags  := 1 in memory | 2 block cache | 4 new version behaviour
+    attributes := n, then n times name and value
+
+A record without attributes is written as version 1, so that an older hbtable goes on reading what it can.
 
 Families are written in ascending order of name, so equal records give equal bytes: a compare-and-set compares them.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from hbtable.encoding.sealed import HEADER_BYTES, seal, unseal
@@ -16,11 +21,12 @@ from hbtable.encoding.varint import decode as number
 from hbtable.encoding.varint import decode_bytes, decode_text, encode_bytes, encode_text
 from hbtable.encoding.varint import encode as varint
 from hbtable.errors import Corruption
-from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.schema import Attributes, FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 
 KIND: Final = b"N"
-VERSION: Final = 1
+VERSION: Final = 2
+_PLAIN: Final = 1
 _IN_MEMORY: Final = 1
 _BLOCK_CACHE: Final = 2
 _NEW_VERSION_BEHAVIOR: Final = 4
@@ -38,12 +44,17 @@ def encode(record: TableRecord) -> bytes:
     ]
     for name in sorted(schema.families):
         out.append(_family(schema.families[name]))
+    if not schema.attributes and not any(family.attributes for family in schema.families.values()):
+        return seal(KIND, _PLAIN, b"".join(out))
+    out.append(_attributes(schema.attributes))
+    for name in sorted(schema.families):
+        out.append(_attributes(schema.families[name].attributes))
     return seal(KIND, VERSION, b"".join(out))
 
 
 def decode(data: bytes, path: str = "a table record") -> TableRecord:
     """`path` says in the error where the bytes lie. Corruption, UnsupportedFormat."""
-    _, body = unseal(data, KIND, VERSION, path)
+    version_read, body = unseal(data, KIND, VERSION, path)
     try:
         table_id, offset = number(body, 0)
         state, offset = decode_text(body, offset)
@@ -55,7 +66,14 @@ def decode(data: bytes, path: str = "a table record") -> TableRecord:
         for _ in range(count):
             family, offset = _read_family(body, offset)
             families[family.name] = family
-        record = TableRecord(table_id, TableState(state), TableSchema(name, families, version, split_bytes))
+        attributes: Attributes = ()
+        if version_read > _PLAIN:
+            attributes, offset = _read_attributes(body, offset)
+            for family_name, family in families.items():
+                of_family, offset = _read_attributes(body, offset)
+                families[family_name] = replace(family, attributes=of_family)
+        schema = TableSchema(name, families, version, split_bytes, attributes)
+        record = TableRecord(table_id, TableState(state), schema)
     except (IndexError, ValueError) as error:
         raise Corruption(path, HEADER_BYTES, f"the table record cannot be read: {error}") from error
     if offset != len(body):
@@ -108,3 +126,20 @@ def _read_family(body: bytes, offset: int) -> tuple[FamilySchema, int]:
         bool(flags & _NEW_VERSION_BEHAVIOR),
     )
     return family, offset
+
+
+def _attributes(attributes: Attributes) -> bytes:
+    out = [varint(len(attributes))]
+    for name, value in attributes:
+        out += (encode_text(name), encode_text(value))
+    return b"".join(out)
+
+
+def _read_attributes(body: bytes, offset: int) -> tuple[Attributes, int]:
+    count, offset = number(body, offset)
+    found = []
+    for _ in range(count):
+        name, offset = decode_text(body, offset)
+        value, offset = decode_text(body, offset)
+        found.append((name, value))
+    return tuple(found), offset

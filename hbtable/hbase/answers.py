@@ -48,12 +48,28 @@ _ANSWERS: Final = {
     "revoke": "bool",
     "append": "cells",
 }
+_ADMIN_VOID: Final = frozenset(
+    (
+        "adminCreateTable",
+        "adminAlterTable",
+        "adminTruncateTable",
+        "adminCreateNamespace",
+        "adminAlterNamespace",
+        "adminDeleteNamespace",
+        "adminFlush",
+        "adminCompact",
+        "adminMutate",
+        "adminMutateRows",
+    )
+)
 
 
 def answer_kind(method: str) -> str:
     """What a method returns, by a name that _ENCODERS and Objects know."""
     if method in _ANSWERS:
         return _ANSWERS[method]
+    if method.startswith("admin"):
+        return "void" if method in _ADMIN_VOID else "structs"
     if method.startswith("scannerOpen"):
         return "i32"
     if method.startswith(("getRow", "scannerGet")):
@@ -76,6 +92,7 @@ class Objects:
 
     def __init__(self, interface: Interface) -> None:
         self._thrift: Any = interface.thrift
+        self._admin_thrift: Any = interface.admin_thrift
 
     def result(self, method: Method, value: Any) -> Any:
         answer = method.result_class()
@@ -95,6 +112,18 @@ class Objects:
         else:
             setattr(answer, field, self._thrift.AlreadyExists(message=message))
         return answer
+
+    def _structs(self, value: Any) -> Any:
+        """Tuples of admin_structs as Thrift's objects, by name and place."""
+        if isinstance(value, list):
+            return [self._structs(element) for element in value]
+        if not isinstance(value, tuple):
+            return value
+        made = getattr(self._admin_thrift, type(value).__name__)()
+        spec = made.thrift_spec
+        for place, field in enumerate(sorted(spec)):
+            setattr(made, spec[field][1], self._structs(value[place]))
+        return made
 
     def _cells(self, value: Sequence[Cell]) -> list[Any]:
         return [self._thrift.TCell(content, timestamp) for _, timestamp, content in value]
@@ -149,7 +178,7 @@ class BinaryDialect:
     def __init__(self, interface: Interface, strict: bool) -> None:
         self._objects = Objects(interface)
         self._strict = strict
-        for method in interface.methods.values():
+        for method in (*interface.methods.values(), *interface.admin_methods.values()):
             method.encode = _ENCODERS.get(answer_kind(method.name), self._object_encoder(method))
 
     def reply(self, method: Method, sequence: int, value: Any) -> bytes:

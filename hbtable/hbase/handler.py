@@ -1,13 +1,23 @@
-"""Attaches the calls' implementations to the interface. Every method of thrift/hbase.thrift must have exactly one."""
+"""Attaches the calls' implementations to the interface. Every method must have exactly one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from hbtable.hbase.interface import Interface
+from hbtable.hbase.interface import Interface, Method
 
 
 def bind(interface: Interface, parts: Sequence[object]) -> None:
     """`parts` have one public method for each call, named as in the interface file. ValueError for a gap."""
-    for method in interface.methods.values():
+    _attach(interface.methods, parts)
+
+
+def bind_admin(interface: Interface, parts: Sequence[object]) -> None:
+    """The same for our own service, whose methods join the others."""
+    _attach(interface.admin_methods, parts)
+    interface.methods.update(interface.admin_methods)
+
+
+def _attach(methods: Mapping[bytes, Method], parts: Sequence[object]) -> None:
+    for method in methods.values():
         owners = [part for part in parts if hasattr(part, method.name)]
         if len(owners) != 1:
             raise ValueError(f"{method.name} of the interface has {len(owners)} implementations instead of one")

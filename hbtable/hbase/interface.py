@@ -1,7 +1,7 @@
-"""The interface file, loaded: every method with the layout of its arguments and what it may answer.
+"""The interface files, loaded: every method with the layout of its arguments and what it may answer.
 
-thrift/hbase.thrift is the only place where names, ids and types stand; this turns it into what the readers and the
-answers work from. Handlers are attached by bind(); a method without one cannot be called.
+thrift/hbase.thrift and thrift/admin.thrift are the only places where names, ids and types stand; this turns them into
+what the readers and the answers work from. Handlers are attached by bind(); a method without one cannot be called.
 """
 
 import os
@@ -11,13 +11,15 @@ from typing import Any, Final, final
 
 import thriftpy2
 
-from hbtable.hbase import arguments
+from hbtable.hbase import admin_structs, arguments
 from hbtable.hbase.fast_mutations import fast_batches, fast_mutations
 from hbtable.hbase.wire import LIST, MAP, REPLY, STRING, STRUCT, TEXT, FastList, Layout, Shape
 from hbtable.metrics.registry import Counter, Histogram
 
 IDL_PATH: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl", "hbase.thrift")
+ADMIN_PATH: Final = os.path.join(os.path.dirname(IDL_PATH), "admin.thrift")
 _MODULE: Final = "hbtable_hbase_thrift"
+_ADMIN_MODULE: Final = "hbtable_admin_thrift"
 _THRIFT_TEXT: Final = 11
 _THRIFT_BINARY: Final = 18
 
@@ -29,6 +31,14 @@ _STRUCTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "TAppend": arguments.Append,
     "TScan": arguments.Scan,
     "TAccessControlEntity": arguments.AccessControlEntity,
+    "AdminTable": admin_structs.AdminTable,
+    "AdminFamily": admin_structs.AdminFamily,
+    "AdminColumn": admin_structs.AdminColumn,
+    "AdminRead": admin_structs.AdminRead,
+    "AdminPosition": admin_structs.AdminPosition,
+    "AdminScan": admin_structs.AdminScan,
+    "AdminOperation": admin_structs.AdminOperation,
+    "AdminMutation": admin_structs.AdminMutation,
 }
 _FAST: Final[dict[str, FastList]] = {"Mutation": fast_mutations, "BatchMutation": fast_batches}
 
@@ -89,16 +99,23 @@ class Interface:
     def __init__(self, path: str = IDL_PATH) -> None:
         # thriftpy2 keeps loaded modules by name for ever; a name of our own cannot meet happybase's Hbase_thrift.
         self.thrift: ModuleType = thriftpy2.load(path, module_name=_MODULE)
-        service: Any = self.thrift.Hbase
+        self.admin_thrift: ModuleType = thriftpy2.load(ADMIN_PATH, module_name=_ADMIN_MODULE)
         self._layouts: dict[str, Layout] = {}
         self.methods: dict[bytes, Method] = {}
+        """Of HBase's service."""
+        self.admin_methods: dict[bytes, Method] = {}
+        """Of our own: offered on the same port when bound."""
+        self._load(self.thrift.Hbase, self.methods)
+        self._load(self.admin_thrift.HbtableAdmin, self.admin_methods)
+
+    def _load(self, service: Any, methods: dict[bytes, Method]) -> None:
         for name in service.thrift_services:
             method = self._method(name, getattr(service, name + "_args"))
             method.result_class = getattr(service, name + "_result")
             for field, spec in getattr(service, name + "_result").thrift_spec.items():
                 if field:
                     method.declares[spec[1]] = field
-            self.methods[name.encode("ascii")] = method
+            methods[name.encode("ascii")] = method
 
     def _method(self, name: str, arguments_class: Any) -> Method:
         spec: dict[int, tuple[Any, ...]] = arguments_class.thrift_spec

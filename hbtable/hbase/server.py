@@ -11,10 +11,14 @@ from typing import Final, Protocol, final
 
 from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase.admin_calls import AdminCalls
+from hbtable.hbase.admin_cells import AdminCells
+from hbtable.hbase.admin_tables import AdminTables
+from hbtable.hbase.admin_tablets import AdminTablets
 from hbtable.hbase.answers import BinaryDialect, CompactDialect
 from hbtable.hbase.backend import Administration, OpenTable, Tables
+from hbtable.hbase.cluster import Cluster
 from hbtable.hbase.connection import Connection, wires
-from hbtable.hbase.handler import bind
+from hbtable.hbase.handler import bind, bind_admin
 from hbtable.hbase.interface import Interface
 from hbtable.hbase.message_input import Stream
 from hbtable.hbase.reads import Reads
@@ -105,7 +109,9 @@ class FrontDoor:
         identity: Identity,
         options: FrontDoorOptions | None = None,
         reserve_scanner_ids: Reserve | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
+        """Without `cluster` our own admin service is not offered."""
         options = options or FrontDoorOptions()
         self._runtime = runtime
         self._listen = listen
@@ -135,6 +141,9 @@ class FrontDoor:
             options.transfer_bytes,
         )
         self._bind(interface, open_table, admin, identity)
+        if cluster is not None:
+            self._bind_admin(interface, Tables(open_table), cluster, identity)
+            self._traffic.measure(interface.admin_methods.values())
         registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(len(self._connections)))
         registry.gauge("hbtable_open_scanners", "Scanners open.", lambda: float(len(self.scanners)))
 
@@ -162,6 +171,14 @@ class FrontDoor:
             ),
         )
         bind(interface, parts)
+
+    def _bind_admin(self, interface: Interface, tables: Tables, cluster: Cluster, identity: Identity) -> None:
+        parts = (
+            AdminTables(tables, cluster),
+            AdminTablets(self._runtime, tables, cluster, identity.address),
+            AdminCells(tables, self._options.answer_bytes),
+        )
+        bind_admin(interface, parts)
 
     @property
     def port(self) -> int:

@@ -1,7 +1,7 @@
 """What all connections of a front door share: limits, the methods, and the counting of requests."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, final
 
 from hbtable.hbase.complaints import Complaints
@@ -61,15 +61,19 @@ class Traffic:
             runtime.sleep(0)
 
         self.pause: Callable[[], None] = pause
-        for method in interface.methods.values():
-            method.ok = registry.counter(_REQUESTS, _REQUESTS_HELP, method=method.name, code="ok")
-            method.seconds = registry.histogram("hbtable_rpc_seconds", _SECONDS_HELP, method=method.name)
+        self.measure(interface.methods.values())
         registry.gauge("hbtable_rpc_in_flight", "Thrift calls being carried out.", lambda: float(self.in_flight))
         registry.gauge(
             "hbtable_rpc_transfer_bytes",
             "Bytes of large requests and answers under way.",
             lambda: float(self.transfers.used_bytes),
         )
+
+    def measure(self, methods: Iterable[Method]) -> None:
+        """Counts and times their calls from now on."""
+        for method in methods:
+            method.ok = self.registry.counter(_REQUESTS, _REQUESTS_HELP, method=method.name, code="ok")
+            method.seconds = self.registry.histogram("hbtable_rpc_seconds", _SECONDS_HELP, method=method.name)
 
     def count(self, method: str, outcome: str) -> None:
         """A request that did not end well."""

@@ -1,4 +1,5 @@
-"""The command line: `hbtable start | demo | check | config | version`.
+"""The command line: `hbtable start | demo | check | config | version`, and those of shell_commands.py and
+transfer_commands.py.
 
 Exit codes: 0 fine, 1 the thing itself failed (a damaged file, a port in use), 2 the command was misused. Heavy
 imports wait inside the commands, so that `hbtable --help` answers at once.
@@ -12,6 +13,7 @@ import click
 
 from hbtable import __version__
 from hbtable.errors import HbtableError, InvalidConfiguration
+from hbtable.launch import shell_commands, transfer_commands
 
 DEFINE_HELP: Final = "Overrides one configuration key: SECTION.KEY=VALUE. May be given several times."
 
@@ -33,6 +35,10 @@ class _Sentences(click.Group):
 @click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Bigtable in Python, with HBase's Thrift interface as its front door."""
+
+
+for _command in (*shell_commands.COMMANDS, *transfer_commands.COMMANDS):
+    main.add_command(_command)
 
 
 @main.command()

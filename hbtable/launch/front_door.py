@@ -6,8 +6,10 @@ from typing import Final, final
 from hbtable.client.client import Client
 from hbtable.errors import FileNotFound
 from hbtable.fs.interface import FileSystem
+from hbtable.hbase.cluster import Cluster, LivingServer
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
+from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
 from hbtable.metadata.identifiers import SCANNER_IDS, Identifiers
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
@@ -83,8 +85,23 @@ def make_front_door(
         identity,
         options,
         lambda count: ids.take(count).start,
+        Cluster(client.admin, lambda name: client.table(name).record(), lambda: living_servers(session)),
     )
     return door
+
+
+def living_servers(session: Session) -> list[LivingServer]:
+    """As the lock service has them. *Switches.*"""
+    found = []
+    for name in session.list(SERVERS):
+        if name.endswith(LOCK_SUFFIX) or session.holder(server_lock(name)) is None:
+            continue
+        try:
+            file = ServerFile.decode(server_file(name), session.read(server_file(name)).data)
+        except FileNotFound:
+            continue
+        found.append(LivingServer(name, file.started_millis))
+    return found
 
 
 def restore_scanners(door: FrontDoor, fs: FileSystem) -> None:

@@ -47,7 +47,10 @@ class Collector:
         transport: Transport,
         check_master: Callable[[], None],
         options: CollectorOptions,
+        unnamed: set[int] | None = None,
     ) -> None:
+        """`unnamed`: ids of tables whose rows stand before their name row (master.tables)."""
+        self._unnamed = unnamed if unnamed is not None else set()
         self._runtime = runtime
         self._fs = fs
         self._catalog = catalog
@@ -107,7 +110,9 @@ class Collector:
     def _remove_orphans(self, scan: Scan) -> int:
         """Rows of tables without a name row: a slow split repair put one back after its table was deleted. The name
         row is written first and removed last, and is read after the scan, so a living table is never taken for one."""
-        known = {record.table_id for record in self._catalog.tables()} | {METADATA_TABLE_ID}
+        # Before the name rows: a table that is being truncated is in one of the two.
+        known = self._unnamed | {METADATA_TABLE_ID}
+        known.update(record.table_id for record in self._catalog.tables())
         removed = 0
         for record in scan.tablets:
             if record.table_id not in known:

@@ -99,7 +99,8 @@ class Master:
         self._catalog = catalog = Catalog(session, locator, fs)
         self._garbage = collector_options or CollectorOptions()
         self._placement = Placement(runtime, catalog, transport, sort_log, self._options.parallel_loads)
-        self._collector = Collector(runtime, fs, catalog, transport, self._check, self._garbage)
+        unnamed: set[int] = set()
+        self._collector = Collector(runtime, fs, catalog, transport, self._check, self._garbage, unnamed)
         self.tables = Tables(
             runtime,
             catalog,
@@ -109,6 +110,7 @@ class Master:
             Identifiers(session, TABLE_IDS, FIRST_USER_TABLE_ID, 1, _LARGEST_TABLE_ID),
             Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID),
             self._options.parallel_loads,
+            unnamed,
         )
         self.last_sentence = "the master has not worked yet"
         self._wake = runtime.event()

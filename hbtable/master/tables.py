@@ -9,13 +9,14 @@ DISABLING or DELETING table after a crash finishes the operation (resume).
     disable    DISABLING -> every tablet flushed, unloaded, without owner -> DISABLED
     enable     ENABLING -> every tablet loaded -> ENABLED
     delete     DELETING -> tablet rows gone -> name row gone; files go with the next garbage collection
+    truncate   tablet rows of a new table id -> name row points at that id, ENABLING -> old rows gone -> ENABLED
     alter      one compare-and-set of the schema, then servers are told; who misses it is told by the master's cycle
 
 One operation per table at a time: its lock is held throughout, also by the cycle when it assigns that table's tablets,
 so that a tablet is never assigned while its table is being disabled.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import cast
@@ -33,6 +34,7 @@ from hbtable.errors import (
 )
 from hbtable.master.assignment import Action, Assign, Snapshot, plan
 from hbtable.master.census import Census
+from hbtable.master.namespaces import Namespaces
 from hbtable.master.ownership import assigned, first_records
 from hbtable.master.placement import Placement
 from hbtable.master.schema_check import check_schema, check_split_rows
@@ -65,7 +67,9 @@ class Tables:
         table_ids: Identifiers,
         tablet_ids: Identifiers,
         parallel_rows: int,
+        unnamed: set[int] | None = None,
     ) -> None:
+        """`unnamed`: ids of tables that are being filled before a name row says so; the collector spares them."""
         self._runtime = runtime
         self._catalog = catalog
         self._placement = placement
@@ -74,7 +78,9 @@ class Tables:
         self._table_ids = table_ids
         self._tablet_ids = tablet_ids
         self._parallel_rows = parallel_rows
+        self._unnamed = unnamed if unnamed is not None else set()
         self._locks: dict[bytes, Lock] = {}
+        self.namespaces = Namespaces(catalog, check_master)
 
     # ---------------------------------------------------------------- MasterService
 
@@ -134,6 +140,36 @@ class Tables:
             changed = replace(record, schema=schema)
             self._catalog.replace_table(record, changed)
             self._tell_servers(changed)
+
+    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
+        self._check_master()
+        with self.operation(name):
+            record = self._existing(name)
+            if record.state is not TableState.DISABLED:
+                raise TableNotDisabled(f"{shown(name)}")
+            old = self._settled(record.table_id)
+            bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
+            fresh = replace(record, table_id=self._table_ids.next(), state=TableState.ENABLING)
+            ids = [self._tablet_ids.next() for _ in range(len(bounds) + 1)]
+            self._unnamed.add(fresh.table_id)
+            try:
+                # Its tablets stand before the name row points at them: a crash before leaves the table as it was, one
+                # after leaves it empty, to be enabled by the cycle. Tablets that no name points at are swept.
+                self._write_rows(first_records(fresh.table_id, ids, bounds, self._runtime.wall_millis()))
+                self._catalog.replace_table(record, fresh)
+            finally:
+                self._unnamed.discard(fresh.table_id)
+            self._delete_rows(old)
+            self._finish_enabling(fresh)
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        self.namespaces.create(name, properties)
+
+    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        self.namespaces.alter(name, properties)
+
+    def delete_namespace(self, name: bytes) -> None:
+        self.namespaces.delete(name)
 
     # ---------------------------------------------------------------- for the master's cycle
 
@@ -238,15 +274,16 @@ class Tables:
         raise Unavailable(f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying")
 
     def _finish_deleting(self, record: TableRecord) -> None:
-        tablets = self._settled(record.table_id)
+        self._delete_rows(self._settled(record.table_id))
+        # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
+        # rows would look like a damaged table.
+        self._catalog.delete_table(record)
 
+    def _delete_rows(self, tablets: Sequence[TabletRecord]) -> None:
         def job(tablet: TabletRecord) -> Callable[[], None]:
             return lambda: self._catalog.delete_tablet(tablet)
 
         results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "delete"))
-        # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
-        # rows would look like a damaged table.
-        self._catalog.delete_table(record)
 
     def _resume_creating(self, record: TableRecord) -> str:
         name = shown(record.schema.name)

@@ -5,12 +5,20 @@ The root tablet's record is a lock service file, compared by version; before eac
 system, from which an operator can bring it back. On return a write is durable. Conflict: nothing was changed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import TypeVar
 
-from hbtable.encoding import table_record, tablet_record
-from hbtable.errors import AlreadyExists, Conflict, FileNotFound, NotFound, OutcomeUnknown, TableExists, Unavailable
+from hbtable.encoding import namespace_row, table_record, tablet_record
+from hbtable.errors import (
+    AlreadyExists,
+    Conflict,
+    FileNotFound,
+    NamespaceNotFound,
+    OutcomeUnknown,
+    TableExists,
+    Unavailable,
+)
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.metadata import layout
@@ -132,19 +140,35 @@ class Catalog:
 
     # ---------------------------------------------------------------- namespaces
 
-    def create_namespace(self, name: bytes) -> None:
+    def create_namespace(self, name: bytes, properties: Mapping[str, str] | None = None) -> None:
         """AlreadyExists. `default` and `hbase` always exist without a row (see has_namespace)."""
-        if not self._change(layout.namespace_key(name), None, name, _plain):
+        if not self._change(layout.namespace_key(name), None, namespace_row.encode(name, properties or {}), _plain):
             raise AlreadyExists(f"namespace {shown(name)} exists already")
 
     def has_namespace(self, name: bytes) -> bool:
         return name in _ALWAYS or self._calls.record_at(layout.namespace_key(name)) is not None
 
     def delete_namespace(self, name: bytes) -> None:
-        """NotFound. The caller has made sure that it holds no tables."""
-        if self._calls.record_at(layout.namespace_key(name)) is None:
-            raise NotFound(f"namespace {shown(name)} does not exist")
-        self._change(layout.namespace_key(name), name, None, _plain)
+        """NamespaceNotFound. The caller has made sure that it holds no tables."""
+        self._change(layout.namespace_key(name), self._namespace_row(name), None, _plain)
+
+    def namespace_properties(self, name: bytes) -> dict[str, str]:
+        """NamespaceNotFound."""
+        if name in _ALWAYS:
+            return {}
+        return namespace_row.decode(self._namespace_row(name))
+
+    def replace_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        """NamespaceNotFound, Conflict."""
+        current = self._namespace_row(name)
+        if not self._change(layout.namespace_key(name), current, namespace_row.encode(name, properties), _plain):
+            raise Conflict(f"namespace {shown(name)} was changed by someone else")
+
+    def _namespace_row(self, name: bytes) -> bytes:
+        data = self._calls.record_at(layout.namespace_key(name))
+        if data is None:
+            raise NamespaceNotFound(f"namespace {shown(name)} does not exist")
+        return data
 
     def namespaces(self) -> list[bytes]:
         """Ascending, the two that always exist included."""
@@ -226,5 +250,5 @@ class Catalog:
 
 
 def _plain(data: bytes, path: str) -> bytes:
-    """Namespace rows hold their name."""
+    """Namespace rows are compared as they are (encoding.namespace_row)."""
     return data

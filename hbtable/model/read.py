@@ -48,6 +48,8 @@ class ReadSpec:
     filter: bytes | None = None
     cache_blocks: bool = True
     """False: blocks read for this do not enter the block cache."""
+    raw: bool = False
+    """Scans only: markers and masked cells, too, in the form of merge.raw. No filter may be given with it."""
 
 
 EVERYTHING: Final = ReadSpec()

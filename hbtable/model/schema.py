@@ -15,6 +15,12 @@ COMPRESSIONS: Final = ("NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
 
 BLOOM_TYPES: Final = ("NONE", "ROW", "ROWCOL")
 
+Attributes = tuple[tuple[str, str], ...]
+"""(name, value) ascending by name: what people wrote into a schema that hbtable keeps and shows for them."""
+
+READ_ONLY: Final = ("READONLY", "true")
+"""The one attribute of a table that hbtable obeys: every write is refused."""
+
 
 @dataclass(frozen=True, slots=True)
 class FamilySchema:
@@ -36,6 +42,8 @@ class FamilySchema:
     """Families that name the same group share SSTables; "" means a group of its own."""
     new_version_behavior: bool = False
     """Order deletes and puts by sequence, not only by timestamp (HBase's NEW_VERSION_BEHAVIOR)."""
+    attributes: Attributes = ()
+    """Kept and shown, not obeyed."""
 
     def group_name(self) -> str:
         return self.locality_group or self.name.decode("utf-8", "surrogateescape")
@@ -50,6 +58,8 @@ class TableSchema:
     version: int = 1
     split_bytes: int = 0
     """Size at which a tablet of this table splits; 0: the server's option."""
+    attributes: Attributes = ()
+    """Kept and shown; only READ_ONLY is obeyed."""
 
     def groups(self) -> dict[str, tuple[bytes, ...]]:
         """Locality group name -> its families, both ascending."""

@@ -3,7 +3,7 @@
 Every call may raise StaleLocation (not served here: ask METADATA again), Unavailable (retry later) and LockLost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from hbtable.model.cell import Cell, Row
@@ -88,3 +88,16 @@ class MasterService(Protocol):
 
     def alter_table(self, schema: TableSchema) -> None:
         """Replaces the schema whose version is one less. Conflict when another change came first."""
+
+    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
+        """All cells are gone and the table is enabled on return; one tablet, or those it had. TableNotFound,
+        TableNotDisabled."""
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        """AlreadyExists, InvalidRequest."""
+
+    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        """All its properties from now on. NamespaceNotFound, InvalidRequest for one that cannot be changed."""
+
+    def delete_namespace(self, name: bytes) -> None:
+        """NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist."""

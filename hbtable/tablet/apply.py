@@ -191,7 +191,9 @@ class Builder:
     def _stale(self, row: bytes) -> StaleLocation:
         return StaleLocation(f"row {row!r} lies outside tablet {self._tablet_id} of table {self._layout.table}")
 
-    def _no_family(self, family: bytes) -> NoSuchFamily:
+    def _no_family(self, family: bytes) -> InvalidRequest:
+        if self._layout.read_only:
+            return InvalidRequest(f"table {self._layout.table} is read only")
         return no_such_family(self._layout, family)
 
     def _too_large(self, mutation: RowMutation, operation: Operation, size: int) -> LimitExceeded:

@@ -9,7 +9,7 @@ writes, and vanish with the next major compaction.
 from typing import final
 
 from hbtable.merge.rules import FamilyRules, rules_of
-from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema
 from hbtable.sstable.builder import SSTableOptions
 
 SEPARATOR = "/"
@@ -27,7 +27,7 @@ def families_of_key(key: str) -> tuple[bytes, ...]:
 class Layout:
     """Derived once from a schema; immutable. Compared by identity: pairs were spread by this very layout."""
 
-    __slots__ = ("keys", "places", "rules", "schema", "table")
+    __slots__ = ("keys", "places", "read_only", "rules", "schema", "table")
 
     def __init__(self, schema: TableSchema) -> None:
         self.schema = schema
@@ -41,6 +41,10 @@ class Layout:
             family: (place, family + b"\x00") for place, families in enumerate(groups) for family in families
         }
         """family -> (place of its stack, how the family stands in a cell key)."""
+        self.read_only = READ_ONLY in schema.attributes
+        if self.read_only:
+            # Where no family takes writes every write meets the check for a missing one: the usual one pays nothing.
+            self.places = {}
 
     def families(self, key: str) -> list[FamilySchema]:
         """The families of a stack that the schema still has."""

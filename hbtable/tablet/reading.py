@@ -12,9 +12,10 @@ Promises
 from collections.abc import Callable, Iterator, Sequence
 
 from hbtable.encoding.cell_key import range_key
-from hbtable.errors import Corruption, FileNotFound, StaleLocation
+from hbtable.errors import Corruption, FileNotFound, InvalidRequest, StaleLocation
 from hbtable.filters.evaluate import RowFilter, start
 from hbtable.filters.grammar import parse
+from hbtable.merge.raw import raw_rows
 from hbtable.merge.visibility import rows as visible_rows
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import MAX_ROW_BYTES
@@ -74,6 +75,8 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     spec = request.spec
     row_filter = None
     if spec.filter is not None:
+        if spec.raw:
+            raise InvalidRequest("a raw scan shows what is stored as it is: it takes no filter")
         filter_state = request.position.filter_state if request.position is not None else b""
         row_filter = start(parse(spec.filter), request.reversed, filter_state)
     page = PageBuilder(request, row_filter)
@@ -151,6 +154,8 @@ def _rows(
 
     def between(start_key: bytes, stop_key: bytes) -> Iterator[Row]:
         pairs = pacer.flatten(snapshot.range_in_lists(start_key, stop_key, caches))
+        if spec.raw:
+            return raw_rows(pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions)
         return visible_rows(
             pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now
         )

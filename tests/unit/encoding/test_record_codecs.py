@@ -73,8 +73,19 @@ def test_a_sealed_body_that_makes_no_sense_is_damage(codec, record):
 
 @pytest.mark.parametrize("codec", [tablet_record, table_record])
 def test_a_newer_format_is_refused_with_a_sentence(codec):
-    with pytest.raises(UnsupportedFormat, match="format 2 of a newer hbtable; this one reads 1 at most"):
-        codec.decode(seal(codec.KIND, 2, b"who knows"))
+    newer, newest = codec.VERSION + 1, codec.VERSION
+    with pytest.raises(UnsupportedFormat, match=f"format {newer} of a newer hbtable; this one reads {newest} at most"):
+        codec.decode(seal(codec.KIND, newer, b"who knows"))
+
+
+def test_attributes_survive_and_only_they_need_the_second_format():
+    family = FamilySchema(b"f", attributes=(("KEEP_DELETED_CELLS", "TRUE"), ("METADATA/k", "v")))
+    schema = TableSchema(b"t", {b"e": FamilySchema(b"e"), b"f": family}, attributes=(("READONLY", "true"),))
+    record = TableRecord(16, TableState.ENABLED, schema)
+    data = table_record.encode(record)
+    assert data[1] == 2
+    assert table_record.decode(data) == record
+    assert table_record.encode(TABLE)[1] == 1
 
 
 def test_a_record_of_another_kind_is_damage():

@@ -1,0 +1,41 @@
+"""The recorded cases of HBase's shell against `hbtable shell -n`, by the checker that came with them.
+
+Every case passes or stands in shell/deviations.json with its reason (docs/shell-deviations.md tells more), and none
+stands there that passes.
+"""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parent / "shell"
+DEVIATIONS: dict[str, str] = json.loads((FOLDER / "deviations.json").read_text())
+
+
+def load_checker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hbase_shell_check", FOLDER / "check.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+CHECK = load_checker()
+CASES: list[dict[str, Any]] = CHECK.load([str(FOLDER / "cases.jsonl")])
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_recorded(case: dict[str, Any], address: tuple[str, int]) -> None:
+    command = f"{sys.executable} -m hbtable shell -n --url {address[0]}:{address[1]}"
+    differences = CHECK.compare(case, CHECK.run_each(command, case))
+    if case["name"] in DEVIATIONS:
+        assert differences, f"{case['name']} passes now: take it out of deviations.json"
+    else:
+        assert not differences, "\n".join(f"{what}\n--- HBase\n{a}\n--- hbtable\n{b}" for what, a, b in differences)

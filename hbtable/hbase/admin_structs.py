@@ -1,0 +1,144 @@
+"""The structs of thrift/admin.thrift as tuples, in the order of their fields: arguments and answers alike.
+
+Names and order are the interface file's: interface.py decodes by place, answers.py encodes by name and place.
+"""
+
+from typing import NamedTuple
+
+from hbtable.model.cell import MAX_TIMESTAMP
+from hbtable.model.mutation import PUT
+from hbtable.model.schema import FOREVER_SECONDS
+
+
+class AdminFamily(NamedTuple):
+    """A column family."""
+
+    name: bytes = b""
+    max_versions: int = 1
+    min_versions: int = 0
+    ttl_seconds: int = FOREVER_SECONDS
+    compression: str = "NONE"
+    bloom: str = "ROW"
+    in_memory: bool = False
+    block_cache: bool = True
+    block_bytes: int = 65536
+    locality_group: str = ""
+    new_version_behavior: bool = False
+    attributes: dict[str, str] | None = None
+
+
+class AdminTable(NamedTuple):
+    """A table's schema and state."""
+
+    name: bytes = b""
+    version: int = 1
+    state: str = ""
+    split_bytes: int = 0
+    families: list[AdminFamily] | None = None
+    attributes: dict[str, str] | None = None
+
+
+class AdminTablet(NamedTuple):
+    """A tablet as HBase shows it, with its load."""
+
+    tablet_id: int = 0
+    start_row: bytes = b""
+    stop_row: bytes = b""
+    created_millis: int = 0
+    name: bytes = b""
+    server: str = ""
+    memtable_bytes: int = 0
+    sstable_bytes: int = 0
+    sstables: int = 0
+    reads: int = 0
+    writes: int = 0
+
+
+class AdminServer(NamedTuple):
+    """A tablet server."""
+
+    name: str = ""
+    host: str = ""
+    port: int = 0
+    started_millis: int = 0
+    tablets: list[AdminTablet] | None = None
+    families: int = 0
+
+
+class AdminCell(NamedTuple):
+    """A cell, or in raw scans a marker."""
+
+    column: bytes = b""
+    timestamp: int = 0
+    value: bytes = b""
+    kind: int = PUT
+
+
+class AdminRow(NamedTuple):
+    """A row, or a piece of one."""
+
+    row: bytes = b""
+    cells: list[AdminCell] | None = None
+
+
+class AdminColumn(NamedTuple):
+    """A family, or one column of it."""
+
+    family: bytes = b""
+    qualifier: bytes | None = None
+
+
+class AdminRead(NamedTuple):
+    """Which cells to read."""
+
+    columns: list[AdminColumn] | None = None
+    min_timestamp: int = 0
+    max_timestamp: int = MAX_TIMESTAMP
+    max_versions: int = 1
+    filter: bytes | None = None
+    cache_blocks: bool = True
+    raw: bool = False
+
+
+class AdminPosition(NamedTuple):
+    """Where a scan goes on (model.read.ScanPosition)."""
+
+    row: bytes = b""
+    cells_done: int = 0
+    filter_state: bytes = b""
+
+
+class AdminScan(NamedTuple):
+    """One page of a scan."""
+
+    read: AdminRead | None = None
+    start_row: bytes = b""
+    stop_row: bytes = b""
+    reversed: bool = False
+    cells_per_row: int = 0
+    max_rows: int = 1000
+    position: AdminPosition | None = None
+
+
+class AdminPage(NamedTuple):
+    """Rows, and where to go on."""
+
+    rows: list[AdminRow]
+    position: AdminPosition | None = None
+
+
+class AdminMutation(NamedTuple):
+    """Operations on one row among others."""
+
+    row: bytes = b""
+    operations: "list[AdminOperation] | None" = None
+
+
+class AdminOperation(NamedTuple):
+    """A put or a marker (model.mutation)."""
+
+    kind: int = PUT
+    family: bytes = b""
+    qualifier: bytes = b""
+    timestamp: int = -1
+    value: bytes = b""

@@ -1,0 +1,96 @@
+"""Tablets and servers of our own admin service: where they are, how large, and what can be asked of them."""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+import logging
+from typing import Final, final
+
+from hbtable.errors import HbtableError
+from hbtable.hbase.admin_structs import AdminServer, AdminTablet
+from hbtable.hbase.backend import Tables
+from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.regions import Address, region_name
+from hbtable.model.status import TabletStatus
+from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.interface import Runtime
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@final
+class AdminTablets:
+    """`address`: of a tablet server's front door."""
+
+    def __init__(self, runtime: Runtime, tables: Tables, cluster: Cluster, address: Address) -> None:
+        self._runtime = runtime
+        self._tables = tables
+        self._cluster = cluster
+        self._address = address
+
+    def adminTablets(self, name: bytes | None) -> list[AdminTablet]:
+        canonical = self._tables.canonical(name)
+        self._cluster.record(canonical)
+        records = self._cluster.admin.tablets(canonical)
+        statuses = self._cluster.admin.statuses(sorted({record.owner for record in records if record.owner}))
+        by_id = {status.record.tablet_id: status for found in statuses.values() for status in found}
+        started = {server.name: server.started_millis for server in self._cluster.servers()}
+        return [
+            self._tablet(canonical, record, by_id.get(record.tablet_id), started.get(record.owner, 0))
+            for record in records
+        ]
+
+    def adminServers(self) -> list[AdminServer]:
+        servers = self._cluster.servers()
+        statuses = self._cluster.admin.statuses([server.name for server in servers])
+        tables = {record.table_id: record.schema for record in self._cluster.admin.tables()}
+        found = []
+        for server in servers:
+            host, port = self._address(server.name)
+            mine = statuses.get(server.name, [])
+            tablets, families = [], 0
+            for status in mine:
+                schema = tables.get(status.record.table_id)
+                families += len(schema.families) if schema is not None else 1
+                name = schema.name if schema is not None else b"hbase:meta"
+                tablets.append(self._tablet(name, status.record, status, server.started_millis))
+            found.append(AdminServer(server.name, host.decode(), port, server.started_millis, tablets, families))
+        return found
+
+    def adminFlush(self, name: bytes | None) -> None:
+        self._cluster.admin.flush(self._tables.canonical(name))
+
+    def adminCompact(self, name: bytes | None, major: bool | None) -> None:
+        canonical = self._tables.canonical(name)
+        self._cluster.record(canonical)
+        self._runtime.spawn(self._compact, canonical, bool(major), name="compaction-asked-for")
+
+    def adminSplit(self, name: bytes | None, row: bytes | None) -> bool:
+        return self._cluster.admin.split(self._tables.canonical(name), row or None)
+
+    def _compact(self, name: bytes, major: bool) -> None:
+        try:
+            if major:
+                self._cluster.admin.major_compact(name)
+            else:
+                self._cluster.admin.compact(name)
+        except HbtableError as error:
+            # The caller was told that it is asked for.
+            _LOG.warning("a compaction of %r that a client asked for failed: %s", name, error)
+
+    def _tablet(
+        self, table: bytes, record: TabletRecord, status: TabletStatus | None, started_millis: int
+    ) -> AdminTablet:
+        server = ""
+        if record.owner:
+            host, port = self._address(record.owner)
+            server = f"{host.decode()},{port},{started_millis}"
+        load = (0, 0, 0, 0, 0) if status is None else status[2:]
+        return AdminTablet(
+            record.tablet_id,
+            record.range.start,
+            record.range.stop,
+            record.created_millis,
+            region_name(table, record.range.start, record.created_millis),
+            server,
+            *load,
+        )

@@ -1,0 +1,153 @@
+"""`hbtable shell` and its one-shot forms get, put, scan, count: arguments only, the work is hbtable.shell's.
+
+Exit codes: 0 fine, 1 the command failed, 2 misuse, 3 no server answers.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Final
+
+import click
+
+_ADDRESS: Final = "127.0.0.1:9090"
+_FORMATS: Final = click.Choice(["hbase", "table", "json", "jsonl", "csv"])
+_Function = Callable[..., None]
+
+
+def server_options(function: _Function) -> _Function:
+    """What every command that talks to a server takes."""
+    option = click.option(
+        "--url", metavar="HOST:PORT", envvar="HBTABLE_URL", default=_ADDRESS, show_default=True, help="The server."
+    )
+    return option(function)
+
+
+def _format_option(function: _Function) -> _Function:
+    option = click.option(
+        "--format", "form", type=_FORMATS, default="hbase", show_default=True, help="How answers are written."
+    )
+    return option(function)
+
+
+@click.command()
+@server_options
+@_format_option
+@click.option("-n", "--noninteractive", is_flag=True, help="Reads commands from standard input, asks nothing.")
+@click.option("-e", "commands", multiple=True, metavar="COMMAND", help="Runs this command. May be given several times.")
+@click.option("--echo", is_flag=True, help="Prints prompts and the lines read, as HBase's shell does.")
+@click.option("--yes", is_flag=True, help="Answers the questions of drop_all and its kin.")
+@click.argument("file", required=False)
+def shell(
+    url: str, form: str, noninteractive: bool, commands: tuple[str, ...], echo: bool, yes: bool, file: str | None
+) -> None:
+    """The HBase shell: at a terminal, or running FILE, or commands from standard input."""
+    from hbtable.shell.main import ShellOptions, run_shell
+
+    sys.exit(run_shell(ShellOptions(url, commands, file, not noninteractive, form, echo, yes)))
+
+
+@click.command()
+@server_options
+@_format_option
+@click.argument("table")
+@click.argument("row")
+@click.argument("columns", nargs=-1)
+@click.option("--versions", type=click.IntRange(1), default=1, help="How many of each column.")
+def get(url: str, form: str, table: str, row: str, columns: tuple[str, ...], versions: int) -> None:
+    """Shows the cells of one row."""
+    arguments: list[object] = [table.encode(), row.encode()]
+    if columns:
+        arguments.append({b"COLUMN": [column.encode() for column in columns], b"VERSIONS": versions})
+    elif versions > 1:
+        arguments.append({b"TIMERANGE": [0, 2**63 - 1], b"VERSIONS": versions})
+    _run(url, form, "get", arguments)
+
+
+@click.command()
+@server_options
+@_format_option
+@click.argument("table")
+@click.argument("row")
+@click.argument("column")
+@click.argument("value")
+@click.option("--timestamp", type=int, help="Milliseconds since 1970. Default: the server's time.")
+def put(url: str, form: str, table: str, row: str, column: str, value: str, timestamp: int | None) -> None:
+    """Writes one cell."""
+    _run(url, form, "put", [table.encode(), row.encode(), column.encode(), value.encode(), timestamp])
+
+
+def _scan_options(function: _Function) -> _Function:
+    for option in (
+        click.option("--columns", multiple=True, metavar="FAMILY[:QUALIFIER]", help="Only these."),
+        click.option("--filter", "filter_text", help="In the filter language, such as \"PrefixFilter('a')\"."),
+        click.option("--prefix", help="Rows that begin so."),
+        click.option("--stop", help="Up to this row, not included."),
+        click.option("--start", help="From this row."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command()
+@server_options
+@_format_option
+@_scan_options
+@click.argument("table")
+@click.option("--limit", type=int, default=-1, help="How many rows at most.")
+@click.option("--versions", type=click.IntRange(1), default=1, help="How many of each column.")
+@click.option("--reversed", "backwards", is_flag=True, help="From the last row to the first.")
+def scan(
+    url: str,
+    form: str,
+    table: str,
+    limit: int,
+    versions: int,
+    backwards: bool,
+    start: str | None,
+    stop: str | None,
+    prefix: str | None,
+    filter_text: str | None,
+    columns: tuple[str, ...],
+) -> None:
+    """Shows rows in order."""
+    given = _scan_hash(start, stop, prefix, filter_text, columns)
+    given.update({b"LIMIT": limit, b"VERSIONS": versions, b"REVERSED": backwards})
+    _run(url, form, "scan", [table.encode(), given])
+
+
+@click.command()
+@server_options
+@_format_option
+@_scan_options
+@click.argument("table")
+def count(
+    url: str,
+    form: str,
+    table: str,
+    start: str | None,
+    stop: str | None,
+    prefix: str | None,
+    filter_text: str | None,
+    columns: tuple[str, ...],
+) -> None:
+    """Counts rows."""
+    _run(url, form, "count", [table.encode(), _scan_hash(start, stop, prefix, filter_text, columns)])
+
+
+def _scan_hash(
+    start: str | None, stop: str | None, prefix: str | None, filter_text: str | None, columns: tuple[str, ...]
+) -> dict[object, object]:
+    named = {b"STARTROW": start, b"STOPROW": stop, b"ROWPREFIXFILTER": prefix, b"FILTER": filter_text}
+    given: dict[object, object] = {key: value.encode() for key, value in named.items() if value is not None}
+    if columns:
+        given[b"COLUMNS"] = [column.encode() for column in columns]
+    return given
+
+
+def _run(url: str, form: str, name: str, arguments: list[object]) -> None:
+    from hbtable.shell.main import ShellOptions, run_one
+
+    sys.exit(run_one(ShellOptions(url, format=form, quiet=True), name, arguments))
+
+
+COMMANDS: Final = (shell, get, put, scan, count)

@@ -1,0 +1,91 @@
+"""`hbtable import` and `hbtable export`: arguments only, the work is hbtable.shell.transfer's."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import click
+
+from hbtable.launch.shell_commands import server_options
+
+_KINDS: Final = ("jsonl", "csv", "tsv")
+_FORMAT: Final = click.option("--format", "form", type=click.Choice(_KINDS), help="Default: by the file's name.")
+_COLUMNS: Final = click.option(
+    "--columns", default="", metavar="HBASE_ROW_KEY,F:Q,...", help="What the fields of CSV and TSV are."
+)
+
+
+@click.command("import")
+@server_options
+@_FORMAT
+@_COLUMNS
+@click.option("--batch", type=click.IntRange(1, 10000), default=500, show_default=True, help="Rows a call.")
+@click.option("--skip-bad", type=click.IntRange(0), default=0, help="How many bad records may be skipped.")
+@click.option("--errors", type=click.Path(dir_okay=False, path_type=Path), help="Where bad records are noted.")
+@click.argument("table")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def import_(
+    url: str,
+    form: str | None,
+    columns: str,
+    batch: int,
+    skip_bad: int,
+    errors: Path | None,
+    table: str,
+    file: Path,
+) -> None:
+    """Writes the records of FILE into TABLE. Broken off, the same command goes on where it stopped."""
+    from time import perf_counter
+
+    from hbtable.shell.connection import Connection
+    from hbtable.shell.transfer.importing import ImportOptions, run_import
+
+    names = columns.split(",") if columns else []
+    options = ImportOptions(table.encode(), file, _kind(form, file), names, batch, skip_bad, errors)
+    server = Connection(url)
+    _show(lambda: run_import(server, options, perf_counter), server.close)
+
+
+@click.command()
+@server_options
+@_FORMAT
+@_COLUMNS
+@click.option("-o", "file", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where to write.")
+@click.argument("table")
+def export(url: str, form: str | None, columns: str, file: Path, table: str) -> None:
+    """Writes TABLE into a file: JSON lines with every version, CSV or TSV with the newest. Resumable."""
+    from time import perf_counter
+
+    from hbtable.shell.connection import Connection
+    from hbtable.shell.transfer.exporting import ExportOptions, run_export
+
+    names = [name for name in columns.split(",") if name and name != "HBASE_ROW_KEY"]
+    server = Connection(url)
+    options = ExportOptions(table.encode(), file, _kind(form, file), names)
+    _show(lambda: run_export(server, options, perf_counter), server.close)
+
+
+def _kind(form: str | None, file: Path) -> str:
+    kind = form or file.suffix.lstrip(".")
+    if kind not in _KINDS:
+        raise click.UsageError(f"{file.name} tells no format: give --format {' | '.join(_KINDS)}")
+    return kind
+
+
+def _show(work: Callable[[], str], close: Callable[[], None]) -> None:
+    from hbtable.shell.errors import CannotConnect, ShellError
+
+    try:
+        click.echo(work(), err=True)
+    except ShellError as error:
+        click.echo(f"{error.kind}: {error}", err=True)
+        sys.exit(3 if isinstance(error, CannotConnect) else 1)
+    except KeyboardInterrupt:
+        click.echo("broken off; the same command goes on from here", err=True)
+        sys.exit(130)
+    finally:
+        close()
+
+
+COMMANDS: Final = (import_, export)

@@ -1,0 +1,52 @@
+"""Everything that is stored of a row, markers included: for people who look why a cell is (not) there (HBase's RAW
+scans). Nothing is masked and nothing has expired; of each column the newest `max_versions` puts and every marker.
+
+A cell's value begins with one byte, the kind of operation (model.mutation) that it is; a marker has no more than that.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from hbtable.encoding.cell_key import FLAG_TTL, Pair, parse
+from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
+from hbtable.model.mutation import PUT
+from hbtable.model.read import Columns
+
+
+def raw_rows(
+    pairs: Iterable[Pair], families: Iterable[bytes], columns: Columns | None, min_ts: int, max_ts: int, versions: int
+) -> Iterator[Row]:
+    """As merge.visibility.rows, slower. Families that the schema lost are left out."""
+    known = frozenset(families)
+    stop_ts = max_ts if max_ts < MAX_TIMESTAMP else MAX_TIMESTAMP + 1
+    current: bytes | None = None
+    cells: list[Cell] = []
+    last, puts = b"", 0
+    for key, value in pairs:
+        row, family, qualifier, timestamp, kind, _, flags = parse(key)
+        if row != current:
+            if cells and current is not None:
+                yield current, cells
+            current, cells, last = row, [], b""
+        if family not in known or not min_ts <= timestamp < stop_ts or not _wanted(columns, family, qualifier):
+            continue
+        name = family + b":" + qualifier
+        if name != last:
+            last, puts = name, 0
+        if kind == PUT:
+            puts += 1
+            if puts > versions:
+                continue
+            if flags & FLAG_TTL:
+                value = value[8:]
+        cells.append((name, timestamp, bytes((kind,)) + value))
+    if cells and current is not None:
+        yield current, cells
+
+
+def _wanted(columns: Columns | None, family: bytes, qualifier: bytes) -> bool:
+    if columns is None:
+        return True
+    if family not in columns:
+        return False
+    qualifiers = columns[family]
+    return qualifiers is None or qualifier in qualifiers

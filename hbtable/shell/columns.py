@@ -1,0 +1,94 @@
+"""Column names as people type them: `family`, `family:`, `family:qualifier`, `family:qualifier:converter`.
+
+What follows the second colon says how to show values: a method of HBase's Bytes (toInt) or c(Class).method. So no
+qualifier with a colon can be named here. `family:` is the column with the empty qualifier.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from hbtable.hbase.admin_structs import AdminColumn
+from hbtable.shell import text
+from hbtable.shell.context import text_of
+from hbtable.shell.errors import BadArgument, ServerError
+from hbtable.shell.literals import Value, class_of, inspect
+
+Formatter = Callable[[bytes], str]
+_ILLEGAL: Final = "java.lang.IllegalArgumentException"
+
+
+class Column(NamedTuple):
+    """`qualifier` None: the whole family."""
+
+    family: bytes
+    qualifier: bytes | None
+    formatter: Formatter | None = None
+
+    def wanted(self) -> AdminColumn:
+        return AdminColumn(self.family, self.qualifier)
+
+
+def parse(name: Value) -> Column:
+    family, colon, rest = text_of(name, "a column").partition(b":")
+    if not colon:
+        return Column(family, None)
+    qualifier, colon, converter = rest.partition(b":")
+    return Column(family, qualifier, named(converter) if colon and converter else None)
+
+
+def parse_all(names: Value) -> list[Column]:
+    """One name or an array of names."""
+    if isinstance(names, bytes):
+        return [parse(names)]
+    if not isinstance(names, list):
+        raise BadArgument(f"Failed parse column argument type {inspect(names)}, {class_of(names)}")
+    return [parse(name) for name in names]
+
+
+def one(name: Value) -> tuple[bytes, bytes]:
+    """(family, qualifier) for commands on one cell: without a colon the empty qualifier."""
+    column = parse(name)
+    return column.family, column.qualifier or b""
+
+
+def named(converter: Value) -> Formatter:
+    """By the name of a method of Bytes, also in the form c(Class).method."""
+    name = text_of(converter, "a formatter").decode("utf-8", "replace")
+    if name.startswith("c(") and ")." in name:
+        name = name.rpartition(").")[2]
+    found = _FORMATTERS.get(name)
+    if found is None:
+        raise BadArgument(f"there is no formatter {name!r}; there is {', '.join(_FORMATTERS)}")
+    return found
+
+
+def _number(layout: str) -> Formatter:
+    width = struct.calcsize(layout)
+
+    def show(value: bytes) -> str:
+        if len(value) < width:
+            raise ServerError(_ILLEGAL, f"offset (0) + length ({width}) exceed the capacity of the array: {len(value)}")
+        number = struct.unpack(layout, value[:width])[0]
+        return str(number)
+
+    return show
+
+
+def _boolean(value: bytes) -> str:
+    if len(value) != 1:
+        raise ServerError(_ILLEGAL, f"Array has wrong size: {len(value)}")
+    return "false" if value == b"\x00" else "true"
+
+
+_FORMATTERS: Final[dict[str, Formatter]] = {
+    "toInt": _number(">i"),
+    "toLong": _number(">q"),
+    "toShort": _number(">h"),
+    "toFloat": _number(">f"),
+    "toDouble": _number(">d"),
+    "toBoolean": _boolean,
+    "toString": lambda value: value.decode("utf-8", "replace"),
+    "toStringBinary": text.binary,
+    "toHex": bytes.hex,
+}

@@ -1,0 +1,93 @@
+"""alter 't', changes: the whole new schema goes to the master, which swaps it for the one of the version before."""
+
+from hbtable.hbase.admin_structs import AdminFamily, AdminTable
+from hbtable.shell import schema
+from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.errors import BadArgument
+from hbtable.shell.literals import Value, inspect, shown
+
+
+def alter(context: Context, arguments: list[Value]) -> Value:
+    table = _change(context, arguments)
+    _progress(context, table)
+    context.out.say("Done.")
+    return None
+
+
+def alter_async(context: Context, arguments: list[Value]) -> Value:
+    """The same: a change is in effect everywhere when the master answers."""
+    _change(context, arguments)
+    return None
+
+
+def alter_status(context: Context, arguments: list[Value]) -> Value:
+    name = text_of(arguments[0], "a table name")
+    table = context.table(name)
+    count = len(context.server.admin("adminTablets", table.name))
+    context.out.say(f"{count}/{count} regions updated.")
+    context.out.say("Done.")
+    return None
+
+
+def _change(context: Context, arguments: list[Value]) -> AdminTable:
+    name = text_of(arguments[0], "a table name")
+    if len(arguments) < 2:
+        raise BadArgument("There should be at least one argument but the table name")
+    table = context.find_table(name)
+    if table is None:
+        raise BadArgument(f"Can't find a table: {show_name(name)}")
+    families = {family.name: family for family in table.families or ()}
+    for argument in arguments[1:]:
+        given: dict[Value, Value] = {b"NAME": argument} if isinstance(argument, bytes) else _hash(argument)
+        table = _apply(context, table, families, given)
+    table = table._replace(version=table.version + 1, families=list(families.values()))
+    context.server.admin("adminAlterTable", table)
+    return table
+
+
+def _apply(
+    context: Context, table: AdminTable, families: dict[bytes, AdminFamily], given: dict[Value, Value]
+) -> AdminTable:
+    method, name = given.pop(b"METHOD", None), given.pop(b"NAME", None)
+    removed = given.pop(b"delete", None)
+    if removed is not None:
+        method, name = b"delete", removed
+    say = context.out.say
+    if method == b"delete":
+        families.pop(text_of(name, "a column family").removesuffix(b":"), None)
+    elif method in (b"table_att_unset", b"table_conf_unset", b"table_remove_coprocessor"):
+        return _unset(table, name)
+    elif method is not None and method != b"table_att":
+        raise BadArgument(f"Unknown method: {shown(method)}")
+    elif name is not None and method is None:
+        key = text_of(name, "a column family").removesuffix(b":")
+        families[key] = schema.family(given, families.get(key) or AdminFamily(key), say)
+        return table
+    if not given:
+        return table
+    return schema.table_attributes(given, table, say)
+
+
+def _unset(table: AdminTable, names: Value) -> AdminTable:
+    attributes = dict(table.attributes or {})
+    for name in names if isinstance(names, list) else [names]:
+        if name == b"MAX_FILESIZE" and table.split_bytes:
+            table = table._replace(split_bytes=0)
+        elif attributes.pop(shown(name), None) is None:
+            raise BadArgument(f"Could not find attribute: {shown(name)}")
+    return table._replace(attributes=attributes)
+
+
+def _progress(context: Context, table: AdminTable) -> None:
+    context.out.say("Updating all regions with the new schema...")
+    if table.state.startswith("disabl"):
+        context.out.say("All regions updated.")
+        return
+    count = len(context.server.admin("adminTablets", table.name))
+    context.out.say(f"{count}/{count} regions updated.")
+
+
+def _hash(argument: Value) -> dict[Value, Value]:
+    if not isinstance(argument, dict):
+        raise BadArgument(f"alter takes a family name or a hash, not {inspect(argument)}")
+    return dict(argument)

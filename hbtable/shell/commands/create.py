@@ -1,0 +1,89 @@
+"""create 't', families and options; clone_table_schema."""
+
+from hbtable.hbase.admin_structs import AdminFamily, AdminTable
+from hbtable.shell import schema, splits
+from hbtable.shell.commands.references import TableReference
+from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.errors import BadArgument, BadType, ServerError, ShellError
+from hbtable.shell.literals import Value, inspect
+
+_ILLEGAL = "java.lang.IllegalArgumentException"
+
+
+def create(context: Context, arguments: list[Value]) -> Value:
+    name = text_of(arguments[0], "a table name")
+    say = context.out.say
+    _check_name(name)
+    families: dict[bytes, AdminFamily] = {}
+    table = AdminTable(name)
+    rows: list[bytes] = []
+    for argument in arguments[1:]:
+        given: dict[Value, Value] = {b"NAME": argument} if isinstance(argument, bytes) else _hash(argument)
+        family_name = given.pop(b"NAME", None)
+        rows += splits.from_hash(given)
+        if family_name is None:
+            table = schema.table_attributes(given, table, say)
+            continue
+        family = AdminFamily(text_of(family_name, "a column family").removesuffix(b":"))
+        family = schema.family(given, family, say)
+        if family.name in families:
+            say(f"Family '{show_name(family.name)}' already exists, the old one will be replaced")
+        families[family.name] = family
+    if not families:
+        raise BadArgument("Table must have at least one column family")
+    make(context, table._replace(families=list(families.values())), rows)
+    say(f"Created table {show_name(name)}")
+    return TableReference(name)
+
+
+def make(context: Context, table: AdminTable, rows: list[bytes]) -> None:
+    """`Table already exists: X!`, `Unknown namespace N!`"""
+    shown = show_name(table.name)
+    try:
+        context.server.admin("adminCreateTable", table, rows)
+    except ServerError as error:
+        if error.java_class.endswith(".TableExistsException"):
+            raise ShellError(f"Table already exists: {shown}!") from None
+        if error.java_class.endswith(".NamespaceNotFoundException"):
+            raise ShellError(f"Unknown namespace {shown.partition(':')[0]}!") from None
+        raise
+
+
+def clone_table_schema(context: Context, arguments: list[Value]) -> Value:
+    """Families, options and, unless the third argument is false, the splits."""
+    source, target, *rest = arguments
+    name, new = text_of(source, "a table name"), text_of(target, "a table name")
+    table = context.table(name)
+    rows: list[bytes] = []
+    if not rest or rest[0] is not False:
+        tablets = context.server.admin("adminTablets", name)
+        rows = [tablet.start_row for tablet in tablets if tablet.start_row]
+    make(context, table._replace(name=new, version=1, state=""), rows)
+    return None
+
+
+def _hash(argument: Value) -> dict[Value, Value]:
+    if not isinstance(argument, dict):
+        raise BadType(f"{inspect(argument)} of type {type(argument).__name__} is neither a family name nor a hash")
+    return dict(argument)
+
+
+def _check_name(name: bytes) -> None:
+    """In HBase's words; the server has the last one."""
+    if not name:
+        raise ServerError(_ILLEGAL, "Table qualifier must not be empty")
+    qualifier = name.partition(b":")[2] or name
+    text = qualifier.decode("utf-8", "replace")
+    if text[0] in ".-":
+        raise ServerError(
+            _ILLEGAL,
+            f"Illegal first character <{ord(text[0])}> at 0. User-space table qualifiers can only start with "
+            f"'alphanumeric characters' from any language: {text}",
+        )
+    for place, char in enumerate(text):
+        if not (char.isalnum() or char in "_-."):
+            raise ServerError(
+                _ILLEGAL,
+                f"Illegal character code:{ord(char)}, <{char}> at {place}. User-space table qualifiers may only "
+                f"contain 'alphanumeric characters' and digits: {text}",
+            )

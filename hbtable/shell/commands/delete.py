@@ -1,0 +1,56 @@
+"""delete one version of a cell; deleteall a row, a family, a column, or all rows that begin with a prefix."""
+
+from typing import Final
+
+from hbtable.hbase.admin_structs import AdminOperation, AdminRead
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION
+from hbtable.model.ranges import prefix_stop
+from hbtable.shell import columns
+from hbtable.shell.commands.put import timed
+from hbtable.shell.context import Context, text_of
+from hbtable.shell.literals import Value
+from hbtable.shell.options import ScanOptions, Showing
+from hbtable.shell.scanning import Scan
+
+_KEYS: Final = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
+
+
+def delete(context: Context, arguments: list[Value]) -> Value:
+    table, row = text_of(arguments[0], "a table name"), text_of(arguments[1], "a row key")
+    column = columns.parse(arguments[2])
+    timestamp, _ = timed(arguments[3:], "delete")
+    if column.qualifier is None:
+        context.table(table)
+        context.out.note(
+            "delete takes one cell, family:qualifier; for the whole family use deleteall: nothing was done"
+        )
+        return None
+    operation = AdminOperation(DELETE_VERSION, column.family, column.qualifier, timestamp)
+    context.on_table(table, "adminMutate", row, [operation], 0)
+    return None
+
+
+def deleteall(context: Context, arguments: list[Value]) -> Value:
+    table, row, *rest = arguments
+    name = text_of(table, "a table name")
+    column = rest.pop(0) if rest and not isinstance(rest[0], dict) else None
+    timestamp, _ = timed(rest, "deleteall")
+    operations = _operations(context, name, column, timestamp)
+    if not isinstance(row, dict):
+        context.on_table(name, "adminMutate", text_of(row, "a row key"), operations, 0)
+        return None
+    prefix = text_of(row.get(b"ROWPREFIXFILTER"), "ROWPREFIXFILTER")
+    options = ScanOptions(AdminRead(filter=_KEYS), Showing(), prefix, prefix_stop(prefix))
+    for found, _cells in Scan(context, name, options):
+        context.on_table(name, "adminMutate", found, operations, 0)
+    return None
+
+
+def _operations(context: Context, table: bytes, column: Value, timestamp: int) -> list[AdminOperation]:
+    if not column:
+        families = context.table(table).families or []
+        return [AdminOperation(DELETE_FAMILY, family.name, b"", timestamp) for family in families]
+    parsed = columns.parse(column)
+    if parsed.qualifier is None:
+        return [AdminOperation(DELETE_FAMILY, parsed.family, b"", timestamp)]
+    return [AdminOperation(DELETE_COLUMN, parsed.family, parsed.qualifier, timestamp)]

@@ -1,0 +1,27 @@
+"""describe 't': state, options of the table, one line for each family."""
+
+from hbtable.shell.commands.states import existing, is_on
+from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.description import family_line, table_line
+from hbtable.shell.literals import Value
+
+
+def describe(context: Context, arguments: list[Value]) -> Value:
+    table = existing(context, text_of(arguments[0], "a table name"))
+    out = context.out
+    families = table.families or []
+    if out.wants_records:
+        out.begin(("FAMILY", "DESCRIPTION"))
+        for family in families:
+            out.row((show_name(family.name),), {**family._asdict(), "table": table.name, "state": table.state})
+        out.end(len(families))
+        return None
+    out.say(f"Table {show_name(table.name)} is {'ENABLED' if is_on(table) else 'DISABLED'}")
+    out.say(table_line(table))
+    out.say("COLUMN FAMILIES DESCRIPTION")
+    for family in families:
+        out.say(family_line(family))
+        out.say("")
+    out.end(len(families))
+    out.say("Quota is disabled")
+    return None

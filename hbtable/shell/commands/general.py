@@ -1,0 +1,76 @@
+"""version, whoami, table_help, and the words that are no commands: exit, quit, sleep, puts."""
+
+import hashlib
+import os
+from typing import Final
+
+from hbtable import __version__
+from hbtable.shell.context import Context
+from hbtable.shell.errors import Leave
+from hbtable.shell.literals import Value, shown
+from hbtable.shell.options import whole
+
+_IDL: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "idl", "admin.thrift")
+
+
+def version_line() -> str:
+    """Version, a digest of the admin interface this shell speaks, and its date, in the form of HBase's line."""
+    from datetime import UTC, datetime
+
+    with open(_IDL, "rb") as file:
+        revision = hashlib.sha256(file.read()).hexdigest()[:40]
+    date = datetime.fromtimestamp(int(os.path.getmtime(_IDL)), UTC).strftime("%a %b %e %H:%M:%S UTC %Y")
+    return f"{__version__}, r{revision}, {date}"
+
+
+def version(context: Context, _: list[Value]) -> Value:
+    context.out.say(version_line())
+    return None
+
+
+def whoami(context: Context, _: list[Value]) -> Value:
+    import grp
+    import pwd
+
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
+    groups = []
+    for number in os.getgroups() or [os.getgid()]:
+        try:
+            groups.append(grp.getgrgid(number).gr_name)
+        except KeyError:
+            groups.append(str(number))
+    context.out.say(f"{user} (auth:SIMPLE)")
+    context.out.say(f"    groups: {', '.join(groups)}")
+    return None
+
+
+def table_help(context: Context, _: list[Value]) -> Value:
+    from hbtable.shell.help_texts import table_help_text
+
+    context.out.say(table_help_text())
+    return None
+
+
+def exit_(_: Context, arguments: list[Value]) -> Value:
+    raise Leave(whole(arguments[0], "an exit status") if arguments and arguments[0] is not None else 0)
+
+
+def quit_(_: Context, __: list[Value]) -> Value:
+    raise Leave(0)
+
+
+def sleep(context: Context, arguments: list[Value]) -> Value:
+    seconds = arguments[0] if arguments else 0
+    if isinstance(seconds, (int, float)):
+        context.out.flush()
+        context.sleep(float(seconds))
+    return seconds
+
+
+def puts(context: Context, arguments: list[Value]) -> Value:
+    for argument in arguments or [b""]:
+        context.out.say(shown(argument))
+    return None

@@ -1,0 +1,24 @@
+"""get 't', 'r' [, column..., {options}]: the cells of one row."""
+
+from hbtable.hbase.admin_structs import AdminRow
+from hbtable.shell.cells import cell_text, column_text, record
+from hbtable.shell.context import Context, text_of
+from hbtable.shell.literals import Value
+from hbtable.shell.options import get_options
+
+
+def get(context: Context, arguments: list[Value]) -> Value:
+    table, row = text_of(arguments[0], "a table name"), text_of(arguments[1], "a row key")
+    out = context.out
+    out.begin(("COLUMN", "CELL"))
+    read, showing = get_options(arguments[2:])
+    rows = context.on_table(table, "adminGet", row, read)
+    count = 0
+    for found in rows if isinstance(rows, list) else []:
+        if isinstance(found, AdminRow):
+            count += 1
+            for cell in found.cells or ():
+                extra = record(row, cell) if out.wants_records else None
+                out.row((column_text(cell, showing), cell_text(cell, showing)), extra)
+    out.end(count)
+    return None

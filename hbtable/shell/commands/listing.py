@@ -1,0 +1,58 @@
+"""list and its kin: tables by a regular expression that must match the whole name."""
+
+import re
+
+from hbtable.hbase.admin_structs import AdminTable
+from hbtable.shell.commands.states import is_on
+from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.errors import BadArgument
+from hbtable.shell.literals import Value
+
+_FILTERS = (
+    "DependentColumnFilter KeyOnlyFilter ColumnCountGetFilter SingleColumnValueFilter PrefixFilter "
+    "SingleColumnValueExcludeFilter FirstKeyOnlyFilter ColumnRangeFilter ColumnValueFilter TimestampsFilter "
+    "FamilyFilter QualifierFilter ColumnPrefixFilter RowFilter MultipleColumnPrefixFilter InclusiveStopFilter "
+    "PageFilter ValueFilter ColumnPaginationFilter"
+)
+
+
+def pattern_of(value: Value) -> re.Pattern[str]:
+    source = text_of(value, "a regular expression").decode("utf-8", "surrogateescape")
+    try:
+        return re.compile(source)
+    except re.error as error:
+        raise BadArgument(f"{source!r} is no regular expression: {error}") from None
+
+
+def matching(context: Context, pattern: Value) -> list[AdminTable]:
+    wanted = pattern_of(pattern)
+    tables: list[AdminTable] = context.server.admin("adminTables")
+    return [table for table in tables if wanted.fullmatch(show_name(table.name))]
+
+
+def list_tables(context: Context, arguments: list[Value]) -> Value:
+    context.out.begin(("TABLE",))
+    return _show(context, matching(context, arguments[0] if arguments else b".*"))
+
+
+def list_enabled(context: Context, _: list[Value]) -> Value:
+    context.out.begin(("TABLE",))
+    return _show(context, [table for table in matching(context, b".*") if is_on(table)])
+
+
+def list_disabled(context: Context, _: list[Value]) -> Value:
+    context.out.begin(("TABLE",))
+    return _show(context, [table for table in matching(context, b".*") if not is_on(table)])
+
+
+def _show(context: Context, tables: list[AdminTable]) -> Value:
+    for table in tables:
+        context.out.row((show_name(table.name),), {"table": table.name, "state": table.state})
+    context.out.end(len(tables))
+    return [table.name for table in tables]
+
+
+def show_filters(context: Context, _: list[Value]) -> Value:
+    for name in _FILTERS.split():
+        context.out.row((name,), {"filter": name})
+    return None

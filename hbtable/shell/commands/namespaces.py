@@ -1,0 +1,93 @@
+"""create_namespace, alter_namespace, describe_namespace, drop_namespace, list_namespace, list_namespace_tables."""
+
+from hbtable.shell.commands.listing import pattern_of
+from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.errors import BadArgument, ServerError, ShellError
+from hbtable.shell.literals import Value, inspect, shown
+
+
+def create(context: Context, arguments: list[Value]) -> Value:
+    name = text_of(arguments[0], "a namespace")
+    properties: dict[str, str] = {}
+    for argument in arguments[1:]:
+        if not isinstance(argument, dict):
+            raise BadArgument(f"a namespace's options are a hash, not {inspect(argument)}")
+        properties.update({shown(key): shown(value) for key, value in argument.items()})
+    context.server.admin("adminCreateNamespace", name, properties)
+    return None
+
+
+def alter(context: Context, arguments: list[Value]) -> Value:
+    name = text_of(arguments[0], "a namespace")
+    properties = _properties(context, name)
+    for argument in arguments[1:]:
+        if not isinstance(argument, dict):
+            raise BadArgument(f"a namespace's options are a hash, not {inspect(argument)}")
+        given = dict(argument)
+        method = given.pop(b"METHOD", None)
+        if method == b"set":
+            properties.update({shown(key): shown(value) for key, value in given.items()})
+        elif method == b"unset":
+            properties.pop(shown(given.get(b"NAME")), None)
+        else:
+            raise BadArgument(f"Unknown method: {shown(method)}; it is 'set' or 'unset'")
+    context.server.admin("adminAlterNamespace", name, properties)
+    return None
+
+
+def describe(context: Context, arguments: list[Value]) -> Value:
+    name = text_of(arguments[0], "a namespace")
+    properties = _properties(context, name)
+    context.out.begin(("DESCRIPTION",))
+    parts = [f"NAME => '{show_name(name)}'", *(f"{key} => '{properties[key]}'" for key in sorted(properties))]
+    context.out.row((f"{{{', '.join(parts)}}}",), {"namespace": name, **properties})
+    context.out.say("Quota is disabled")
+    return None
+
+
+def drop(context: Context, arguments: list[Value]) -> Value:
+    name = text_of(arguments[0], "a namespace")
+    try:
+        context.server.admin("adminDeleteNamespace", name)
+    except ServerError as error:
+        raise _known(error, name) from None
+    return None
+
+
+def list_namespaces(context: Context, arguments: list[Value]) -> Value:
+    wanted = pattern_of(arguments[0] if arguments else b".*")
+    context.out.begin(("NAMESPACE",))
+    names = [name for name in context.server.admin("adminNamespaces") if wanted.fullmatch(show_name(name))]
+    for name in names:
+        context.out.row((show_name(name),), {"namespace": name})
+    context.out.end(len(names))
+    return None
+
+
+def list_tables(context: Context, arguments: list[Value]) -> Value:
+    namespace = text_of(arguments[0], "a namespace")
+    context.out.begin(("TABLE",))
+    _properties(context, namespace)
+    found = []
+    for table in context.server.admin("adminTables"):
+        before, colon, after = table.name.partition(b":")
+        if (before if colon else b"default") == namespace:
+            found.append(after if colon else table.name)
+    for name in found:
+        context.out.row((show_name(name),), {"table": name})
+    context.out.end(len(found))
+    return found
+
+
+def _properties(context: Context, name: bytes) -> dict[str, str]:
+    try:
+        found: dict[str, str] = context.server.admin("adminNamespace", name)
+    except ServerError as error:
+        raise _known(error, name) from None
+    return dict(found)
+
+
+def _known(error: ServerError, name: bytes) -> ShellError:
+    if error.java_class.endswith(".NamespaceNotFoundException"):
+        return ShellError(f"Unknown namespace {show_name(name)}!")
+    return error

@@ -1,0 +1,34 @@
+"""put 't', 'r', 'f:q', 'value' [, timestamp] [, {TTL => millis, ATTRIBUTES => {...}}]"""
+
+from hbtable.hbase.admin_structs import AdminOperation
+from hbtable.model.mutation import PUT
+from hbtable.shell import columns
+from hbtable.shell.context import Context, text_of
+from hbtable.shell.errors import BadArgument
+from hbtable.shell.literals import Value, inspect, shown
+from hbtable.shell.options import whole
+
+
+def put(context: Context, arguments: list[Value]) -> Value:
+    table, row, column, value, *rest = arguments
+    timestamp, given = timed(rest, "put")
+    family, qualifier = columns.one(column)
+    ttl = whole(given.get(b"TTL", 0), "TTL")
+    content = value if isinstance(value, bytes) else shown(value).encode()
+    operation = AdminOperation(PUT, family, qualifier, timestamp, content)
+    name = text_of(table, "a table name")
+    context.on_table(name, "adminMutate", text_of(row, "a row key"), [operation], ttl)
+    return None
+
+
+def timed(rest: list[Value], what: str) -> tuple[int, dict[Value, Value]]:
+    """(timestamp or -1, options) from the end of a command's arguments."""
+    given: dict[Value, Value] = {}
+    if rest and isinstance(rest[-1], dict):
+        given = rest[-1]
+        rest = rest[:-1]
+    if not rest or rest[0] is None:
+        return -1, given
+    if not isinstance(rest[0], int) or isinstance(rest[0], bool):
+        raise BadArgument(f"the timestamp of {what} is a number of milliseconds since 1970, not {inspect(rest[0])}")
+    return rest[0], given

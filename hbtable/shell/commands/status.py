@@ -1,0 +1,97 @@
+"""status [, 'summary' | 'simple' | 'detailed' | 'replication']: the cluster in lines."""
+
+from hbtable.hbase.admin_structs import AdminServer, AdminTablet
+from hbtable.shell.context import Context, show_name
+from hbtable.shell.literals import Value, shown
+
+
+def status(context: Context, arguments: list[Value]) -> Value:
+    form = shown(arguments[0]) if arguments else "summary"
+    servers: list[AdminServer] = context.server.admin("adminServers")
+    if form == "simple":
+        _simple(context, servers)
+    elif form == "detailed":
+        _detailed(context, servers)
+    else:
+        tablets = sum(len(server.tablets or ()) for server in servers)
+        load = tablets / len(servers) if servers else 0.0
+        context.out.say(f"1 active master, 0 backup masters, {len(servers)} servers, 0 dead, {load:.4f} average load")
+    return None
+
+
+def _simple(context: Context, servers: list[AdminServer]) -> None:
+    say = context.out.say
+    _masters(context, servers)
+    say(f"{len(servers)} live servers")
+    for server in servers:
+        say(f"    {server.host}:{server.port} {server.started_millis}")
+        say(f"        {_load(server)}")
+    say("0 dead servers")
+    say(f"Aggregate load: 0, regions: {sum(len(server.tablets or ()) for server in servers)}")
+
+
+def _detailed(context: Context, servers: list[AdminServer]) -> None:
+    from hbtable import __version__
+
+    say = context.out.say
+    say(f"version {__version__}")
+    say("0 regionsInTransition")
+    _masters(context, servers)
+    say("master coprocessors: []")
+    say(f"{len(servers)} live servers")
+    for server in servers:
+        say(f"    {server.host}:{server.port} {server.started_millis}")
+        say(f"        {_load(server)}")
+        for tablet in server.tablets or ():
+            say(f'        "{show_name(tablet.name)}"')
+            say(f"            {_of_tablet(tablet)}")
+    say("0 dead servers")
+
+
+def _masters(context: Context, servers: list[AdminServer]) -> None:
+    """The embedded master lives in the first server's process."""
+    started = servers[0].started_millis if servers else 0
+    server = context.server
+    context.out.say(f"active master:  {server.host}:{server.port} {started}")
+    context.out.say("0 backup masters")
+
+
+def _load(server: AdminServer) -> str:
+    tablets = server.tablets or []
+    pairs = {
+        "requestsPerSecond": "0.0",
+        "numberOfOnlineRegions": len(tablets),
+        "usedHeapMB": 0,
+        "maxHeapMB": 0,
+        "numberOfStores": server.families,
+        "numberOfStorefiles": sum(tablet.sstables for tablet in tablets),
+        **_sizes(tablets),
+    }
+    return ", ".join(f"{name}={value}" for name, value in pairs.items())
+
+
+def _of_tablet(tablet: AdminTablet) -> str:
+    pairs = {"numberOfStores": 1, "numberOfStorefiles": tablet.sstables, **_sizes([tablet])}
+    return ", ".join(f"{name}={value}" for name, value in pairs.items())
+
+
+def _sizes(tablets: list[AdminTablet]) -> dict[str, object]:
+    """HBase's names; what hbtable does not count is 0."""
+    stored = sum(tablet.sstable_bytes for tablet in tablets) >> 20
+    return {
+        "storefileUncompressedSizeMB": stored,
+        "storefileSizeMB": stored,
+        "compressionRatio": "1.0000",
+        "memstoreSizeMB": sum(tablet.memtable_bytes for tablet in tablets) >> 20,
+        "storefileIndexSizeKB": 0,
+        "readRequestsCount": sum(tablet.reads for tablet in tablets),
+        "filteredReadRequestsCount": 0,
+        "writeRequestsCount": sum(tablet.writes for tablet in tablets),
+        "rootIndexSizeKB": 0,
+        "totalStaticIndexSizeKB": 0,
+        "totalStaticBloomSizeKB": 0,
+        "totalCompactingKVs": 0,
+        "currentCompactedKVs": 0,
+        "compactionProgressPct": "NaN",
+        "coprocessors": "[]",
+    }

@@ -1,0 +1,139 @@
+"""One blocking Thrift connection to a server, with HBase's service and our own on it.
+
+Opened at the first call. Structs of thrift/admin.thrift go in and come out as hbtable.hbase.admin_structs. A server's
+exception becomes a ServerError; a connection that cannot be made or breaks becomes CannotConnect, and the next call
+makes a new one. A call is never repeated by itself: it may have been carried out.
+"""
+
+import os
+import socket
+from typing import Any, Final
+
+from hbtable.hbase import admin_structs
+from hbtable.shell.errors import CannotConnect, ServerError
+
+_IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
+DEFAULT_ADDRESS: Final = "127.0.0.1:9090"
+
+
+class Connection:
+    """`address` is HOST:PORT. `timeout_seconds`: for connecting; a call may take as long as it takes."""
+
+    def __init__(self, address: str, timeout_seconds: float = 10.0) -> None:
+        host, _, port = address.removeprefix("thrift://").rpartition(":")
+        if not host or not port.isdigit():
+            raise CannotConnect(f"{address!r} is no HOST:PORT")
+        self.host, self.port = host, int(port)
+        self._timeout_seconds = timeout_seconds
+        self._socket: socket.socket | None = None
+        self._clients: dict[str, Any] = {}
+        self._admin_structs: Any = None
+        self._hbase_structs: Any = None
+        self._exceptions: tuple[type[BaseException], ...] = ()
+
+    def admin(self, method: str, *arguments: object) -> Any:
+        """A call of our own service."""
+        return _received(self._call("admin", method, [self._sent(one) for one in arguments]))
+
+    def hbase(self, method: str, *arguments: object) -> Any:
+        """A call of HBase's; structs are not translated."""
+        return self._call("hbase", method, list(arguments))
+
+    def append(self, table: bytes, row: bytes, column: bytes, suffix: bytes) -> bytes | None:
+        """The new value."""
+        if not self._clients:
+            self._open()
+        request = self._hbase_structs.TAppend(table=table, row=row, columns=[column], values=[suffix])
+        cells = self._call("hbase", "append", [request])
+        return cells[0].value if cells else None
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+        self._clients = {}
+
+    def _call(self, service: str, method: str, arguments: list[object]) -> Any:
+        if service not in self._clients:
+            self._open()
+        client = self._clients[service]
+        from thriftpy2.thrift import TApplicationException
+        from thriftpy2.transport import TTransportException
+
+        try:
+            return getattr(client, method)(*arguments)
+        except self._exceptions as error:
+            raise _translated(error) from None
+        except TApplicationException as error:
+            raise ServerError("", f"{method}: {error.message}") from None
+        except KeyboardInterrupt:
+            self.close()  # an answer is under way: nothing else can be read from this connection
+            raise
+        except (OSError, EOFError, TTransportException) as error:
+            self.close()
+            raise CannotConnect(f"{self.host}:{self.port} broke off during {method}: {error}") from None
+
+    def _open(self) -> None:
+        import thriftpy2
+        from thriftpy2.protocol.cybin import TCyBinaryProtocol
+        from thriftpy2.thrift import TClient
+        from thriftpy2.transport import TCyBufferedTransport, TSocket
+
+        try:
+            made = socket.create_connection((self.host, self.port), self._timeout_seconds)
+        except OSError as error:
+            raise CannotConnect(
+                f"no server answers at {self.host}:{self.port} ({error}); start one with: hbtable start"
+            ) from None
+        made.settimeout(None)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport = TSocket()
+        transport.set_handle(made)
+        protocol = TCyBinaryProtocol(TCyBufferedTransport(transport))
+        hbase: Any = thriftpy2.load(os.path.join(_IDL, "hbase.thrift"), module_name="hbtable_shell_hbase_thrift")
+        admin: Any = thriftpy2.load(os.path.join(_IDL, "admin.thrift"), module_name="hbtable_shell_admin_thrift")
+        self._socket = made
+        self._admin_structs, self._hbase_structs = admin, hbase
+        self._exceptions = (
+            hbase.IOError,
+            hbase.IllegalArgument,
+            hbase.AlreadyExists,
+            admin.IOError,
+            admin.IllegalArgument,
+        )
+        self._clients = {
+            "hbase": TClient(hbase.Hbase, protocol),
+            "admin": TClient(admin.HbtableAdmin, protocol),
+        }
+
+    def _sent(self, value: object) -> object:
+        if isinstance(value, list):
+            return [self._sent(one) for one in value]
+        if not isinstance(value, tuple):
+            return value
+        if not self._clients:
+            self._open()
+        made = getattr(self._admin_structs, type(value).__name__)()
+        spec = made.thrift_spec
+        for place, field in enumerate(sorted(spec)):
+            setattr(made, spec[field][1], self._sent(value[place]))
+        return made
+
+
+def _received(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_received(one) for one in value]
+    spec = getattr(value, "thrift_spec", None)
+    if spec is None:
+        return value
+    make = getattr(admin_structs, type(value).__name__)
+    return make(*(_received(getattr(value, spec[field][1])) for field in sorted(spec)))
+
+
+def _translated(error: Any) -> ServerError:
+    """`java.class.Name: sentence` in two parts."""
+    message: str = error.message or ""
+    java_class, colon, sentence = message.partition(": ")
+    if colon and "." in java_class and " " not in java_class:
+        return ServerError(java_class, sentence)
+    return ServerError("", message)

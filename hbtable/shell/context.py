@@ -1,0 +1,82 @@
+"""What a command works with: the server, the place for its answer, and questions to the person."""
+
+from collections.abc import Callable
+from typing import final
+
+from hbtable.hbase.admin_structs import AdminTable
+from hbtable.shell.connection import Connection
+from hbtable.shell.errors import BadArgument, ServerError, ShellError
+from hbtable.shell.literals import Value, class_of, inspect
+from hbtable.shell.output import Output
+
+TABLE_NOT_FOUND = "org.apache.hadoop.hbase.TableNotFoundException"
+
+
+@final
+class Context:
+    """`confirm` asks and returns whether to go on. `interactive`: a person sits at a terminal."""
+
+    def __init__(
+        self,
+        server: Connection,
+        out: Output,
+        confirm: Callable[[str], bool],
+        wall_millis: Callable[[], int],
+        sleep: Callable[[float], None],
+        interactive: bool = False,
+    ) -> None:
+        self.server = server
+        self.out = out
+        self.confirm = confirm
+        self.wall_millis = wall_millis
+        self.sleep = sleep
+        self.interactive = interactive
+
+    def table(self, name: bytes) -> AdminTable:
+        """`Unknown table X!` when there is none."""
+        try:
+            found: AdminTable = self.server.admin("adminTable", name)
+        except ServerError as error:
+            raise table_error(error, name) from None
+        return found
+
+    def find_table(self, name: bytes) -> AdminTable | None:
+        """None when there is none."""
+        try:
+            found: AdminTable = self.server.admin("adminTable", name)
+        except ServerError as error:
+            if error.java_class == TABLE_NOT_FOUND:
+                return None
+            raise
+        return found
+
+    def on_table(self, name: bytes, method: str, *arguments: object) -> object:
+        """A call of our own service about table `name`, its errors in HBase's words."""
+        try:
+            found: object = self.server.admin(method, name, *arguments)
+        except ServerError as error:
+            raise table_error(error, name) from None
+        return found
+
+
+def table_error(error: ServerError, name: bytes) -> ShellError:
+    """What HBase's shell makes of an exception about a table."""
+    shown = show_name(name)
+    if error.java_class == TABLE_NOT_FOUND:
+        return ShellError(f"Unknown table {shown}!")
+    if error.java_class.endswith(".TableNotEnabledException"):
+        return ShellError(f"Table {shown} is disabled!")
+    if error.java_class.endswith(".NamespaceNotFoundException"):
+        return ShellError(f"Unknown namespace {shown.partition(':')[0]}!")
+    return error
+
+
+def show_name(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")
+
+
+def text_of(value: Value, what: str) -> bytes:
+    """A string argument. BadArgument says what it is."""
+    if not isinstance(value, bytes):
+        raise BadArgument(f"{what} must be a string in quotes, not {inspect(value)} ({class_of(value)})")
+    return value

@@ -1,0 +1,66 @@
+"""A table's schema in describe's words, one line a family."""
+
+from typing import Final
+
+from hbtable.hbase.admin_structs import AdminFamily, AdminTable
+from hbtable.shell import text
+from hbtable.shell.context import show_name
+
+_RESERVED: Final = ("DURABILITY", "MAX_FILESIZE", "MEMSTORE_FLUSHSIZE", "PRIORITY", "READONLY", "REGION_REPLICATION")
+_TRACKER: Final = {"hbase.store.file-tracker.impl": "DEFAULT"}
+"""HBase 2.6 shows this with every table."""
+_IN_LINE: Final = ("INDEX_BLOCK_ENCODING", "KEEP_DELETED_CELLS", "DATA_BLOCK_ENCODING", "REPLICATION_SCOPE")
+
+
+def table_line(table: AdminTable) -> str:
+    attributes = dict(table.attributes or {})
+    if table.split_bytes:
+        attributes["MAX_FILESIZE"] = str(table.split_bytes)
+    parts = []
+    for name in _RESERVED:
+        value = attributes.pop(name, None)
+        if value is not None:
+            in_bytes = name in ("MAX_FILESIZE", "MEMSTORE_FLUSHSIZE") and value.isdigit()
+            parts.append(f"{name} => '{text.size(int(value)) if in_bytes else value}'")
+    metadata = {**attributes, **_TRACKER}
+    parts.append(f"METADATA => {_hash(metadata)}")
+    return f"{show_name(table.name)}, {{TABLE_ATTRIBUTES => {{{', '.join(parts)}}}}}"
+
+
+def family_line(family: AdminFamily) -> str:
+    kept = dict(family.attributes or {})
+    parts = [
+        ("NAME", show_name(family.name)),
+        ("INDEX_BLOCK_ENCODING", kept.pop("INDEX_BLOCK_ENCODING", "NONE")),
+        ("VERSIONS", str(family.max_versions)),
+        ("KEEP_DELETED_CELLS", kept.pop("KEEP_DELETED_CELLS", "FALSE")),
+        ("DATA_BLOCK_ENCODING", kept.pop("DATA_BLOCK_ENCODING", "NONE")),
+        ("TTL", text.ttl(family.ttl_seconds)),
+        ("MIN_VERSIONS", str(family.min_versions)),
+        ("REPLICATION_SCOPE", kept.pop("REPLICATION_SCOPE", "0")),
+        ("BLOOMFILTER", family.bloom),
+        ("IN_MEMORY", _flag(family.in_memory)),
+        ("COMPRESSION", family.compression),
+        ("BLOCKCACHE", _flag(family.block_cache)),
+        ("BLOCKSIZE", text.size(family.block_bytes)),
+    ]
+    if family.new_version_behavior:
+        parts.append(("NEW_VERSION_BEHAVIOR", "true"))
+    if family.locality_group:
+        parts.append(("LOCALITY_GROUP", family.locality_group))
+    shown = [f"{name} => '{value}'" for name, value in parts]
+    for group in ("METADATA", "CONFIGURATION"):
+        inner = {name.partition("/")[2]: value for name, value in kept.items() if name.startswith(group + "/")}
+        if group == "METADATA":
+            inner.update({name: value for name, value in kept.items() if "/" not in name})
+        if inner:
+            shown.append(f"{group} => {_hash(inner)}")
+    return f"{{{', '.join(shown)}}}"
+
+
+def _hash(pairs: dict[str, str]) -> str:
+    return "{" + ", ".join(f"'{name}' => '{pairs[name]}'" for name in sorted(pairs)) + "}"
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"

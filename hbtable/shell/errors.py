@@ -1,0 +1,84 @@
+"""What goes wrong in a shell, each kind with the name that HBase's users know from Ruby.
+
+Every one is a ShellError: shown as `Kind: sentence` on standard error, never as a trace.
+"""
+
+
+class ShellError(Exception):
+    """`kind` goes in front of the sentence."""
+
+    kind = "RuntimeError"
+    column: int | None = None
+    """Where in the line, from 0; None: nowhere in particular."""
+
+    def __init__(self, message: str, column: int | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+class BadArgument(ShellError):
+    """An argument that a command cannot take."""
+
+    kind = "ArgumentError"
+
+
+class BadType(ShellError):
+    """An argument of the wrong type."""
+
+    kind = "TypeError"
+
+
+class UnknownName(ShellError):
+    """A word that is neither a command, nor a variable, nor a constant."""
+
+    kind = "NameError"
+
+
+class UnknownMethod(ShellError):
+    """Something was asked of a value that does not have it."""
+
+    kind = "NoMethodError"
+
+
+class SyntaxMistake(ShellError):
+    """The line cannot be read. `line` from 1."""
+
+    kind = "SyntaxError"
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(f"(hbase):{line}: {message}", column)
+        self.line = line
+
+
+class Incomplete(SyntaxMistake):
+    """The text ends inside a bracket, a string or after a comma: more lines may complete it."""
+
+
+class ServerError(ShellError):
+    """What the server answered. `java_class` is the exception's class in HBase, "" when it named none."""
+
+    def __init__(self, java_class: str, message: str) -> None:
+        super().__init__(message)
+        self.java_class = java_class
+        if java_class:
+            self.kind = f"Unhandled Java exception: {java_class}"
+
+
+class CannotConnect(ShellError):
+    """No server answers at the address. Exit code 3."""
+
+    kind = "ConnectionError"
+
+
+class Cancelled(ShellError):
+    """The person pressed Ctrl-C."""
+
+    kind = "Interrupt"
+
+
+class Leave(Exception):
+    """`exit` or `quit`: the shell ends with this status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status

@@ -1,0 +1,166 @@
+"""Formats of answers: hbase (HBase's lines), table (drawn), json (one array a command), jsonl (one object a row), csv.
+
+For programs text lines, Took and => are left out. Bytes are text where they are UTF-8, else {"b64": "..."}; in CSV
+`b64:` in front says so, and a value that begins with `b64:` itself is written in it, too: nothing is lost.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TextIO, final
+
+from hbtable.shell.errors import BadArgument
+from hbtable.shell.literals import Value
+from hbtable.shell.output import HBaseOutput, Output, Record
+
+FORMATS: Final = ("hbase", "table", "json", "jsonl", "csv")
+
+
+def make_output(name: str, stream: TextIO, width: int = 0) -> Output:
+    if name == "hbase":
+        return HBaseOutput(stream, width)
+    if name == "table":
+        from hbtable.shell.drawn import TableOutput
+
+        return TableOutput(stream, width)
+    if name in ("json", "jsonl"):
+        return JsonOutput(stream, name == "jsonl")
+    if name == "csv":
+        return CsvOutput(stream)
+    raise BadArgument(f"there is no format {name}; there is {', '.join(FORMATS)}")
+
+
+def plain(value: object) -> object:
+    """For JSON."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            import base64
+
+            return {"b64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(held) for key, held in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
+
+
+@final
+class JsonOutput:
+    """`by_line`: an object a line; else an array for each command."""
+
+    wants_records = True
+
+    def __init__(self, stream: TextIO, by_line: bool) -> None:
+        import json
+
+        self._encode = json.JSONEncoder(ensure_ascii=False).encode
+        self._stream = stream
+        self._by_line = by_line
+        self._open = False
+        self._rows = 0
+        self._answered = False
+
+    def begin(self, titles: Sequence[str]) -> None:
+        self._close()
+        if not self._by_line:
+            self._stream.write("[")
+            self._open = True
+        self._answered = True
+
+    def row(self, texts: Sequence[str], record: Record | None = None) -> None:
+        made = plain(dict(record)) if record is not None else list(texts)
+        text = self._encode(made)
+        if self._by_line:
+            self._stream.write(text + "\n")
+        elif self._open:
+            self._stream.write((",\n " if self._rows else "") + text)
+        else:
+            self._stream.write(text + "\n")
+        self._rows += 1
+        self._answered = True
+
+    def end(self, count: int | None) -> None:
+        self._close()
+
+    def say(self, text: str) -> None:
+        """For people: not for this reader."""
+
+    def note(self, text: str) -> None:
+        """As say."""
+
+    def value(self, value: Value) -> None:
+        if not self._answered and value is not None and not hasattr(value, "inspect"):
+            self._stream.write(self._encode(plain(value)) + "\n")
+        self._answered = False
+
+    def took(self, seconds: float) -> None:
+        self._close()
+
+    def flush(self) -> None:
+        self._close()
+        self._stream.flush()
+
+    def _close(self) -> None:
+        if self._open:
+            self._stream.write("]\n")
+        self._open = False
+        self._rows = 0
+
+
+@final
+class CsvOutput:
+    """A header line, then rows; columns are those of the first row."""
+
+    wants_records = True
+
+    def __init__(self, stream: TextIO) -> None:
+        import csv
+
+        self._writer = csv.writer(stream, lineterminator="\n")
+        self._stream = stream
+        self._names: list[str] = []
+        self._titles: Sequence[str] = ()
+
+    def begin(self, titles: Sequence[str]) -> None:
+        self._names, self._titles = [], titles
+
+    def row(self, texts: Sequence[str], record: Record | None = None) -> None:
+        made: Mapping[str, object] = record if record is not None else dict(zip(self._titles, texts, strict=False))
+        if not self._names:
+            self._names = list(made)
+            self._writer.writerow(self._names)
+        self._writer.writerow([_csv(made.get(name)) for name in self._names])
+
+    def end(self, count: int | None) -> None:
+        """No footer."""
+
+    def say(self, text: str) -> None:
+        """For people: not for this reader."""
+
+    def note(self, text: str) -> None:
+        """As say."""
+
+    def value(self, value: Value) -> None:
+        """Rows only."""
+
+    def took(self, seconds: float) -> None:
+        """Nothing."""
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def _csv(value: object) -> str:
+    if isinstance(value, bytes):
+        try:
+            text = value.decode("utf-8")
+        except UnicodeDecodeError:
+            text = "b64:"
+        if not text.startswith("b64:"):
+            return text
+        import base64
+
+        return "b64:" + base64.b64encode(value).decode("ascii")
+    return "" if value is None else str(value)

@@ -1,0 +1,88 @@
+"""Values of the shell's language, and how Ruby shows them after `=>`.
+
+bytes  a string      int, float, bool, None      list  an array      dict  a hash with its pairs in order
+Symbol, and objects with an `inspect` of their own (tables)
+"""
+
+from typing import Final, NamedTuple, Protocol, runtime_checkable
+
+Value = object
+"""Any of the above. Commands check what they are given."""
+
+_ESCAPES: Final = {
+    0x22: '\\"',
+    0x5C: "\\\\",
+    0x0A: "\\n",
+    0x09: "\\t",
+    0x0D: "\\r",
+    0x1B: "\\e",
+    0x07: "\\a",
+    0x08: "\\b",
+}
+
+
+class Symbol(NamedTuple):
+    """:name"""
+
+    name: str
+
+
+@runtime_checkable
+class Shown(Protocol):
+    """A value that knows how it is shown."""
+
+    def inspect(self) -> str: ...
+
+
+def inspect(value: Value) -> str:
+    """As Ruby's inspect."""
+    if value is None:
+        return "nil"
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return quoted(value)
+    if isinstance(value, Symbol):
+        return f":{value.name}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(inspect, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{inspect(key)}=>{inspect(held)}" for key, held in value.items()) + "}"
+    if isinstance(value, Shown):
+        return value.inspect()
+    return str(value)
+
+
+def quoted(value: bytes) -> str:
+    """In double quotes, so that it can be typed again."""
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        return '"' + "".join(_ESCAPES.get(byte) or _printable(byte) for byte in value) + '"'
+    out = []
+    for char in text:
+        code = ord(char)
+        out.append(_ESCAPES.get(code) or (char if char.isprintable() else _printable(code)))
+    return '"' + "".join(out) + '"'
+
+
+def _printable(code: int) -> str:
+    if 0x20 <= code < 0x7F:
+        return chr(code)
+    return f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def class_of(value: Value) -> str:
+    """Ruby's name of its class, for sentences."""
+    names = ((bool, "TrueClass" if value else "FalseClass"), (bytes, "String"), (int, "Integer"), (float, "Float"),
+             (list, "Array"), (dict, "Hash"), (Symbol, "Symbol"), (type(None), "NilClass"))  # fmt: skip
+    return next((name for kind, name in names if isinstance(value, kind)), type(value).__name__)
+
+
+def shown(value: Value) -> str:
+    """Ruby's to_s: what a string says, without quotes."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, Symbol):
+        return value.name
+    return "" if value is None else inspect(value)

@@ -1,0 +1,147 @@
+"""`hbtable shell`: from the command line's arguments to an exit code.
+
+Exit codes: 0 fine, 1 a command failed, 2 misuse, 3 no server answers; `exit N` ends with N. Standard output carries
+answers only; errors go to standard error: `Kind: sentence`, then where in the line, then what may have been meant.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter, sleep, time_ns
+from typing import Final, TextIO
+
+from hbtable.shell.connection import Connection
+from hbtable.shell.context import Context
+from hbtable.shell.errors import CannotConnect, Leave, ShellError
+from hbtable.shell.formats import make_output
+from hbtable.shell.literals import Value
+from hbtable.shell.session import Session
+
+OK: Final = 0
+FAILED: Final = 1
+NO_SERVER: Final = 3
+_INTERRUPTED: Final = 130
+
+
+@dataclass(frozen=True, slots=True)
+class ShellOptions:
+    """What the command line said."""
+
+    address: str
+    commands: Sequence[str] = ()
+    file: str | None = None
+    interactive: bool = True
+    format: str = "hbase"
+    echo: bool = False
+    """Prompts and echoed lines, as HBase's shell prints them from a pipe."""
+    yes: bool = False
+    """Questions are answered with y."""
+    quiet: bool = False
+    """Neither Took nor =>: one-shot forms."""
+
+
+def run_shell(options: ShellOptions) -> int:
+    """The exit code."""
+    if options.interactive and not options.commands and options.file is None and sys.stdin.isatty():
+        from hbtable.shell.prompt.loop import run_prompt
+
+        return run_prompt(options)
+    lines: Iterator[str]
+    if options.commands:
+        lines = iter([f"{command}\n" for command in options.commands])
+    elif options.file is not None:
+        try:
+            lines = iter(Path(options.file).read_text(encoding="utf-8", errors="surrogateescape").splitlines(True))
+        except OSError as error:
+            sys.stderr.write(f"hbtable: {options.file}: {error.strerror}\n")
+            return 2
+    else:
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
+        lines = iter(sys.stdin.readline, "")
+    return _run(options, lines)
+
+
+def run_one(options: ShellOptions, name: str, arguments: list[Value]) -> int:
+    """One command without the language; the exit code."""
+    session = make_session(options, asker(iter(()), options.yes, sys.stdout))
+    return _guarded(session, lambda session: session.call(name, arguments))
+
+
+def _run(options: ShellOptions, lines: Iterator[str]) -> int:
+    session = make_session(options, asker(lines, options.yes, sys.stdout))
+    echo = _echo(sys.stdout) if options.echo else None
+    return _guarded(session, lambda session: session.run_lines(lines, echo))
+
+
+def _guarded(session: Session, work: Callable[[Session], None]) -> int:
+    """Errors as sentences, and the exit code."""
+    out = session.context.out
+    code = OK
+    try:
+        work(session)
+    except Leave as leave:
+        code = leave.status & 255
+    except ShellError as error:
+        out.flush()
+        show_error(session, error, sys.stderr)
+        code = NO_SERVER if isinstance(error, CannotConnect) else FAILED
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        sys.stdout = None  # nobody reads: the exit must not flush into the pipe again
+        return FAILED
+    session.context.server.close()
+    try:
+        out.flush()
+    except BrokenPipeError:
+        sys.stdout = None
+    return code
+
+
+def make_session(
+    options: ShellOptions, confirm: Callable[[str], bool], width: int = 0, stream: TextIO | None = None
+) -> Session:
+    """Connects at the first command that needs a server."""
+    out = make_output(options.format, stream or sys.stdout, width)
+    server = Connection(options.address)
+    context = Context(server, out, confirm, lambda: time_ns() // 1_000_000, sleep, width > 0)
+    return Session(context, perf_counter, options.quiet)
+
+
+def asker(lines: Iterator[str], yes: bool, stream: TextIO) -> Callable[[str], bool]:
+    """Questions are printed; the next line of the script is the answer. Without one nothing may be done."""
+
+    def ask(question: str) -> bool:
+        stream.write(f"{question}\n")
+        if yes:
+            return True
+        answer = next(lines, None)
+        if answer is None:
+            raise ShellError("the question was not answered: put y on the next line, or start the shell with --yes")
+        return answer.strip().lower() in ("y", "yes")
+
+    return ask
+
+
+def show_error(session: Session, error: ShellError, stream: TextIO) -> None:
+    sentence, place, more = str(error).partition(" (at byte ")
+    stream.write(f"{error.kind}: {sentence}\n")
+    if place:  # in a filter's text, and what could stand there
+        stream.write(f"  at byte {more.replace(')', '', 1)}\n")
+    if error.column is not None:
+        stream.write(f"  at column {error.column + 1}\n")
+    hint = session.hint(error)
+    if hint:
+        stream.write(f"  {hint}\n")
+
+
+def _echo(stream: TextIO) -> Callable[[str], None]:
+    count = 0
+
+    def echo(line: str) -> None:
+        nonlocal count
+        count += 1
+        stream.write(f"hbase:{count:03d}:0> {line}\n")
+
+    return echo

@@ -1,0 +1,85 @@
+"""A scan page by page: rows as they come, counted for METRICS. The position travels with each page, so nothing has to
+be closed when the person has seen enough."""
+
+from collections.abc import Iterator
+from typing import final
+
+from hbtable.hbase.admin_structs import AdminPage, AdminPosition, AdminRow, AdminScan
+from hbtable.model.ranges import successor
+from hbtable.shell.context import Context
+from hbtable.shell.errors import ServerError
+from hbtable.shell.options import ScanOptions
+
+
+@final
+class Scan:
+    """Iterate over it once. `rows` counts rows, `results` pieces of rows (BATCH)."""
+
+    def __init__(self, context: Context, table: bytes, options: ScanOptions) -> None:
+        self._context = context
+        self._table = table
+        self._options = options
+        self.rows = 0
+        self.results = 0
+        self.calls = 0
+        self.bytes_received = 0
+
+    def __iter__(self) -> Iterator[AdminRow]:
+        options = self._options
+        bounds = self._bounds()
+        if bounds is None:
+            return
+        position: AdminPosition | None = None
+        last: bytes | None = None
+        while True:
+            page_rows = options.page_rows
+            if options.limit > 0 and not options.batch:
+                page_rows = min(page_rows, options.limit - self.rows)
+            page = self._page(bounds, page_rows, position)
+            for found in page.rows:
+                if found.row != last:
+                    if 0 < options.limit <= self.rows:
+                        return
+                    self.rows += 1
+                    last = found.row
+                self.results += 1
+                yield found
+            position = page.position
+            if position is None or (0 < options.limit <= self.rows and not options.batch):
+                return
+
+    def _page(self, bounds: tuple[bytes, bytes], page_rows: int, position: AdminPosition | None) -> AdminPage:
+        options = self._options
+        request = AdminScan(options.read, bounds[0], bounds[1], options.reversed, options.batch, page_rows, position)
+        found = self._context.on_table(self._table, "adminScan", request)
+        if not isinstance(found, AdminPage):
+            raise ServerError("", f"the server answered a scan with {type(found).__name__}")
+        self.calls += 1
+        for row, cells in found.rows:
+            self.bytes_received += sum(len(row) + len(cell.column) + len(cell.value) for cell in cells or ())
+        return found
+
+    def _bounds(self) -> tuple[bytes, bytes] | None:
+        """[start, stop) ascending. None: no row can be meant."""
+        start, stop = self._options.start, self._options.stop
+        if start and start == stop:
+            return start, successor(start)
+        if not self._options.reversed:
+            return None if stop and stop < start else (start, stop)
+        low, high = (successor(stop) if stop else b""), (successor(start) if start else b"")
+        return None if high and high <= low else (low, high)
+
+    def metrics(self) -> dict[str, int]:
+        """HBase's names; what is not counted here is 0."""
+        counted = {
+            "BYTES_IN_RESULTS": self.bytes_received,
+            "REGIONS_SCANNED": 1,
+            "ROWS_SCANNED": self.rows,
+            "RPC_CALLS": max(self.calls, 1),
+        }
+        names = (
+            "BLOCK_BYTES_SCANNED BYTES_IN_REMOTE_RESULTS BYTES_IN_RESULTS FS_READ_TIME MILLIS_BETWEEN_NEXTS "
+            "NOT_SERVING_REGION_EXCEPTION REGIONS_SCANNED REMOTE_RPC_CALLS REMOTE_RPC_RETRIES ROWS_FILTERED "
+            "ROWS_SCANNED RPC_CALLS RPC_RETRIES"
+        )
+        return {name: counted.get(name, 0) for name in names.split()}

@@ -1,0 +1,141 @@
+"""Hashes of create and alter, read into schemas. What hbtable does not obey is kept as attributes and shown again.
+
+family attributes    KEEP_DELETED_CELLS ...  as they are;  METADATA/name, CONFIGURATION/name
+table attributes     DURABILITY ...  and, among them, what METADATA and CONFIGURATION say, as HBase does
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from hbtable.hbase.admin_structs import AdminFamily, AdminTable
+from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS
+from hbtable.shell.context import text_of
+from hbtable.shell.errors import BadArgument, BadType
+from hbtable.shell.literals import Value, inspect, shown
+from hbtable.shell.options import truth, whole
+
+Given = dict[Value, Value]
+_KEPT: Final = frozenset(
+    b"KEEP_DELETED_CELLS DATA_BLOCK_ENCODING INDEX_BLOCK_ENCODING REPLICATION_SCOPE ENCRYPTION ENCRYPTION_KEY "
+    b"STORAGE_POLICY DFS_REPLICATION IS_MOB MOB_THRESHOLD MOB_COMPACT_PARTITION_POLICY IN_MEMORY_COMPACTION "
+    b"CACHE_DATA_ON_WRITE CACHE_INDEX_ON_WRITE CACHE_BLOOMS_ON_WRITE EVICT_BLOCKS_ON_CLOSE PREFETCH_BLOCKS_ON_OPEN "
+    b"COMPRESSION_COMPACT COMPRESSION_COMPACT_MAJOR COMPRESSION_COMPACT_MINOR".split()
+)
+_OF_TABLE: Final = frozenset(
+    b"OWNER READONLY COMPACTION_ENABLED SPLIT_ENABLED MERGE_ENABLED NORMALIZATION_ENABLED MEMSTORE_FLUSHSIZE "
+    b"DURABILITY REGION_REPLICATION REGION_MEMSTORE_REPLICATION PRIORITY FLUSH_POLICY SPLIT_POLICY "
+    b"NORMALIZER_TARGET_REGION_COUNT NORMALIZER_TARGET_REGION_SIZE NORMALIZER_TARGET_REGION_SIZE_MB".split()
+)
+_DURABILITIES: Final = ("USE_DEFAULT", "SKIP_WAL", "ASYNC_WAL", "SYNC_WAL", "FSYNC_WAL")
+_PIECE: Final = re.compile(r"(\d+)\s*([A-Za-z]+)")
+_SECONDS: Final = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
+_BYTES: Final = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+
+
+def family(given: Given, base: AdminFamily, say: Callable[[str], None]) -> AdminFamily:
+    """`base` with what `given` says. Unknown keys are reported through `say` and ignored."""
+    attributes = dict(base.attributes or {})
+    changed: dict[str, object] = {}
+    for key, value in given.items():
+        name = shown(key)
+        if key in _SETTERS:
+            field, read = _SETTERS[key]
+            changed[field] = read(value)
+        elif key in (b"METADATA", b"CONFIGURATION"):
+            for inner, held in _pairs(value, name):
+                attributes[f"{name}/{inner}"] = held
+        elif key in _KEPT:
+            attributes[name] = _kept(value)
+        elif key != b"NAME":
+            say(f"Unknown argument ignored for column family {shown(base.name)}: {name}")
+    return base._replace(attributes=attributes, **changed)  # type: ignore[arg-type]  # fields as _SETTERS has them
+
+
+def table_attributes(given: Given, base: AdminTable, say: Callable[[str], None]) -> AdminTable:
+    """`base` with the table's own options; others are reported and ignored."""
+    attributes = dict(base.attributes or {})
+    split_bytes = base.split_bytes
+    for key, value in given.items():
+        name = shown(key)
+        if key == b"MAX_FILESIZE":
+            split_bytes = size(value)
+        elif key in (b"METADATA", b"CONFIGURATION"):
+            attributes.update(_pairs(value, name))
+        elif key == b"DURABILITY":
+            attributes[name] = one_of(value, _DURABILITIES, "Durability type")
+        elif key in _OF_TABLE:
+            attributes[name] = str(size(value)) if key == b"MEMSTORE_FLUSHSIZE" else _kept(value, upper=False)
+        else:
+            say(f"An argument ignored (unknown or overridden): {name}")
+    return base._replace(attributes=attributes, split_bytes=split_bytes)
+
+
+def one_of(value: Value, known: tuple[str, ...], what: str) -> str:
+    name = shown(value).upper()
+    if name not in known:
+        raise BadArgument(f"{what} {shown(value)} is not supported. Use one of {' '.join(known)}")
+    return name
+
+
+def seconds(value: Value) -> int:
+    """A number, FOREVER, or `1 DAYS 2 HOURS`."""
+    if isinstance(value, bytes) and not value.isdigit():
+        if value.upper() == b"FOREVER":
+            return FOREVER_SECONDS
+        return _sum(value, _SECONDS, "TTL")
+    return whole(value, "TTL")
+
+
+def size(value: Value) -> int:
+    """A number of bytes, or `128 MB`."""
+    if isinstance(value, bytes) and not value.lstrip(b"-").isdigit():
+        return _sum(value, _BYTES, "a size")
+    return whole(value, "a size")
+
+
+def _sum(value: bytes, units: dict[str, int], what: str) -> int:
+    source = value.decode("utf-8", "replace").upper()
+    found = _PIECE.findall(source)
+    if not found or _PIECE.sub("", source).strip():
+        raise BadArgument(
+            f"{what}: {shown(value)!r} cannot be understood; write a number or such as '1 {next(iter(units))}'"
+        )
+    total = 0
+    for count, unit in found:
+        width = units.get(unit) or units.get(unit.removesuffix("S"))
+        if width is None:
+            raise BadArgument(f"{what}: there is no unit {unit!r}, there is {', '.join(units)}")
+        total += int(count) * width
+    return total
+
+
+def _pairs(value: Value, what: str) -> list[tuple[str, str]]:
+    if not isinstance(value, dict):
+        raise BadType(f"{what} must be a Hash type, not {inspect(value)}")
+    return [(shown(key), shown(held)) for key, held in value.items()]
+
+
+def _kept(value: Value, upper: bool = True) -> str:
+    text = shown(value)
+    if text.lower() in ("true", "false"):
+        return text.upper() if upper else text.lower()
+    return text.upper() if upper and text.replace("_", "").isalpha() else text
+
+
+def _name_of_group(value: Value) -> str:
+    return text_of(value, "LOCALITY_GROUP").decode("utf-8", "surrogateescape")
+
+
+_SETTERS: Final[dict[Value, tuple[str, Callable[[Value], object]]]] = {
+    b"VERSIONS": ("max_versions", lambda value: whole(value, "VERSIONS")),
+    b"MIN_VERSIONS": ("min_versions", lambda value: whole(value, "MIN_VERSIONS")),
+    b"TTL": ("ttl_seconds", seconds),
+    b"COMPRESSION": ("compression", lambda value: one_of(value, COMPRESSIONS, "Compression")),
+    b"BLOOMFILTER": ("bloom", lambda value: one_of(value, BLOOM_TYPES, "BloomFilter type")),
+    b"IN_MEMORY": ("in_memory", truth),
+    b"BLOCKCACHE": ("block_cache", truth),
+    b"BLOCKSIZE": ("block_bytes", size),
+    b"NEW_VERSION_BEHAVIOR": ("new_version_behavior", truth),
+    b"LOCALITY_GROUP": ("locality_group", _name_of_group),
+}

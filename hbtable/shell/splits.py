@@ -1,0 +1,54 @@
+"""Where a new table is split: SPLITS, SPLITS_FILE, or NUMREGIONS with one of HBase's three algorithms."""
+
+from pathlib import Path
+from typing import Final
+
+from hbtable.shell.context import text_of
+from hbtable.shell.errors import BadArgument, ShellError
+from hbtable.shell.literals import Value, inspect
+from hbtable.shell.options import whole
+
+KEYS: Final = (b"SPLITS", b"SPLITS_FILE", b"NUMREGIONS", b"SPLITALGO")
+
+
+def from_hash(given: dict[Value, Value]) -> list[bytes]:
+    """Takes its keys out of `given`. Ascending."""
+    rows: list[bytes] = []
+    listed = given.pop(b"SPLITS", None)
+    file = given.pop(b"SPLITS_FILE", None)
+    count, algorithm = given.pop(b"NUMREGIONS", None), given.pop(b"SPLITALGO", None)
+    if listed is not None:
+        if not isinstance(listed, list):
+            raise BadArgument(f"SPLITS is an array of rows, not {inspect(listed)}")
+        rows += [text_of(row, "a split row") for row in listed]
+    if file is not None:
+        rows += _from_file(text_of(file, "SPLITS_FILE").decode())
+    if count is not None or algorithm is not None:
+        if algorithm is None:
+            raise BadArgument("Split algorithm must be specified")
+        if count is None:
+            raise BadArgument("Number of regions must be specified")
+        rows += _computed(whole(count, "NUMREGIONS"), text_of(algorithm, "SPLITALGO").decode())
+    return sorted(rows)
+
+
+def _from_file(path: str) -> list[bytes]:
+    try:
+        return [line for line in Path(path).read_bytes().splitlines() if line]
+    except OSError as error:
+        raise ShellError(f"the splits file {path!r} cannot be read: {error.strerror}") from None
+
+
+def _computed(count: int, algorithm: str) -> list[bytes]:
+    if count < 2:
+        raise BadArgument("Number of regions must be greater than 1")
+    name = algorithm.rpartition(".")[2].rpartition("$")[2]
+    if name == "HexStringSplit":
+        return [b"%08x" % (2**32 // count * place) for place in range(1, count)]
+    if name == "DecimalStringSplit":
+        return [b"%08d" % (10**8 // count * place) for place in range(1, count)]
+    if name == "UniformSplit":
+        return [(2**64 // count * place).to_bytes(8, "big") for place in range(1, count)]
+    raise BadArgument(
+        f"there is no split algorithm {algorithm}; use HexStringSplit, DecimalStringSplit or UniformSplit"
+    )

@@ -1,0 +1,56 @@
+"""Bytes and times as HBase's shell writes them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_PLAIN: Final = frozenset(range(0x20, 0x7F)) - {0x5C}
+_TABLE: Final = tuple(chr(byte) if byte in _PLAIN else f"\\x{byte:02X}" for byte in range(256))
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FOREVER: Final = 2**31 - 1
+_UNITS: Final = (("DAY", 86400), ("HOUR", 3600), ("MINUTE", 60), ("SECOND", 1))
+_BYTE_UNITS: Final = (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1))
+
+
+def binary(value: bytes) -> str:
+    r"""toStringBinary: printable ASCII as it is, \ and everything else as \xHH. Hot: once per cell."""
+    if value.isascii() and b"\\" not in value:
+        text = value.decode("ascii")
+        if text.isprintable():
+            return text
+    return "".join([_TABLE[byte] for byte in value])
+
+
+def timestamp(millis: int) -> str:
+    """Local date and time as java.time writes it: no fraction when it is 0, no seconds when both are."""
+    try:
+        moment = (_EPOCH + timedelta(milliseconds=millis)).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return str(millis)
+    text = moment.isoformat()[:16]
+    fraction = moment.microsecond // 1000
+    if fraction:
+        return f"{text}:{moment.second:02d}.{fraction:03d}"
+    return f"{text}:{moment.second:02d}" if moment.second else text
+
+
+def ttl(seconds: int) -> str:
+    """`3600 SECONDS (1 HOUR)`."""
+    if seconds >= _FOREVER:
+        return "FOREVER"
+    text = f"{seconds} SECOND{'' if seconds == 1 else 'S'}"
+    parts, rest = [], seconds
+    for unit, size in _UNITS:
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count} {unit}{'' if count == 1 else 'S'}")
+    return f"{text} ({' '.join(parts)})" if seconds >= 60 else text
+
+
+def size(count: int) -> str:
+    """`65536 B (64KB)`."""
+    parts, rest = [], count
+    for unit, width in _BYTE_UNITS:
+        held, rest = divmod(rest, width)
+        if held:
+            parts.append(f"{held}{unit}")
+    return f"{count} B ({' '.join(parts)})" if count >= 1024 else f"{count} B"

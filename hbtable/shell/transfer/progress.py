@@ -1,0 +1,62 @@
+"""How far a transfer came: a small JSON file beside the data, replaced whole, removed at the end; a line for people.
+
+It is written after what it speaks of: on import after the rows were acknowledged, on export after the bytes are in the
+file. So a restart may repeat a batch, which changes nothing, and never leaves one out.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import final
+
+
+@final
+class Progress:
+    """`clock` in seconds; `total_bytes` 0: unknown. The line goes to standard error, and only on a terminal."""
+
+    def __init__(self, path: Path, clock: Callable[[], float], total_bytes: int = 0) -> None:
+        self._path = path
+        self._clock = clock
+        self._started = clock()
+        self._shown = 0.0
+        self._total = total_bytes
+        self._first_bytes = -1
+
+    def load(self) -> dict[str, object]:
+        """{} at the beginning."""
+        try:
+            found: dict[str, object] = json.loads(self._path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return {}
+        return found
+
+    def save(self, state: dict[str, object]) -> None:
+        beside = self._path.with_suffix(self._path.suffix + ".new")
+        beside.write_text(json.dumps(state), encoding="utf-8")
+        os.replace(beside, self._path)  # whole or not at all, should this process be killed here
+
+    def show(self, rows: int, done_bytes: int) -> None:
+        now = self._clock()
+        if self._first_bytes < 0:
+            self._first_bytes = done_bytes
+        if not sys.stderr.isatty() or now - self._shown < 0.2:
+            return
+        self._shown = now
+        rate = rows / max(now - self._started, 0.001)
+        line = f"{rows:,} rows, {rate:,.0f}/s"
+        if self._total:
+            speed = (done_bytes - self._first_bytes) / max(now - self._started, 0.001)
+            left = (self._total - done_bytes) / speed if speed else 0.0
+            filled = int(20 * done_bytes / self._total)
+            line = f"[{'#' * filled}{'.' * (20 - filled)}] {line}, {left:.0f} s left"
+        sys.stderr.write(f"\r{line}\x1b[K")
+
+    def finish(self, rows: int, what: str) -> str:
+        """Removes the file; the closing sentence."""
+        self._path.unlink(missing_ok=True)
+        seconds = max(self._clock() - self._started, 0.001)
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
+        return f"{what} {rows:,} rows in {seconds:.1f} s ({rows / seconds:,.0f} rows/s)"

@@ -1,0 +1,100 @@
+"""Files of rows: JSON lines, CSV and TSV.
+
+jsonl      {"row": r, "cells": [{"column": c, "timestamp": t, "value": v}, ...]} a line; lossless, bytes that are
+not UTF-8 as {"b64": "..."}
+csv, tsv   a field a column, named as ImportTsv does: HBASE_ROW_KEY, HBASE_TS_KEY, family:qualifier, or "" to skip
+"""
+
+import base64
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from typing import IO, Final
+
+from hbtable.hbase.admin_structs import AdminMutation, AdminOperation, AdminRow
+from hbtable.model.mutation import PUT
+from hbtable.shell.errors import BadArgument
+from hbtable.shell.formats import plain
+
+ROW_KEY: Final = "HBASE_ROW_KEY"
+TIMESTAMP_KEY: Final = "HBASE_TS_KEY"
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class BadRecord(Exception):
+    """One record of the file cannot be used; the sentence says why."""
+
+
+def to_json(found: AdminRow) -> str:
+    cells = [
+        {"column": plain(cell.column), "timestamp": cell.timestamp, "value": plain(cell.value)}
+        for cell in found.cells or ()
+    ]
+    return _encode({"row": plain(found.row), "cells": cells})
+
+
+def from_json(line: str) -> AdminMutation:
+    """BadRecord."""
+    try:
+        record = json.loads(line)
+        operations = []
+        for cell in record["cells"]:
+            family, _, qualifier = _bytes(cell["column"]).partition(b":")
+            operations.append(AdminOperation(PUT, family, qualifier, cell.get("timestamp", -1), _bytes(cell["value"])))
+        return AdminMutation(_bytes(record["row"]), operations)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadRecord(f"{type(error).__name__}: {error}") from None
+
+
+def _bytes(value: object) -> bytes:
+    if isinstance(value, dict):
+        return base64.b64decode(value["b64"], validate=True)
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is neither a string nor {{'b64': ...}}")
+    return value.encode()
+
+
+class Fields:
+    """What the fields of a line are. BadArgument."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        if ROW_KEY not in names:
+            raise BadArgument(f"one column must be {ROW_KEY}; there is {', '.join(names)}")
+        self._row = names.index(ROW_KEY)
+        self._timestamp = names.index(TIMESTAMP_KEY) if TIMESTAMP_KEY in names else -1
+        self._width = len(names)
+        self._columns = []
+        for place, name in enumerate(names):
+            if name and name not in (ROW_KEY, TIMESTAMP_KEY):
+                family, _, qualifier = name.encode().partition(b":")
+                self._columns.append((place, family, qualifier))
+
+    def mutation(self, fields: Sequence[str]) -> AdminMutation:
+        """Empty fields are no cells. BadRecord."""
+        if len(fields) != self._width:
+            raise BadRecord(f"{len(fields)} fields where {self._width} belong")
+        if not fields[self._row]:
+            raise BadRecord("an empty row key")
+        try:
+            timestamp = int(fields[self._timestamp]) if self._timestamp >= 0 else -1
+        except ValueError:
+            raise BadRecord(f"{fields[self._timestamp]!r} is no timestamp") from None
+        operations = [
+            AdminOperation(PUT, family, qualifier, timestamp, fields[place].encode())
+            for place, family, qualifier in self._columns
+            if fields[place]
+        ]
+        if not operations:
+            raise BadRecord("no cell but a row key")
+        return AdminMutation(fields[self._row].encode(), operations)
+
+
+def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str], int]]:
+    """(fields, offset behind them in the file): a record with line breaks in quotes is one."""
+
+    def texts() -> Iterator[str]:
+        for line in iter(file.readline, b""):
+            yield line.decode("utf-8", "surrogateescape")
+
+    for fields in csv.reader(texts(), delimiter=separator):
+        yield fields, file.tell()

@@ -1,0 +1,216 @@
+"""The shell against a real server: the first session of HBase's guide, exit codes, formats, examples of the help."""
+
+import io
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hbtable.shell.errors import ShellError
+from hbtable.shell.help_texts import examples
+from hbtable.shell.main import ShellOptions, make_session
+from tests.harness.server import ServerProcess
+
+pytestmark = pytest.mark.integration
+
+GUIDE = """\
+create 'test', 'cf'
+list 'test'
+put 'test', 'row1', 'cf:a', 'value1', 1
+put 'test', 'row2', 'cf:b', 'value2', 2
+scan 'test'
+get 'test', 'row1'
+disable 'test'
+enable 'test'
+disable 'test'
+drop 'test'
+exists 'test'
+"""
+ANSWER = """\
+Created table test
+=> Hbase::Table - test
+TABLE
+test
+1 row(s)
+=> ["test"]
+ROW  COLUMN+CELL
+ row1 column=cf:a, timestamp=1970-01-01T00:00:00.001, value=value1
+ row2 column=cf:b, timestamp=1970-01-01T00:00:00.002, value=value2
+2 row(s)
+COLUMN  CELL
+ cf:a timestamp=1970-01-01T00:00:00.001, value=value1
+1 row(s)
+Table test does not exist
+=> false
+"""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with ServerProcess(tmp_path_factory.mktemp("shell") / "data") as server:
+        yield f"127.0.0.1:{server.port}"
+        assert server.stop() == 0
+
+
+def hbtable(*arguments: str, script: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hbtable", *arguments]
+    environment = {"TZ": "UTC", "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
+    return subprocess.run(command, input=script, capture_output=True, text=True, env=environment, timeout=60)
+
+
+def shell(url: str, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return hbtable("shell", "-n", "--url", url, *arguments, script=script)
+
+
+def test_the_guides_first_session(url: str) -> None:
+    result = shell(url, GUIDE)
+    lines = [line for line in result.stdout.splitlines(True) if not line.startswith("Took ")]
+    assert "".join(lines) == ANSWER
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_exit_codes_and_errors(url: str, tmp_path: Path) -> None:
+    failed = shell(url, "get 'missing', 'r'\nlist\n")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("RuntimeError: Unknown table missing!")
+    assert "TABLE" not in failed.stdout
+    assert shell(url, "exit 7\nlist\n").returncode == 7
+    assert shell("127.0.0.1:1", "list\n").returncode == 3
+    assert hbtable("shell", "--nonsense").returncode == 2
+    typo = shell(url, "lst\n")
+    assert "at column 1" in typo.stderr
+    assert "did you mean list" in typo.stderr
+    (tmp_path / "script").write_text("put 'missing', 'r', 'f:a', 'v'\n")
+    from_file = hbtable("shell", "-n", "--url", url, str(tmp_path / "script"))
+    assert from_file.returncode == 1
+    assert "Unknown table" in from_file.stderr
+
+
+def test_one_shot_forms(url: str) -> None:
+    assert hbtable("shell", "--url", url, "-e", "create 'shot', 'f'").returncode == 0
+    assert hbtable("put", "--url", url, "shot", "r1", "f:a", "v").returncode == 0
+    got = hbtable("get", "--url", url, "--format", "jsonl", "shot", "r1")
+    assert '"value": "v"' in got.stdout
+    assert hbtable("scan", "--url", url, "--prefix", "x", "shot").stdout.endswith("0 row(s)\n")
+    assert hbtable("count", "--url", url, "shot").stdout == "1 row(s)\n"
+
+
+def test_truncate_namespaces_and_read_only(url: str) -> None:
+    script = """\
+create_namespace 'ns', {'k' => 'v'}
+alter_namespace 'ns', {METHOD => 'set', 'k' => 'w', 'l' => 'x'}
+alter_namespace 'ns', {METHOD => 'unset', NAME => 'l'}
+describe_namespace 'ns'
+create 'ns:t', 'f', SPLITS => ['m']
+put 'ns:t', 'a', 'f:', 'v'
+truncate_preserve 'ns:t'
+get_splits 'ns:t'
+truncate 'ns:t'
+get_splits 'ns:t'
+count 'ns:t'
+alter 'ns:t', READONLY => true
+put 'ns:t', 'a', 'f:', 'v'
+"""
+    result = shell(url, script)
+    assert "{NAME => 'ns', k => 'w'}" in result.stdout
+    assert '=> ["m"]' in result.stdout
+    assert "=> []" in result.stdout
+    assert "=> 0" in result.stdout
+    assert result.returncode == 1
+    assert "read only" in result.stderr
+
+
+SETUP = """\
+create 't1', {NAME => 'c1', VERSIONS => 5}, 'c2', 'c3', 'cf', 'f1'
+create 'ns1:t1', 'c1'
+t = get_table 't1'
+ts1 = 1; ts2 = 2
+"""
+TAKEN = ("create", "clone_table_schema", "create_namespace", "drop", "drop_all")
+
+
+def test_examples_of_the_help_run(url: str) -> None:
+    """Each with the tables it names; `ts1` and the like are given values. In one process: there are many."""
+    session = make_session(ShellOptions(url), lambda question: True, stream=io.StringIO())
+    session.execute("create_namespace 'ns1'")
+    problems = []
+    seen = 0
+    for name, found in itertools.groupby(examples(), lambda pair: pair[0]):
+        lines = [line for _, line in found if not line.endswith((",", '"')) and "'r1' {" not in line]
+        for statement in SETUP.splitlines():
+            if name not in TAKEN or "create" not in statement or name.startswith("drop"):
+                session.execute(statement)
+        for line in lines:
+            seen += 1
+            try:
+                if name in ("drop", "drop_all") or line == "t.drop":
+                    session.execute("disable_all 't1'")
+                session.execute(line)
+            except ShellError as error:
+                if "there is no snapshot" not in str(error) and not is_expected(name, line):
+                    problems.append(f"{line}: {error}")
+            if name == "create":
+                session.execute("disable_all '.*'; drop_all '.*'")
+        session.execute("disable_all '.*'; drop_all '.*'")
+    session.context.server.close()
+    assert seen > 100
+    assert not problems, "\n".join(problems)
+
+
+def is_expected(name: str, line: str) -> bool:
+    """Examples that only make sense with what they name: the table is gone, or the namespace there already."""
+    return (name, line) in (
+        ("clone_table_schema", "clone_table_schema 't1', 't2'"),
+        ("create_namespace", "create_namespace 'ns1'"),
+        ("create_namespace", "create_namespace 'ns1', {'PROPERTY_NAME'=>'PROPERTY_VALUE'}"),
+    )
+
+
+def test_import_export_and_import_again_give_an_equal_table(url: str, tmp_path: Path) -> None:
+    source = tmp_path / "flights.csv"
+    lines = [f'k{number:05d},{number * 7},"a ""quoted"", {number}\nline",é' for number in range(1, 2001)]
+    source.write_text("HBASE_ROW_KEY,f:n,f:text,f:\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    assert (
+        shell(
+            url, "create 'bulk', {NAME => 'f', VERSIONS => 3}\ncreate 'again', {NAME => 'f', VERSIONS => 3}\n"
+        ).returncode
+        == 0
+    )
+    result = hbtable("import", "--url", url, "bulk", str(source))
+    assert (result.returncode, result.stderr[:22]) == (0, "imported 2,000 rows in"), result.stderr
+    binary = "put 'bulk', \"k\\xff\\x00\", 'f:n', \"\\xfe\", 5\nput 'bulk', 'k00001', 'f:n', 'older', 9\n"
+    assert shell(url, binary).returncode == 0
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    assert hbtable("export", "--url", url, "bulk", "-o", str(first)).returncode == 0
+    assert hbtable("import", "--url", url, "again", str(first)).returncode == 0
+    assert hbtable("export", "--url", url, "again", "-o", str(second)).returncode == 0
+    assert first.read_bytes() == second.read_bytes()
+    assert first.read_text().count("\n") == 2001
+    back = tmp_path / "back.csv"
+    made = hbtable("export", "--url", url, "bulk", "-o", str(back), "--columns", "f:n,f:text,f:")
+    assert made.returncode == 0, made.stderr
+    assert back.read_text(encoding="utf-8", errors="surrogateescape").startswith(source.read_text(encoding="utf-8"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "back.csv",
+        "first.jsonl",
+        "flights.csv",
+        "second.jsonl",
+    ]
+
+
+def test_a_bad_record_stops_an_import_which_then_goes_on(url: str, tmp_path: Path) -> None:
+    source, errors = tmp_path / "rows.tsv", tmp_path / "errors"
+    source.write_text("a\t1\nb\t2\nonly one field\nc\t3\n")
+    assert shell(url, "create 'bad', 'f'\n").returncode == 0
+    command = ["import", "--url", url, "bad", str(source), "--columns", "HBASE_ROW_KEY,f:n", "--batch", "1"]
+    stopped = hbtable(*command)
+    assert stopped.returncode == 1
+    assert "1 fields where 2 belong" in stopped.stderr
+    went_on = hbtable(*command, "--skip-bad", "1", "--errors", str(errors))
+    assert went_on.returncode == 0
+    assert "imported 3 rows" in went_on.stderr
+    assert "before byte 23" in errors.read_text()
+    assert hbtable("count", "--url", url, "bad").stdout == "3 row(s)\n"

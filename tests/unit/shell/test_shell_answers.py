@@ -1,0 +1,82 @@
+"""Formats of answers, and the texts of values, times and sizes."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from hbtable.shell import text
+from hbtable.shell.formats import make_output
+from hbtable.shell.output import HBaseOutput
+
+
+def answer(name: str) -> str:
+    stream = io.StringIO()
+    out = make_output(name, stream)
+    out.begin(("ROW", "COLUMN+CELL"))
+    for value in (b"plain", b"\xff\x00", b"b64:no"):
+        record = {"row": b"r", "column": b"f:q", "timestamp": 5, "value": value}
+        out.row(("r", f"column=f:q, timestamp=5, value={text.binary(value)}"), record if out.wants_records else None)
+    out.end(3)
+    out.value(None)
+    out.took(0.5)
+    out.flush()
+    return stream.getvalue()
+
+
+def test_hbase_lines() -> None:
+    assert answer("hbase").splitlines() == [
+        "ROW  COLUMN+CELL",
+        " r column=f:q, timestamp=5, value=plain",
+        " r column=f:q, timestamp=5, value=\\xFF\\x00",
+        " r column=f:q, timestamp=5, value=b64:no",
+        "3 row(s)",
+        "Took 0.5000 seconds",
+    ]
+
+
+def test_json_is_lossless() -> None:
+    rows = json.loads(answer("json"))
+    assert [row["value"] for row in rows] == ["plain", {"b64": "/wA="}, "b64:no"]
+    assert [json.loads(line) for line in answer("jsonl").splitlines()] == rows
+
+
+def test_csv_is_lossless() -> None:
+    rows = list(csv.DictReader(io.StringIO(answer("csv"))))
+    assert [row["value"] for row in rows] == ["plain", "b64:/wA=", "b64:YjY0Om5v"]
+
+
+def test_drawn_tables_have_a_header_and_a_count() -> None:
+    lines = answer("table").splitlines()
+    assert lines[0].split(" │ ")[0].strip() == "row"
+    assert lines[-2] == "3 row(s)"
+
+
+def test_a_terminal_gets_padded_and_wrapped_columns() -> None:
+    stream = io.StringIO()
+    HBaseOutput(stream, 40).row(("r", "x" * 40))
+    first, second = stream.getvalue().splitlines()
+    assert first.startswith(" r ")
+    assert second.strip() == "x" * (40 - first.count("x"))
+    assert all(len(line) <= 40 for line in (first, second))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(b"a b~", "a b~"), (b"\\", "\\x5C"), (b"\x00\x7f\x80", "\\x00\\x7F\\x80"), ("é".encode(), "\\xC3\\xA9")],
+)
+def test_binary(value: bytes, shown: str) -> None:
+    assert text.binary(value) == shown
+
+
+def test_times_to_live_and_sizes() -> None:
+    assert text.ttl(90061) == "90061 SECONDS (1 DAY 1 HOUR 1 MINUTE 1 SECOND)"
+    assert text.ttl(1) == "1 SECOND"
+    assert text.ttl(2**31 - 1) == "FOREVER"
+    assert text.size(134217728) == "134217728 B (128MB)"
+    assert text.size(100) == "100 B"
+
+
+def test_a_time_that_no_calendar_has_is_a_number() -> None:
+    assert text.timestamp(2**63 - 1) == str(2**63 - 1)

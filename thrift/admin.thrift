@@ -1,0 +1,179 @@
+/*
+ * hbtable's own service, for what HBase's Thrift 1 has no call for: schemas with all their options, split rows, flush,
+ * split, status, namespaces, and reads with time ranges, versions and markers. `hbtable shell` speaks it.
+ *
+ * It is served on the same port as thrift/hbase.thrift; all its methods begin with "admin", so that no name meets one
+ * of HBase's. Errors are the same exceptions: `java.class.Name: one sentence`.
+ */
+
+namespace py hbtable.admin
+
+exception IOError {
+  1: string message,
+  2: bool canRetry
+}
+
+exception IllegalArgument {
+  1: string message
+}
+
+/** A column family. `attributes` are kept and shown, not obeyed. */
+struct AdminFamily {
+  1: binary name,
+  2: i32 maxVersions = 1,
+  3: i32 minVersions = 0,
+  4: i32 timeToLiveSeconds = 0x7fffffff,
+  5: string compression = "NONE",
+  6: string bloom = "ROW",
+  7: bool inMemory = 0,
+  8: bool blockCache = 1,
+  9: i32 blockBytes = 65536,
+  10: string localityGroup = "",
+  11: bool newVersionBehavior = 0,
+  12: map<string, string> attributes
+}
+
+/** A table. `state` is "enabled", "disabled" or on the way; `version` grows with each change. */
+struct AdminTable {
+  1: binary name,
+  2: i32 version = 1,
+  3: string state = "",
+  4: i64 splitBytes = 0,
+  5: list<AdminFamily> families,
+  6: map<string, string> attributes
+}
+
+/** A tablet, with its name as HBase shows it. Sizes and counts are 0 when no server answers for it. */
+struct AdminTablet {
+  1: i64 tabletId,
+  2: binary startRow,
+  3: binary stopRow,
+  4: i64 createdMillis,
+  5: binary regionName,
+  6: string server = "",
+  7: i64 memtableBytes = 0,
+  8: i64 sstableBytes = 0,
+  9: i32 sstables = 0,
+  10: i64 reads = 0,
+  11: i64 writes = 0
+}
+
+/** A tablet server and what it serves. */
+struct AdminServer {
+  1: string name,
+  2: string host,
+  3: i32 port,
+  4: i64 startedMillis,
+  5: list<AdminTablet> tablets,
+  6: i32 families = 0
+}
+
+struct AdminCell {
+  1: binary column,
+  2: i64 timestamp,
+  3: binary value,
+  4: byte kind = 8
+}
+
+struct AdminRow {
+  1: binary row,
+  2: list<AdminCell> cells
+}
+
+/** A family, or with a qualifier (which may be empty) one column of it. */
+struct AdminColumn {
+  1: binary family,
+  2: optional binary qualifier
+}
+
+/** minTimestamp <= timestamp < maxTimestamp. `raw` (scans only): markers and masked cells, too. */
+struct AdminRead {
+  1: optional list<AdminColumn> columns,
+  2: i64 minTimestamp = 0,
+  3: i64 maxTimestamp = 0x7fffffffffffffff,
+  4: i32 maxVersions = 1,
+  5: optional binary filter,
+  6: bool cacheBlocks = 1,
+  7: bool raw = 0
+}
+
+struct AdminPosition {
+  1: binary row,
+  2: i64 cellsDone = 0,
+  3: binary filterState
+}
+
+/** One page of the rows from start (included) to stop (not included; empty: the end); `reversed` walks them from the
+ * end. There is no scanner to close: the answer says where to go on. */
+struct AdminScan {
+  1: AdminRead read,
+  2: binary startRow,
+  3: binary stopRow,
+  4: bool reversed = 0,
+  5: i32 cellsPerRow = 0,
+  6: i32 maxRows = 1000,
+  7: optional AdminPosition position
+}
+
+struct AdminPage {
+  1: list<AdminRow> rows,
+  2: optional AdminPosition position
+}
+
+/** kind: 1 delete family, 2 family version, 3 column, 4 version (timestamp -1: the newest), 8 put. */
+struct AdminOperation {
+  1: i32 kind = 8,
+  2: binary family,
+  3: binary qualifier,
+  4: i64 timestamp = -1,
+  5: binary value
+}
+
+/** One row of adminMutateRows. */
+struct AdminMutation {
+  1: binary row,
+  2: list<AdminOperation> operations
+}
+
+service HbtableAdmin {
+  /* ------------------------------------------------------------------------------------------ tables */
+  /** By name, ascending; tables being created or dropped are left out. */
+  list<AdminTable> adminTables() throws (1: IOError io)
+  AdminTable adminTable(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+  /** On return every tablet is served. */
+  void adminCreateTable(1: AdminTable table, 2: list<binary> splitRows) throws (1: IOError io, 2: IllegalArgument ia)
+  /** The whole schema; refused unless `version` is one more than the table's. In effect everywhere on return. */
+  void adminAlterTable(1: AdminTable table) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Of a disabled table, which is enabled on return. */
+  void adminTruncateTable(1: binary name, 2: bool keepSplits) throws (1: IOError io, 2: IllegalArgument ia)
+
+  /* -------------------------------------------------------------------------------------- namespaces */
+  list<binary> adminNamespaces() throws (1: IOError io)
+  map<string, string> adminNamespace(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+  void adminCreateNamespace(1: binary name, 2: map<string, string> properties)
+    throws (1: IOError io, 2: IllegalArgument ia)
+  void adminAlterNamespace(1: binary name, 2: map<string, string> properties)
+    throws (1: IOError io, 2: IllegalArgument ia)
+  void adminDeleteNamespace(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+
+  /* ------------------------------------------------------------------------------------ tablets, servers */
+  list<AdminTablet> adminTablets(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+  list<AdminServer> adminServers() throws (1: IOError io)
+  /** What was written before the call is in SSTables on return. */
+  void adminFlush(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Starts it in the background. */
+  void adminCompact(1: binary name, 2: bool major) throws (1: IOError io, 2: IllegalArgument ia)
+  /** At the row, or without one every tablet at its middle. False: nothing to split. */
+  bool adminSplit(1: binary name, 2: binary row) throws (1: IOError io, 2: IllegalArgument ia)
+
+  /* ------------------------------------------------------------------------------------------- cells */
+  /** The row, or an empty list. */
+  list<AdminRow> adminGet(1: binary table, 2: binary row, 3: AdminRead read)
+    throws (1: IOError io, 2: IllegalArgument ia)
+  AdminPage adminScan(1: binary table, 2: AdminScan scan) throws (1: IOError io, 2: IllegalArgument ia)
+  /** All or nothing, in this order. ttlMillis 0: for ever. */
+  void adminMutate(1: binary table, 2: binary row, 3: list<AdminOperation> operations, 4: i64 ttlMillis)
+    throws (1: IOError io, 2: IllegalArgument ia)
+  /** Row by row in this order, each all or nothing. */
+  void adminMutateRows(1: binary table, 2: list<AdminMutation> mutations) throws (1: IOError io, 2: IllegalArgument ia)
+}
