@@ -35,9 +35,7 @@ def _detailed(context: Context, servers: list[AdminServer]) -> None:
 
     say = context.out.say
     say(f"version {__version__}")
-    say("0 regionsInTransition")
     _masters(context, servers)
-    say("master coprocessors: []")
     say(f"{len(servers)} live servers")
     for server in servers:
         say(f"    {server.host}:{server.port} {server.started_millis}")
@@ -59,10 +57,7 @@ def _masters(context: Context, servers: list[AdminServer]) -> None:
 def _load(server: AdminServer) -> str:
     tablets = server.tablets or []
     pairs = {
-        "requestsPerSecond": "0.0",
         "numberOfOnlineRegions": len(tablets),
-        "usedHeapMB": 0,
-        "maxHeapMB": 0,
         "numberOfStores": server.families,
         "numberOfStorefiles": sum(tablet.sstables for tablet in tablets),
         **_sizes(tablets),
@@ -71,27 +66,15 @@ def _load(server: AdminServer) -> str:
 
 
 def _of_tablet(tablet: AdminTablet) -> str:
-    pairs = {"numberOfStores": 1, "numberOfStorefiles": tablet.sstables, **_sizes([tablet])}
+    pairs = {"numberOfStorefiles": tablet.sstables, **_sizes([tablet])}
     return ", ".join(f"{name}={value}" for name, value in pairs.items())
 
 
 def _sizes(tablets: list[AdminTablet]) -> dict[str, object]:
-    """HBase's names; what hbtable does not count is 0."""
-    stored = sum(tablet.sstable_bytes for tablet in tablets) >> 20
+    """HBase's names, of those only what hbtable counts."""
     return {
-        "storefileUncompressedSizeMB": stored,
-        "storefileSizeMB": stored,
-        "compressionRatio": "1.0000",
+        "storefileSizeMB": sum(tablet.sstable_bytes for tablet in tablets) >> 20,
         "memstoreSizeMB": sum(tablet.memtable_bytes for tablet in tablets) >> 20,
-        "storefileIndexSizeKB": 0,
         "readRequestsCount": sum(tablet.reads for tablet in tablets),
-        "filteredReadRequestsCount": 0,
         "writeRequestsCount": sum(tablet.writes for tablet in tablets),
-        "rootIndexSizeKB": 0,
-        "totalStaticIndexSizeKB": 0,
-        "totalStaticBloomSizeKB": 0,
-        "totalCompactingKVs": 0,
-        "currentCompactedKVs": 0,
-        "compactionProgressPct": "NaN",
-        "coprocessors": "[]",
     }
