@@ -21,9 +21,9 @@ try:
     from re2 import compile as _compile_re2
     from re2 import error as _re2_error
 except ImportError:
-    _HAS_RE2 = False
+    HAS_RE2 = False
 else:
-    _HAS_RE2 = True
+    HAS_RE2 = True
 
 PATTERN_BYTES: Final = 4096
 SEARCHED_CHARACTERS: Final = 65536
@@ -45,12 +45,13 @@ _MANY: Final = 16
 _Node = tuple[object, object]
 
 
-def finder(pattern: bytes) -> Callable[[bytes], bool]:
-    """ValueError, saying why, when the pattern is malformed, too long or could take exponential time."""
+def finder(pattern: bytes, with_re2: bool = HAS_RE2) -> Callable[[bytes], bool]:
+    """ValueError, saying why, when the pattern is malformed, too long or, `with_re2` False, could take exponential
+    time."""
     if len(pattern) > PATTERN_BYTES:
         raise ValueError(f"the pattern has {len(pattern)} bytes, the limit is {PATTERN_BYTES}")
-    text = _from_java(pattern.decode("utf-8", "replace"))
-    if _HAS_RE2:
+    text = _from_java(pattern.decode("utf-8", "replace"), with_re2)
+    if with_re2:
         return _finder_of_re2(text)
     if text.startswith(".*") and text[2:3] not in ("?", "+", "*", "{"):
         text = text[2:]  # says nothing where the search is unanchored, and would make it quadratic
@@ -74,7 +75,7 @@ def _finder_of_re2(text: str) -> Callable[[bytes], bool]:
     return lambda part: search(part.decode("utf-8", "replace")) is not None
 
 
-def _from_java(text: str) -> str:
+def _from_java(text: str, with_re2: bool) -> str:
     depth = 0  # of character classes
 
     def translate(match: re.Match[str]) -> str:
@@ -94,9 +95,9 @@ def _from_java(text: str) -> str:
         if escaped == "h":
             return r" \t" if depth else r"[ \t]"
         if escaped == "z":
-            return r"\z" if _HAS_RE2 else r"\Z"
+            return r"\z" if with_re2 else r"\Z"
         if escaped == "Z":
-            return r"(?:\n?\z)" if _HAS_RE2 else r"(?=\n?\Z)"  # re2 looks nowhere ahead; only "found" matters
+            return r"(?:\n?\z)" if with_re2 else r"(?=\n?\Z)"  # re2 looks nowhere ahead; only "found" matters
         return match[0]
 
     return _TOKEN.sub(translate, text)

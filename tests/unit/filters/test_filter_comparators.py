@@ -5,10 +5,10 @@ import pytest
 from hbtable.filters.comparators import OPERATORS
 from hbtable.filters.comparators import test_of as compared
 from hbtable.filters.expression import Comparison
-from hbtable.filters.patterns import PATTERN_BYTES, finder
+from hbtable.filters.patterns import HAS_RE2, PATTERN_BYTES, finder
 
-ENGINE = pytest.importorskip("hbtable.filters.patterns")
-BACKTRACKING = not ENGINE._HAS_RE2
+WITH_RE2 = pytest.param(True, marks=pytest.mark.skipif(not HAS_RE2, reason="google-re2 is not installed"), id="re2")
+ENGINES = pytest.mark.parametrize("with_re2", [pytest.param(False, id="re"), WITH_RE2])
 
 
 def holds(operator, kind, value, part):
@@ -63,6 +63,7 @@ def test_ordering_operators_know_only_found_or_not():
     ]
 
 
+@ENGINES
 @pytest.mark.parametrize(
     ("pattern", "part", "found"),
     [
@@ -84,17 +85,17 @@ def test_ordering_operators_know_only_found_or_not():
         (b".*?x|y", b"ay", True),
     ],
 )
-def test_patterns_mean_what_they_mean_in_java(pattern, part, found):
-    assert finder(pattern)(part) is found
+def test_patterns_mean_what_they_mean_in_java(pattern, part, found, with_re2):
+    assert finder(pattern, with_re2)(part) is found
 
 
+@ENGINES
 @pytest.mark.parametrize("pattern", [b"(", b"a{2,1}", b"[z-a]", rb"\p{IsGreek}", b"a" * (PATTERN_BYTES + 1)])
-def test_malformed_patterns_are_refused(pattern):
+def test_malformed_patterns_are_refused(pattern, with_re2):
     with pytest.raises(ValueError):
-        finder(pattern)
+        finder(pattern, with_re2)
 
 
-@pytest.mark.skipif(not BACKTRACKING, reason="re2 takes linear time for all of these")
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -105,4 +106,4 @@ def test_malformed_patterns_are_refused(pattern):
 )  # fmt: skip
 def test_patterns_that_could_take_for_ever_are_refused(pattern):
     with pytest.raises(ValueError, match="for ever"):
-        finder(pattern)
+        finder(pattern, with_re2=False)
