@@ -27,7 +27,7 @@ from hbtable.lockservice.local import LocalLockService
 from hbtable.master.bootstrap import cluster_id
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.http import serve_http
+from hbtable.runtime.http import HttpListener, serve_http
 from hbtable.runtime.hub_lag import HubLag
 from hbtable.runtime.signals import on_signal
 
@@ -70,7 +70,7 @@ class Server:
         self._fs: LocalFileSystem
         self.cluster: EmbeddedCluster
         self.door: FrontDoor
-        self.http_port = 0
+        self._pages: HttpListener | None = None
         self._hub_lag = HubLag(self.runtime, self.registry)
 
     def start(self) -> None:
@@ -108,7 +108,7 @@ class Server:
         self._hub_lag.start()
         if options.http_port:
             pages = Pages(self.registry, self.not_ready, self._hub_lag.lag_seconds, self.door.slow.newest_first)
-            self.http_port = serve_http(options.host, options.http_port, pages).port
+            self._pages = serve_http(options.host, options.http_port, pages)
 
     def not_ready(self) -> list[str]:
         """Reasons not to send clients here."""
@@ -143,12 +143,14 @@ class Server:
         self.door.close()
         self._hub_lag.stop()
         self.cluster.stop()
+        if self._pages is not None:
+            self._pages.close()  # last: /readyz says draining for as long as it does
         self._folder.close()
 
     def banner(self) -> str:
         host, pages = self._options.host, ""
-        if self.http_port:
-            pages = f"pages   http://{host}:{self.http_port}/metrics  /livez  /readyz  /slow\n"
+        if self._pages is not None:
+            pages = f"pages   http://{host}:{self._pages.port}/metrics  /livez  /readyz  /slow\n"
         return BANNER.format(
             version=__version__,
             host=host,

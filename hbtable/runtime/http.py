@@ -28,12 +28,8 @@ class HttpListener:
         self.port = int(server.address[1])
         self._server = server
 
-    def stop_accepting(self) -> None:
-        """New connections are refused from now on; open ones go on. Idempotent."""
-        self._server.close()
-
     def close(self) -> None:
-        """Stops accepting. Requests under way are finished; idle connections end with the process."""
+        """Stops accepting. Requests under way are finished; idle connections end with the process. Idempotent."""
         self._server.close()
 
 
