@@ -69,5 +69,5 @@ $(VENV)/.run: $(VENV)/.made setup.cfg
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.made setup.cfg
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,regex]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,regex,native]'
 	@touch $@ $(VENV)/.run

@@ -131,3 +131,8 @@ class LockLost(HbtableError):
 
 class StorageFailed(HbtableError):
     """A write or fsync failed in a way after which the file's content is unknown; the log stops acknowledging."""
+
+
+class Stalled(StorageFailed):
+    """A call to a remote file system did not end in its time, or the file's writers were lost. Whether it took effect
+    is unknown; the file is given up, and another one may be written in its place."""

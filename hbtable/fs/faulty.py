@@ -10,6 +10,7 @@ Operations: create, append, sync, open, read_at, read_file, write_file, exists, 
 delete_folder. A rename is matched by its source.
 """
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar, final
 
@@ -84,6 +85,7 @@ class FaultyFileSystem:
 
     def __init__(self, inner: FileSystem, plan: FaultPlan, runtime: Runtime) -> None:
         self.inner = inner
+        self.log_kind = inner.log_kind
         self.plan = plan
         self._runtime = runtime
 
@@ -117,6 +119,17 @@ class FaultyFileSystem:
         rule = self.before("write_file", path)
         self.inner.write_file(path, data)
         _lose_answer(rule)
+
+    def put_new(
+        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
+    ) -> None:
+        rule = self.before("put_new", path)
+        self.inner.put_new(path, data, avoid, on_node)
+        _lose_answer(rule)
+
+    def seal(self, path: str) -> int:
+        _lose_answer(self.before("seal", path))
+        return self.inner.seal(path)
 
     def exists(self, path: str) -> bool:
         _lose_answer(self.before("exists", path))

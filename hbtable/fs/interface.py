@@ -1,9 +1,16 @@
 """Promises of a file system adapter.
 
+Three kinds, which differ in how a commit log is written and fenced on them (design, section 5):
+    local     an open file, appended and synced; the data folder's flock keeps other writers away
+    hdfs      the same over Hadoop's own protocol; `seal` takes an open file from its writer
+    webhdfs   files appear whole, by one request each: nothing is durable, nor visible, before sync() or put_new()
+
 Paths are relative to the adapter's root: parts of [A-Za-z0-9._-] joined by "/", never starting with "/".
 Errors: FileNotFound, AlreadyExists, OutOfSpace (no room: nothing promised about the attempted append),
 StorageFailed (any other write or sync failure: the unsynced content is unknown), Unavailable (read failures worth a
 retry). Foreign exceptions never escape.
+
+Stalled (a remote call did not end in its time: the outcome is unknown) is a StorageFailed, too.
 
 Crash promise: after a crash a file holds at least what was synced, then possibly any prefix of what was appended
 after that, possibly torn. A create, rename or delete is durable when the call returns. `write_file` is all or nothing.
@@ -12,7 +19,12 @@ Concurrency promise: every call but close() may *switch*; create, sync, write_fi
 list_files do. local.py adds that appends and reads of up to 1 MiB never switch.
 """
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection
+from typing import Final, NamedTuple, Protocol
+
+LOCAL: Final = "local"
+HDFS: Final = "hdfs"
+WEBHDFS: Final = "webhdfs"
 
 
 class FileStatus(NamedTuple):
@@ -30,7 +42,7 @@ class AppendFile(Protocol):
 
     def append(self, data: bytes) -> None:
         """Hands `data` to the operating system, after everything appended before. Not durable on return, but it
-        survives the death of this process. May switch."""
+        survives the death of this process (on HDFS only after sync()). May switch."""
 
     def sync(self) -> None:
         """Everything appended before the call is durable on return. *Switches* (the wait is off the hub).
@@ -55,6 +67,9 @@ class RandomReadFile(Protocol):
 class FileSystem(Protocol):
     """A tree of append-only files."""
 
+    log_kind: str
+    """LOCAL, HDFS or WEBHDFS."""
+
     def create(self, path: str) -> AppendFile:
         """A new empty file; parent folders are made. AlreadyExists when it is there. Durable on return."""
 
@@ -67,6 +82,20 @@ class FileSystem(Protocol):
 
     def write_file(self, path: str, data: bytes) -> None:
         """Creates or replaces atomically; durable on return. *Switches.*"""
+
+    def put_new(
+        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
+    ) -> None:
+        """A new file with exactly this content, complete and durable on return; parent folders are made. Several may be
+        under way at once. AlreadyExists. Any other error: the file may be absent, cut short or complete, now or
+        later, so its name must not be used again. `avoid` names storage nodes that are better left out, `on_node` is
+        told the node that was chosen (before the data are sent; it must not switch); adapters without nodes ignore
+        both. *Switches.*"""
+
+    def seal(self, path: str) -> int:
+        """Takes the file from whoever may still be writing it: after the return no append or sync of theirs
+        succeeds and the length, which is returned, is final; nothing that a sync() covered is missing. Any number may
+        seal the same file. FileNotFound; Unavailable: try again. *Switches.*"""
 
     def exists(self, path: str) -> bool: ...
 

@@ -13,11 +13,13 @@ Changes of names are atomic among the tasks of this process; data_folder.py's fl
 """
 
 import os
+from collections.abc import Callable, Collection
 from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Corruption, FileNotFound, StorageFailed
 from hbtable.fs import disk
-from hbtable.fs.interface import AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import LOCAL, AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.open_files import put_in_pieces
 from hbtable.fs.paths import UNFINISHED, check_path, read_error, write_error
 from hbtable.runtime.interface import Runtime
 
@@ -122,6 +124,8 @@ class LocalReadFile:
 class LocalFileSystem:
     """Implements fs.interface.FileSystem below `root`, an existing folder."""
 
+    log_kind = LOCAL
+
     def __init__(self, root: str, runtime: Runtime) -> None:
         self.root = os.path.abspath(root)
         self._runtime = runtime
@@ -169,6 +173,16 @@ class LocalFileSystem:
             self._runtime.offload("file-write", disk.replace, self.root, temporary, absolute, data)
         except OSError as error:
             raise write_error(error, path, "writing") from error
+
+    def put_new(
+        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
+    ) -> None:
+        """*Switches.*"""
+        put_in_pieces(self, path, data)
+
+    def seal(self, path: str) -> int:
+        """Other processes are kept out by the data folder's flock, and no task of this one writes a dead log."""
+        return self.status(path).length_bytes
 
     def exists(self, path: str) -> bool:
         try:

@@ -10,11 +10,13 @@ hears of it later still.
 """
 
 import random
+from collections.abc import Callable, Collection
 from typing import final
 
 from hbtable.errors import AlreadyExists, Corruption, FileNotFound, OutOfSpace, StorageFailed
-from hbtable.fs.interface import AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import LOCAL, AppendFile, FileStatus, RandomReadFile
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
+from hbtable.fs.open_files import put_in_pieces
 from hbtable.fs.paths import check_path
 from hbtable.runtime.interface import Runtime
 
@@ -34,6 +36,7 @@ class MemoryAppendFile:
     def append(self, data: bytes) -> None:
         """Never switches. OutOfSpace leaves what still fitted, as a real disk does."""
         system, content = self._check_usable(), self._content
+        content.check_unsealed(self.path)
         fitting = system.disk.room_for(len(data))
         content.content += data if fitting == len(data) else data[:fitting]
         content.append_ends.append(len(content.content))
@@ -45,8 +48,10 @@ class MemoryAppendFile:
         system = self._check_usable()
         content = self._content
         # After a loss of power this reaches the old disk only: the next start works on a copy.
+        content.check_unsealed(self.path)
         system.runtime.offload("log-sync", content.synced_up_to, len(content.content))
         system.check_alive()
+        content.check_unsealed(self.path)
 
     def close(self) -> None:
         self._closed = True
@@ -86,6 +91,8 @@ class MemoryReadFile:
 @final
 class MemoryFileSystem:
     """Implements fs.interface.FileSystem over a MemoryDisk, its own unless one is handed in."""
+
+    log_kind = LOCAL
 
     def __init__(self, runtime: Runtime, disk: MemoryDisk | None = None, capacity_bytes: int | None = None) -> None:
         self.runtime = runtime
@@ -134,6 +141,19 @@ class MemoryFileSystem:
         self._check(path)
         self.disk.check_room(path, len(data))
         self._change_names({path: MemoryContent(data, len(data), self.runtime.wall_millis())})
+
+    def put_new(
+        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
+    ) -> None:
+        """*Switches.*"""
+        put_in_pieces(self, path, data)
+
+    def seal(self, path: str) -> int:
+        """*Switches.*"""
+        content = self._content(path)
+        self.runtime.offload("file-write", content.seal)
+        self.check_alive()
+        return len(content.content)
 
     def exists(self, path: str) -> bool:
         self._check(path)

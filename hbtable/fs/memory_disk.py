@@ -9,7 +9,7 @@ number of the first ones.
 import random
 from typing import Final, final
 
-from hbtable.errors import OutOfSpace
+from hbtable.errors import OutOfSpace, Stalled
 
 _ZEROS_IN: Final = 4
 _GARBAGE_IN: Final = 8
@@ -19,7 +19,7 @@ _GARBAGE_IN: Final = 8
 class MemoryContent:
     """One file's bytes. `synced_bytes` of them survive a loss of power."""
 
-    __slots__ = ("append_ends", "content", "modified_millis", "synced_bytes")
+    __slots__ = ("append_ends", "content", "modified_millis", "sealed", "synced_bytes")
 
     def __init__(self, content: bytes, synced_bytes: int, modified_millis: int) -> None:
         self.content = bytearray(content)
@@ -27,6 +27,15 @@ class MemoryContent:
         self.modified_millis = modified_millis
         self.append_ends: list[int] = []
         """Where each append after the last sync ended."""
+        self.sealed = False
+
+    def seal(self) -> None:
+        """Nobody may append any more: FileSystem.seal."""
+        self.sealed = True
+
+    def check_unsealed(self, path: str) -> None:
+        if self.sealed:
+            raise Stalled(f"{path} was sealed by another process, which ends this one's writing to it")
 
     def synced_up_to(self, length_bytes: int) -> None:
         """Also for a sync that ends after a later one: what is durable stays so."""

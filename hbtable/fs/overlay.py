@@ -4,6 +4,7 @@ For looking at a data folder with the ordinary recovery code (`hbtable check`), 
 must find everything and alter nothing.
 """
 
+from collections.abc import Callable, Collection
 from typing import final
 
 from hbtable.errors import AlreadyExists, FileNotFound
@@ -15,6 +16,7 @@ class OverlayFileSystem:
     """Implements fs.interface.FileSystem over `base` (read only) and `scratch` (everything written)."""
 
     def __init__(self, base: FileSystem, scratch: FileSystem) -> None:
+        self.log_kind = base.log_kind
         self._base = base
         self._scratch = scratch
         self._deleted: set[str] = set()
@@ -42,6 +44,17 @@ class OverlayFileSystem:
 
     def write_file(self, path: str, data: bytes) -> None:
         self._scratch.write_file(path, data)
+
+    def put_new(
+        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
+    ) -> None:
+        if self._in_base(path):
+            raise AlreadyExists(f"{path} already exists")
+        self._scratch.put_new(path, data)
+
+    def seal(self, path: str) -> int:
+        """Nobody is kept from anything: the base is only looked at."""
+        return self.status(path).length_bytes
 
     def exists(self, path: str) -> bool:
         return self._scratch.exists(path) or self._in_base(path)

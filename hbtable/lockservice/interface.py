@@ -3,6 +3,10 @@
 Paths begin with "/" and have parts of [A-Za-z0-9._-]. A file has bytes (up to 1 MiB) and a version that grows with each
 write, starting at 1. A lock is a file bound to a session: it vanishes when the session ends, and never before
 the session's own `valid()` has become False.
+
+A session is in one of three states. *Valid*: its locks are certainly held. *Suspended*: the service cannot be reached
+and the lease has run out; locks may or may not be held, so nothing may be acknowledged. It becomes valid again only
+when the service confirms that the session never ended. *Over*: final.
 Errors: FileNotFound, AlreadyExists, Conflict (another version), LockLost (the session is over), Unavailable.
 """
 
@@ -23,8 +27,11 @@ class Session(Protocol):
     session_id: str
 
     def valid(self) -> bool:
-        """May this process still act on its locks? Cheap, no I/O, never switches; checked before each
-        acknowledgement. Once False it stays False."""
+        """May this process act on its locks now? Cheap, no I/O, never switches; checked before each acknowledgement and
+        after each read was computed, on a clock that counts suspend. May turn True again while not over()."""
+
+    def over(self) -> bool:
+        """The session has ended: valid() stays False and the locks are lost. Cheap, never switches."""
 
     def lock(self, path: str, data: bytes = b"") -> int:
         """Takes the lock, or Conflict when another session holds it. Returns an epoch: unique and greater than

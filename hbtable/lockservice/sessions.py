@@ -144,6 +144,9 @@ class LocalSession:
     def valid(self) -> bool:
         return self._valid
 
+    def over(self) -> bool:
+        return not self._valid
+
     def invalidate(self) -> None:
         """From now on valid() is False; the locks stay until SessionTable.end()."""
         self._valid = False

@@ -1,0 +1,46 @@
+"""What a tablet server needs of its commit log, whichever way it is written (paper, sections 5.3 and 6).
+
+writer.py implements it over an open file (local disk, HDFS natively), file_groups.py over whole files (WebHDFS).
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class CommitLog(Protocol):
+    """One incarnation's log. All calls but close() and commit() never switch."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all that recovery would read."""
+
+    def commit(
+        self,
+        tablet_id: int,
+        last_sequence: int,
+        records: bytes,
+        apply: Callable[[], None],
+        exempt: bool = False,
+        count: int = 1,
+    ) -> None:
+        """Blocks until `records` (`count` encoded records of one tablet, ending with `last_sequence`) are durable as
+        configured, then calls `apply`, which must not switch; callbacks run in the order of the calls.
+
+        OutOfSpace, Unavailable: refused; not applied, and not brought back by recovery, except when the process dies
+        before it could write on. StorageFailed: the outcome is unknown and this server must be restarted. LockLost: the
+        log was fenced, another server recovers it: this process must stop.
+        `exempt`: METADATA's commits are never refused for the length of the queue; others' flushes need them.
+        """
+
+    def needed(self, tablet_id: int, first_needed_sequence: int) -> None:
+        """This tablet's recovery needs only records from here on. Only after the METADATA write that names the covering
+        SSTables was acknowledged (bug class 2)."""
+
+    def forget(self, tablet_id: int) -> None:
+        """This tablet needs nothing of this log any more. As needed()."""
+
+    def tablets_of_oldest_segment(self) -> list[int]:
+        """The tablets whose flush would let the oldest part of the log go."""
+
+    def close(self) -> None:
+        """Writes what waits and ends the log in order. *Switches.* Idempotent."""
