@@ -3,7 +3,7 @@
 #   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts
 #   make test     every test, a slice of the long campaigns    make compat   happybase's suite and HBase's recorded answers
 #   make bench    rates beside a server that only speaks Thrift
-#   make flights | crash | crash-points | sim | fuzz | hostile     the long campaigns in full; each prints its seed
+#   make flights | transfer | crash | crash-points | sim | fuzz | hostile     the long campaigns in full; each prints its seed
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run test check compat bench flights crash crash-points memory sim fuzz hostile format clean
+.PHONY: run test check compat bench flights transfer crash crash-points memory sim fuzz hostile format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -37,6 +37,9 @@ bench: $(VENV)/.test
 
 flights: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.flights $(ARGS)
+
+transfer: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.transfer $(ARGS)
 
 crash: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.kill_nine --rounds 50 --seed $(SEED) $(ARGS)
@@ -69,5 +72,5 @@ $(VENV)/.run: $(VENV)/.made setup.cfg
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.made setup.cfg
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,regex,native]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,regex,native,parquet]'
 	@touch $@ $(VENV)/.run

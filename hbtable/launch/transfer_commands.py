@@ -9,10 +9,13 @@ import click
 
 from hbtable.launch.shell_commands import server_options
 
-_KINDS: Final = ("jsonl", "csv", "tsv")
+_KINDS: Final = ("jsonl", "csv", "tsv", "parquet")
 _FORMAT: Final = click.option("--format", "form", type=click.Choice(_KINDS), help="Default: by the file's name.")
 _COLUMNS: Final = click.option(
-    "--columns", default="", metavar="HBASE_ROW_KEY,F:Q,...", help="What the fields of CSV and TSV are."
+    "--columns", default="", metavar="HBASE_ROW_KEY,F:Q,...", help="What the fields of CSV, TSV and Parquet are."
+)
+_WORKERS: Final = click.option(
+    "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Connections at work side by side."
 )
 
 
@@ -21,6 +24,7 @@ _COLUMNS: Final = click.option(
 @_FORMAT
 @_COLUMNS
 @click.option("--batch", type=click.IntRange(1, 10000), default=500, show_default=True, help="Rows a call.")
+@_WORKERS
 @click.option("--skip-bad", type=click.IntRange(0), default=0, help="How many bad records may be skipped.")
 @click.option("--errors", type=click.Path(dir_okay=False, path_type=Path), help="Where bad records are noted.")
 @click.argument("table")
@@ -30,6 +34,7 @@ def import_(
     form: str | None,
     columns: str,
     batch: int,
+    workers: int,
     skip_bad: int,
     errors: Path | None,
     table: str,
@@ -38,32 +43,30 @@ def import_(
     """Writes the records of FILE into TABLE. Broken off, the same command goes on where it stopped."""
     from time import perf_counter
 
-    from hbtable.shell.connection import Connection
     from hbtable.shell.transfer.importing import ImportOptions, run_import
 
     names = columns.split(",") if columns else []
-    options = ImportOptions(table.encode(), file, _kind(form, file), names, batch, skip_bad, errors)
-    server = Connection(url)
-    _show(lambda: run_import(server, options, perf_counter), server.close)
+    options = ImportOptions(table.encode(), file, _kind(form, file), names, batch, workers, skip_bad, errors)
+    _show(lambda: run_import(url, options, perf_counter))
 
 
 @click.command()
 @server_options
 @_FORMAT
 @_COLUMNS
+@_WORKERS
 @click.option("-o", "file", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where to write.")
 @click.argument("table")
-def export(url: str, form: str | None, columns: str, file: Path, table: str) -> None:
-    """Writes TABLE into a file: JSON lines with every version, CSV or TSV with the newest. Resumable."""
+def export(url: str, form: str | None, columns: str, workers: int, file: Path, table: str) -> None:
+    """Writes TABLE into a file: JSON lines or Parquet with every version, CSV or TSV with the newest. Broken off, the
+    same command goes on where it stopped."""
     from time import perf_counter
 
-    from hbtable.shell.connection import Connection
     from hbtable.shell.transfer.exporting import ExportOptions, run_export
 
     names = [name for name in columns.split(",") if name and name != "HBASE_ROW_KEY"]
-    server = Connection(url)
-    options = ExportOptions(table.encode(), file, _kind(form, file), names)
-    _show(lambda: run_export(server, options, perf_counter), server.close)
+    options = ExportOptions(table.encode(), file, _kind(form, file), names, workers=workers)
+    _show(lambda: run_export(url, options, perf_counter))
 
 
 def _kind(form: str | None, file: Path) -> str:
@@ -73,7 +76,7 @@ def _kind(form: str | None, file: Path) -> str:
     return kind
 
 
-def _show(work: Callable[[], str], close: Callable[[], None]) -> None:
+def _show(work: Callable[[], str]) -> None:
     from hbtable.shell.errors import CannotConnect, ShellError
 
     try:
@@ -84,8 +87,6 @@ def _show(work: Callable[[], str], close: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         click.echo("broken off; the same command goes on from here", err=True)
         sys.exit(130)
-    finally:
-        close()
 
 
 COMMANDS: Final = (import_, export)

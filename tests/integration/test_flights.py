@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaigns import transfer
 from tests.campaigns.flights import campaign
 
 
@@ -11,3 +12,9 @@ from tests.campaigns.flights import campaign
 @pytest.mark.slow
 def test_thirty_thousand_flights_agree_with_the_csv(tmp_path: Path) -> None:
     campaign(rows=30000, split="2 MiB", seed=13, folder=tmp_path)
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_thirty_thousand_flights_go_in_and_come_out_equal(tmp_path: Path) -> None:
+    transfer.campaign(rows=30000, workers=3, split="2097152", folder=tmp_path)

@@ -1,19 +1,29 @@
-"""hbtable export: a table with every version as JSON lines, or the newest of named columns as CSV or TSV."""
+"""hbtable export: a table with every version as JSON lines or Parquet, or the newest of named columns as CSV or TSV.
 
-import base64
+Each tablet is a part (parts.py); workers read them side by side. As with every scan of Bigtable, rows are consistent
+each for itself, and the whole is no snapshot.
+"""
+
 import csv
 import io
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, final
 
-from hbtable.hbase.admin_structs import AdminColumn, AdminPage, AdminPosition, AdminRead, AdminRow, AdminScan
+from hbtable.hbase.admin_structs import AdminColumn, AdminPage, AdminRead, AdminRow, AdminScan
 from hbtable.model.read import ALL_VERSIONS
 from hbtable.shell.connection import Connection
 from hbtable.shell.errors import BadArgument
+from hbtable.shell.transfer import parts
+from hbtable.shell.transfer.parts import Part
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.records import ROW_KEY, to_json
+from hbtable.shell.transfer.workers import Workers, outcomes
+
+_LOSSLESS: Final = ("jsonl", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,40 +34,112 @@ class ExportOptions:
     path: Path
     format: str
     columns: Sequence[str] = ()
-    """Of CSV and TSV: family:qualifier each."""
+    """family:qualifier each; CSV and TSV need some."""
     page_rows: int = 1000
+    workers: int = 2
+    """Tablets read at the same time."""
 
 
-def run_export(server: Connection, options: ExportOptions, clock: Callable[[], float]) -> str:
-    """The closing sentence. Started again after a break it cuts off what is behind the last page known to be whole."""
-    if options.format != "jsonl" and not options.columns:
-        raise BadArgument("name the columns of a CSV or TSV: --columns f:a,f:b; JSON lines need none")
-    progress = Progress(options.path.with_name(f"{options.path.name}.export"), clock)
-    state = progress.load()
-    position = _position(state)
-    rows, size = _number(state.get("rows")), _number(state.get("bytes")) if position is not None else 0
-    read = AdminRead(_wanted(options.columns), max_versions=ALL_VERSIONS if options.format == "jsonl" else 1)
-    with options.path.open("r+b" if position is not None and options.path.exists() else "wb") as file:
-        file.truncate(size)
-        file.seek(size)
-        if not size and options.format != "jsonl":
-            file.write(_lines(options, [[ROW_KEY, *options.columns]]))
+@final
+class _Export:
+    """One export under way."""
+
+    def __init__(self, options: ExportOptions, progress: Progress) -> None:
+        self.parts: list[Part] = []
+        self._options = options
+        self._progress = progress
+        self._saving = threading.Lock()
+        versions = ALL_VERSIONS if options.format in _LOSSLESS else 1
+        self._read = AdminRead(_wanted(options.columns), max_versions=versions, cache_blocks=False)
+
+    def write_part(self, server: Connection, part: Part) -> None:
+        if part.done:
+            return
+        if self._options.format == "parquet":
+            self._write_parquet(server, part)
+        else:
+            self._write_text(server, part)
+        part.done = True
+        self._save()
+
+    def _write_text(self, server: Connection, part: Part) -> None:
+        path = part.path(self._options.path)
+        if part.position is None or not path.exists():
+            part.position, part.rows, part.bytes = None, 0, 0
+        with path.open("r+b" if part.bytes else "wb") as file:
+            file.truncate(part.bytes)
+            file.seek(part.bytes)
+            for page in self._pages(server, part):
+                file.write(text_of(self._options, page.rows))
+                file.flush()
+                os.fsync(file.fileno())  # the progress file may not speak of bytes that a power loss takes back
+                part.rows += len(page.rows)
+                part.bytes, part.position = file.tell(), page.position
+                self._save()
+
+    def _write_parquet(self, server: Connection, part: Part) -> None:
+        from hbtable.shell.transfer.parquet import RowsWriter
+
+        part.rows = 0
+        with RowsWriter(part.path(self._options.path)) as writer:
+            for page in self._pages(server, part):
+                writer.write(page.rows)
+                part.rows += len(page.rows)
+
+    def _pages(self, server: Connection, part: Part) -> Iterator[AdminPage]:
+        position = part.position
         while True:
-            scan = AdminScan(read._replace(cache_blocks=False), max_rows=options.page_rows, position=position)
+            options = self._options
+            scan = AdminScan(self._read, part.start, part.stop, max_rows=options.page_rows, position=position)
             page: AdminPage = server.admin("adminScan", options.table, scan)
-            file.write(_page(options, page.rows))
-            rows += len(page.rows)
+            yield page
             position = page.position
-            file.flush()
-            os.fsync(file.fileno())  # the progress file may not speak of bytes that a power loss takes back
             if position is None:
-                break
-            progress.save({"rows": rows, "bytes": file.tell(), "position": _written(position)})
-            progress.show(rows, 0)
-    return progress.finish(rows, "exported")
+                return
+
+    def _save(self) -> None:
+        with self._saving:
+            self._progress.save({"parts": [part.saved() for part in self.parts]})
+            self._progress.show(sum(part.rows for part in self.parts), 0)
+
+    def join(self) -> None:
+        options = self._options
+        if options.format == "parquet":
+            from hbtable.shell.transfer.parquet import join_parts
+
+            join_parts(options.path, [part.path(options.path) for part in self.parts])
+        else:
+            header = b"" if options.format == "jsonl" else _lines(options, [[ROW_KEY, *options.columns]])
+            parts.joined(options.path, self.parts, header)
 
 
-def _page(options: ExportOptions, rows: Sequence[AdminRow]) -> bytes:
+def run_export(address: str, options: ExportOptions, clock: Callable[[], float]) -> str:
+    """The closing sentence. Started again after a break it goes on with the parts as they are."""
+    if options.format not in _LOSSLESS and not options.columns:
+        raise BadArgument("name the columns of a CSV or TSV: --columns f:a,f:b; JSON lines and Parquet need none")
+    progress = Progress(options.path.with_name(f"{options.path.name}.export"), clock)
+    export = _Export(options, progress)
+    workers = Workers(address, options.workers)
+    try:
+        export.parts = parts.restored(progress.load()) or _parts_of(workers, options.table)
+        jobs = [lambda server, part=part: export.write_part(server, part) for part in export.parts]
+        outcomes(workers.start(jobs))
+    finally:
+        workers.close()
+    export.join()
+    closing = progress.finish(sum(part.rows for part in export.parts), "exported")
+    parts.remove(options.path, export.parts)
+    return closing
+
+
+def _parts_of(workers: Workers, table: bytes) -> list[Part]:
+    (tablets,) = outcomes(workers.start([lambda server: server.admin("adminTablets", table)]))
+    bounds = sorted((tablet.start_row, tablet.stop_row) for tablet in tablets)
+    return [Part(number, start, stop) for number, (start, stop) in enumerate(bounds)]
+
+
+def text_of(options: ExportOptions, rows: Sequence[AdminRow]) -> bytes:
+    """Some rows as lines of the export's format."""
     if options.format == "jsonl":
         return "".join([to_json(row) + "\n" for row in rows]).encode()
     made = []
@@ -82,19 +164,3 @@ def _wanted(columns: Sequence[str]) -> list[AdminColumn] | None:
         family, colon, qualifier = name.encode().partition(b":")
         found.append(AdminColumn(family, qualifier if colon else None))
     return found
-
-
-def _written(position: AdminPosition) -> list[object]:
-    row, cells_done, state = position
-    return [base64.b64encode(row).decode(), cells_done, base64.b64encode(state).decode()]
-
-
-def _position(state: dict[str, object]) -> AdminPosition | None:
-    held = state.get("position")
-    if not isinstance(held, list) or len(held) != 3:
-        return None
-    return AdminPosition(base64.b64decode(held[0]), int(held[1]), base64.b64decode(held[2]))
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0

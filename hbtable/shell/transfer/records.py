@@ -80,13 +80,18 @@ class Fields:
         except ValueError:
             raise BadRecord(f"{fields[self._timestamp]!r} is no timestamp") from None
         operations = [
-            AdminOperation(PUT, family, qualifier, timestamp, fields[place].encode())
+            AdminOperation(PUT, family, qualifier, timestamp, _field(fields[place]))
             for place, family, qualifier in self._columns
             if fields[place]
         ]
         if not operations:
             raise BadRecord("no cell but a row key")
-        return AdminMutation(fields[self._row].encode(), operations)
+        return AdminMutation(_field(fields[self._row]), operations)
+
+
+def _field(text: str) -> bytes:
+    """Bytes that are not UTF-8 come through as they are."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str], int]]:

@@ -1,0 +1,143 @@
+"""Parquet, by pyarrow (an extra: pip install 'hbtable[parquet]').
+
+Exported files have a record a cell: row, column (family:qualifier), timestamp (int64, milliseconds), value, all bytes
+but the timestamp; lossless. Imported are such files, and wide ones, whose columns are named as those of a CSV.
+"""
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, final
+
+from hbtable.hbase.admin_structs import AdminMutation, AdminOperation, AdminRow
+from hbtable.model.mutation import PUT
+from hbtable.shell.errors import BadArgument, ShellError
+from hbtable.shell.transfer.records import BadRecord, Fields
+
+_CELLS: Final = ("row", "column", "timestamp", "value")
+_BATCH_RECORDS: Final = 10_000
+
+
+def _pyarrow(module: str) -> Any:
+    try:
+        return importlib.import_module(f"pyarrow{module}")
+    except ImportError:
+        raise ShellError("Parquet needs pyarrow, which is not installed: pip install 'hbtable[parquet]'") from None
+
+
+def _schema() -> Any:
+    arrow = _pyarrow("")
+    types = {name: arrow.int64() if name == "timestamp" else arrow.binary() for name in _CELLS}
+    return arrow.schema(list(types.items()))
+
+
+@final
+class RowsWriter:
+    """A Parquet file of cells; complete when the `with` block ends without an error."""
+
+    def __init__(self, path: Path) -> None:
+        self._schema = _schema()
+        self._file = path.open("wb")
+        self._writer = _pyarrow(".parquet").ParquetWriter(self._file, self._schema)
+
+    def write(self, rows: Sequence[AdminRow]) -> None:
+        cells = [(row.row, cell.column, cell.timestamp, cell.value) for row in rows for cell in row.cells or ()]
+        if cells:
+            columns = dict(zip(_CELLS, zip(*cells, strict=True), strict=True))
+            self._writer.write_table(_pyarrow("").table(columns, schema=self._schema))
+
+    def __enter__(self) -> "RowsWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def join_parts(target: Path, paths: Sequence[Path]) -> None:
+    """One file of all parts, in their order; replaces `target` whole."""
+    parquet = _pyarrow(".parquet")
+    beside = target.with_name(f"{target.name}.new")
+    with beside.open("wb") as file:
+        writer = parquet.ParquetWriter(file, _schema())
+        for path in paths:
+            part = parquet.ParquetFile(path)
+            for group in range(part.num_row_groups):
+                writer.write_table(part.read_row_group(group))
+            part.close()
+        writer.close()
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, target)
+
+
+def read_rows(path: Path, columns: Sequence[str], offset: int) -> Iterator[tuple[AdminMutation | BadRecord, int]]:
+    """(a row or what is wrong with it, number of the record behind it), from record `offset` on."""
+    try:
+        file = _pyarrow(".parquet").ParquetFile(path)
+    except (ValueError, OSError) as error:
+        raise ShellError(f"{path} is no Parquet file: {error}") from None
+    names = list(columns) or list(file.schema_arrow.names)
+    found = _records(file, offset)
+    if sorted(names) == sorted(_CELLS):
+        return _cells(found, [file.schema_arrow.names.index(name) for name in _CELLS], offset)
+    if len(names) != len(file.schema_arrow.names):
+        raise BadArgument(f"{path} has {len(file.schema_arrow.names)} columns, and {len(names)} are named")
+    return _wide(found, Fields(names), offset)
+
+
+def _records(file: Any, offset: int) -> Iterator[tuple[object, ...]]:
+    left = offset
+    for batch in file.iter_batches(batch_size=_BATCH_RECORDS):
+        if left >= batch.num_rows:
+            left -= batch.num_rows
+            continue
+        yield from zip(*(column.slice(left).to_pylist() for column in batch.columns), strict=True)
+        left = 0
+
+
+def _cells(
+    found: Iterator[tuple[object, ...]], places: Sequence[int], offset: int
+) -> Iterator[tuple[AdminMutation | BadRecord, int]]:
+    """Neighbouring cells of one row are one mutation."""
+    row: bytes | None = None
+    operations: list[AdminOperation] = []
+    number = offset
+    for record in found:
+        key, column, timestamp, value = (record[place] for place in places)
+        if row is not None and key != row:
+            yield AdminMutation(row, operations), number
+            row, operations = None, []
+        number += 1
+        if not (isinstance(key, bytes) and isinstance(column, bytes) and isinstance(value, bytes) and key):
+            yield BadRecord("row, column and value must be bytes"), number
+            continue
+        row = key
+        family, _, qualifier = column.partition(b":")
+        time = timestamp if isinstance(timestamp, int) else -1
+        operations.append(AdminOperation(PUT, family, qualifier, time, value))
+    if row is not None:
+        yield AdminMutation(row, operations), number
+
+
+def _wide(
+    found: Iterator[tuple[object, ...]], fields: Fields, offset: int
+) -> Iterator[tuple[AdminMutation | BadRecord, int]]:
+    for number, record in enumerate(found, offset + 1):
+        try:
+            yield fields.mutation([_text(value) for value in record]), number
+        except BadRecord as error:
+            yield error, number
+
+
+def _text(value: object) -> str:
+    """A missing value is an empty field, which is no cell."""
+    if value is None:
+        return ""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)

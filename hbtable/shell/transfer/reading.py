@@ -1,0 +1,58 @@
+"""The records of a file, each as the mutation it asks for, with the offset to go on from.
+
+An offset is a byte of a text file, a record's number of a Parquet file.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from hbtable.hbase.admin_structs import AdminMutation
+from hbtable.shell.errors import BadArgument
+from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
+
+Record = AdminMutation | BadRecord
+__all__ = ["BadRecord", "Record", "records"]
+
+
+def records(path: Path, form: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
+    """(a row, or what is wrong with it; the offset behind it). BadArgument."""
+    if form == "parquet":
+        from hbtable.shell.transfer.parquet import read_rows
+
+        yield from read_rows(path, columns, offset)
+        return
+    with path.open("rb") as file:
+        if form == "jsonl":
+            yield from _json_lines(file, offset)
+        else:
+            yield from _fields(file, "," if form == "csv" else "\t", columns, offset)
+
+
+def _json_lines(file: IO[bytes], offset: int) -> Iterator[tuple[Record, int]]:
+    file.seek(offset)
+    for line in iter(file.readline, b""):
+        if line.strip():
+            try:
+                record: Record = from_json(line.decode("utf-8", "replace"))
+            except BadRecord as error:
+                record = error
+            yield record, file.tell()
+
+
+def _fields(file: IO[bytes], separator: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
+    names = list(columns)
+    if not names:
+        names = next(lines(file, separator), ([], 0))[0]
+        if not names:
+            raise BadArgument(f"{file.name} is empty and no --columns are given")
+    fields = Fields(names)
+    if offset:
+        file.seek(offset)
+    for found, behind in lines(file, separator):
+        if found:
+            try:
+                record: Record = fields.mutation(found)
+            except BadRecord as error:
+                record = error
+            yield record, behind

@@ -1,0 +1,137 @@
+"""hbtable import and export against a real server: several tablets and workers, breaks, Parquet."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import happybase
+import pytest
+
+from tests.harness.server import ServerProcess
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(tmp_path_factory.mktemp("data") / "data") as running:
+        yield running
+
+
+def command(server: ServerProcess, *words: str) -> list[str]:
+    return [sys.executable, "-m", "hbtable", words[0], "--url", f"127.0.0.1:{server.port}", *words[1:]]
+
+
+def hbtable(server: ServerProcess, *words: str) -> str:
+    """What it said at the end."""
+    done = subprocess.run(command(server, *words), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def create(server: ServerProcess, name: str) -> None:
+    script = f"create '{name}', {{NAME => 'f', VERSIONS => 3}}, SPLITS => ['k03', 'k06', 'k09']\n"
+    words = [sys.executable, "-m", "hbtable", "shell", "-n", "--url", f"127.0.0.1:{server.port}"]
+    subprocess.run(words, input=script, text=True, check=True, capture_output=True, timeout=60)
+
+
+def fill(server: ServerProcess, name: str, rows: int) -> None:
+    connection = happybase.Connection("127.0.0.1", server.port)
+    with connection.table(name).batch(batch_size=500) as batch:
+        for number in range(rows):
+            batch.put(
+                b"k%02d%05d" % (number % 12, number), {b"f:n": b"%d" % number, b"f:\xff\x00": bytes([number % 256])}
+            )
+    connection.table(name).put(b"k0000000", {b"f:n": b"newer"})
+    connection.close()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_table_of_several_tablets_comes_back_equal_through_several_workers(
+    server: ServerProcess, tmp_path: Path, form: str
+) -> None:
+    create(server, f"from-{form}")
+    create(server, f"to-{form}")
+    fill(server, f"from-{form}", 6000)
+    first, second = tmp_path / f"first.{form}", tmp_path / f"second.{form}"
+    assert "exported 6,000 rows" in hbtable(server, "export", f"from-{form}", "-o", str(first), "--workers", "4")
+    assert "imported 6,000 rows" in hbtable(
+        server, "import", f"to-{form}", str(first), "--workers", "3", "--batch", "300"
+    )
+    assert "exported 6,000 rows" in hbtable(server, "export", f"to-{form}", "-o", str(second), "--workers", "1")
+    assert first.read_bytes() == second.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [first.name, second.name]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_an_export_and_an_import_killed_in_the_middle_go_on(server: ServerProcess, tmp_path: Path, form: str) -> None:
+    create(server, f"killed-{form}")
+    create(server, f"killed-again-{form}")
+    fill(server, f"killed-{form}", 12_000)
+    whole, target = tmp_path / f"whole.{form}", tmp_path / f"target.{form}"
+    hbtable(server, "export", f"killed-{form}", "-o", str(whole))
+    kill_when(command(server, "export", f"killed-{form}", "-o", str(target)), target.with_name(f"{target.name}.export"))
+    assert not target.exists()
+    assert "exported 12,000 rows" in hbtable(server, "export", f"killed-{form}", "-o", str(target))
+    assert target.read_bytes() == whole.read_bytes()
+
+    words = ("import", f"killed-again-{form}", str(whole), "--batch", "100")
+    state = whole.with_name(f"{whole.name}.killed-again-{form}.import")
+    kill_when(command(server, *words), state)
+    assert "imported 12,000 rows" in hbtable(server, *words)
+    hbtable(server, "export", f"killed-again-{form}", "-o", str(target))
+    assert target.read_bytes() == whole.read_bytes()
+
+
+def kill_when(words: list[str], there: Path) -> None:
+    """Kills the command as soon as it has remembered how far it came."""
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not there.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert there.exists(), "it ended before it could be killed"
+
+
+def test_of_two_lines_about_a_row_the_later_one_wins_whatever_the_workers(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    create(server, "lines")
+    source = tmp_path / "lines.csv"
+    lines = [f"k{number % 7:02d},{number}" for number in range(5000)]
+    source.write_text("HBASE_ROW_KEY,f:n\n" + "\n".join(lines) + "\n")
+    hbtable(server, "import", "lines", str(source), "--workers", "5", "--batch", "20")
+    connection = happybase.Connection("127.0.0.1", server.port)
+    found = {row: cells[b"f:n"] for row, cells in connection.table("lines").scan()}
+    assert found == {b"k%02d" % (number % 7): b"%d" % number for number in range(4993, 5000)}
+    connection.close()
+
+
+def test_a_wide_parquet_file_and_bytes_that_are_not_text(server: ServerProcess, tmp_path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    create(server, "wide")
+    source = tmp_path / "wide.parquet"
+    columns = {"HBASE_ROW_KEY": ["a", "b", "c"], "f:n": [1, None, 3], "f:b": [b"\xff\x00", b"x", None]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), source)
+    hbtable(server, "import", "wide", str(source))
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes(b"d,caf\xe9\n")
+    hbtable(server, "import", "wide", str(latin), "--columns", "HBASE_ROW_KEY,f:b")
+    connection = happybase.Connection("127.0.0.1", server.port)
+    assert dict(connection.table("wide").scan()) == {
+        b"a": {b"f:n": b"1", b"f:b": b"\xff\x00"},
+        b"b": {b"f:b": b"x"},
+        b"c": {b"f:n": b"3"},
+        b"d": {b"f:b": b"caf\xe9"},
+    }
+    connection.close()
+    damaged = tmp_path / "damaged.parquet"
+    damaged.write_bytes(b"no parquet")
+    done = subprocess.run(command(server, "import", "wide", str(damaged)), capture_output=True, text=True, check=False)
+    assert (done.returncode, "is no Parquet file" in done.stderr) == (1, True)
