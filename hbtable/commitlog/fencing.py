@@ -1,0 +1,168 @@
+"""Brings a log to its end, whoever may still be writing it (storage-and-faults 3.3 protocol D, and 0 for open files).
+
+    marker     fenced/<incarnation>: its existence says it all; put until it is seen, and never removed while the
+               log is there
+    list       the log's folder; an error ends the attempt
+    seal       kind hdfs: each listed file is taken from its writer, which makes its length final
+    manifest   names and lengths, published under one name by whoever is first
+
+Why nothing acknowledged is missing: a writer acknowledges only what was complete before it saw the marker absent
+(webhdfs: per group; hdfs: per file, whose later syncs fail once it is sealed). So it was complete before the marker
+stood, and the marker stood before the listing. No clock, no rename of anybody's files, nothing to undo: any number of
+fencers may be at work, and any may die between any two steps. What was never acknowledged may be in the manifest or
+not; the manifest decides that once for all, so everybody recovers the same (bug class 4).
+
+Every answer that leaves open whether a step took effect is resolved by looking.
+
+The marker's content is for people and never read: "BtLogFen" (8)  wall millis (8)  incarnation.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from hbtable.commitlog.manifest import (
+    LogFile,
+    Manifest,
+    encode_manifest,
+    list_log,
+    manifest_path,
+    published,
+)
+from hbtable.commitlog.segment import log_folder
+from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, StorageFailed, Unavailable
+from hbtable.fs.interface import HDFS, LOCAL, FileSystem
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import results, run_all
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FENCED: Final = "fenced"
+"""The folder of all markers."""
+MAGIC: Final = b"BtLogFen"
+
+
+@dataclass(frozen=True, slots=True)
+class FencingOptions:
+    """How a fencer waits for a file system in trouble."""
+
+    patience_seconds: float = 60.0
+    """How long each step is tried again. Longer: a recovery gets through longer troubles by itself; it is begun anew
+    by the master's next cycle in any case."""
+    pause_seconds: float = 0.1
+    """Between two tries. Longer: fewer calls, later recovery."""
+    parallel_seals: int = 16
+    """Files taken from their writer at a time. More: a faster recovery of a log of many files."""
+
+
+def marker_path(incarnation: str) -> str:
+    return f"{FENCED}/{incarnation}"
+
+
+def is_fenced(fs: FileSystem, incarnation: str) -> bool:
+    """What a writer asks before it acknowledges. Raises when the answer is unknown: that is not "no". *Switches.*"""
+    try:
+        fs.status(marker_path(incarnation))
+    except FileNotFound:
+        return False
+    return True
+
+
+def fence(runtime: Runtime, fs: FileSystem, incarnation: str, options: FencingOptions | None = None) -> Manifest:
+    """Nothing is acknowledged any more by this log's writer, and the manifest is published, on return. The writer must
+    be known dead, or be meant to die. *Switches.* Unavailable, StorageFailed: try again; Corruption.
+
+    Of kind local only the listing is taken: the data folder's lock keeps other writers away.
+    """
+    folder = log_folder(incarnation)
+    if fs.log_kind == LOCAL:
+        return list_log(fs, folder)
+    fencer = _Fencer(runtime, fs, incarnation, options or FencingOptions())
+    manifest = fencer.until_done(lambda: published(fs, folder))
+    if manifest is None:
+        fencer.mark()
+        manifest = fencer.publish(fencer.sealed(fencer.until_done(lambda: list_log(fs, folder))))
+    return manifest
+
+
+class _Fencer:
+    """The steps, in order."""
+
+    def __init__(self, runtime: Runtime, fs: FileSystem, incarnation: str, options: FencingOptions) -> None:
+        self._runtime = runtime
+        self._fs = fs
+        self._incarnation = incarnation
+        self._folder = log_folder(incarnation)
+        self._options = options
+
+    def until_done(self, step: Callable[[], T]) -> T:
+        """Tries again after what may pass: Unavailable and StorageFailed. The last error when patience is over."""
+        deadline = self._runtime.clock_seconds() + self._options.patience_seconds
+        while True:
+            try:
+                return step()
+            except (Unavailable, StorageFailed) as error:
+                if self._runtime.clock_seconds() >= deadline:
+                    raise
+                logger.info("fencing %s: %s", self._incarnation, error)
+            self._runtime.sleep(self._options.pause_seconds)
+
+    def mark(self) -> None:
+        self.until_done(self._mark_once)
+
+    def _mark_once(self) -> None:
+        # Seen first: a fencer that comes later has nothing to write.
+        if is_fenced(self._fs, self._incarnation):
+            return
+        content = MAGIC + self._runtime.wall_millis().to_bytes(8, "big") + self._incarnation.encode()
+        try:
+            self._fs.put_new(marker_path(self._incarnation), content)
+        except AlreadyExists:
+            pass
+        # Whatever the answer was, only what is seen counts: a 201 alone proves nothing. Any content will do, so the
+        # name may be tried again after an error.
+        if not is_fenced(self._fs, self._incarnation):
+            raise Unavailable(f"{marker_path(self._incarnation)} was written and is not there")
+
+    def sealed(self, listed: Manifest) -> Manifest:
+        """The listing with final lengths."""
+        if listed.log_kind != HDFS:
+            return listed
+        outcomes = run_all(
+            self._runtime,
+            self._options.parallel_seals,
+            [lambda file=file: self.until_done(lambda: self._seal(file)) for file in listed.files],  # type: ignore[misc]
+            "seal",
+        )
+        return listed._replace(files=tuple(file for file in results(outcomes) if file is not None))
+
+    def _seal(self, file: LogFile) -> LogFile | None:
+        try:
+            return LogFile(file.name, self._fs.seal(f"{self._folder}/{file.name}"))
+        except FileNotFound:
+            # Its writer deleted it, having said in the log, durably, that nobody needs it. Were it needed, reading
+            # would find a gap and refuse.
+            return None
+
+    def publish(self, manifest: Manifest) -> Manifest:
+        """This manifest, or the one that another fencer published first."""
+        encoded = encode_manifest(manifest)
+        return self.until_done(lambda: self._publish_once(encoded))
+
+    def _publish_once(self, encoded: bytes) -> Manifest:
+        # A name of its own for each try: what became of a try that went wrong cannot be known.
+        draft = f"{manifest_path(self._folder)}-{self._runtime.random.getrandbits(64):016x}"
+        error: HbtableError | None = None
+        try:
+            self._fs.put_new(draft, encoded)
+            self._fs.rename(draft, manifest_path(self._folder))
+        except (AlreadyExists, FileNotFound, Unavailable, StorageFailed) as problem:
+            error = problem
+        # One answer for all: what is there now, whoever it is from.
+        stored = published(self._fs, self._folder)
+        if stored is None:
+            raise Unavailable(f"the manifest of {self._incarnation} is not there yet: {error}") from error
+        return stored
