@@ -2,6 +2,7 @@
 #
 #   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts
 #   make test     every test, a slice of the long campaigns    make compat   happybase's suite and HBase's recorded answers
+#   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make bench    rates beside a server that only speaks Thrift
 #   make flights | transfer | crash | crash-points | sim | fuzz | hostile     the long campaigns in full; each prints its seed
 #   make memory   the peak RSS of a 2 GB load into the default configuration
@@ -11,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run test check compat bench flights transfer crash crash-points memory sim fuzz hostile format clean
+.PHONY: run test check compat cluster-test bench flights transfer crash crash-points memory sim fuzz hostile format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -31,6 +32,9 @@ format: $(VENV)/.test
 
 compat: $(VENV)/.test
 	$(BIN)/pytest compat-tests $(ARGS)
+
+cluster-test: $(VENV)/.test
+	$(BIN)/pytest cluster-tests $(ARGS)
 
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_thrift $(ARGS)

@@ -1,0 +1,38 @@
+"""Real servers for `make cluster-test`: one HDFS and one ZooKeeper for the whole run, started when first asked for.
+
+A test that kills or freezes one of them puts it right again before it ends. Each test uses a folder of its own in both.
+"""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.real_servers import (
+    HdfsServers,
+    ZooKeeperServer,
+    require_java,
+    running_hdfs,
+    running_zookeeper,
+)
+
+
+@pytest.fixture(scope="session")
+def hdfs_servers() -> Iterator[HdfsServers]:
+    """A NameNode and three DataNodes."""
+    require_java()
+    with running_hdfs(3) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="session")
+def zookeeper_server() -> Iterator[ZooKeeperServer]:
+    require_java()
+    with running_zookeeper() as server:
+        yield server
+
+
+@pytest.fixture
+def own_folder() -> str:
+    """A folder that no other test uses, for HDFS and as root in ZooKeeper; it does not exist yet."""
+    return f"/test-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,199 @@
+"""A real HDFS and a real ZooKeeper for tests, by the starters in compat-tests/servers, on free loopback ports.
+
+Every server is a process of its own, so that it can be killed (SIGKILL), frozen (SIGSTOP: its ports stay open and
+nothing answers, which is what a machine in trouble looks like) and started again with its data.
+"""
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+SERVERS: Final = Path(__file__).parents[2] / "compat-tests" / "servers"
+_START_SECONDS: Final = 600  # the first start fetches the jars
+
+
+def require_java() -> None:
+    """Skips the test, by what is missing; in CI it fails, or a runner without Java would look like success."""
+    missing = [command for command in ("java", "mvn", "setsid", "flock") if shutil.which(command) is None]
+    if not missing:
+        return
+    sentence = f"needs {' and '.join(missing)}: compat-tests/install-toolchains installs a JDK and Maven"
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(sentence)
+    pytest.skip(sentence)
+
+
+def free_ports(count: int) -> int:
+    """The first of `count` ports in a row that are free on loopback now, outside the range of outgoing connections."""
+    for _ in range(200):
+        first = random.randrange(20000, 32000 - count)
+        if all(_is_free(first + offset) for offset in range(count)):
+            return first
+    raise AssertionError(f"there are no {count} free ports in a row on loopback")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as trial:
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def eventually(holds: Callable[[], bool], seconds: float, what: str) -> None:
+    """Asks every 50 ms until it holds; AssertionError naming `what` when it does not in time."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.05)
+
+
+class _Place:
+    """The pid files of one starter."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        os.kill(int((self.folder / f"{name}.pid").read_text()), number)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL; on return the process is gone."""
+        pid = int((self.folder / f"{name}.pid").read_text())
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not _runs(pid), 10, f"the end of {name}")
+
+
+def _runs(pid: int) -> bool:
+    """A process that nobody has waited for yet does not run."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(
+        [str(SERVERS / command[0]), *command[1:]], capture_output=True, text=True, timeout=_START_SECONDS
+    )
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+    return done.stdout
+
+
+class HdfsServers:
+    """A NameNode and DataNodes 1 to `datanodes`."""
+
+    def __init__(self, port: int, datanodes: int, folder: Path) -> None:
+        self.port = port
+        self.http_port = port + 1
+        self.datanodes = datanodes
+        self.host = "localhost"
+        self._place = _Place(folder)
+
+    def webhdfs(self, folder: str) -> str:
+        """The address of `folder` (which begins with /) for open_file_system."""
+        return f"webhdfs://{self.host}:{self.http_port}{folder}"
+
+    def hdfs(self, folder: str) -> str:
+        return f"hdfs://{self.host}:{self.port}{folder}"
+
+    def kill_datanode(self, number: int) -> None:
+        self._place.kill(f"datanode{number}")
+
+    def freeze_datanode(self, number: int) -> None:
+        self._place.signal(f"datanode{number}", signal.SIGSTOP)
+
+    def thaw_datanode(self, number: int) -> None:
+        self._place.signal(f"datanode{number}", signal.SIGCONT)
+
+    def restart_datanode(self, number: int) -> None:
+        """After kill_datanode, with its data; returns when the NameNode counts it among the living."""
+        _run("real-hdfs", "datanode", str(self.port), str(number))
+        address = f"127.0.0.1:{self.port + 10 * number}"
+        eventually(lambda: address in self._living_text(), 60, f"DataNode {number} back")
+
+    def _living_text(self) -> str:
+        url = f"http://{self.host}:{self.http_port}/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return str(answer.read().decode())
+
+    def kill_namenode(self) -> None:
+        self._place.kill("namenode")
+
+    def freeze_namenode(self) -> None:
+        self._place.signal("namenode", signal.SIGSTOP)
+
+    def thaw_namenode(self) -> None:
+        self._place.signal("namenode", signal.SIGCONT)
+
+    def restart_namenode(self) -> None:
+        """After kill_namenode; it may be in safe mode for a while."""
+        _run("real-hdfs", "namenode", str(self.port))
+
+
+class ZooKeeperServer:
+    """One ZooKeeper with ticks of 200 ms: sessions of 0.4 to 60 s."""
+
+    def __init__(self, port: int, folder: Path) -> None:
+        self.port = port
+        self.address = f"127.0.0.1:{port}"
+        self._place = _Place(folder)
+
+    def stop(self) -> None:
+        """kill -9: clients see their connection end, and refused ones after that."""
+        self._place.kill("zookeeper")
+
+    def start(self) -> None:
+        """After stop(), with its data. Sessions go on if they come back within their timeout, counted from here."""
+        _run("real-zookeeper", "again", str(self.port))
+
+    def freeze(self) -> None:
+        """Connections stay, nothing answers."""
+        self._place.signal("zookeeper", signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._place.signal("zookeeper", signal.SIGCONT)
+
+
+@contextmanager
+def running_hdfs(datanodes: int = 3) -> Iterator[HdfsServers]:
+    """A fresh one; its processes are ended and its files deleted at the end."""
+    port = free_ports(10 * datanodes + 3)
+    folder = _folder("hdfs", port)
+    try:
+        _run("real-hdfs", "start", str(port), str(datanodes))
+        yield HdfsServers(port, datanodes, folder)
+    finally:
+        _run("real-hdfs", "stop", str(port))
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def running_zookeeper() -> Iterator[ZooKeeperServer]:
+    """A fresh one; its process is ended and its files deleted at the end."""
+    port = free_ports(1)
+    folder = _folder("zookeeper", port)
+    try:
+        _run("real-zookeeper", "start", str(port))
+        yield ZooKeeperServer(port, folder)
+    finally:
+        _run("real-zookeeper", "stop", str(port))
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder(kind: str, port: int) -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "hbtable-tests" / "hadoop-3.4.2" / f"{kind}-on-{port}"
