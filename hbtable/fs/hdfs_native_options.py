@@ -1,0 +1,62 @@
+"""How long the native adapter waits for HDFS, and how many copies it asks for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+CLIENT_SETTINGS: Final = MappingProxyType(
+    {
+        # Ends the setting up of a pipeline and the read of a silent DataNode; without it both hang for ever. It does
+        # not end a hanging hsync: nothing does.
+        "dfs.client.socket-timeout": "2000",
+        # A NameNode that is away answers within 3 s; by default calls are repeated for minutes.
+        "dfs.client.failover.max.attempts": "4",
+        "dfs.client.failover.sleep.base.millis": "100",
+        "dfs.client.failover.sleep.max.millis": "1000",
+        # DataNodes announce a name; the address they are bound to may be one of another network.
+        "dfs.client.use.datanode.hostname": "true",
+    }
+)
+
+
+@dataclass(frozen=True)
+class HdfsNativeOptions:
+    """Seconds are virtual under simulation. Deadlines grow by a second for every 20 MB that are moved."""
+
+    replication: int = 3
+    """Copies of every file but logs. More: safer, dearer, and on a small cluster every file has a copy on the DataNode
+    that is frozen."""
+
+    log_replication: int = 2
+    """Copies of log files (below logs/). More: a commit waits for more DataNodes; with as many copies as DataNodes one
+    that is frozen stops every log until the NameNode leaves it out. 3 on clusters of more than 3 DataNodes."""
+
+    log_sync_seconds: float = 1.0
+    """After which a commit's sync is given up, and the file with it. More: longer stalls when a DataNode dies. Less:
+    files are given up because of a garbage collection."""
+
+    file_sync_seconds: float = 10.0
+    """The same for every other file."""
+
+    put_seconds: float = 4.0
+    """For a whole small file; completing one takes half a second in 5 of 100 cases. More: longer stalls, as above."""
+
+    names_seconds: float = 10.0
+    """For what the NameNode answers alone. More: a NameNode that is away is noticed later."""
+
+    read_seconds: float = 1.0
+    """For one read; the second try has twice this, and so on. More: longer stalls when a DataNode freezes."""
+
+    read_tries: int = 4
+    """Each asks the NameNode anew where the blocks are, so it may come to another copy."""
+
+    seal_seconds: float = 60.0
+    """Until a file that cannot be taken from its writer is Unavailable. About 11 s are needed when a DataNode of its
+    pipeline is dead."""
+
+    buffer_bytes: int = 4 << 20
+    """Appends beyond this are sent on before the sync. More: more memory for each file being written."""
+
+    client_settings: Mapping[str, str] = field(default_factory=lambda: CLIENT_SETTINGS)
+    """Hadoop's client settings by name."""

@@ -1,0 +1,154 @@
+"""The state of a pretended HDFS: names, files with their replicas, and DataNodes that can be killed, frozen and thawed.
+
+hdfs_native_twin.py shows it through hdfs-native's API. One state serves any number of clients, as a cluster does; it
+outlives the processes that use it. Times are those measured with Hadoop 3.4.2 (docs/hdfs.md).
+"""
+
+import random
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from hbtable.runtime.interface import Event, Runtime
+
+UP: Final = "up"
+FROZEN: Final = "frozen"
+KILLED: Final = "killed"
+
+
+@dataclass(frozen=True)
+class TwinQuirks:
+    """Chances are of one call each; 0 switches a quirk off."""
+
+    call_seconds: float = 0.001
+    """Longest time of an ordinary call."""
+
+    slow_completion: float = 0.05
+    """close() takes half a second more: the last block is not reported yet. [3.4.2]"""
+
+    repeated: float = 0.0
+    """A change of names is applied, its answer lost, and the client asks again: a file that it created exists, the
+    source of its rename is gone. [hdfs-native 0.14, after a connection is lost]"""
+
+    vanished: float = 0.0
+    """A call of the NameNode never returns; in half of the cases it is applied."""
+
+    dead_after_seconds: float = 30.0
+    """From then on the NameNode leaves a DataNode out of new pipelines. [by default 630]"""
+
+    socket_timeout_seconds: float = 2.0
+    """dfs.client.socket-timeout: ends a read or a first contact with a frozen DataNode, but no sync. [0.14.7]"""
+
+    recovery_seconds: tuple[float, float] = (0.7, 1.3)
+    """Sealing a file whose DataNodes are all up takes a time between these. [3.4.2]"""
+
+    dead_recovery_seconds: float = 11.0
+    """The same with a DataNode that does not answer. [3.4.2]"""
+
+    lingering_seconds: float = 3.0
+    """The blocks of a deleted file can be read for so long by whoever has it open. [3.4.2]"""
+
+
+@final
+class TwinNode:
+    """One DataNode."""
+
+    def __init__(self, name: str, changed: Event) -> None:
+        self.name = name
+        self.state = UP
+        self.since_seconds = 0.0
+        self.changed = changed
+
+
+@final
+class TwinFile:
+    """One file of a single block."""
+
+    def __init__(self, holder: str, replication: int, now_millis: int) -> None:
+        self.holder: str | None = holder
+        """The client that writes it; None: complete."""
+        self.replication = replication
+        self.content = bytearray()
+        """What the writer sent; a replica has a prefix of it."""
+        self.replicas: dict[TwinNode, int] = {}
+        self.synced_bytes = 0
+        self.modified_millis = now_millis
+        self.recovered_at_seconds: float | None = None
+        self.deleted_at_seconds: float | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.holder is None
+
+
+@final
+@dataclass
+class TwinCluster:
+    """NameNode and DataNodes."""
+
+    runtime: Runtime
+    quirks: TwinQuirks = field(default_factory=TwinQuirks)
+    node_count: int = 3
+    quota_bytes: int | None = None
+    safe_mode: bool = False
+    namenode_up: bool = True
+    files: dict[str, TwinFile] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=lambda: {""})
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.runtime.random.getrandbits(64))
+        self.nodes = [TwinNode(f"dn{number + 1}", self.runtime.event()) for number in range(self.node_count)]
+
+    # ------------------------------------------------------------ faults
+
+    def kill(self, number: int) -> None:
+        self._turn(number, KILLED)
+
+    def freeze(self, number: int) -> None:
+        self._turn(number, FROZEN)
+
+    def revive(self, number: int) -> None:
+        """Thaws a frozen DataNode, restarts a killed one. What waits for a killed one waits for ever all the same."""
+        self._turn(number, UP)
+
+    def _turn(self, number: int, state: str) -> None:
+        node = self.nodes[number]
+        node.state = state
+        node.since_seconds = self.runtime.clock_seconds()
+        node.changed.set()
+        node.changed.clear()
+
+    # ------------------------------------------------------------ for the clients
+
+    def pipeline(self, replication: int) -> list[TwinNode]:
+        """DataNodes for a new block, as the NameNode picks them."""
+        now = self.runtime.clock_seconds()
+        after = self.quirks.dead_after_seconds
+        known = [node for node in self.nodes if node.state == UP or now - node.since_seconds < after]
+        return self.chance.sample(known, min(replication, len(known)))
+
+    def used_bytes(self) -> int:
+        return sum(len(file.content) * file.replication for file in self.files.values())
+
+    def recover(self, file: TwinFile) -> bool:
+        """One recover_lease: whether the file is complete. The first one shuts the writer out."""
+        if file.complete:
+            return True
+        now = self.runtime.clock_seconds()
+        if file.recovered_at_seconds is None:
+            file.holder = "recovery"
+            silent = any(node.state != UP for node in file.replicas)
+            seconds = (
+                self.quirks.dead_recovery_seconds if silent else self.chance.uniform(*self.quirks.recovery_seconds)
+            )
+            file.recovered_at_seconds = now + seconds
+        if now < file.recovered_at_seconds:
+            return False
+        lengths = [length for node, length in file.replicas.items() if node.state == UP]
+        if file.replicas and not lengths:
+            return False
+        # The shortest replica of those that answer: all that was acknowledged, and perhaps some that was not.
+        del file.content[min(lengths, default=0) :]
+        file.synced_bytes = len(file.content)
+        file.replicas = {node: len(file.content) for node in file.replicas if node.state == UP}
+        file.holder = None
+        return True
