@@ -14,7 +14,7 @@ Invariants
 
 import logging
 from collections.abc import Callable
-from typing import final
+from typing import Protocol, final
 
 from hbtable.commitlog import groups
 from hbtable.commitlog.segment import (
@@ -34,6 +34,22 @@ logger = logging.getLogger(__name__)
 class LogBroken(StorageFailed):
     """A sync failed. What the file holds is unknown, and another fsync might call it fine (bug class 24): the log
     must never acknowledge anything again."""
+
+
+class LogEnd(Protocol):
+    """What the writer needs of the open end of its log: SegmentAppender, and switching.py on HDFS."""
+
+    file: AppendFile | None
+    lsn: int
+    number: int
+    offset: int
+    oldest_segment: int
+    watermark: int
+
+    def append(self, payload: bytes, flags: int = 0) -> None: ...
+    def sync(self) -> None: ...
+    def next_segment(self, wall_millis: int) -> int: ...
+    def give_up(self) -> None: ...
 
 
 @final

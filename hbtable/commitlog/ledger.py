@@ -38,6 +38,10 @@ class SegmentLedger:
         self.held_bytes += length_bytes
         self.active = {}
 
+    def stray(self, number: int, path: str) -> None:
+        """A file beside the log's line, in which nobody will look for anything: it goes when the line is past it."""
+        self.held.append(HeldSegment(number, path, 0, {}))
+
     def needed(self, tablet_id: int, first_needed: int) -> None:
         for tablets in self._all():
             if tablets.get(tablet_id, first_needed) < first_needed:
@@ -53,8 +57,8 @@ class SegmentLedger:
 
     def drop_before(self, number: int) -> list[str]:
         """Forgets the segments before `number`; their paths, oldest first, for deletion in this order."""
-        gone = [segment for segment in self.held if segment.number < number]
-        del self.held[: len(gone)]
+        gone = sorted((segment for segment in self.held if segment.number < number), key=_number)
+        self.held = [segment for segment in self.held if segment.number >= number]  # strays come out of order
         self.held_bytes -= sum(segment.length_bytes for segment in gone)
         return [segment.path for segment in gone]
 
@@ -64,3 +68,7 @@ class SegmentLedger:
 
     def _all(self) -> list[dict[int, int]]:
         return [*(segment.tablets for segment in self.held), self.active]
+
+
+def _number(segment: HeldSegment) -> int:
+    return segment.number

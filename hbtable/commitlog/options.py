@@ -32,10 +32,30 @@ class LogOptions:
     """Only "os": after this much a sync runs beside the commits, so that the end of a segment has little left to
     sync. Raised: fewer syncs, more to lose with the machine, a longer pause at the end of a segment."""
 
+    hedge_seconds: float = 0.3
+    """Only clusters: a group that was not confirmed for so long is sent a second way, too. Raised: fewer files beside
+    the log on a busy file system, a longer stall when a storage node dies."""
+
+    tries_under_way: int = 3
+    """Only clusters: ways at most by which a group is sent at a time. Raised: a better chance to find one past a
+    frozen storage node, more calls that hang there."""
+
+    give_up_seconds: float = 60.0
+    """Only clusters: after so long without any confirmation this tablet server stops. Raised: sits out longer failures
+    of the file system, during which its tablets take no writes."""
+
+    groups_under_way: int = 4
+    """Only WebHDFS: groups written at a time. Raised: more commits per second from many clients, up to what the
+    NameNode takes; smaller groups."""
+
     def __post_init__(self) -> None:
         if self.durability not in DURABILITIES:
             raise InvalidConfiguration(f"durability is {self.durability!r}; it can be 'sync' or 'os'")
         if min(self.segment_bytes, self.group_bytes, self.queue_bytes, self.sync_every_bytes) < 1:
             raise InvalidConfiguration("sizes of the commit log are at least 1 byte")
+        if self.tries_under_way < 1 or self.groups_under_way < 1:
+            raise InvalidConfiguration("tries_under_way and groups_under_way of the commit log are at least 1")
+        if not 0 < self.hedge_seconds <= self.give_up_seconds:
+            raise InvalidConfiguration("hedge_seconds of the commit log is above 0 and at most give_up_seconds")
         if self.group_bytes > 1024 * MIB:
             raise InvalidConfiguration("group_bytes is at most 1 GiB")

@@ -47,6 +47,19 @@ class SegmentHeader(NamedTuple):
     created_millis: int
 
 
+class Segment(NamedTuple):
+    """What counts of one file of a log: the groups in [start, end), numbered from first_lsn to last_lsn. A group file
+    (group_file.py) is one, too, of one group: its `number` is its LSN, its `seed` its round."""
+
+    path: str
+    number: int
+    seed: int
+    start: int
+    end: int
+    first_lsn: int
+    last_lsn: int
+
+
 def header_bytes(incarnation: str) -> int:
     """The length of a header of this log; a file not longer than that holds no group."""
     return _FIXED.size + len(incarnation.encode()) + _CHECKSUM.size

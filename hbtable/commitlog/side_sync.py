@@ -6,7 +6,7 @@ It moves the watermark, and leaves little to sync at the end of a segment, when 
 from collections.abc import Callable
 from typing import final
 
-from hbtable.commitlog.appender import SegmentAppender
+from hbtable.commitlog.appender import LogEnd
 from hbtable.runtime.interface import Runtime, Task
 
 
@@ -17,7 +17,7 @@ class SideSync:
     __slots__ = ("_appender", "_every_bytes", "_failed", "_runtime", "_task", "point_bytes")
 
     def __init__(
-        self, runtime: Runtime, appender: SegmentAppender, every_bytes: int, failed: Callable[[BaseException], None]
+        self, runtime: Runtime, appender: LogEnd, every_bytes: int, failed: Callable[[BaseException], None]
     ) -> None:
         self._runtime = runtime
         self._appender = appender

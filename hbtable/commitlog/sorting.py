@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Final
 from zlib import crc32
 
-from hbtable.commitlog.reading import Segment, log_segments, read_log, sound_groups
+from hbtable.commitlog.reading import log_segments, read_log, sound_groups
 from hbtable.commitlog.records import LogRecord, RecordPlace, decode_records, places
 from hbtable.commitlog.runs import (
     FOOTER_BYTES,
@@ -30,6 +30,7 @@ from hbtable.commitlog.runs import (
     list_path,
     run_path,
 )
+from hbtable.commitlog.segment import Segment
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime

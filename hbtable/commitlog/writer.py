@@ -21,15 +21,15 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.commitlog import groups
-from hbtable.commitlog.appender import LogBroken, SegmentAppender, delete_segments
+from hbtable.commitlog.appender import LogBroken, LogEnd, SegmentAppender, delete_segments
 from hbtable.commitlog.batch import Batch
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.segment import segment_path
 from hbtable.commitlog.side_sync import SideSync
-from hbtable.errors import AlreadyExists, HbtableError, OutOfSpace, StorageFailed, Unavailable
+from hbtable.errors import AlreadyExists, HbtableError, LockLost, OutOfSpace, StorageFailed, Unavailable
 from hbtable.fs.interface import FileSystem
-from hbtable.metrics.registry import Registry
+from hbtable.metrics.registry import Histogram, Registry
 from hbtable.runtime.interface import Runtime
 
 logger = logging.getLogger(__name__)
@@ -42,14 +42,26 @@ class LogWriter:
     """Owns the log's folder. `folder` must hold no file yet: an incarnation writes one log, once."""
 
     __slots__ = (
-        "_appender", "_batches", "_broken", "_busy", "_bytes", "_closed", "_closing", "_folder", "_fs", "_groups",
-        "_inline_limit", "_ledger", "_options", "_queued_bytes", "_records", "_release", "_runtime", "_side_sync",
-        "_waits_for_sync",
+        "_appender", "_batches", "_broken", "_busy", "_bytes", "_closed", "_closing", "_failure", "_folder", "_fs",
+        "_groups", "_inline_limit", "_ledger", "_on_broken", "_options", "_queued_bytes", "_records",
+        "_release", "_runtime", "_side_sync", "_waits_for_sync",
     )  # fmt: skip
 
-    def __init__(self, runtime: Runtime, fs: FileSystem, folder: str, options: LogOptions, registry: Registry) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        fs: FileSystem,
+        folder: str,
+        options: LogOptions,
+        registry: Registry,
+        appender: Callable[[Histogram, SegmentLedger], LogEnd] | None = None,
+        on_broken: Callable[[], None] = lambda: None,
+    ) -> None:
         """The first segment is durable on return, so that a log that is named somewhere and has no file is a lost log.
-        *Switches.* AlreadyExists, OutOfSpace, StorageFailed, Unavailable."""
+        *Switches.* AlreadyExists, OutOfSpace, StorageFailed, Unavailable, LockLost.
+
+        `appender` makes the open end, a SegmentAppender unless it is given. `on_broken` is called once when nothing
+        will be acknowledged any more; it must not switch."""
         if fs.list_files(folder):
             raise AlreadyExists(f"{folder} already holds a log; every start of a tablet server writes a new one")
         self._runtime = runtime
@@ -60,9 +72,13 @@ class LogWriter:
         self._bytes = registry.counter("hbtable_wal_bytes_total", "Bytes of log records written")
         self._groups = registry.counter("hbtable_wal_groups_total", "Groups written: records per group is the ratio")
         sync_seconds = registry.histogram("hbtable_wal_sync_seconds", "Time of one sync of the log")
-        self._appender = SegmentAppender(fs, folder, options.durability, runtime.clock_seconds, sync_seconds)
-        self._side_sync = SideSync(runtime, self._appender, options.sync_every_bytes, self._break)
         self._ledger = SegmentLedger()
+        self._appender: LogEnd = (
+            SegmentAppender(fs, folder, options.durability, runtime.clock_seconds, sync_seconds)
+            if appender is None
+            else appender(sync_seconds, self._ledger)
+        )
+        self._side_sync = SideSync(runtime, self._appender, options.sync_every_bytes, self._break)
         self._batches: deque[Batch] = deque()
         self._queued_bytes = 0
         self._waits_for_sync = options.durability == "sync"
@@ -73,6 +89,8 @@ class LogWriter:
         self._closed = runtime.event()
         self._broken = ""
         """Why nothing is acknowledged any more; "" while all is well."""
+        self._failure: type[HbtableError] = StorageFailed
+        self._on_broken = on_broken
         self._inline_limit = 0
         """Commits are appended inline while the segment is shorter than this."""
         self._appender.next_segment(runtime.wall_millis())
@@ -89,14 +107,8 @@ class LogWriter:
         exempt: bool = False,
         count: int = 1,
     ) -> None:
-        """Blocks until `records` (`count` encoded records of one tablet, ending with `last_sequence`) are durable as
-        configured, then calls `apply`, which must not switch. Durability "os" does not switch while nothing waits.
-
-        OutOfSpace, Unavailable: refused; not applied, and not brought back by recovery, except when the process dies
-        before it could start the next segment. StorageFailed: the outcome is unknown and this server must be restarted.
-        A task killed while it waits leaves its commit in the queue: it is written and applied.
-        `exempt`: METADATA's commits are never refused for the length of the queue; others' flushes need them.
-        """
+        """As CommitLog.commit. Durability "os" does not switch while nothing waits. A task killed while it waits leaves
+        its commit in the queue: it is written and applied."""
         appender = self._appender
         if self._busy or appender.offset >= self._inline_limit:
             self._commit_queued(tablet_id, last_sequence, records, apply, exempt, count)
@@ -107,11 +119,11 @@ class LogWriter:
         except BaseException as error:
             self._inline_failed(error)
             if isinstance(error, StorageFailed):
-                raise StorageFailed(self._broken) from error
+                raise self._failure(self._broken) from error
             raise
         if self._broken:  # the sync beside failed while this append waited
             self._busy = False
-            raise StorageFailed(self._broken)
+            raise self._failure(self._broken)
         self._ledger.active[tablet_id] = last_sequence
         self._records.value += count
         self._bytes.value += len(records)
@@ -135,7 +147,7 @@ class LogWriter:
         count: int,
     ) -> None:
         if self._broken:
-            raise StorageFailed(self._broken)
+            raise self._failure(self._broken)
         if self._closing:
             raise Unavailable("the commit log is closing; this tablet server stops")
         size = len(records)
@@ -204,13 +216,13 @@ class LogWriter:
         while self._batches:
             batch = self._batches.popleft()
             self._queued_bytes -= batch.size_bytes
-            batch.fail(StorageFailed, self._broken)
+            batch.fail(self._failure, self._broken)
         if self._closing:
             self._closed.set()
 
     def _write(self, batch: Batch) -> None:
         if self._broken:  # by an apply, or by the sync beside
-            batch.fail(StorageFailed, self._broken)
+            batch.fail(self._failure, self._broken)
             return
         try:
             self._open_segment()
@@ -224,7 +236,7 @@ class LogWriter:
             return
         except BaseException as error:
             self._break(error)
-            batch.fail(StorageFailed, self._broken)
+            batch.fail(self._failure, self._broken)
             if not isinstance(error, HbtableError):
                 raise  # this task was killed, or there is a bug: either way it must be seen
             return
@@ -239,7 +251,7 @@ class LogWriter:
             except Exception as error:
                 logger.exception("a durable log record could not be applied")
                 self._break(error)
-                batch.error = (StorageFailed, self._broken)
+                batch.error = (self._failure, self._broken)
         batch.done.set()
         if not self._waits_for_sync:
             self._side_sync.start_if_due()
@@ -276,7 +288,7 @@ class LogWriter:
         number = appender.number
         try:
             length = appender.next_segment(self._runtime.wall_millis())
-        except (LogBroken, *_REFUSALS):
+        except (LogBroken, LockLost, *_REFUSALS):
             raise
         except HbtableError as error:
             # Nothing acknowledged is at stake in a segment that does not exist yet: not the end of this log.
@@ -299,24 +311,18 @@ class LogWriter:
 
     @property
     def size_bytes(self) -> int:
-        """Good bytes of all segments that recovery would read."""
         return self._ledger.held_bytes + self._appender.offset
 
     def tablets_of_oldest_segment(self) -> list[int]:
-        """The tablets whose flush would let the oldest segment go; [] when there is only the one being written."""
         return self._ledger.tablets_of_oldest()
 
     def needed(self, tablet_id: int, first_needed_sequence: int) -> None:
-        """This tablet's recovery needs only records from `first_needed_sequence` on.
-
-        Call it only after the METADATA write that names the covering SSTables was acknowledged (bug class 2).
-        Does not switch; segments nobody needs are deleted a little later.
-        """
+        """As CommitLog.needed; segments nobody needs are deleted a little later."""
         self._ledger.needed(tablet_id, first_needed_sequence)
         self._plan_release()
 
     def forget(self, tablet_id: int) -> None:
-        """This tablet needs nothing of this log any more: unloaded after a flush, or deleted. As needed()."""
+        """As CommitLog.forget."""
         self._ledger.forget(tablet_id)
         self._plan_release()
 
@@ -355,14 +361,14 @@ class LogWriter:
         """Writes what waits, then a last watermark, and syncs: damage anywhere in a log closed so is noticed.
 
         *Switches.* Idempotent. StorageFailed when what was acknowledged may not be durable ("os") or the log had
-        broken before. Without room for the watermark the log is closed without it: then only its tail is less guarded.
+        broken before. Without room for the watermark only the log's tail is less guarded.
         """
         self._closing = True
         self._inline_limit = 0
         self._start_if_needed()
         self._closed.wait()
         if self._broken:
-            raise StorageFailed(self._broken)
+            raise self._failure(self._broken)
 
     def _finish(self) -> None:
         appender = self._appender
@@ -380,12 +386,16 @@ class LogWriter:
         except HbtableError as error:
             self._break(error)
         finally:
-            if appender.file is not None:
-                appender.file.close()  # all in it was synced: by the lines above, or before it became the current one
-            self._closed.set()
+            try:
+                if appender.file is not None:  # all in it was synced: by the lines above, or before it was the current
+                    appender.file.close()
+            finally:
+                self._closed.set()
 
     def _break(self, error: BaseException) -> None:
         if not self._broken:
             self._inline_limit = 0
             self._broken = f"the commit log failed, restart this tablet server: {error}"
+            self._failure = LockLost if isinstance(error, LockLost) else StorageFailed
             logger.error("%s", self._broken)
+            self._on_broken()

@@ -18,7 +18,7 @@ from hbtable.commitlog.records import encode_record
 from hbtable.commitlog.sorting import recovered, sort_log
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import Corruption, FileNotFound, OutOfSpace, Unavailable
-from hbtable.fs.interface import FileStatus
+from hbtable.fs.interface import LOCAL, FileStatus
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.simulated import SimulatedRuntime
 
@@ -74,6 +74,8 @@ class NotingFileSystem:
 
 class Frozen:
     """What a recovery finds."""
+
+    log_kind = LOCAL
 
     def __init__(self, files: dict[str, bytearray] | dict[str, bytes]) -> None:
         self.files = {path: bytes(content) for path, content in files.items()}

@@ -10,7 +10,7 @@ from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import LogRecord, encode_record
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import HbtableError
-from hbtable.fs.interface import AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import LOCAL, AppendFile, FileStatus, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Task
@@ -54,6 +54,8 @@ class TrickyFile:
 
 class TrickyFileSystem:
     """A MemoryFileSystem with errors to come. append_errors: (error, how many bytes reach the file before it)."""
+
+    log_kind = LOCAL
 
     def __init__(self, inner: MemoryFileSystem) -> None:
         self.inner = inner
