@@ -32,11 +32,14 @@ class SimulatedDeadlock(AssertionError):
 class ProcessState:
     """What the tasks of one simulated process share."""
 
-    __slots__ = ("crashed", "name")
+    __slots__ = ("crashed", "held", "name", "paused")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.crashed = False
+        self.paused = False
+        self.held: list[SimulatedGreenlet] = []
+        """Tasks that would run if the process were not paused."""
 
 
 @final
@@ -126,8 +129,7 @@ class Scheduler:
         """Raises `error` in the task where it waits. A task that has not begun never will."""
         if not task.started:
             self._end(task, None)
-            if task in self._runnable:
-                self._runnable.remove(task)
+            self._unqueue(task)
             return
         task.pending = error
         self.wake(task)
@@ -165,7 +167,11 @@ class Scheduler:
             return True
         at = int(self.random.random() * len(runnable))
         runnable[at], runnable[-1] = runnable[-1], runnable[at]
-        self._resume(runnable.pop())
+        task = runnable.pop()
+        if task.process.paused:
+            task.process.held.append(task)
+        else:
+            self._resume(task)
         return True
 
     def _ring_timers(self) -> None:
@@ -211,13 +217,23 @@ class Scheduler:
             self.wake(joiner)
         task.joiners.clear()
 
+    def resume(self, process: ProcessState) -> None:
+        """What could have run since the process was paused runs from now on, in any order."""
+        process.paused = False
+        self._runnable += process.held
+        process.held.clear()
+
+    def _unqueue(self, task: SimulatedGreenlet) -> None:
+        for queue in (self._runnable, task.process.held):
+            if task in queue:
+                queue.remove(task)
+
     def crash(self, process: ProcessState) -> None:
         """Ends all tasks of `process` where they wait. The caller's own task, if it is one of them, by an exception."""
         process.crashed = True
         caller = self.current
         for task in [task for task in self._alive if task.process is process and task is not caller]:
-            if task in self._runnable:
-                self._runnable.remove(task)
+            self._unqueue(task)
             if task.greenlet is None:
                 self._end(task, None)
                 continue
