@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _BYTES_PER_SECOND: Final = 20_000_000
-_SLOW_READ: Final = 0.5
 
 
 def grown(seconds: float, size: int) -> float:
@@ -179,10 +178,7 @@ class NativeReadFile:
         if not size:
             return b""
 
-        started = self._fs.runtime.clock_seconds()
         data = self._fs.read_repeatedly(self.path, size, lambda: self._read_range(offset, size), self._forget_reader)
-        if self._fs.runtime.clock_seconds() - started > _SLOW_READ:
-            self._forget_reader()
         if len(data) != size:
             reason = f"{size} bytes are wanted from byte {offset} on, and {len(data)} came"
             raise Corruption(self.path, offset + len(data), reason)

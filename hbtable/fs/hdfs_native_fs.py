@@ -38,6 +38,7 @@ T = TypeVar("T")
 
 _LOGS: Final = "logs/"
 _PUT_TRIES: Final = 4
+_SLOW_SECONDS: Final = 0.5
 _OPEN_TRIES: Final = 4
 _OPEN_PAUSE_SECONDS: Final = 0.05
 _FIRST_SEAL_PAUSE_SECONDS: Final = 0.1
@@ -176,22 +177,26 @@ class HdfsNativeFileSystem:
         return file.read_at(0, file.length_bytes)
 
     def read_repeatedly(
-        self, path: str, size: int, read: Callable[[], T], between: Callable[[], None] | None = None
+        self, path: str, size: int, read: Callable[[], T], after_slow: Callable[[], None] | None = None
     ) -> T:
-        """What `read`, called in a thread, returns. Each try has longer than the one before. *Switches.* FileNotFound,
-        Unavailable."""
+        """What `read`, called in a thread, returns. Each try has longer than the one before; `after_slow` is called
+        after one that failed or was slow. *Switches.* FileNotFound, Unavailable."""
         tries = self.options.read_tries
         for attempt in range(1, tries + 1):
+            started = self.runtime.clock_seconds()
             try:
-                return self._calls.call(
-                    "hdfs-read", grown(self.options.read_seconds * attempt, size), lambda: guarded(read)
-                )
+                deadline_seconds = grown(self.options.read_seconds * attempt, size)
+                result = self._calls.call("hdfs-read", deadline_seconds, lambda: guarded(read))
             except Exception as error:
                 known = translated(error, path, "reading", writes=False)
                 if attempt == tries or isinstance(known, FileNotFound):
                     raise known from error
-                if between is not None:
-                    between()
+                if after_slow is not None:
+                    after_slow()
+                continue
+            if after_slow is not None and self.runtime.clock_seconds() - started > grown(_SLOW_SECONDS, size):
+                after_slow()
+            return result
         raise AssertionError("there is at least one try")
 
     def exists(self, path: str) -> bool:

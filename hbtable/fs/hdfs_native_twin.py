@@ -9,13 +9,13 @@ FileExistsError, else RuntimeErrors with the Java class in the text; reading pas
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, NoReturn, TypeVar, final
 
-from hbtable.fs.hdfs_native_twin_nodes import FROZEN, KILLED, UP, TwinCluster, TwinFile, TwinNode
+from hbtable.fs.hdfs_native_twin_nodes import FROZEN, KILLED, UP, TwinCluster, TwinNode
+from hbtable.fs.hdfs_twin_namespace import JavaError, TwinFile, TwinFolder
 from hbtable.runtime.interface import Runtime
 
 T = TypeVar("T")
 
 _NAMENODE: Final = "org.apache.hadoop.hdfs.server.namenode"
-_PROTOCOL: Final = "org.apache.hadoop.hdfs.protocol"
 _TRACE: Final = "\n\tat x.y.Z(Z.java:1)"
 _COMPLETION_SECONDS: Final = 0.5
 _AWAY_SECONDS: Final = 2.9
@@ -55,7 +55,7 @@ class TwinClient:
         self._reach()
         if self._by_chance(self.cluster.quirks.vanished):
             self.hang()
-        return look()
+        return _native(look)
 
     def _changed(self, change: Callable[[], T]) -> T:
         """A change of names."""
@@ -65,12 +65,12 @@ class TwinClient:
             raise RuntimeError(f'RPCError("{_NAMENODE}.SafeModeException", "Name node is in safe mode.")')
         if self._by_chance(quirks.vanished):
             if self._by_chance(0.5):
-                change()
+                _native(change)
             self.hang()
-        done = change()
+        done = _native(change)
         if self._by_chance(quirks.repeated):
             self._reach()
-            return change()
+            return _native(change)
         self.pass_time()
         return done
 
@@ -89,132 +89,70 @@ class TwinClient:
 
     # ------------------------------------------------------------ names
 
-    def _file(self, path: str) -> TwinFile:
-        file = self.cluster.files.get(path)
-        if file is None:
-            what = "Path is not a file" if path in self.cluster.folders else "File does not exist"
-            raise FileNotFoundError(f"{what}: {path}\n\tat {_NAMENODE}.INodeFile.valueOf(INodeFile.java:87)")
-        return file
-
     def get_file_info(self, path: str) -> TwinStatus:
         def look() -> TwinStatus:
-            if path in self.cluster.folders:
-                return TwinStatus(path, 0, True, 0)
-            if path not in self.cluster.files:
+            node = self.cluster.names.find(path)
+            if node is None:
                 raise FileNotFoundError(path)
-            return self._status(path)
+            length = node.length_bytes if isinstance(node, TwinFile) else 0
+            return TwinStatus(path, length, isinstance(node, TwinFolder), node.modified_millis)
 
         return self._asked(look)
 
-    def _status(self, path: str) -> TwinStatus:
-        file = self.cluster.files[path]
-        return TwinStatus(path, file.synced_bytes, False, file.modified_millis)
-
     def list_status(self, path: str, recursive: bool) -> Iterable[TwinStatus]:
-        """Recursive only."""
+        """Recursive only, and without the folders."""
 
         def look() -> list[TwinStatus]:
-            if path in self.cluster.files:
-                return [self._status(path)]
-            if path not in self.cluster.folders:
-                raise FileNotFoundError(path)
-            return [self._status(name) for name in self.cluster.files if name.startswith(f"{path}/")]
+            names = self.cluster.names
+            names.list(path)
+            return [
+                TwinStatus(name, file.length_bytes, False, file.modified_millis)
+                for name, file in names.files().items()
+                if name == path or name.startswith(f"{path}/")
+            ]
 
+        assert recursive
         yield from self._asked(look)
 
     def read(self, path: str) -> "TwinReader":
-        return self._asked(lambda: TwinReader(self, path, self._file(path)))
+        return self._asked(lambda: TwinReader(self, self.cluster.names.file(path)))
 
     def recover_lease(self, path: str) -> bool:
-        return self._asked(lambda: self.cluster.recover(self._file(path)))
+        return self._asked(lambda: self.cluster.recover(path))
 
     def mkdirs(self, path: str) -> None:
-        self._changed(lambda: self._make_folders(path))
-
-    def _make_folders(self, path: str) -> None:
-        if path in self.cluster.files:
-            raise RuntimeError(
-                f'RPCError("org.apache.hadoop.fs.ParentNotDirectoryException", "{path} (is not a directory)")'
-            )
-        if path not in self.cluster.folders:
-            self._make_folders(path.rpartition("/")[0])
-            self.cluster.folders.add(path)
+        self._changed(lambda: self.cluster.names.mkdirs(path))
 
     def rename(self, source: str, target: str, overwrite: bool) -> None:
         def change() -> None:
-            files = self.cluster.files
-            if source not in files:
-                raise FileNotFoundError(f"rename source {source} is not found.")
-            if target in self.cluster.folders:
-                raise RuntimeError(
-                    'RPCError("java.io.IOException", '
-                    f'"Source {source} and destination {target} must both be directories")'
-                )
-            if target in files and not overwrite:
-                raise FileExistsError(f"rename destination {target} already exists")
-            parent = target.rpartition("/")[0]
-            if parent in files:
-                self._make_folders(parent)
-            if parent not in self.cluster.folders:
-                raise FileNotFoundError(f"rename destination parent {target} not found.")
-            self._drop(target)
-            files[target] = files.pop(source)
+            names = self.cluster.names
+            if isinstance(names.find(source), TwinFile) and isinstance(names.find(target), TwinFolder):
+                sentence = f"Source {source} and destination {target} must both be directories"
+                raise JavaError("java.io.IOException", sentence)
+            names.rename(source, target, overwrite)
 
         self._changed(change)
 
     def delete(self, path: str, recursive: bool) -> bool:
-        def change() -> bool:
-            below = [name for name in self.cluster.files if name.startswith(f"{path}/")]
-            if below and not recursive:
-                raise RuntimeError(
-                    'RPCError("org.apache.hadoop.fs.PathIsNotEmptyDirectoryException", '
-                    f'"`{path} is non empty\': Directory is not empty")'
-                )
-            there = path in self.cluster.files or path in self.cluster.folders
-            for name in [*below, path]:
-                self._drop(name)
-            self.cluster.folders -= {
-                name for name in self.cluster.folders if name == path or name.startswith(f"{path}/")
-            }
-            return there
-
-        return self._changed(change)
-
-    def _drop(self, path: str) -> None:
-        file = self.cluster.files.pop(path, None)
-        if file is not None:
-            file.deleted_at_seconds = self.runtime.clock_seconds()
+        return self._changed(lambda: self.cluster.names.delete(path, recursive))
 
     # ------------------------------------------------------------ writing
 
     def create(self, path: str, replication: int) -> "TwinWriter":
         def change() -> TwinFile:
-            file = self.cluster.files.get(path)
-            if file is not None and file.holder is not None:
+            names = self.cluster.names
+            there = names.find(path)
+            if isinstance(there, TwinFile) and there.holder == self.name:
                 own = f"{self.name} is already the current lease holder."
-                other = f"this file lease is currently owned by {file.holder}"
-                why = own if file.holder == self.name else other
-                raise FileExistsError(
-                    f"Failed to CREATE_FILE {path} for {self.name} because {why}\n\tat x.y.Z(Z.java:1)"
-                )
-            if file is not None or path in self.cluster.folders:
-                raise FileExistsError(f"{path} for client 127.0.0.1 already exists{_TRACE}")
-            self._make_folders(path.rpartition("/")[0])
-            made = self.cluster.files[path] = TwinFile(self.name, replication, self.runtime.wall_millis())
-            return made
+                raise FileExistsError(f"Failed to CREATE_FILE {path} for {self.name} because {own}{_TRACE}")
+            return names.create(path, self.name, replication)
 
         return TwinWriter(self, self._changed(change))
 
     def check_lease(self, file: TwinFile) -> None:
         """The part of every sync that asks the NameNode."""
         self._reach()
-        if file.deleted_at_seconds is not None:
-            raise FileNotFoundError(f"File does not exist: Holder {self.name} does not have any open files.")
-        if file.holder != self.name:
-            raise RuntimeError(
-                f'RPCError("{_NAMENODE}.LeaseExpiredException", "File is not open for writing: '
-                f'Holder {self.name} does not have any open files.\\n\\tat x.y.Z(Z.java:1)")'
-            )
+        _native(lambda: self.cluster.names.check_lease(file, self.name))
 
     def await_node(self, node: TwinNode) -> None:
         """Until it answers: for ever when it was killed."""
@@ -231,28 +169,23 @@ class TwinWriter:
     def __init__(self, client: TwinClient, file: TwinFile) -> None:
         self._client = client
         self._file = file
-        self._pipeline: list[TwinNode] | None = None
+        self._replicas: dict[TwinNode, int] | None = None
 
     def write(self, data: bytes) -> int:
         client, file = self._client, self._file
-        cluster = client.cluster
-        wanted = cluster.used_bytes() + len(data) * file.replication
-        if cluster.quota_bytes is not None and wanted > cluster.quota_bytes:
-            raise RuntimeError(f'RPCError("{_PROTOCOL}.DSQuotaExceededException", "The DiskSpace quota is exceeded")')
-        if self._pipeline is None:
+        if self._replicas is None:
             client.check_lease(file)
-            self._pipeline = self._set_up()
-        if file.holder == client.name:
-            file.content += data
+            self._replicas = self._set_up()
+        if file.holder == client.name:  # else the next sync says it
+            _native(lambda: client.cluster.names.write(file, client.name, data))
         return len(data)
 
-    def _set_up(self) -> list[TwinNode]:
+    def _set_up(self) -> dict[TwinNode, int]:
         client = self._client
         nodes = client.cluster.pipeline(self._file.replication)
         if not nodes:
-            raise RuntimeError(
-                'RPCError("java.io.IOException", "File could only be written to 0 of the 1 minReplication nodes.")'
-            )
+            sentence = "File could only be written to 0 of the 1 minReplication nodes."
+            raise RuntimeError(f'RPCError("java.io.IOException", "{sentence}")')
         if nodes[0].state == KILLED:
             raise OSError("Connection refused (os error 111)")
         if nodes[0].state == FROZEN:
@@ -260,8 +193,8 @@ class TwinWriter:
             raise OSError("No data received for 2000ms")
         for node in nodes[1:]:
             client.await_node(node)
-        self._file.replicas = dict.fromkeys(nodes, 0)
-        return nodes
+        replicas = client.cluster.block(self._file).replicas = dict.fromkeys(nodes, 0)
+        return replicas
 
     def hsync(self) -> None:
         client, file = self._client, self._file
@@ -271,40 +204,37 @@ class TwinWriter:
 
     def _deliver(self) -> int:
         """All that was written is on the disks of all nodes on return."""
-        client, file = self._client, self._file
-        length = len(file.content)
-        for node in self._pipeline or ():
+        client, file, replicas = self._client, self._file, self._replicas
+        length = len(file.received)
+        for node in replicas or ():
             client.pass_time()
             client.await_node(node)
             if file.holder != client.name:
                 raise RuntimeError('DataTransferError("Block writer is closed")')
-            file.replicas[node] = max(file.replicas[node], length)
+            assert replicas is not None
+            replicas[node] = max(replicas[node], length)
         return length
 
     def close(self) -> None:
-        client, file = self._client, self._file
-        quirks = client.cluster.quirks
-        length = self._deliver()
-        if client.cluster.chance.random() < quirks.slow_completion:
+        client, file, cluster = self._client, self._file, self._client.cluster
+        self._deliver()
+        if cluster.chance.random() < cluster.quirks.slow_completion:
             client.runtime.sleep(_COMPLETION_SECONDS)
         client.check_lease(file)
-        file.synced_bytes = length
-        file.modified_millis = client.runtime.wall_millis()
-        file.holder = None
+        _native(lambda: cluster.names.complete(file, client.name))
 
 
 @final
 class TwinReader:
     """hdfs-native's RawFileReader: the copies in an order of its own, which it never changes."""
 
-    def __init__(self, client: TwinClient, path: str, file: TwinFile) -> None:
+    def __init__(self, client: TwinClient, file: TwinFile) -> None:
         self._client = client
-        self._path = path
         self._file = file
-        self._length = len(file.content) if file.complete else 0
-        self._copies = client.cluster.chance.sample(
-            sorted(file.replicas, key=lambda node: node.name), len(file.replicas)
-        )
+        self._length = 0 if file.holder else len(file.received)
+        replicas = client.cluster.block(file).replicas
+        self._copies = client.cluster.chance.sample(list(replicas), len(replicas))
+        self._gone_at_seconds: float | None = None
 
     def file_length(self) -> int:
         return self._length
@@ -312,14 +242,34 @@ class TwinReader:
     def read_range(self, offset: int, size: int) -> bytes:
         if offset + size > self._length:
             raise PanicException("Cannot read past end of the file")
-        client, file = self._client, self._file
+        client, quirks = self._client, self._client.cluster.quirks
         client.pass_time()
-        deleted = file.deleted_at_seconds
-        quirks = client.cluster.quirks
-        if deleted is None or client.runtime.clock_seconds() - deleted < quirks.lingering_seconds:
+        if self._still_there():
             for node in self._copies:
                 if node.state == FROZEN:
                     client.runtime.sleep(quirks.socket_timeout_seconds)
                 if node.state == UP:
-                    return bytes(file.content[offset : offset + size])
+                    return bytes(self._file.received[offset : offset + size])
         raise RuntimeError('DataTransferError("All DataNodes failed: [...]")')
+
+    def _still_there(self) -> bool:
+        """The DataNodes remove a deleted file's blocks with their next heartbeats."""
+        if not self._file.deleted:
+            return True
+        now = self._client.runtime.clock_seconds()
+        if self._gone_at_seconds is None:
+            self._gone_at_seconds = now + self._client.cluster.quirks.lingering_seconds
+        return now < self._gone_at_seconds
+
+
+def _native(call: Callable[[], T]) -> T:
+    """The NameNode's errors as hdfs-native raises them."""
+    try:
+        return call()
+    except JavaError as error:
+        if error.short_class == "FileNotFoundException":
+            raise FileNotFoundError(error.message + _TRACE) from error
+        if error.short_class in ("FileAlreadyExistsException", "AlreadyBeingCreatedException"):
+            raise FileExistsError(error.message + _TRACE) from error
+        text = f'RPCError("{error.java_class}", "{error.message}\\n\\tat x.y.Z(Z.java:1)")'
+        raise RuntimeError(text) from error

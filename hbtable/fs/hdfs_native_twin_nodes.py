@@ -1,4 +1,4 @@
-"""The state of a pretended HDFS: names, files with their replicas, and DataNodes that can be killed, frozen and thawed.
+"""The state of a pretended HDFS: names (hdfs_twin_namespace.py), replicas, DataNodes to be killed, frozen and thawed.
 
 hdfs_native_twin.py shows it through hdfs-native's API. One state serves any number of clients, as a cluster does; it
 outlives the processes that use it. Times are those measured with Hadoop 3.4.2 (docs/hdfs.md).
@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from hbtable.fs.hdfs_twin_namespace import TwinFile, TwinNamespace
 from hbtable.runtime.interface import Event, Runtime
 
 UP: Final = "up"
@@ -60,24 +61,15 @@ class TwinNode:
 
 
 @final
-class TwinFile:
-    """One file of a single block."""
+class TwinBlock:
+    """The only block of one file: how long each replica is. What the writer sent is TwinFile.received; a replica has a
+    prefix of it."""
 
-    def __init__(self, holder: str, replication: int, now_millis: int) -> None:
-        self.holder: str | None = holder
-        """The client that writes it; None: complete."""
-        self.replication = replication
-        self.content = bytearray()
-        """What the writer sent; a replica has a prefix of it."""
+    __slots__ = ("recovered_at_seconds", "replicas")
+
+    def __init__(self) -> None:
         self.replicas: dict[TwinNode, int] = {}
-        self.synced_bytes = 0
-        self.modified_millis = now_millis
         self.recovered_at_seconds: float | None = None
-        self.deleted_at_seconds: float | None = None
-
-    @property
-    def complete(self) -> bool:
-        return self.holder is None
 
 
 @final
@@ -88,15 +80,14 @@ class TwinCluster:
     runtime: Runtime
     quirks: TwinQuirks = field(default_factory=TwinQuirks)
     node_count: int = 3
-    quota_bytes: int | None = None
     safe_mode: bool = False
     namenode_up: bool = True
-    files: dict[str, TwinFile] = field(default_factory=dict)
-    folders: set[str] = field(default_factory=lambda: {""})
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.runtime.random.getrandbits(64))
         self.nodes = [TwinNode(f"dn{number + 1}", self.runtime.event()) for number in range(self.node_count)]
+        self.names = TwinNamespace(self.runtime.wall_millis)
+        self._blocks: dict[int, TwinBlock] = {}
 
     # ------------------------------------------------------------ faults
 
@@ -126,29 +117,26 @@ class TwinCluster:
         known = [node for node in self.nodes if node.state == UP or now - node.since_seconds < after]
         return self.chance.sample(known, min(replication, len(known)))
 
-    def used_bytes(self) -> int:
-        return sum(len(file.content) * file.replication for file in self.files.values())
+    def block(self, file: TwinFile) -> TwinBlock:
+        return self._blocks.setdefault(file.inode, TwinBlock())
 
-    def recover(self, file: TwinFile) -> bool:
+    def recover(self, path: str) -> bool:
         """One recover_lease: whether the file is complete. The first one shuts the writer out."""
-        if file.complete:
+        file = self.names.file(path)
+        if not file.holder:
             return True
-        now = self.runtime.clock_seconds()
-        if file.recovered_at_seconds is None:
+        block, quirks, now = self.block(file), self.quirks, self.runtime.clock_seconds()
+        if block.recovered_at_seconds is None:
             file.holder = "recovery"
-            silent = any(node.state != UP for node in file.replicas)
-            seconds = (
-                self.quirks.dead_recovery_seconds if silent else self.chance.uniform(*self.quirks.recovery_seconds)
-            )
-            file.recovered_at_seconds = now + seconds
-        if now < file.recovered_at_seconds:
+            silent = any(node.state != UP for node in block.replicas)
+            seconds = quirks.dead_recovery_seconds if silent else self.chance.uniform(*quirks.recovery_seconds)
+            block.recovered_at_seconds = now + seconds
+        if now < block.recovered_at_seconds:
             return False
-        lengths = [length for node, length in file.replicas.items() if node.state == UP]
-        if file.replicas and not lengths:
+        lengths = [length for node, length in block.replicas.items() if node.state == UP]
+        if block.replicas and not lengths:
             return False
         # The shortest replica of those that answer: all that was acknowledged, and perhaps some that was not.
-        del file.content[min(lengths, default=0) :]
-        file.synced_bytes = len(file.content)
-        file.replicas = {node: len(file.content) for node in file.replicas if node.state == UP}
-        file.holder = None
-        return True
+        del file.received[min(lengths, default=0) :]
+        block.replicas = {node: len(file.received) for node in block.replicas if node.state == UP}
+        return self.names.recover_lease(path)

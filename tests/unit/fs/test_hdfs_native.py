@@ -20,7 +20,7 @@ from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
 from hbtable.fs.hdfs_native_options import HdfsNativeOptions
 from hbtable.fs.hdfs_native_threads import WriterThreads
 from hbtable.fs.hdfs_native_twin import PanicException, TwinClient
-from hbtable.fs.hdfs_native_twin_nodes import TwinCluster, TwinQuirks
+from hbtable.fs.hdfs_native_twin_nodes import TwinCluster, TwinNode, TwinQuirks
 from hbtable.fs.interface import AppendFile
 from hbtable.runtime.simulated import SimulatedRuntime
 
@@ -49,6 +49,9 @@ class World:
         call()
         return self.runtime.clock_seconds() - started
 
+    def replicas(self, path: str) -> list[TwinNode]:
+        return list(self.cluster.block(self.cluster.names.file(f"/hbtable/{path}")).replicas)
+
     def log_on(self, number: int) -> AppendFile:
         """An open log whose pipeline has this DataNode, and which synced "good"."""
         while True:
@@ -56,7 +59,7 @@ class World:
             file.append(b"good")
             file.sync()
             node = self.cluster.nodes[number]
-            if node in self.cluster.files[f"/hbtable/{file.path}"].replicas:
+            if node in self.replicas(file.path):
                 return file
             file.close()
 
@@ -133,7 +136,7 @@ def test_a_killed_task_leaves_no_second_call_beside_its_own() -> None:
         task = world.runtime.spawn(file.sync)
         world.runtime.sleep(0.1)
         task.kill()
-        with pytest.raises(StorageFailed):
+        with pytest.raises(StorageFailed, match="failed earlier"):
             file.sync()
 
     world.run(body)
@@ -167,6 +170,35 @@ def test_even_an_empty_sync_of_a_sealed_file_fails() -> None:
         world.another("fencer").seal("logs/a/1")
         with pytest.raises(Stalled):
             file.sync()
+
+    world.run(body)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_nothing_is_acknowledged_that_a_seal_leaves_out(seed: int) -> None:
+    world = World(seed)
+
+    def body() -> None:
+        file = world.log_on(0)
+        acknowledged = [b"good"]
+
+        def write() -> None:
+            for number in range(100_000):
+                file.append(b"%05d" % number)
+                file.sync()
+                acknowledged.append(b"%05d" % number)
+
+        writer = world.runtime.spawn(write)
+        world.runtime.sleep(world.runtime.random.uniform(0, 0.05))
+        fencers = [world.another(f"fencer {number}") for number in range(2)]
+        lengths: list[int] = []
+        tasks = [world.runtime.spawn(lambda fs=fs: lengths.append(fs.seal(file.path))) for fs in fencers]
+        for task in (*tasks, writer):
+            task.join()
+        content = fencers[0].read_file(file.path)
+        assert lengths == [len(content)] * 2
+        assert content.startswith(b"".join(acknowledged))
+        assert isinstance(writer.error, Stalled)
 
     world.run(body)
 
@@ -271,7 +303,7 @@ def test_reads_get_past_a_frozen_or_dead_node(seed: int) -> None:
     def body() -> None:
         world.fs.write_file("a", b"content")
         file = world.fs.open("a")
-        node = list(world.cluster.files["/hbtable/a"].replicas)[seed % 2]
+        node = world.replicas("a")[seed % 2]
         number = world.cluster.nodes.index(node)
         (world.cluster.kill if seed % 3 == 0 else world.cluster.freeze)(number)
         assert world.lasts(lambda: file.read_at(0, 7)) <= 6.1
@@ -298,7 +330,6 @@ def test_answers_that_were_lost_are_not_taken_for_refusals() -> None:
     world = World(quirks=TwinQuirks(repeated=1.0))
 
     def body() -> None:
-        world.cluster.folders.add("/hbtable")
         with pytest.raises(Stalled, match="its answer lost"):
             world.fs.create("logs/a/1")
         world.cluster.quirks = TwinQuirks()
@@ -363,7 +394,7 @@ def test_safe_mode_is_unavailable_and_a_quota_is_no_room() -> None:
             with pytest.raises(Unavailable, match="SafeModeException"):
                 call()
         world.cluster.safe_mode = False
-        world.cluster.quota_bytes = 10
+        world.cluster.names.capacity_bytes = 10
         with pytest.raises(OutOfSpace, match="quota"):
             world.fs.put_new("c", b"x" * 100)
         file.append(b"x" * 100)
@@ -387,6 +418,8 @@ def test_put_new_is_complete_and_never_replaces() -> None:
         for fs in (world.fs, world.another("other")):
             with pytest.raises(AlreadyExists):
                 fs.put_new("fenced/b", b"")
+            with pytest.raises(AlreadyExists):
+                fs.create("fenced/b")
         open_one.close()
 
     world.run(body)
@@ -399,7 +432,7 @@ def test_big_appends_are_sent_before_the_sync() -> None:
         file = world.fs.create("a")
         for _ in range(5):
             file.append(b"x" * (2 << 20))
-        assert len(world.cluster.files["/hbtable/a"].content) == 8 << 20
+        assert len(world.cluster.names.file("/hbtable/a").received) == 8 << 20
         file.close()
         assert world.fs.status("a").length_bytes == 10 << 20
 
