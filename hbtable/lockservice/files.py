@@ -20,7 +20,7 @@ from hbtable.lockservice.interface import VersionedFile
 
 FOLDER: Final = "lockservice"
 EPOCHS: Final = f"{FOLDER}/epochs"
-MAX_DATA_BYTES: Final = 1 << 20
+MAX_DATA_BYTES: Final = 1_000_000
 
 _MAGIC: Final = b"HBLF"
 _FORMAT: Final = 1
@@ -156,7 +156,7 @@ def _path_of(file_path: str) -> str:
 
 
 def check_data(path: str, data: bytes) -> None:
-    """LimitExceeded above 1 MiB: what a real lock service refuses, the small one must refuse too."""
+    """LimitExceeded above 1 MB: what a real lock service refuses, the small one must refuse too."""
     if len(data) > MAX_DATA_BYTES:
         raise LimitExceeded(f"{path} would have {len(data)} bytes; the lock service holds up to {MAX_DATA_BYTES}")
 

@@ -1,13 +1,14 @@
 """Promises of a lock service adapter (paper, section 4: Chubby).
 
-Paths begin with "/" and have parts of [A-Za-z0-9._-]. A file has bytes (up to 1 MiB) and a version that grows with each
-write, starting at 1. A lock is a file bound to a session: it vanishes when the session ends, and never before
-the session's own `valid()` has become False.
+Paths begin with "/" and have parts of [A-Za-z0-9._-]. A file has up to 1,000,000 bytes and a version that grows with
+each write, starting at 1. A lock is a file bound to a session: it vanishes when the session ends, and never before the
+session's own `valid()` has become False.
 
 A session is in one of three states. *Valid*: its locks are certainly held. *Suspended*: the service cannot be reached
 and the lease has run out; locks may or may not be held, so nothing may be acknowledged. It becomes valid again only
 when the service confirms that the session never ended. *Over*: final.
-Errors: FileNotFound, AlreadyExists, Conflict (another version), LockLost (the session is over), Unavailable.
+Errors: FileNotFound, AlreadyExists, Conflict (another version), LockLost (the session is over), Unavailable (nothing
+was changed), OutcomeUnknown (a change whose answer never came). A call on a service that is away ends all the same.
 """
 
 from collections.abc import Callable

@@ -22,7 +22,8 @@ from gevent.event import Event as HubEvent
 from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 
-from hbtable.runtime.interface import Event, Lock, Task
+from hbtable.runtime.bell import GeventBell
+from hbtable.runtime.interface import Bell, Event, Lock, Task
 from hbtable.runtime.workers import Workers
 
 T = TypeVar("T")
@@ -207,6 +208,9 @@ class GeventRuntime:
 
     def lock(self) -> Lock:
         return GeventLock()
+
+    def bell(self, answer: Callable[[], object]) -> Bell:
+        return GeventBell(answer)
 
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """A task killed while it waits leaves `function` running to its end in the pool's thread: what `function` uses

@@ -46,6 +46,16 @@ class Lock(Protocol):
     def locked(self) -> bool: ...
 
 
+class Bell(Protocol):
+    """Lets a thread that is not the hub's make a task run. The one object here that any thread may touch."""
+
+    def ring(self) -> None:
+        """The answer runs as a task soon. Several rings before it begins count once. Nothing after close()."""
+
+    def close(self) -> None:
+        """From the hub's thread, once."""
+
+
 class Runtime(Protocol):
     """Clock, tasks, waiting, offloading, randomness."""
 
@@ -56,7 +66,8 @@ class Runtime(Protocol):
         """Wall clock, milliseconds since 1970. May jump."""
 
     def clock_seconds(self) -> float:
-        """Never goes back and counts the time a machine was suspended (CLOCK_BOOTTIME): for leases and durations."""
+        """Never goes back and counts the time a machine was suspended (CLOCK_BOOTTIME): for leases and durations.
+        Any thread may ask."""
 
     def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> Task:
         """Runs `function` as a task, later. An error in it is kept in Task.error and logged."""
@@ -66,6 +77,9 @@ class Runtime(Protocol):
 
     def event(self) -> Event: ...
     def lock(self) -> Lock: ...
+
+    def bell(self, answer: Callable[[], object]) -> Bell:
+        """`answer` runs as a task after each ring; it must handle its own errors."""
 
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """*Switches.* Runs a blocking function off the hub and returns its result or raises its error.

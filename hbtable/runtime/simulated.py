@@ -1,7 +1,7 @@
 """The runtime under simulation: same interface, seeded choices, virtual time; a failure is replayed from its seed.
 
 A SimulatedRuntime is one simulated process. another_process() makes a second one on the same clock and scheduler (a
-cluster in one Python process); crash() ends one of them and leaves the rest running.
+cluster in one Python process); crash() ends one of them and leaves the rest running, pause() stops one for a while.
 
     runtime = SimulatedRuntime(seed)
     answer = runtime.run(main, argument)       # virtual time passes only in here
@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
-from hbtable.runtime.interface import Event, Lock, Task
+from hbtable.runtime.interface import Bell, Event, Lock, Task
 from hbtable.runtime.simulated_scheduler import ProcessState, Scheduler, SimulatedCrash, SimulatedDeadlock
-from hbtable.runtime.simulated_waiting import SimulatedEvent, SimulatedLock, SimulatedTask, micros
+from hbtable.runtime.simulated_waiting import SimulatedBell, SimulatedEvent, SimulatedLock, SimulatedTask, micros
 
 T = TypeVar("T")
 
@@ -95,6 +95,9 @@ class SimulatedRuntime:
 
     def lock(self) -> Lock:
         return SimulatedLock(self.scheduler)
+
+    def bell(self, answer: Callable[[], object]) -> Bell:
+        return SimulatedBell(lambda run: self.spawn(run, name="bell"), answer)
 
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """Calls `function` at a random later time, in the hub, and lets the caller know at a random time after that.
@@ -173,6 +176,19 @@ class SimulatedRuntime:
         """Ends every task of this process where it waits. Their clean-up code runs, but anything that would wait
         raises again; take its file systems away first, or what clean-up code writes becomes durable."""
         self.scheduler.crash(self._process)
+
+    def pause(self) -> None:
+        """From now on no task of this process runs, as after SIGSTOP; its clock goes on, and what it asked of others
+        before (offloaded calls, timers) comes to its end meanwhile. The caller's own task goes on to its next wait."""
+        self._process.paused = True
+
+    def resume(self) -> None:
+        """The tasks go on where they were; timers that rang meanwhile have rung."""
+        self.scheduler.resume(self._process)
+
+    @property
+    def paused(self) -> bool:
+        return self._process.paused
 
     def _sentence(self, what: str) -> str:
         clock = self.scheduler.now_micros / 1_000_000

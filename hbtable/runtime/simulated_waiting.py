@@ -1,6 +1,7 @@
 """Tasks, events and locks of the simulated runtime: the port's promises over the seeded scheduler."""
 
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import final
 
@@ -132,3 +133,29 @@ class SimulatedLock:
 
     def locked(self) -> bool:
         return self._held
+
+
+@final
+class SimulatedBell:
+    """Implements runtime.interface.Bell: there are no foreign threads here, so whoever rings is a task."""
+
+    __slots__ = ("_answer", "_closed", "_due", "_spawn")
+
+    def __init__(self, spawn: Callable[[Callable[[], None]], object], answer: Callable[[], object]) -> None:
+        self._spawn = spawn
+        self._answer = answer
+        self._due = False
+        self._closed = False
+
+    def ring(self) -> None:
+        if not self._due and not self._closed:
+            self._due = True
+            self._spawn(self._run)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _run(self) -> None:
+        self._due = False
+        if not self._closed:
+            self._answer()

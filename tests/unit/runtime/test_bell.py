@@ -1,0 +1,19 @@
+"""A thread that is not the hub's wakes it up."""
+
+import threading
+
+from hbtable.runtime.gevent_runtime import GeventRuntime
+
+
+def test_a_foreign_thread_wakes_a_hub_that_waits() -> None:
+    runtime = GeventRuntime()
+    rung = runtime.event()
+    bell = runtime.bell(rung.set)
+    threads = [threading.Thread(target=bell.ring) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    assert rung.wait(10)
+    for thread in threads:
+        thread.join()
+    bell.close()
+    runtime.close()
