@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.errors import AlreadyExists, Corruption, FileNotFound, InvalidRequest, StorageFailed
+from hbtable.errors import AlreadyExists, Corruption, FileNotFound, InvalidRequest, StorageFailed, Unavailable
+from hbtable.fs.calls import TaskCalls
 from hbtable.fs.faulty import FaultPlan, FaultyFileSystem
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
+from hbtable.fs.hdfs_native_twin import TwinClient
+from hbtable.fs.hdfs_native_twin_nodes import TwinCluster
+from hbtable.fs.interface import HDFS, FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.runtime.gevent_runtime import GeventRuntime
@@ -24,7 +28,7 @@ class Adapter:
         self.run = run
 
 
-@pytest.fixture(params=["local", "local simulated", "memory", "memory gevent", "faulty"])
+@pytest.fixture(params=["local", "local simulated", "memory", "memory gevent", "faulty", "hdfs native twin"])
 def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Adapter]:
     kind = request.param
     if kind in ("local", "memory gevent"):
@@ -36,6 +40,9 @@ def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Adapter]
     simulated = SimulatedRuntime(1)
     if kind == "local simulated":
         fs = LocalFileSystem(str(tmp_path), simulated)
+    elif kind == "hdfs native twin":
+        client = TwinClient(TwinCluster(simulated), simulated)
+        fs = HdfsNativeFileSystem(simulated, "twin:8020", "/root", client=client, calls=TaskCalls(simulated))
     elif kind == "memory":
         fs = MemoryFileSystem(simulated)
     else:
@@ -63,13 +70,19 @@ def test_what_was_appended_is_read_back(adapter: Adapter) -> None:
     adapter.run(body)
 
 
-def test_appended_bytes_are_visible_before_a_sync_and_while_the_file_is_open(adapter: Adapter) -> None:
+def test_appended_bytes_are_visible_while_the_file_is_open_but_on_hdfs(adapter: Adapter) -> None:
     fs = adapter.fs
 
     def body() -> None:
         file = fs.create("a")
         assert fs.read_file("a") == b""
         file.append(b"abc")
+        if fs.log_kind == HDFS:
+            assert fs.read_file("a") == b"", "nothing reaches HDFS before a sync"
+            file.sync()
+            with pytest.raises(Unavailable, match="close or seal"):
+                fs.read_file("a")
+            file.close()
         assert fs.read_file("a") == b"abc"
         file.close()
 
