@@ -1,15 +1,19 @@
-"""A run: the records of one segment, sorted (paper, section 6). One piece per tablet, found through an index.
+"""A run: the records of consecutive segments, sorted (paper, section 6). One piece per tablet, found through an index.
 
     piece*     concatenated records of one tablet, by row, then sequence
     index      per tablet, ascending: tablet id (8)  offset (8)  bytes (4)  piece crc (4)  first sequence (8)
                last sequence (8)
     footer     "BtLogRun" (8)  version (2)  reserved (2)  tablets (4)  index crc (4)  footer crc (4)
 
-Big-endian. The file of a run is named after its content, <folder>/sorted/<segment, 10 digits>-<footer crc>.run, so that
-two sorters at work on the same log never change each other's files. <folder>/sorted/complete names the runs
+Big-endian. The file of a run is named after its content, <folder>/sorted/<first segment, 10 digits>-<footer crc>.run,
+so that two sorters at work on the same log never change each other's files. <folder>/sorted/complete names the runs
 that count, and is written last:
 
-    "BtLogSrt" (8)  version (2)  reserved (2)  runs (4), per run: segment (4)  footer crc (4)  bytes (8);  crc32 of all
+    "BtLogSrt" (8)  version (2)  reserved (2)  runs (4), per run: first segment (8)  last segment (8)  footer crc (4)
+    bytes (8);  crc32 of all
+
+Version 1 of the list said only segment (4), for each run was of one. A group file (group_file.py) counts as the segment
+of its LSN.
 """
 
 import struct
@@ -21,11 +25,13 @@ from hbtable.errors import Corruption, UnsupportedFormat
 RUN_MAGIC: Final = b"BtLogRun"
 LIST_MAGIC: Final = b"BtLogSrt"
 VERSION: Final = 1
+LIST_VERSION: Final = 2
 
 _ENTRY: Final = struct.Struct(">QQIIQQ")
 _FOOTER: Final = struct.Struct(">8sHHII")
 _LIST_HEAD: Final = struct.Struct(">8sHHI")
-_LIST_ENTRY: Final = struct.Struct(">IIQ")
+_LIST_ENTRY: Final = struct.Struct(">QQIQ")
+_LIST_ENTRY_1: Final = struct.Struct(">IIQ")
 _CHECKSUM: Final = struct.Struct(">I")
 FOOTER_BYTES: Final = _FOOTER.size + _CHECKSUM.size
 ENTRY_BYTES: Final = _ENTRY.size
@@ -43,9 +49,10 @@ class Piece(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A finished run, as the list names it."""
+    """A finished run, as the list names it: of the segments from `first` to `last`."""
 
-    segment: int
+    first: int
+    last: int
     footer_checksum: int
     length_bytes: int
 
@@ -55,7 +62,7 @@ def list_path(folder: str) -> str:
 
 
 def run_path(folder: str, run: Run) -> str:
-    return f"{folder}/sorted/{run.segment:010d}-{run.footer_checksum:08x}.run"
+    return f"{folder}/sorted/{run.first:010d}-{run.footer_checksum:08x}.run"
 
 
 def encode_end(pieces: list[Piece]) -> bytes:
@@ -74,7 +81,7 @@ def decode_footer(footer: bytes, run: Run, path: str) -> tuple[int, int]:
     magic, version, _, tablets, checksum = _FOOTER.unpack(fixed)
     if magic != RUN_MAGIC:
         raise Corruption(path, offset, "not a sorted run")
-    _check_version(version, path)
+    _check_version(version, VERSION, path)
     return tablets * ENTRY_BYTES, checksum
 
 
@@ -86,7 +93,7 @@ def decode_index(index: bytes, checksum: int, path: str, offset: int) -> list[Pi
 
 def encode_list(runs: list[Run]) -> bytes:
     """The runs in log order."""
-    head = _LIST_HEAD.pack(LIST_MAGIC, VERSION, 0, len(runs))
+    head = _LIST_HEAD.pack(LIST_MAGIC, LIST_VERSION, 0, len(runs))
     body = head + b"".join(_LIST_ENTRY.pack(*run) for run in runs)
     return body + _CHECKSUM.pack(crc32(body))
 
@@ -98,13 +105,16 @@ def decode_list(buffer: bytes, path: str) -> list[Run]:
     magic, version, _, count = _LIST_HEAD.unpack_from(body)
     if magic != LIST_MAGIC:
         raise Corruption(path, 0, "not a list of sorted runs")
-    _check_version(version, path)
+    _check_version(version, LIST_VERSION, path)
     entries = body[_LIST_HEAD.size :]
-    if len(entries) != count * _LIST_ENTRY.size:
+    entry = _LIST_ENTRY_1 if version == 1 else _LIST_ENTRY
+    if len(entries) != count * entry.size:
         raise Corruption(path, _LIST_HEAD.size, f"the list names {count} runs and has another length")
-    return [Run(*fields) for fields in _LIST_ENTRY.iter_unpack(entries)]
+    if version == 1:
+        return [Run(segment, segment, *rest) for segment, *rest in entry.iter_unpack(entries)]
+    return [Run(*fields) for fields in entry.iter_unpack(entries)]
 
 
-def _check_version(version: int, path: str) -> None:
-    if version > VERSION:
-        raise UnsupportedFormat(f"{path} is of format {version}; this hbtable reads up to {VERSION}")
+def _check_version(version: int, newest: int, path: str) -> None:
+    if version > newest:
+        raise UnsupportedFormat(f"{path} is of format {version}; this hbtable reads up to {newest}")

@@ -1,13 +1,15 @@
 """Sorts the log of a dead tablet server, and hands each of its tablets to whoever recovers it (paper, section 6).
 
-Every segment becomes one run sorted by (tablet, row, sequence), in which the records of a tablet are contiguous: a
-hundred servers that take one tablet each read each byte of the log once, not a hundred times. (A tablet belongs to
-one table, so sorting by tablet keeps the paper's order: table, row, sequence.)
+Every part of the log (parts.py) becomes one run sorted by (tablet, row, sequence), in which the records of a tablet are
+contiguous: a hundred servers that take one tablet each read each byte of the log once, not a hundred times. (A tablet
+belongs to one table, so sorting by tablet keeps the paper's order: table, row, sequence.) Parts are sorted by several
+servers at once (master.log_sorting), or one after the other here.
 
 Invariants
-* The log must be fenced: nobody appends any more. What recovery sees is settled by the list of runs, written once all
-  runs are durable; it stays as it is, so each tablet of the log is recovered from the same set (bug class 4).
-* A crash at any point leaves the log untouched, and no list: sorting again gives the same runs under the same names.
+* The log must be fenced: its manifest says what it is. What recovery sees is settled by the list of runs, written once
+  all runs are durable; each tablet of the log is recovered from the same set (bug class 4).
+* A part gives the same run under the same name whoever sorts it, so it may be sorted twice, also at the same time.
+* A crash at any point leaves the log untouched, and no list: sorting again gives the same runs.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,8 +18,10 @@ from itertools import islice
 from typing import Final
 from zlib import crc32
 
+from hbtable.commitlog.manifest import Manifest
+from hbtable.commitlog.parts import PART_BYTES, Part, plan_parts
 from hbtable.commitlog.reading import log_segments, read_log, sound_groups
-from hbtable.commitlog.records import LogRecord, RecordPlace, decode_records, places
+from hbtable.commitlog.records import LogRecord, decode_records, places
 from hbtable.commitlog.runs import (
     FOOTER_BYTES,
     Piece,
@@ -30,24 +34,67 @@ from hbtable.commitlog.runs import (
     list_path,
     run_path,
 )
-from hbtable.commitlog.segment import Segment
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import results, run_all
 
 _STRETCH: Final = 1000
 """Records handled between two switches: a few milliseconds, so that the lease of this server stays alive."""
+_PARALLEL_READS: Final = 8
+"""Files of a part read at a time: a part of a log in whole files has thousands of them, each a request or two."""
+_TAIL_BYTES: Final = 16384
+"""Read at once from the end of a run: footer and index, if the index has no more than 400 tablets."""
+
+_Place = tuple[bytes, int, int, int, int]
+"""Row, sequence, and which bytes of which file of the part: plain comparison is the order within a tablet."""
 
 
-def sort_log(runtime: Runtime, fs: FileSystem, folder: str) -> None:
-    """All runs and their list are durable on return. Nothing to do when the list exists. Holds one segment and its
-    sorted copy in memory. *Switches*, also within a segment. Corruption, UnsupportedFormat."""
+def sort_log(
+    runtime: Runtime,
+    fs: FileSystem,
+    folder: str,
+    manifest: Manifest | None = None,
+    part_bytes: int = PART_BYTES,
+) -> None:
+    """All runs and their list are durable on return. Nothing to do when the list exists. Holds one part and its
+    sorted copy in memory. *Switches*, also within a part. Corruption, UnsupportedFormat; Unavailable: not fenced."""
     if fs.exists(list_path(folder)):
         return
-    segments = log_segments(fs, folder, lambda: runtime.sleep(0))
-    runs = [_sort_segment(runtime, fs, folder, segment) for segment in segments]
+    segments = log_segments(fs, folder, lambda: runtime.sleep(0), manifest)
+    publish(fs, folder, [sort_part(runtime, fs, folder, part) for part in plan_parts(segments, part_bytes)])
+
+
+def publish(fs: FileSystem, folder: str, runs: list[Run]) -> None:
+    """`runs`, one of every part in log order, all durable, are what recovery reads from now on. *Switches.*"""
     # Last: the list says that all runs are complete. A reader that finds no list reads the log itself.
     fs.write_file(list_path(folder), encode_list(runs))
+
+
+def sort_part(runtime: Runtime, fs: FileSystem, folder: str, part: Part) -> Run:
+    """The run of this part, durable on return. *Switches*, also within. Corruption; FileNotFound."""
+    reads = [lambda segment=segment: fs.read_file(segment.path) for segment in part]
+    buffers = results(run_all(runtime, _PARALLEL_READS, reads, "read log"))
+    tablets = _places_by_tablet(runtime, buffers, part)
+    sorted_bytes: list[bytes] = []
+    pieces: list[Piece] = []
+    offset = 0
+    for tablet_id in sorted(tablets):
+        checksum = length = 0
+        found = tablets.pop(tablet_id)
+        first, last = min(place[1] for place in found), max(place[1] for place in found)
+        for stretch in _in_order(runtime, found):
+            stored = b"".join([buffers[file][start:end] for _, _, file, start, end in stretch])
+            sorted_bytes.append(stored)
+            length += len(stored)
+            checksum = crc32(stored, checksum)
+        pieces.append(Piece(tablet_id, offset, length, checksum, first, last))
+        offset += length
+    end = encode_end(pieces)
+    sorted_bytes.append(end)
+    run = Run(part[0].number, part[-1].number, int.from_bytes(end[-4:], "big"), offset + len(end))
+    fs.write_file(run_path(folder, run), b"".join(sorted_bytes))
+    return run
 
 
 def recovered(fs: FileSystem, folder: str, tablet_id: int, first_needed: int) -> Iterator[LogRecord]:
@@ -117,7 +164,7 @@ def _overlapping(found: list[tuple[Run, Piece]]) -> Iterator[list[tuple[Run, Pie
         last = max(last, piece.last_sequence)
     if cluster:
         # Log order within a cluster, so that of two equal sequences the later copy comes last.
-        cluster.sort(key=lambda entry: entry[0].segment)
+        cluster.sort(key=lambda entry: entry[0].first)
         yield cluster
 
 
@@ -126,15 +173,21 @@ def _overlapping(found: list[tuple[Run, Piece]]) -> Iterator[list[tuple[Run, Pie
 
 def _pieces(fs: FileSystem, folder: str, run: Run) -> list[Piece]:
     path = run_path(folder, run)
-    if fs.status(path).length_bytes != run.length_bytes or run.length_bytes < FOOTER_BYTES:
-        raise Corruption(path, 0, f"a sorted run is not {run.length_bytes} bytes long")
     file = fs.open(path)
     try:
-        footer_start = run.length_bytes - FOOTER_BYTES
-        size, checksum = decode_footer(file.read_at(footer_start, FOOTER_BYTES), run, path)
-        if size > footer_start:
-            raise Corruption(path, footer_start, "the index of a sorted run is longer than the run")
-        return decode_index(file.read_at(footer_start - size, size), checksum, path, footer_start - size)
+        if file.length_bytes != run.length_bytes or run.length_bytes < FOOTER_BYTES:
+            raise Corruption(path, 0, f"a sorted run is not {run.length_bytes} bytes long")
+        tail_start = max(0, run.length_bytes - _TAIL_BYTES)
+        tail = file.read_at(tail_start, run.length_bytes - tail_start)
+        size, checksum = decode_footer(tail[-FOOTER_BYTES:], run, path)
+        start = run.length_bytes - FOOTER_BYTES - size
+        if start < 0:
+            raise Corruption(path, run.length_bytes, "the index of a sorted run is longer than the run")
+        if start < tail_start:
+            index = file.read_at(start, size)
+        else:
+            index = tail[start - tail_start : -FOOTER_BYTES]
+        return decode_index(index, checksum, path, start)
     finally:
         file.close()
 
@@ -151,53 +204,27 @@ def _read_piece(fs: FileSystem, folder: str, run: Run, piece: Piece) -> Iterable
     return decode_records(buffer, 0, len(buffer), path)
 
 
-def _sort_segment(runtime: Runtime, fs: FileSystem, folder: str, segment: Segment) -> Run:
-    buffer = fs.read_file(segment.path)
-    tablets = _places_by_tablet(runtime, buffer, segment)
-    parts: list[bytes] = []
-    pieces: list[Piece] = []
-    offset = 0
-    for tablet_id in sorted(tablets):
-        checksum = length = last = 0
-        first = tablets[tablet_id][0].sequence
-        for stretch in _in_order(runtime, tablets.pop(tablet_id)):
-            part = b"".join([buffer[place.start : place.end] for place in stretch])
-            parts.append(part)
-            length += len(part)
-            checksum = crc32(part, checksum)
-            sequences = [place.sequence for place in stretch]
-            first = min(first, *sequences)
-            last = max(last, *sequences)
-        pieces.append(Piece(tablet_id, offset, length, checksum, first, last))
-        offset += length
-    end = encode_end(pieces)
-    parts.append(end)
-    run = Run(segment.number, int.from_bytes(end[-4:], "big"), offset + len(end))
-    fs.write_file(run_path(folder, run), b"".join(parts))
-    return run
-
-
-def _places_by_tablet(runtime: Runtime, buffer: bytes, segment: Segment) -> dict[int, list[RecordPlace]]:
-    tablets: dict[int, list[RecordPlace]] = {}
+def _places_by_tablet(runtime: Runtime, buffers: list[bytes], part: Part) -> dict[int, list[_Place]]:
+    tablets: dict[int, list[_Place]] = {}
     countdown = _STRETCH
-    for group in sound_groups(buffer, segment):
-        for place in places(buffer, group.payload, group.end, segment.path):
-            tablets.setdefault(place.tablet_id, []).append(place)
-            countdown -= 1
-            if not countdown:
-                countdown = _STRETCH
-                runtime.sleep(0)
+    for file, segment in enumerate(part):
+        for group in sound_groups(buffers[file], segment):
+            for tablet_id, row, sequence, start, end in places(buffers[file], group.payload, group.end, segment.path):
+                tablets.setdefault(tablet_id, []).append((row, sequence, file, start, end))
+                countdown -= 1
+                if not countdown:
+                    countdown = _STRETCH
+                    runtime.sleep(0)
     return tablets
 
 
-def _in_order(runtime: Runtime, found: list[RecordPlace]) -> Iterator[list[RecordPlace]]:
+def _in_order(runtime: Runtime, found: list[_Place]) -> Iterator[list[_Place]]:
     """By row, then sequence, then place, in stretches: one big sort would hold up the hub. Switches after each."""
-    # RecordPlace compares as a tuple, tablet first, which is the same for all of them here.
     stretches = []
     for start in range(0, len(found), _STRETCH):
         stretches.append(sorted(found[start : start + _STRETCH]))
         runtime.sleep(0)
-    merged = merge(*stretches)
+    merged = merge(*stretches) if len(stretches) > 1 else iter(stretches[0])
     while stretch := list(islice(merged, _STRETCH)):
         yield stretch
         runtime.sleep(0)

@@ -6,6 +6,7 @@ deposed without noticing (bug class 10): it is refused, and with LockLost it lea
 
 from collections.abc import Callable
 
+from hbtable.commitlog.runs import Run
 from hbtable.errors import LockLost
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import TabletStatus
@@ -15,15 +16,22 @@ from hbtable.tabletserver.split import Splitter
 
 
 class Administration:
-    """Implements rpc.services.TabletAdmin. `files_in_flight`: of all tablets of this server."""
+    """Implements rpc.services.TabletAdmin. `files_in_flight`: of all tablets of this server. `sort_part`: of the log of
+    an incarnation (commitlog.sorting)."""
 
     def __init__(
-        self, residence: Residence, splitter: Splitter, files_in_flight: set[str], valid: Callable[[], bool]
+        self,
+        residence: Residence,
+        splitter: Splitter,
+        files_in_flight: set[str],
+        valid: Callable[[], bool],
+        sort_part: Callable[[str, bytes], Run],
     ) -> None:
         self._residence = residence
         self._splitter = splitter
         self._files_in_flight = files_in_flight
         self._valid = valid
+        self._sort_part = sort_part
         self._epoch = 0
 
     def load_tablet(self, epoch: int, record: TabletRecord, schema: TableSchema) -> None:
@@ -46,6 +54,10 @@ class Administration:
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         return self._splitter.split(tablet_id, split_row)
+
+    def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> Run:
+        self._check(epoch)
+        return self._sort_part(incarnation, part)
 
     def tablets(self) -> list[TabletStatus]:
         return [tablet.status() for tablet in self._residence.tablets.values()]

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.parts import decode_part
 from hbtable.commitlog.segment import log_folder
+from hbtable.commitlog.sorting import sort_part
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.fs.interface import FileSystem
@@ -110,7 +112,13 @@ class TabletServerRole:
         )
         self._on_lost = on_lost
         self.service = TabletServer(self.incarnation, residence.tablets, session.valid, self._lose, registry)
-        self.admin = Administration(residence, splitter, shared.files_in_flight, session.valid)
+        self.admin = Administration(
+            residence,
+            splitter,
+            shared.files_in_flight,
+            session.valid,
+            lambda incarnation, part: sort_part(runtime, fs, log_folder(incarnation), decode_part(part)),
+        )
         self._measure(registry)
 
     def _measure(self, registry: Registry) -> None:

@@ -105,6 +105,10 @@ class FrozenFile:
     def __init__(self, content: bytes) -> None:
         self._content = content
 
+    @property
+    def length_bytes(self) -> int:
+        return len(self._content)
+
     def read_at(self, offset: int, size: int) -> bytes:
         if offset + size > len(self._content):
             raise Corruption("file", offset, "short")

@@ -40,20 +40,20 @@ def test_each_tablet_gets_its_own_records_by_sequence_sorted_or_not(bench) -> No
             assert _recovered(bench, tablet) == expected
             assert _recovered(bench, tablet, 150) == [n for n in expected if n >= 150]
         assert _recovered(bench, 99) == []
-        bench.run(sort_log, bench.runtime, bench.fs, bench.folder)
+        bench.run(sort_log, bench.runtime, bench.fs, bench.folder, None, 5_000)
     assert len([name for name in bench.segments() if name.endswith(".run")]) > 3
 
 
 def test_a_tablet_reads_one_contiguous_piece_per_run_and_only_runs_it_needs(bench) -> None:
     _fill(bench)
-    bench.run(sort_log, bench.runtime, bench.fs, bench.folder)
+    bench.run(sort_log, bench.runtime, bench.fs, bench.folder, None, 10_000)
     runs = [name for name in bench.segments() if name.endswith(".run")]
     bench.fs.reads.clear()
     _recovered(bench, 1)
-    assert len(bench.fs.reads) == 3 * len(runs)  # footer, index, piece
+    assert len(bench.fs.reads) == 2 * len(runs)  # footer and index, piece
     bench.fs.reads.clear()
     _recovered(bench, 1, 295)
-    assert len(bench.fs.reads) == 2 * len(runs) + 1
+    assert len(bench.fs.reads) == len(runs) + 1
 
 
 def test_runs_are_sorted_by_tablet_then_row_then_sequence(bench) -> None:
@@ -92,7 +92,7 @@ def test_sorting_again_changes_nothing_and_a_crash_in_the_middle_is_made_good(be
     while True:
         writes = 0
         try:
-            bench.run(sort_log, bench.runtime, crashing, bench.folder)
+            bench.run(sort_log, bench.runtime, crashing, bench.folder, None, 10_000)
             break
         except StorageFailed:
             allowed += 1
