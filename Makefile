@@ -38,6 +38,7 @@ cluster-test: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_thrift $(ARGS)
+	$(BIN)/python -m tests.bench.bench_start
 
 flights: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.flights $(ARGS)

@@ -39,3 +39,13 @@ def test_recorded(case: dict[str, Any], address: tuple[str, int]) -> None:
         assert differences, f"{case['name']} passes now: take it out of deviations.json"
     else:
         assert not differences, "\n".join(f"{what}\n--- HBase\n{a}\n--- hbtable\n{b}" for what, a, b in differences)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["put/multi-line-p", "put/semicolons-and-comments-p", "put/basic-p", "help/unknown-p"])
+def test_recorded_prompts(name: str, address: tuple[str, int]) -> None:
+    """--echo: prompts and echoed lines as HBase's shell prints them from a pipe."""
+    (case,) = [case for case in CASES if case["name"] == name]
+    command = f"{sys.executable} -m hbtable shell -n --echo --url {address[0]}:{address[1]}"
+    differences = CHECK.compare(case, CHECK.run_each(command, case), prompts=True)
+    assert not differences, "\n".join(f"{what}\n--- HBase\n{a}\n--- hbtable\n{b}" for what, a, b in differences)

@@ -13,6 +13,7 @@ from typing import Final, TextIO
 
 from hbtable.shell.connection import Connection
 from hbtable.shell.context import Context
+from hbtable.shell.echo import Echo
 from hbtable.shell.errors import CannotConnect, Leave, ShellError
 from hbtable.shell.formats import make_output
 from hbtable.shell.literals import Value
@@ -70,7 +71,7 @@ def run_one(options: ShellOptions, name: str, arguments: list[Value]) -> int:
 
 def _run(options: ShellOptions, lines: Iterator[str]) -> int:
     session = make_session(options, asker(lines, options.yes, sys.stdout))
-    echo = _echo(sys.stdout) if options.echo else None
+    echo = Echo(sys.stdout) if options.echo else None
     return _guarded(session, lambda session: session.run_lines(lines, echo))
 
 
@@ -134,14 +135,3 @@ def show_error(session: Session, error: ShellError, stream: TextIO) -> None:
     hint = session.hint(error)
     if hint:
         stream.write(f"  {hint}\n")
-
-
-def _echo(stream: TextIO) -> Callable[[str], None]:
-    count = 0
-
-    def echo(line: str) -> None:
-        nonlocal count
-        count += 1
-        stream.write(f"hbase:{count:03d}:0> {line}\n")
-
-    return echo

@@ -11,6 +11,7 @@ from typing import final
 
 from hbtable.shell.catalogue import UNTIMED, Catalogue
 from hbtable.shell.context import Context
+from hbtable.shell.echo import Echo
 from hbtable.shell.errors import Incomplete, ShellError, UnknownMethod, UnknownName
 from hbtable.shell.evaluate import Interpreter
 from hbtable.shell.literals import Value
@@ -46,12 +47,12 @@ class Session:
         if not self._quiet:
             self.context.out.value(value)
 
-    def run_lines(self, lines: Iterator[str], on_read: Callable[[str], None] | None = None) -> None:
+    def run_lines(self, lines: Iterator[str], echo: Echo | None = None) -> None:
         """Until the lines end. ShellError ends it."""
         held = ""
         for line in lines:
-            if on_read is not None:
-                on_read(line.rstrip("\n"))
+            if echo is not None:
+                echo.line(held, line.rstrip("\n"))
             held += line if line.endswith("\n") else line + "\n"
             try:
                 statements = parse(held)
@@ -61,6 +62,8 @@ class Session:
             held = ""
         if held:
             self.execute(held)
+        if echo is not None:
+            echo.end()
 
     def hint(self, error: ShellError) -> str:
         """A second line for people: did you mean."""

@@ -23,5 +23,5 @@ def help_(context: Context, arguments: list[Value]) -> Value:
         return None
     say(f"ERROR: Invalid command or command group name: {name}\n")
     say(help_texts.header())
-    say(help_texts.groups_text())
+    say(f"{help_texts.groups_text()}\n")
     return None
