@@ -1,0 +1,88 @@
+"""A file system by its address:
+
+    webhdfs://host:9870[,host:9870...]/root/folder    over HTTP, wherever that reaches; several NameNodes, one active
+    hdfs://host:8020/root/folder                      over Hadoop's own protocol, where DataNodes can be reached
+    /some/folder                                      this machine; the folder's lock is data_folder.py's business
+
+A folder is /hbtable unless the address names one.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from hbtable.errors import InvalidConfiguration
+from hbtable.fs.hdfs_native_options import HdfsNativeOptions
+from hbtable.fs.interface import FileSystem
+from hbtable.fs.local import LocalFileSystem
+from hbtable.fs.webhdfs import WebHdfsFileSystem
+from hbtable.fs.webhdfs_http import HttpConnections
+from hbtable.fs.webhdfs_options import KERBEROS, WebHdfsOptions
+from hbtable.fs.webhdfs_requests import Http
+from hbtable.runtime.interface import Runtime
+
+_DEFAULT_FOLDER: Final = "/hbtable"
+_SCHEMES: Final = ("webhdfs", "hdfs")
+_ADDRESS: Final = re.compile(r"([a-z]+)://([A-Za-z0-9.:,_\[\]-]+)((?:/[A-Za-z0-9._-]+)*)/?")
+
+
+class Address(NamedTuple):
+    """The parts of an address. `scheme` is "" for a folder of this machine, which is then `folder`."""
+
+    scheme: str
+    hosts: tuple[str, ...]
+    folder: str
+
+
+@dataclass(frozen=True)
+class FileSystemOptions:
+    """What each kind is opened with; only the one of the address' kind is used."""
+
+    webhdfs: WebHdfsOptions = field(default_factory=WebHdfsOptions)
+    hdfs: HdfsNativeOptions = field(default_factory=HdfsNativeOptions)
+
+
+def parse_address(address: str) -> Address:
+    """InvalidConfiguration with what is wrong."""
+    if "://" not in address:
+        if not address:
+            raise InvalidConfiguration(
+                "the file system's address is empty; name a folder, or webhdfs://HOST:PORT/FOLDER"
+            )
+        return Address("", (), address)
+    found = _ADDRESS.fullmatch(address)
+    if found is None or found[1] not in _SCHEMES:
+        raise InvalidConfiguration(
+            f"{address!r} is no file system: webhdfs://HOST:PORT/FOLDER, hdfs://HOST:PORT/FOLDER"
+        )
+    hosts = tuple(found[2].split(","))
+    for host in hosts:
+        if re.fullmatch(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}", host) is None:
+            raise InvalidConfiguration(f"{host!r} in {address!r} is no HOST:PORT")
+    if found[1] == "hdfs" and len(hosts) > 1:
+        raise InvalidConfiguration(f"{address!r}: hdfs:// takes one NameNode; with webhdfs:// several are fine")
+    return Address(found[1], hosts, found[3] or _DEFAULT_FOLDER)
+
+
+def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions | None = None) -> FileSystem:
+    """The adapter for `address`; nothing is sent yet. InvalidConfiguration for an address that cannot be one, or one
+    whose optional package is not installed."""
+    options = options or FileSystemOptions()
+    parts = parse_address(address)
+    if not parts.scheme:
+        return LocalFileSystem(parts.folder, runtime)
+    if parts.scheme == "webhdfs":
+        http = _carrier(runtime, options.webhdfs)
+        return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs)
+    # Late, because its package is optional.
+    from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
+
+    return HdfsNativeFileSystem(runtime, parts.hosts[0], parts.folder, options.hdfs)
+
+
+def _carrier(runtime: Runtime, options: WebHdfsOptions) -> Http:
+    if options.sign_in != KERBEROS:
+        return HttpConnections(runtime.clock_seconds)
+    from hbtable.fs.webhdfs_package import kerberos_session
+
+    return kerberos_session()
