@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
-from hbtable.commitlog.sorting import sort_log
 from hbtable.errors import HbtableError
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import LockService, Session
@@ -74,7 +73,6 @@ class EmbeddedCluster:
                 session,
                 self._fs,
                 self.transport,
-                lambda incarnation: sort_log(runtime, self._fs, f"logs/{incarnation}"),
                 self.lost.set,
                 options.master,
                 options.collector,

@@ -1,14 +1,23 @@
 """Which tablet servers live, and how the others are made to stay dead (paper, section 5.2).
 
 A server lives while its server file exists and its lock is held. Once the lock is free the master takes it and
-deletes the file; from then on the server can never serve again, and its log has come to its end.
+deletes the file; from then on the server can never serve again. Only then is its log fenced, and only then sorted
+(log_sorting.py): the other way round, a server that lives would lose its log.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hbtable.errors import Conflict, FileNotFound
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
+
+_BURIAL: Final = b"buried"
+"""What a master writes into a dead server's lock; a server's own lock says something else."""
+
+
+_BURIED: Final = b"buried"
+"""The data of a server's lock that a master took: its holder is no server. A master that lost an answer half-way holds
+on to the lock; without this mark it would take its own lock for a sign of life for as long as it lives."""
 
 
 class Servers(NamedTuple):
@@ -26,8 +35,13 @@ def look(session: Session) -> Servers:
     for name in session.list(SERVERS):
         if name.endswith(LOCK_SUFFIX):
             continue
-        if session.holder(server_lock(name)) is None and bury(session, name):
+        holder = session.holder(server_lock(name))
+        if holder is None and bury(session, name):
             buried.append(name)
+            continue
+        if holder is not None and holder.data == _BURIED:
+            if bury(session, name):  # Conflict: another master is at it, whose session ends if it cannot finish
+                buried.append(name)
             continue
         try:
             path = server_file(name)
@@ -38,10 +52,15 @@ def look(session: Session) -> Servers:
 
 
 def bury(session: Session, incarnation: str) -> bool:
-    """Takes a dead server's lock and deletes its file. False when it lives after all."""
+    """Takes a dead server's lock and deletes its file, if it is still there. False when it lives after all.
+    *Switches.*"""
     lock = server_lock(incarnation)
+    holder = session.holder(lock)
+    # Not only by the Conflict below: a session gets its own lock again, and may be a living server's, too.
+    if holder is not None and holder.data != _BURIAL:
+        return False
     try:
-        session.lock(lock)
+        session.lock(lock, _BURIAL)
     except Conflict:
         return False
     # The file is deleted while the lock is held: a paused server that wakes up finds either its lock taken or its file

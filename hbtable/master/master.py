@@ -18,6 +18,8 @@ from hbtable.master.assignment import Action, Snapshot, describe, plan
 from hbtable.master.bootstrap import bootstrap, first_metadata_row
 from hbtable.master.census import Census, take_census
 from hbtable.master.collector import Collector, CollectorOptions
+from hbtable.master.liveness import bury
+from hbtable.master.log_sorting import LogSorting, LogSortingOptions
 from hbtable.master.placement import Placement
 from hbtable.master.tables import Tables
 from hbtable.metadata import layout
@@ -39,6 +41,7 @@ _NOTHING = "everything is served"
 _LONGEST_DOUBLING = 10
 _ROUNDS = 1000
 _SHORT_PAUSE_SECONDS = 0.02
+_LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,9 @@ class MasterOptions:
     metadata_patience_seconds: float = 1.0
     """How long a step waits for a METADATA tablet before the master looks again who serves it. Longer: METADATA is
     brought back later when its server dies during a step."""
+    suspended_seconds: float = 5.0
+    """A master that could not reach the lock service for so long after its lease ran out stops, so that another one
+    takes over. Half a session. Longer: fewer changes of masters, later takeover."""
     parallel_loads: int = 16
     """Tablets loaded or unloaded at a time. More: faster recovery, more memory and disk seeks at once."""
 
@@ -81,10 +87,10 @@ class Master:
         session: Session,
         fs: FileSystem,
         transport: Transport,
-        sort_log: Callable[[str], None],
         on_lost: Callable[[], None],
         options: MasterOptions | None = None,
         collector_options: CollectorOptions | None = None,
+        sorting_options: LogSortingOptions | None = None,
     ) -> None:
         """`on_lost` is called when the lock is lost: the process must stop being master."""
         self._runtime = runtime
@@ -98,7 +104,8 @@ class Master:
         locator = Locator(session, transport, runtime, LocatorOptions(patience=patience))
         self._catalog = catalog = Catalog(session, locator, fs)
         self._garbage = collector_options or CollectorOptions()
-        self._placement = Placement(runtime, catalog, transport, sort_log, self._options.parallel_loads)
+        logs = LogSorting(runtime, fs, transport, lambda incarnation: bury(session, incarnation), sorting_options)
+        self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads)
         unnamed: set[int] = set()
         self._collector = Collector(runtime, fs, catalog, transport, self._check, self._garbage, unnamed)
         self.tables = Tables(
@@ -116,6 +123,8 @@ class Master:
         self._wake = runtime.event()
         self._stopping = False
         self._task: Task | None = None
+        self._watching: Task | None = None
+        self._lost = False
         self._looked_at: frozenset[str] | None = None
         """The living servers at the last cycle that found nothing it could do; None after one that did something."""
         self._scan_due = 0.0
@@ -134,6 +143,7 @@ class Master:
     def start(self, address: str = "") -> None:
         """Spawns the task that waits for the lock and then works until stop()."""
         self._task = self._runtime.spawn(self._live, address, name="master")
+        self._watching = self._runtime.spawn(self._watch_session, name="master's session")
 
     def stop(self) -> None:
         """Ends the task after the step it is in, and frees the lock. Idempotent. *Switches.*"""
@@ -142,6 +152,9 @@ class Master:
         if self._task is not None:
             self._task.join()
             self._task = None
+        if self._watching is not None:
+            self._watching.kill()
+            self._watching = None
         if self._placement.epoch:
             self._placement.epoch = 0
             self._session.unlock(MASTER)
@@ -154,10 +167,28 @@ class Master:
         return take_census(self._runtime, self._session, self._transport)
 
     def _live(self, address: str) -> None:
-        while not self._stopping and not self._placement.epoch:
+        acquired = False
+        while not self._stopping and not acquired:
             try:
                 self.acquire(address)
+                acquired = True
+            except LockLost as error:
+                self._note(str(error))
+                self._on_lost()
+                return
             except Conflict:
+                self._runtime.sleep(self._options.lock_retry_seconds)
+            except HbtableError as error:
+                # It may hold the lock by now, in which case nobody else can be master: again, from the start.
+                self._note(f"could not become master: {error}")
+                self._runtime.sleep(self._options.lock_retry_seconds)
+            except LockLost as error:
+                self._lose(str(error))
+                return
+            except HbtableError as error:
+                # What was half done is done again: the lock is ours already, or somebody else's.
+                self._placement.epoch = 0
+                self._note(f"could not become the master: {error}")
                 self._runtime.sleep(self._options.lock_retry_seconds)
         while not self._stopping:
             self._wake.clear()
@@ -165,8 +196,7 @@ class Master:
             try:
                 self._note(self.cycle())
             except LockLost as error:
-                self._note(str(error))
-                self._on_lost()
+                self._lose(str(error))
                 return
             except HbtableError as error:
                 self._looked_at = None
@@ -176,6 +206,29 @@ class Master:
             idle = failed or self._looked_at is not None
             self._wake.wait(self._options.period_seconds if idle else _SHORT_PAUSE_SECONDS)
 
+    def _watch_session(self) -> None:
+        """An idle master, or one whose step hangs, notices as well that it may not go on."""
+        session, clock = self._session, self._runtime.clock_seconds
+        confirmed = clock()
+        while not self._stopping:
+            if session.over():
+                self._lose("the session ended")
+                return
+            if session.valid():
+                confirmed = clock()
+            elif self._placement.epoch and clock() - confirmed > self._options.suspended_seconds:
+                self._lose("the lock service cannot be reached")
+                return
+            self._runtime.sleep(_LOOK_SECONDS)
+
+    def _lose(self, why: str) -> None:
+        self._note(f"{why}; this master stops, another one takes over")
+        self._stopping = True
+        self._wake.set()
+        if not self._lost:
+            self._lost = True
+            self._on_lost()
+
     def _note(self, sentence: str) -> None:
         if sentence != self.last_sentence:
             log.info("master: %s", sentence)
@@ -184,8 +237,10 @@ class Master:
     def _check(self) -> None:
         if not self._placement.epoch:
             raise Unavailable("this is not the master at the moment; try again")
-        if not self._session.valid():
+        if self._session.over():
             raise LockLost("the master lost its lock and stops; another one takes over")
+        if not self._session.valid():
+            raise Unavailable("the master cannot reach the lock service, and may not act until it does; try again")
 
     # ---------------------------------------------------------------- the cycle
 

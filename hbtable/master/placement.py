@@ -1,15 +1,16 @@
 """Carries assignments out (paper, sections 5.2 and 6: log sort before recovery).
 
 Order of each step, and why:
-    sort     the logs of dead servers that the tablet needs, each once, before anyone recovers from them
+    sort     the logs of dead servers that the tablet needs, each once, fenced before, before anyone recovers from them
     own      compare-and-set of the owner; from here on an earlier owner's compare-and-sets fail (bug class 10)
     load     the server recovers and serves; if it does not, the next plan is a Load of the same generation
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection
 
 from hbtable.errors import HbtableError, StaleLocation, Unavailable
 from hbtable.master.assignment import Action, Assign, describe
+from hbtable.master.log_sorting import LogSorting
 from hbtable.master.ownership import assigned, released
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.schema import TableSchema
@@ -20,14 +21,14 @@ from hbtable.runtime.parallel import run_all
 
 
 class Placement:
-    """`sort_log` sorts the log of one dead incarnation; it may be called again for the same one."""
+    """`logs` ends and sorts the log of one dead incarnation; it may be asked again for the same one."""
 
     def __init__(
         self,
         runtime: Runtime,
         catalog: Catalog,
         transport: Transport,
-        sort_log: Callable[[str], None],
+        logs: LogSorting,
         parallel_loads: int,
     ) -> None:
         self.epoch = 0
@@ -35,12 +36,12 @@ class Placement:
         self._runtime = runtime
         self._catalog = catalog
         self._transport = transport
-        self._sort_log = sort_log
+        self._logs = logs
         self._parallel_loads = parallel_loads
         self._sorted: dict[str, Lock] = {}
         self._done: set[str] = set()
 
-    def place(self, action: Action, schema: TableSchema, living: Container[str]) -> None:
+    def place(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
         """The tablet is served on return. Conflict when its record changed since the plan; Corruption when its log or
         files are damaged; Unavailable or StaleLocation when the server could not load it now."""
         record = action.record
@@ -54,7 +55,7 @@ class Placement:
         self._transport.tablet_admin(record.owner).load_tablet(self.epoch, record, schema)
 
     def place_all(
-        self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Container[str]
+        self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Collection[str]
     ) -> list[str]:
         """Several at a time; a sentence for each that failed."""
 
@@ -68,7 +69,7 @@ class Placement:
             if isinstance(outcome, HbtableError)
         ]
 
-    def vacate(self, record: TabletRecord, living: Container[str]) -> None:
+    def vacate(self, record: TabletRecord, living: Collection[str]) -> None:
         """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split):
         the caller reads METADATA again. Unavailable when its owner lives and does not answer."""
         if record.owner in living:
@@ -89,7 +90,7 @@ class Placement:
         self._sorted.pop(incarnation, None)
         self._done.discard(incarnation)
 
-    def _sort_logs(self, record: TabletRecord, living: Container[str]) -> None:
+    def _sort_logs(self, record: TabletRecord, living: Collection[str]) -> None:
         """Sorts, once, each log of a dead server that the tablet needs; concurrent callers wait for the first."""
         for ref in record.logs:
             name = ref.incarnation
@@ -97,5 +98,5 @@ class Placement:
                 continue
             with self._sorted.setdefault(name, self._runtime.lock()):
                 if name not in self._done:
-                    self._sort_log(name)
+                    self._logs.sort(self.epoch, name, living)
                     self._done.add(name)
