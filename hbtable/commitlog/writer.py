@@ -361,8 +361,7 @@ class LogWriter:
         """Writes what waits, then a last watermark, and syncs: damage anywhere in a log closed so is noticed.
 
         *Switches.* Idempotent. StorageFailed when what was acknowledged may not be durable ("os") or the log had
-        broken before. Without room for the watermark only the log's tail is less guarded.
-        """
+        broken before. Without room for the watermark only the log's tail is less guarded."""
         self._closing = True
         self._inline_limit = 0
         self._start_if_needed()
@@ -377,8 +376,8 @@ class LogWriter:
                 self._join_side_sync()
                 if appender.file is None:
                     self._open_segment()
-                if appender.watermark < appender.lsn:
-                    appender.sync()  # only "os": first everything, so that the last watermark can cover everything
+                if appender.watermark < appender.lsn:  # only "os": so that the last watermark can cover everything
+                    appender.sync()
                 self._append(b"", groups.MARKER | groups.CLEAN_END)
                 appender.sync()
         except _REFUSALS as error:

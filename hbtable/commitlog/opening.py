@@ -1,0 +1,52 @@
+"""Begins a tablet server's commit log, in the way its file system allows (fs.interface: three kinds)."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from hbtable.commitlog.file_groups import FileGroupLog
+from hbtable.commitlog.interface import CommitLog
+from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.segment import log_folder
+from hbtable.commitlog.switching import SwitchingAppender
+from hbtable.commitlog.writer import LogWriter
+from hbtable.fs.interface import LOCAL, WEBHDFS, FileSystem
+from hbtable.metrics.registry import Registry
+from hbtable.runtime.interface import Runtime
+
+logger = logging.getLogger(__name__)
+
+
+def open_log(
+    runtime: Runtime,
+    fs: FileSystem,
+    incarnation: str,
+    options: LogOptions,
+    registry: Registry,
+    is_fenced: Callable[[], bool],
+    on_lost: Callable[[], None],
+) -> CommitLog:
+    """The log is there, durably, on return. *Switches.* AlreadyExists, OutOfSpace, StorageFailed, Unavailable,
+    LockLost.
+
+    `is_fenced` (fencing.is_fenced) raises when it cannot know. `on_lost` is called once, and must not switch, when
+    a cluster's log was fenced or nothing could be confirmed for give_up_seconds: this server must stop, so that others
+    take its tablets. A local log that breaks calls nobody: reads go on, and nobody else could serve them.
+    """
+    folder = log_folder(incarnation)
+    if fs.log_kind == LOCAL:
+        return LogWriter(runtime, fs, folder, options, registry)
+    if options.durability != "sync":
+        logger.warning("durability %r is for local disks; on a cluster acknowledged = synced", options.durability)
+        options = replace(options, durability="sync")
+    if fs.log_kind == WEBHDFS:
+        return FileGroupLog(runtime, fs, folder, options, registry, is_fenced, on_lost)
+    return LogWriter(
+        runtime,
+        fs,
+        folder,
+        options,
+        registry,
+        lambda seconds, ledger: SwitchingAppender(runtime, fs, folder, options, seconds, ledger, is_fenced),
+        on_lost,
+    )

@@ -1,0 +1,258 @@
+"""What the logs of both kinds of cluster promise: acknowledged is found, refused is not, fenced says so."""
+
+import pytest
+
+from hbtable.errors import LockLost, OutOfSpace, Stalled, StorageFailed, Unavailable
+from hbtable.fs.interface import HDFS, WEBHDFS
+from tests.harness.cluster_log import ClusterLog
+
+STALLED = Stalled("no answer")
+NO_ROOM = OutOfSpace("no room left")
+KINDS = [HDFS, WEBHDFS]
+both = pytest.mark.parametrize("kind", KINDS)
+WRITES = {HDFS: ("create", "append", "sync"), WEBHDFS: ("put_new",)}
+each_write = pytest.mark.parametrize(("kind", "operation"), [(kind, name) for kind in KINDS for name in WRITES[kind]])
+
+
+@both
+def test_what_is_acknowledged_was_applied_in_order_and_is_read_back(kind) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        log = bench.open()
+        tasks = [bench.begin(log, tablet, 1) for tablet in range(20)]
+        for task in tasks:
+            task.join()
+        assert bench.applied == bench.called == bench.written()
+        log.close()
+        assert bench.written() == bench.called
+        with pytest.raises(Unavailable):
+            bench.commit(log, 1, 2)
+
+    bench.run(main)
+
+
+@each_write
+@pytest.mark.parametrize("applied", [False, True])
+def test_a_stalled_call_costs_a_pause_and_nothing_else(kind, operation, applied) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        log = bench.open()
+        bench.commit(log, 1, 1)
+        for sequence in range(2, 6):
+            bench.plan.fail(operation, STALLED, path="logs/", applied=applied)
+            before = bench.runtime.clock_seconds()
+            bench.commit(log, 1, sequence)
+            assert bench.runtime.clock_seconds() - before < 1
+        bench.plan.clear()
+        assert bench.applied == bench.written() == bench.called
+        log.close()
+        assert bench.written() == bench.called
+
+    bench.run(main)
+
+
+@each_write
+def test_a_call_that_takes_for_ever_is_hedged(kind, operation) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        log = bench.open(hedge_seconds=0.3)
+        bench.commit(log, 1, 1)
+        bench.plan.fail("append" if kind == HDFS else "nothing", STALLED, path="logs/")
+        bench.plan.delay(operation, 1000, path="logs/", nth=1, times=1)
+        before = bench.runtime.clock_seconds()
+        bench.commit(log, 1, 2)
+        assert 0.3 <= bench.runtime.clock_seconds() - before < 1
+        for sequence in range(3, 9):
+            bench.commit(log, 1, sequence)
+        assert bench.applied == bench.written() == bench.called
+        bench.runtime.sleep(2000)  # the late call takes effect
+        assert bench.written() == bench.called
+        bench.commit(log, 1, 9)
+        log.close()
+        assert bench.written() == bench.called
+
+    bench.run(main)
+
+
+@both
+def test_nothing_confirmed_for_too_long_breaks_the_log_and_says_so_once(kind) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        log = bench.open(give_up_seconds=5.0)
+        bench.commit(log, 1, 1)
+        for operation in WRITES[kind]:
+            bench.plan.fail(operation, STALLED, path="logs/", times=-1)
+        tasks = [bench.begin(log, tablet, 2) for tablet in range(9)]
+        for task in tasks:
+            task.join()
+        assert all(type(bench.errors[tablet, 2]) is StorageFailed for tablet in range(9))
+        assert bench.lost == 1
+        assert bench.applied == [(1, 1)]
+        with pytest.raises(StorageFailed):
+            bench.commit(log, 1, 3)
+        with pytest.raises(StorageFailed):
+            log.close()
+
+    bench.run(main)
+
+
+@both
+def test_a_fenced_log_acknowledges_nothing_more_and_stops_the_server(kind) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        log = bench.open()
+        bench.commit(log, 1, 1)
+        bench.put_marker()
+        for file in bench.files():
+            bench.memory.seal(f"logs/server-1/{file}")
+        with pytest.raises(LockLost):
+            bench.commit(log, 1, 2)
+        with pytest.raises(LockLost):
+            bench.commit(log, 1, 3)
+        assert bench.applied == [(1, 1)]
+        assert bench.lost == 1
+        with pytest.raises(LockLost):
+            log.close()
+
+    bench.run(main)
+
+
+@both
+def test_a_log_that_was_fenced_before_it_began_does_not_begin(kind) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        bench.put_marker()
+        with pytest.raises(LockLost):
+            bench.open()
+
+    bench.run(main)
+
+
+@both
+def test_an_unknown_answer_about_the_fence_is_not_a_no(kind) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        log = bench.open(give_up_seconds=5.0)
+        bench.plan.fail("status", Unavailable("away"), path="fenced/", times=-1)
+        if kind == HDFS:
+            bench.plan.fail("sync", STALLED, path="logs/")
+        task = bench.begin(log, 1, 1)
+        bench.runtime.sleep(3)
+        assert bench.applied == []
+        bench.plan.clear()
+        task.join()
+        assert bench.applied == [(1, 1)] == bench.written()
+        bench.plan.fail("status", Unavailable("away"), path="fenced/", times=-1)
+        bench.plan.fail("sync", STALLED, path="logs/")
+        with pytest.raises(StorageFailed):
+            bench.commit(log, 1, 2)
+        assert bench.applied == [(1, 1)]
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize(("kind", "operation"), [(HDFS, "append"), (HDFS, "sync"), (WEBHDFS, "put_new")])
+@pytest.mark.parametrize("applied", [False, True])
+def test_a_full_file_system_refuses_and_what_was_refused_does_not_come_back(kind, operation, applied) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        log = bench.open()
+        bench.commit(log, 1, 1)
+        bench.plan.fail(operation, NO_ROOM, path="logs/", times=-1, applied=applied)
+        refused = [(tablet, 2) for tablet in range(9)]
+        for task in [bench.begin(log, *change) for change in refused]:
+            task.join()
+        assert all(isinstance(bench.errors[change], OutOfSpace) for change in refused)
+        bench.plan.clear()
+        bench.commit(log, 1, 3)
+        assert bench.applied == bench.written() == [(1, 1), (1, 3)]
+        assert not bench.lost
+        log.close()
+        assert bench.written() == [(1, 1), (1, 3)]
+
+    bench.run(main)
+
+
+@both
+def test_what_nobody_needs_is_deleted_and_recovery_begins_behind_it(kind) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        log = bench.open(segment_bytes=2000)
+        for sequence in range(1, 600):
+            bench.commit(log, 1, sequence)
+        before = bench.files()
+        assert log.tablets_of_oldest_segment() == [1]
+        size = log.size_bytes
+        log.needed(1, 590)
+        bench.runtime.sleep(20)
+        assert len(bench.files()) < len(before) // 2
+        assert log.size_bytes < size
+        found = bench.written()
+        assert found == bench.applied[-len(found) :]
+        assert (1, 590) in found
+        log.forget(1)
+        bench.commit(log, 2, 1)
+        log.close()
+        assert bench.written()[-1] == (2, 1)
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("seed", range(60))
+@both
+def test_whatever_fails_recovery_shows_what_was_applied_in_that_order(kind, seed) -> None:
+    bench = ClusterLog(kind, seed)
+    random = bench.runtime.random
+    names = [*WRITES[kind], "status"]
+
+    def trouble() -> None:
+        for _ in range(25):
+            bench.runtime.sleep(random.random() * 0.05)
+            operation = random.choice(names)
+            where = "fenced/" if operation == "status" else "logs/"
+            if random.random() < 0.3:
+                bench.plan.delay(operation, random.random() * 3, path=where, times=random.randrange(1, 3))
+            elif operation == "status":
+                bench.plan.fail(operation, Unavailable("away"), path=where)
+            else:
+                error = random.choice([STALLED, STALLED, NO_ROOM, StorageFailed("?")])
+                bench.plan.fail(operation, error, path=where, applied=random.random() < 0.5)
+
+    def client(log, tablet: int) -> None:
+        for sequence in range(1, 25):
+            try:
+                bench.commit(log, tablet, sequence, bytes(random.randrange(300)))
+            except Unavailable:
+                bench.runtime.sleep(random.random() * 0.01)
+            if random.random() < 0.1:
+                bench.runtime.sleep(random.random() * 0.5)
+
+    def main() -> None:
+        log = bench.open(segment_bytes=1500, group_bytes=400, hedge_seconds=0.1)
+        tasks = [bench.runtime.spawn(trouble)] + [bench.runtime.spawn(client, log, number) for number in range(5)]
+        for task in tasks:
+            task.join()
+            assert task.error is None
+        found = bench.written()
+        tail = found[len(bench.applied) :]
+        assert found[: len(bench.applied)] == bench.applied
+        assert set(tail) <= bench.errors.keys()  # a crash right after a refusal may show it
+        bench.plan.clear()
+        bench.commit(log, 9, 1)  # so that no refused tail is the last thing in the log
+        assert bench.applied == bench.written()
+        bench.runtime.sleep(10)  # what was late
+        assert bench.applied == bench.written()
+        bench.commit(log, 9, 2)
+        log.close()
+        assert bench.applied == bench.written()
+
+    bench.run(main)
