@@ -1,4 +1,5 @@
-"""The embedded transport: roles of one process register themselves and are called directly."""
+"""The roles of one process: they register themselves here and are called directly, by their own process (all there is
+of a transport in the embedded cluster) and by the server that answers other processes' calls (thrift_server.py)."""
 
 from hbtable.errors import StaleLocation, Unavailable
 from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
@@ -22,6 +23,13 @@ class LocalTransport:
 
     def register_master(self, master: MasterService | None) -> None:
         self._master = master
+
+    def serves(self, incarnation: str) -> bool:
+        """Whether that server is in this process."""
+        return incarnation in self._services
+
+    def has_master(self) -> bool:
+        return self._master is not None
 
     def tablet_service(self, incarnation: str) -> TabletService:
         service = self._services.get(incarnation)

@@ -1,4 +1,4 @@
-"""TCP for servers, over gevent: listening, with a drain that lets calls under way finish.
+"""TCP over gevent: listening, with a drain that lets calls under way finish, and connecting.
 
 Every socket has TCP_NODELAY (without it a small answer waits up to 44 ms for the peer's delayed acknowledgement) and
 SO_KEEPALIVE (a peer that vanished is noticed by the kernel; idle connections are never closed by us).
@@ -8,6 +8,7 @@ import errno
 import logging
 import math
 import resource
+import select
 import socket as standard_socket
 import time
 from collections.abc import Callable
@@ -39,6 +40,7 @@ class Socket(Protocol):
     def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0, /) -> None: ...
     def settimeout(self, value: float | None, /) -> None: ...
     def shutdown(self, how: int, /) -> None: ...
+    def fileno(self) -> int: ...
     def close(self) -> None: ...
 
 
@@ -136,6 +138,24 @@ def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backl
     server = PatientServer(listen(host, port, backlog), connections.serve)
     server.start()
     return Listener(host, server, connections, capacity)
+
+
+def connect(host: str, port: int, timeout_seconds: float) -> Socket:
+    """*Switches.* A connected socket without a timeout. Unavailable when nobody answers there in time."""
+    try:
+        socket = hub_socket.create_connection((host, port), timeout_seconds)
+    except OSError as error:
+        raise Unavailable(f"{host}:{port} cannot be reached: {error.strerror or error}") from error
+    socket.settimeout(None)
+    prepare(socket)
+    return socket
+
+
+def is_quiet(socket: Socket) -> bool:
+    """Whether nothing has arrived: neither bytes nor the peer's end. Does not switch."""
+    poll = select.poll()
+    poll.register(socket.fileno(), select.POLLIN)
+    return not poll.poll(0)
 
 
 def prepare(socket: standard_socket.socket) -> None:

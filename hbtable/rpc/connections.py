@@ -1,0 +1,231 @@
+"""Connections to one peer: one call at a time on each, kept for the next caller, given up at a deadline.
+
+What a failure leaves known decides what the caller may do:
+
+    Unsent   the peer cannot have begun: no connection, or a frame that the kernel did not take whole, or its goodbye
+    Lost     the call went out whole and no answer came: it may have been carried out
+
+A frozen peer (SIGSTOP) keeps its connections open and says nothing: only deadlines, and asking now and then whether
+the peer still counts as alive, get a caller out.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from hbtable.errors import Corruption, HbtableError, Unavailable
+from hbtable.rpc.codec_calls import Patience
+from hbtable.rpc.frames import FRAME_BYTES, Frames
+from hbtable.runtime import sockets
+from hbtable.runtime.interface import Event, Runtime
+from hbtable.runtime.sockets import Socket
+
+Connect = Callable[[str, int, float], Socket]
+"""As runtime.sockets.connect."""
+
+
+@dataclass(frozen=True, slots=True)
+class RpcOptions:
+    """How long callers wait, and what they may take."""
+
+    connect_seconds: float = 2.0
+    """For a connection. Raising it keeps callers longer at the address of a machine that is gone."""
+    read_seconds: float = 10.0
+    """For reads and scans. Raising any of these rides out longer pauses of a server, and keeps callers there while its
+    tablets may be served elsewhere already."""
+    write_seconds: float = 30.0
+    """For writes: a server that holds writers back answers late."""
+    census_seconds: float = 2.0
+    """For the questions that the master asks every server in each of its rounds."""
+    load_seconds: float = 600.0
+    """For loading and unloading tablets, sorting logs, and the calls of a master."""
+    compact_seconds: float = 6 * 3600.0
+    """For flushes, compactions and splits."""
+    watch_seconds: float = 5.0
+    """How often a caller who waits asks whether the peer still counts as alive. Raising it asks the lock service less
+    often, and keeps callers longer at a peer that froze and was replaced."""
+    connections: int = 256
+    """To one peer at a time; further callers wait for their turn. Each costs either side about 20 KB."""
+    idle_connections: int = 64
+    """Kept open to one peer between calls."""
+    frame_bytes: int = FRAME_BYTES
+    """The largest message either way. Raising it lets one call take that much memory, about three times."""
+
+    def seconds(self, patience: Patience) -> float:
+        """The deadline of a call."""
+        return {
+            Patience.READ: self.read_seconds,
+            Patience.WRITE: self.write_seconds,
+            Patience.CENSUS: self.census_seconds,
+            Patience.LOAD: self.load_seconds,
+            Patience.COMPACT: self.compact_seconds,
+        }[patience]
+
+
+class Unsent(Exception):
+    """The call was not begun. The message says why."""
+
+
+class Lost(Exception):
+    """The call went out and no answer came back. The message says why."""
+
+
+@final
+class Connection:
+    """One socket. After any error it is of no more use: close it."""
+
+    __slots__ = ("_deadline", "_frames", "_lives", "_runtime", "_socket", "_watch_seconds", "sequence")
+
+    def __init__(self, runtime: Runtime, socket: Socket, options: RpcOptions) -> None:
+        self._runtime = runtime
+        self._socket = socket
+        self._watch_seconds = options.watch_seconds
+        self._frames = Frames(self._receive, self._receive, options.frame_bytes)
+        self._deadline = 0.0
+        self._lives: Callable[[], bool] | None = None
+        self.sequence = 0
+        """Of the last call."""
+
+    def is_usable(self) -> bool:
+        """Between calls: the peer has neither ended nor said goodbye. Does not switch."""
+        return sockets.is_quiet(self._socket)
+
+    def exchange(self, frame: bytes, deadline: float, lives: Callable[[], bool]) -> bytes:
+        """*Switches.* Sends a call and returns the message of its answer. Unsent, Lost."""
+        self._deadline = deadline
+        self._lives = lives
+        try:
+            self._socket.settimeout(max(0.001, deadline - self._runtime.clock_seconds()))
+            self._socket.sendall(frame)
+        except OSError as error:
+            # The kernel did not take all of it, so the peer never gets a whole frame, and begins whole ones only.
+            raise Unsent(f"the call could not be sent: {error}") from error
+        try:
+            answer = self._frames.next()
+        except TimeoutError as error:
+            raise Lost(str(error)) from error
+        except (OSError, Corruption) as error:
+            raise Lost(f"the connection broke: {error}") from error
+        if answer is None:
+            raise Lost("the peer closed the connection")
+        if not answer:
+            raise Unsent("the peer is stopping")
+        if self._frames.rest:
+            raise Lost("the answer is followed by bytes that nobody asked for")
+        return answer
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._socket.close()
+
+    def _receive(self, most: int) -> bytes:
+        while True:
+            left = self._deadline - self._runtime.clock_seconds()
+            if left <= 0:
+                raise TimeoutError("no answer within the deadline")
+            self._socket.settimeout(min(left, self._watch_seconds))
+            try:
+                return self._socket.recv(most)
+            except TimeoutError:
+                if left > self._watch_seconds and self._lives is not None and not self._lives():
+                    raise TimeoutError("the peer counts as dead") from None
+
+
+@final
+class Pool:
+    """The connections to one address. `take` and then `give` or `drop`, whatever happens in between."""
+
+    def __init__(self, runtime: Runtime, address: str, options: RpcOptions, connect: Connect) -> None:
+        self.address = address
+        self._runtime = runtime
+        self._options = options
+        self._connect = connect
+        self._idle: list[Connection] = []
+        self._taken = 0
+        self._waiting: deque[Event] = deque()
+        self._closed = False
+
+    def take(self, deadline: float, fresh: bool = False) -> tuple[Connection, bool]:
+        """*Switches.* A connection, and whether it has served before; never one of those when `fresh`. Unsent."""
+        self._wait_for_turn(deadline)
+        try:
+            while self._idle:
+                connection = self._idle.pop()  # the one used last: the others may be closed, it is surely open
+                if not fresh and connection.is_usable():
+                    return connection, True
+                connection.close()
+            return self._open(deadline), False
+        except BaseException:
+            self._leave()
+            raise
+
+    def give(self, connection: Connection) -> None:
+        """Its call was answered."""
+        if self._closed or len(self._idle) >= self._options.idle_connections:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        self._leave()
+
+    def drop(self, connection: Connection) -> None:
+        """Something went wrong on it."""
+        connection.close()
+        self._leave()
+
+    def close(self) -> None:
+        """Calls under way go on; their connections are closed afterwards. Idempotent."""
+        self._closed = True
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _open(self, deadline: float) -> Connection:
+        host, _, port = self.address.rpartition(":")
+        if not host or not port.isdigit():
+            raise Unsent(f"{self.address!r} is no address")
+        left = deadline - self._runtime.clock_seconds()
+        try:
+            socket = self._connect(host.strip("[]"), int(port), max(0.001, min(left, self._options.connect_seconds)))
+        except Unavailable as error:
+            raise Unsent(str(error)) from error
+        return Connection(self._runtime, socket, self._options)
+
+    def _wait_for_turn(self, deadline: float) -> None:
+        if self._taken >= self._options.connections:
+            turn = self._runtime.event()
+            self._waiting.append(turn)
+            try:
+                in_time = turn.wait(max(0.0, deadline - self._runtime.clock_seconds()))
+            except BaseException:
+                self._give_up(turn)
+                raise
+            if not in_time:
+                self._give_up(turn)
+                raise Unsent(f"{self._taken} calls to it are under way, and none ended in time")
+            return  # whoever left handed over the place: _taken counts it already
+        self._taken += 1
+
+    def _give_up(self, turn: Event) -> None:
+        if turn.is_set():
+            self._leave()
+        else:
+            self._waiting.remove(turn)
+
+    def _leave(self) -> None:
+        if self._waiting:
+            self._waiting.popleft().set()
+        else:
+            self._taken -= 1
+
+
+def still_lives(ask: Callable[[], bool]) -> Callable[[], bool]:
+    """`ask`, where not being able to tell counts as alive: the lock service may be away, too."""
+
+    def lives() -> bool:
+        try:
+            return ask()
+        except HbtableError:
+            return True
+
+    return lives

@@ -1,0 +1,68 @@
+"""Frames off a socket: a length of 4 bytes, big-endian, then the message; the length is checked before memory is taken.
+
+An empty frame is a server's goodbye (thrift/tabletserver.thrift): it begins nothing more on this connection.
+"""
+
+from collections.abc import Callable
+from typing import Final, final
+
+from hbtable.errors import Corruption
+
+MESSAGE_BYTES: Final = 64 << 20
+FRAME_BYTES: Final = MESSAGE_BYTES + (1 << 20)
+"""A message of the front door's largest size, and what surrounds its values here."""
+GOODBYE: Final = b"\0\0\0\0"
+
+_CHUNK: Final = 65536
+_LARGE_CHUNK: Final = 1 << 20
+
+
+@final
+class Frames:
+    """The frames that arrive on one connection. `begin` and `go_on` receive at most so many bytes, b"" at the end: the
+    first of a frame, for which one may wait as long as it takes, and the others."""
+
+    __slots__ = ("_begin", "_go_on", "_limit_bytes", "rest")
+
+    def __init__(self, begin: Callable[[int], bytes], go_on: Callable[[int], bytes], limit_bytes: int) -> None:
+        self._begin = begin
+        self._go_on = go_on
+        self._limit_bytes = limit_bytes
+        self.rest = b""
+        """What has arrived of the next frame."""
+
+    def next(self) -> bytes | None:
+        """*Switches.* None when the peer has ended, also in the middle of a frame. Corruption when the frame says that
+        it is too long: nothing that follows can be read."""
+        have = self.rest or self._begin(_CHUNK)
+        if not have:
+            return None
+        if len(have) < 4:
+            more = self._gather(have, 4)
+            if more is None:
+                return None
+            have = more
+        length = int.from_bytes(have[:4], "big")
+        if length > self._limit_bytes:
+            raise Corruption(
+                "a message", 0, f"{have[:16]!r} announces {length} bytes, more than the {self._limit_bytes} allowed"
+            )
+        end = 4 + length
+        if len(have) < end:
+            more = self._gather(have, end)
+            if more is None:
+                return None
+            have = more
+        self.rest = have[end:]
+        return have[4:end]
+
+    def _gather(self, have: bytes, count: int) -> bytes | None:
+        """`have` and more, `count` bytes at least. Memory grows as bytes arrive."""
+        gathered = bytearray(have)
+        while len(gathered) < count:
+            missing = count - len(gathered)
+            piece = self._go_on(_CHUNK if missing < _CHUNK else _LARGE_CHUNK)
+            if not piece:
+                return None
+            gathered += piece
+        return bytes(gathered)

@@ -1,0 +1,141 @@
+"""One role in another process, as its callers see it: a call, its retry, and what a failure means to them.
+
+    not begun                      StaleLocation (tablet servers), Unavailable (master)
+    no answer, call repeatable     StaleLocation: ask METADATA again, and then again whoever serves it
+    no answer, any other call      OutcomeUnknown
+    the peer lost its lock, or its log failed     as no answer: those errors are for the process they happen in
+
+A connection that had served before and then broke may have been closed by the peer long ago: a call that is provably
+not begun, or repeatable, is sent once more on a fresh one.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from hbtable.errors import (
+    Corruption,
+    HbtableError,
+    InvalidRequest,
+    LimitExceeded,
+    LockLost,
+    OutcomeUnknown,
+    StaleLocation,
+    StorageFailed,
+    Unavailable,
+    UnsupportedFormat,
+)
+from hbtable.rpc.codec_calls import INTERNAL_ERROR, Failure, Method
+from hbtable.rpc.codec_errors import RemoteError
+from hbtable.rpc.connections import Connection, Lost, Pool, RpcOptions, Unsent, still_lives
+from hbtable.runtime.interface import Runtime
+
+
+@final
+class Peer:
+    """`name`: the incarnation, or "the master". `lives`: does the peer still count as alive? `unreachable`: the class
+    for calls that were not begun. `forget`: the address turned out to be another's."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        name: str,
+        pool: Pool,
+        options: RpcOptions,
+        lives: Callable[[], bool],
+        unreachable: type[StaleLocation] | type[Unavailable],
+        forget: Callable[[], None],
+    ) -> None:
+        self.name = name
+        self.pool = pool
+        self._runtime = runtime
+        self._options = options
+        self._lives = still_lives(lives)
+        self._unreachable = unreachable
+        self._forget = forget
+
+    def call(self, method: Method, arguments: Sequence[Any]) -> Any:
+        """*Switches.* The result, or the error that the callee raised."""
+        try:
+            answer = self._attempt(method, arguments)
+        except Unsent as error:
+            self._forget()
+            raise self._unreachable(f"{self._where()} did not begin {method.name}: {error}") from error
+        except Lost as error:
+            self._forget()
+            raise self._lost(method, str(error)) from error
+        if isinstance(answer, RemoteError):
+            raise self._error(method, answer)
+        if isinstance(answer, Failure):
+            raise self._failure(method, answer)
+        return answer
+
+    def _attempt(self, method: Method, arguments: Sequence[Any]) -> Any:
+        deadline = self._runtime.clock_seconds() + self._options.seconds(method.patience)
+        connection, used = self.pool.take(deadline)
+        try:
+            return self._exchange(connection, method, arguments, deadline)
+        except Unsent:
+            if not used:
+                raise
+        except Lost:
+            # Not where time ran out: a fresh connection would not make a frozen peer answer.
+            if not (used and method.repeatable) or self._runtime.clock_seconds() >= deadline:
+                raise
+        connection, _ = self.pool.take(deadline, fresh=True)
+        return self._exchange(connection, method, arguments, deadline)
+
+    def _exchange(self, connection: Connection, method: Method, arguments: Sequence[Any], deadline: float) -> Any:
+        try:
+            connection.sequence = (connection.sequence + 1) & 0x7FFFFFFF
+            frame = self._frame(method, connection.sequence, arguments)
+            message = connection.exchange(frame, deadline, self._lives)
+            try:
+                answer = method.read_reply(message, connection.sequence, self._pause)
+            except Corruption as error:
+                raise Lost(f"its answer is damaged: {error.reason}") from error
+        except BaseException:  # a killed caller, too, leaves an answer under way that nobody will read
+            self.pool.drop(connection)
+            raise
+        self.pool.give(connection)
+        return answer
+
+    def _frame(self, method: Method, sequence: int, arguments: Sequence[Any]) -> bytes:
+        try:
+            frame = method.request(sequence, arguments, self._pause)
+        except (struct.error, TypeError, ValueError, OverflowError) as error:
+            raise InvalidRequest(f"{method.name} was given a value that cannot be sent: {error}") from error
+        if len(frame) - 4 > self._options.frame_bytes:
+            raise LimitExceeded(
+                f"a call of {len(frame) - 4} bytes is over the limit of {self._options.frame_bytes}; send it in parts"
+            )
+        return frame
+
+    def _error(self, method: Method, answer: RemoteError) -> HbtableError:
+        error = answer.raised()
+        if answer.wrong_incarnation:
+            self._forget()
+        if isinstance(error, LockLost | StorageFailed):
+            # Passed on, its LockLost would stop this process, and its failed log would look like ours.
+            return self._lost(method, str(error))
+        return error
+
+    def _lost(self, method: Method, reason: str) -> HbtableError:
+        if method.repeatable:
+            return StaleLocation(f"{self._where()} gave no answer to {method.name}: {reason}")
+        return OutcomeUnknown(
+            f"{self._where()} gave no answer to {method.name}, which may have been carried out: {reason}"
+        )
+
+    def _failure(self, method: Method, answer: Failure) -> HbtableError:
+        """The peer could not even begin, unless something in it failed that nobody foresaw."""
+        if answer.number == INTERNAL_ERROR:
+            kind = HbtableError if method.repeatable else OutcomeUnknown
+            return kind(f"{method.name} failed in {self._where()}; its log says why: {answer.message}")
+        return UnsupportedFormat(f"{self._where()} does not understand {method.name}: {answer.message}")
+
+    def _where(self) -> str:
+        return f"{self.name} at {self.pool.address}"
+
+    def _pause(self) -> None:
+        self._runtime.sleep(0)

@@ -1,0 +1,123 @@
+"""The services of services.py as objects whose calls go to another process (peer.py)."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast, final
+
+from hbtable.commitlog.runs import Run
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.schema import TableSchema
+from hbtable.model.status import TabletStatus
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc import codec_calls as calls
+from hbtable.rpc.peer import Peer
+
+
+@final
+class RemoteTablets:
+    """rpc.services.TabletService."""
+
+    __slots__ = ("_call", "_name")
+
+    def __init__(self, peer: Peer) -> None:
+        self._call = peer.call
+        self._name = peer.name
+
+    def mutate(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
+        self._call(calls.MUTATE, (self._name, tablet_id, mutations))
+
+    def read_rows(self, tablet_id: int, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+        return cast(list[Row], self._call(calls.READ_ROWS, (self._name, tablet_id, rows, spec)))
+
+    def scan(self, tablet_id: int, request: ScanRequest) -> ScanPage:
+        return cast(ScanPage, self._call(calls.SCAN, (self._name, tablet_id, request)))
+
+    def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        return cast(int, self._call(calls.INCREMENT, (self._name, tablet_id, row, family, qualifier, amount)))
+
+    def append(
+        self, tablet_id: int, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0
+    ) -> list[Cell]:
+        return cast(list[Cell], self._call(calls.APPEND, (self._name, tablet_id, row, values, ttl_millis)))
+
+    def check_and_mutate(
+        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        arguments = (self._name, tablet_id, row, family, qualifier, expected, mutation)
+        return cast(bool, self._call(calls.CHECK_AND_MUTATE, arguments))
+
+
+@final
+class RemoteAdmin:
+    """rpc.services.TabletAdmin."""
+
+    __slots__ = ("_call", "_name")
+
+    def __init__(self, peer: Peer) -> None:
+        self._call = peer.call
+        self._name = peer.name
+
+    def load_tablet(self, epoch: int, record: TabletRecord, schema: TableSchema) -> None:
+        self._call(calls.LOAD_TABLET, (self._name, epoch, record, schema))
+
+    def unload_tablet(self, epoch: int, tablet_id: int) -> None:
+        self._call(calls.UNLOAD_TABLET, (self._name, epoch, tablet_id))
+
+    def update_schema(self, epoch: int, table_id: int, schema: TableSchema) -> None:
+        self._call(calls.UPDATE_SCHEMA, (self._name, epoch, table_id, schema))
+
+    def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> Run:
+        return cast(Run, self._call(calls.SORT_LOG_PART, (self._name, epoch, incarnation, part)))
+
+    def flush(self, tablet_id: int) -> None:
+        self._call(calls.FLUSH, (self._name, tablet_id))
+
+    def compact(self, tablet_id: int, major: bool) -> None:
+        self._call(calls.COMPACT, (self._name, tablet_id, major))
+
+    def split(self, tablet_id: int, split_row: bytes | None) -> bool:
+        return cast(bool, self._call(calls.SPLIT, (self._name, tablet_id, split_row)))
+
+    def tablets(self) -> list[TabletStatus]:
+        return cast(list[TabletStatus], self._call(calls.TABLETS, (self._name,)))
+
+    def files_in_flight(self) -> set[str]:
+        return cast(set[str], self._call(calls.FILES_IN_FLIGHT, (self._name,)))
+
+
+@final
+class RemoteMaster:
+    """rpc.services.MasterService."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, peer: Peer) -> None:
+        self._call = peer.call
+
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
+        self._call(calls.CREATE_TABLE, (schema, split_rows))
+
+    def delete_table(self, name: bytes) -> None:
+        self._call(calls.DELETE_TABLE, (name,))
+
+    def enable_table(self, name: bytes) -> None:
+        self._call(calls.ENABLE_TABLE, (name,))
+
+    def disable_table(self, name: bytes) -> None:
+        self._call(calls.DISABLE_TABLE, (name,))
+
+    def alter_table(self, schema: TableSchema) -> None:
+        self._call(calls.ALTER_TABLE, (schema,))
+
+    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
+        self._call(calls.TRUNCATE_TABLE, (name, keep_splits))
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        self._call(calls.CREATE_NAMESPACE, (name, properties))
+
+    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        self._call(calls.ALTER_NAMESPACE, (name, properties))
+
+    def delete_namespace(self, name: bytes) -> None:
+        self._call(calls.DELETE_NAMESPACE, (name,))

@@ -1,0 +1,153 @@
+"""Answers other processes' calls to the roles of this one: frames in, frames out, one call at a time on a connection.
+
+A call for an incarnation that is not here is refused as such. A peer that sends what is no Thrift message, or one that
+is too large, is logged and cut off. A peer that falls silent in the middle of a message, or does not take its answer,
+is cut off as well; between calls it may be silent for ever.
+
+Stopping: what has arrived is answered, then each peer is told goodbye (thrift/tabletserver.thrift), so that a call
+that crosses it is known not to have been begun.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, final
+
+from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, UnsupportedFormat
+from hbtable.rpc import codec_calls as calls
+from hbtable.rpc.codec_binary import Source
+from hbtable.rpc.codec_calls import Method, Role
+from hbtable.rpc.codec_errors import described
+from hbtable.rpc.frames import FRAME_BYTES, GOODBYE, Frames
+from hbtable.rpc.local import LocalTransport
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.sockets import Address, Socket
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Listener(Protocol):
+    """An open port (runtime.sockets.Listener)."""
+
+    @property
+    def port(self) -> int: ...
+    def stop_accepting(self) -> None: ...
+    def close(self, grace_seconds: float = 5.0) -> None: ...
+
+
+Listen = Callable[[Callable[[Socket, Address], None]], Listener]
+"""Opens the port and calls (socket, peer) in a task of its own for each connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThriftServerOptions:
+    """Limits of the port between roles."""
+
+    frame_bytes: int = FRAME_BYTES
+    """The largest message either way. Raising it lets one peer take that much memory, about three times."""
+    stall_seconds: float = 30.0
+    """For the rest of a message that has begun, and for taking an answer. Raising it keeps frozen peers longer."""
+    grace_seconds: float = 5.0
+    """How long a stop waits for calls under way."""
+
+
+@final
+class ThriftServer:
+    """`roles` holds whatever this process serves at the moment. start(), then close()."""
+
+    def __init__(
+        self, runtime: Runtime, roles: LocalTransport, listen: Listen, options: ThriftServerOptions | None = None
+    ) -> None:
+        self._runtime = runtime
+        self._roles = roles
+        self._listen = listen
+        self._options = options or ThriftServerOptions()
+        self._listener: Listener | None = None
+
+    def start(self) -> int:
+        """Opens the port and returns it."""
+        self._listener = self._listen(self._serve)
+        return self._listener.port
+
+    def close(self) -> None:
+        """*Switches.* Calls under way get their answer, within the grace. Idempotent."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close(self._options.grace_seconds)
+
+    # ---------------------------------------------------------------- a connection
+
+    def _serve(self, socket: Socket, peer: Address) -> None:
+        stall_seconds = self._options.stall_seconds
+
+        def begin(most: int) -> bytes:
+            socket.settimeout(None)
+            return socket.recv(most)
+
+        def go_on(most: int) -> bytes:
+            socket.settimeout(stall_seconds)
+            return socket.recv(most)
+
+        frames = Frames(begin, go_on, self._options.frame_bytes)
+        try:
+            while (message := frames.next()) is not None:
+                answer, fine = self._answer(message, peer)
+                socket.settimeout(stall_seconds)
+                socket.sendall(answer)
+                if not fine:
+                    return
+            socket.sendall(GOODBYE)
+        except Corruption as error:
+            _LOG.warning("%s:%s was cut off: %s", peer[0], peer[1], error.reason)
+        except TimeoutError:
+            _LOG.warning("%s:%s fell silent for %g s in a call and was cut off", peer[0], peer[1], stall_seconds)
+        except OSError:
+            return  # the peer went away: its business
+
+    def _answer(self, message: bytes, peer: Address) -> tuple[bytes, bool]:
+        """(the frame to send, whether the connection goes on). Corruption when not even the head can be read."""
+        kind, name, sequence, position = calls.read_head(message)
+        if kind != calls.CALL:
+            raise Corruption("a message", 3, f"message type {kind} is no call")
+        method = calls.METHODS.get(name)
+        if method is None:
+            return calls.failure(name, sequence, calls.UNKNOWN_METHOD, f"there is no call {name!r} here"), True
+        try:
+            arguments = method.read_arguments(Source(message, self._pause), position)
+        except (Corruption, UnsupportedFormat) as error:
+            _LOG.warning("%s:%s was cut off: %s: %s", peer[0], peer[1], method.name, error)
+            return calls.failure(name, sequence, calls.PROTOCOL_ERROR, str(error)), False
+        return self._carried_out(method, sequence, arguments), True
+
+    def _carried_out(self, method: Method, sequence: int, arguments: tuple[Any, ...]) -> bytes:
+        wrong_incarnation = method.role is not Role.MASTER and not self._roles.serves(arguments[0])
+        try:
+            value = self._call(method, arguments)
+        except HbtableError as error:
+            return method.reply(sequence, None, described(error, wrong_incarnation), self._pause)
+        except Exception as error:  # noqa: BLE001  a mistake of ours must not look like a lost connection
+            _LOG.error("%s failed: %s: %s", method.name, type(error).__name__, error, exc_info=error)
+            text = f"{type(error).__name__}: {error}"
+            return calls.failure(method.name.encode(), sequence, calls.INTERNAL_ERROR, text)
+        answer = method.reply(sequence, value, None, self._pause)
+        if len(answer) - 4 > self._options.frame_bytes:
+            kind = LimitExceeded if method.repeatable else OutcomeUnknown
+            large = kind(
+                f"the answer to {method.name} has {len(answer) - 4} bytes, more than the {self._options.frame_bytes} "
+                "that a message may have; ask for less at a time"
+            )
+            return method.reply(sequence, None, described(large), self._pause)
+        return answer
+
+    def _call(self, method: Method, arguments: tuple[Any, ...]) -> Any:
+        target: object
+        if method.role is Role.MASTER:
+            target = self._roles.master()
+        elif method.role is Role.TABLETS:
+            target, arguments = self._roles.tablet_service(arguments[0]), arguments[1:]
+        else:
+            target, arguments = self._roles.tablet_admin(arguments[0]), arguments[1:]
+        return getattr(target, method.name)(*arguments)
+
+    def _pause(self) -> None:
+        self._runtime.sleep(0)

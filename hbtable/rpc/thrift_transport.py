@@ -1,0 +1,124 @@
+"""The transport of a cluster of processes: calls as Thrift messages over TCP; in this process, straight to the object.
+
+A tablet server's address never changes, so it is asked for once per incarnation; a failure makes it be asked again.
+"""
+
+from collections.abc import Callable
+from typing import Final, final
+
+from hbtable.errors import StaleLocation, Unavailable
+from hbtable.rpc.connections import Connect, Pool, RpcOptions
+from hbtable.rpc.local import LocalTransport
+from hbtable.rpc.peer import Peer
+from hbtable.rpc.proxies import RemoteAdmin, RemoteMaster, RemoteTablets
+from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+from hbtable.runtime import sockets
+from hbtable.runtime.interface import Runtime
+
+_NO_MASTER: Final = "there is no master at the moment; it is starting or was lost. Try again"
+
+
+@final
+class _Server:
+    """What is kept of one tablet server."""
+
+    __slots__ = ("admin", "peer", "tablets")
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.tablets = RemoteTablets(peer)
+        self.admin = RemoteAdmin(peer)
+
+
+@final
+class ThriftTransport:
+    """Implements rpc.transport.Transport. `address_of`: host:port of a tablet server that lives, None of one that does
+    not; `master_address` likewise. Both may switch and raise; `address_of` is asked once per incarnation, after
+    failures, and every `watch_seconds` of a call that takes longer, `master_address` at every master()."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        address_of: Callable[[str], str | None],
+        master_address: Callable[[], str | None],
+        options: RpcOptions | None = None,
+        local: LocalTransport | None = None,
+        connect: Connect = sockets.connect,
+    ) -> None:
+        self._runtime = runtime
+        self._address_of = address_of
+        self._master_address = master_address
+        self._options = options or RpcOptions()
+        self._local = local or LocalTransport()
+        self._connect = connect
+        self._servers: dict[str, _Server] = {}
+        self._master: tuple[Peer, RemoteMaster] | None = None
+
+    def tablet_service(self, incarnation: str) -> TabletService:
+        """*Switches* the first time."""
+        if self._local.serves(incarnation):
+            return self._local.tablet_service(incarnation)
+        return (self._servers.get(incarnation) or self._find(incarnation)).tablets
+
+    def tablet_admin(self, incarnation: str) -> TabletAdmin:
+        """*Switches* the first time."""
+        if self._local.serves(incarnation):
+            return self._local.tablet_admin(incarnation)
+        return (self._servers.get(incarnation) or self._find(incarnation)).admin
+
+    def master(self) -> MasterService:
+        """*Switches.*"""
+        if self._local.has_master():
+            return self._local.master()
+        address = self._master_address()
+        if not address:
+            raise Unavailable(_NO_MASTER)
+        if self._master is None or self._master[0].pool.address != address:
+            self._forget_master()
+            peer = Peer(
+                self._runtime,
+                "the master",
+                Pool(self._runtime, address, self._options, self._connect),
+                self._options,
+                lambda: self._master_address() == address,
+                Unavailable,
+                self._forget_master,
+            )
+            self._master = (peer, RemoteMaster(peer))
+        return self._master[1]
+
+    def close(self) -> None:
+        """Closes what is idle; calls under way end by themselves."""
+        for incarnation in list(self._servers):
+            self._forget(incarnation)
+        self._forget_master()
+
+    def _find(self, incarnation: str) -> _Server:
+        address = self._address_of(incarnation)
+        if not address:
+            raise StaleLocation(f"tablet server {incarnation} is gone")
+        found = self._servers.get(incarnation)  # another task may have asked meanwhile
+        if found is not None and found.peer.pool.address == address:
+            return found
+        peer = Peer(
+            self._runtime,
+            f"{incarnation}",
+            Pool(self._runtime, address, self._options, self._connect),
+            self._options,
+            lambda: self._address_of(incarnation) == address,
+            StaleLocation,
+            lambda: self._forget(incarnation),
+        )
+        server = self._servers[incarnation] = _Server(peer)
+        return server
+
+    def _forget(self, incarnation: str) -> None:
+        """Its idle connections are closed, and its address is asked for again."""
+        server = self._servers.pop(incarnation, None)
+        if server is not None:
+            server.peer.pool.close()
+
+    def _forget_master(self) -> None:
+        master, self._master = self._master, None
+        if master is not None:
+            master[0].pool.close()

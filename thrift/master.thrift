@@ -1,0 +1,21 @@
+/*
+ * What the master offers to clients inside a cluster: administration of tables and namespaces. Transport, protocol and
+ * errors as in tabletserver.thrift; table schemas are table records (docs/formats.md) whose id and state mean nothing.
+ * A process that is not the master now answers Unavailable.
+ */
+
+include "tabletserver.thrift"
+
+namespace py hbtable.master
+
+service MasterService {
+  void create_table(1: binary schema, 2: list<binary> splitRows) throws (1: tabletserver.RpcError error),
+  void delete_table(1: binary name) throws (1: tabletserver.RpcError error),
+  void enable_table(1: binary name) throws (1: tabletserver.RpcError error),
+  void disable_table(1: binary name) throws (1: tabletserver.RpcError error),
+  void alter_table(1: binary schema) throws (1: tabletserver.RpcError error),
+  void truncate_table(1: binary name, 2: bool keepSplits) throws (1: tabletserver.RpcError error),
+  void create_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
+  void alter_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
+  void delete_namespace(1: binary name) throws (1: tabletserver.RpcError error)
+}

@@ -1,0 +1,159 @@
+/*
+ * What a tablet server offers to clients and to the master, inside a cluster. Applications speak thrift/hbase.thrift.
+ *
+ * Framed transport (a length of 4 bytes, big-endian, before each message), strict binary protocol, one call at a time
+ * on a connection. A frame of length 0 from the server says goodbye: it has not begun and will not begin whatever has
+ * not been answered, and closes.
+ *
+ * Each call names the incarnation of the tablet server that it is meant for; a server that took over the address of a
+ * dead one refuses it with wrongIncarnation. hbtable/rpc/services.py has the promises of each call.
+ * Records of tablets and tables are the bytes that METADATA holds (docs/formats.md).
+ */
+
+namespace py hbtable.tabletserver
+
+/** Any error, declared by every call. `classes`: its class and that one's ancestors in hbtable/errors.py, nearest
+    first: a receiver takes the first that it knows. The other fields belong to Corruption and BadFilter. */
+exception RpcError {
+  1: required list<string> classes,
+  2: required string message,
+  3: optional string path,
+  4: optional i64 offset,
+  5: optional string reason,
+  6: optional i64 position,
+  7: optional bool wrongIncarnation
+}
+
+/** One version of one column: `family:qualifier`, milliseconds, value. */
+struct Cell {
+  1: required binary column,
+  2: required i64 timestamp,
+  3: required binary value
+}
+
+struct Row {
+  1: required binary row,
+  2: required list<Cell> cells
+}
+
+/** Kinds as in hbtable/model/mutation.py; timestamp -1: the server's time. */
+struct Operation {
+  1: required byte kind,
+  2: required binary family,
+  3: required binary qualifier,
+  4: required i64 timestamp,
+  5: required binary value
+}
+
+struct RowMutation {
+  1: required binary row,
+  2: required list<Operation> operations,
+  3: optional bool skipLog = 0,
+  4: optional i64 ttlMillis = 0
+}
+
+/** Without qualifiers: the whole family. */
+struct FamilyColumns {
+  1: required binary family,
+  2: optional list<binary> qualifiers
+}
+
+/** Absent columns: every family. The filter is text in the filter language. */
+struct ReadSpec {
+  1: optional list<FamilyColumns> columns,
+  2: optional i64 minTimestamp = 0,
+  3: optional i64 maxTimestamp = 9223372036854775807,
+  4: optional i64 maxVersions = 1,
+  5: optional binary filter,
+  6: optional bool cacheBlocks = 1,
+  7: optional bool raw = 0
+}
+
+/** filterState is opaque outside the filters. */
+struct ScanPosition {
+  1: required binary row,
+  2: optional i64 cellsDone = 0,
+  3: optional binary filterState = ""
+}
+
+struct ScanRequest {
+  1: optional binary start = "",
+  2: optional binary stop = "",
+  3: optional ReadSpec spec,
+  4: optional bool isReversed = 0,
+  5: optional i64 cellsPerRow = 0,
+  6: optional i64 maxRows = 1000,
+  7: optional i64 maxBytes = 4194304,
+  8: optional ScanPosition position
+}
+
+struct ScanPage {
+  1: required list<Row> rows,
+  2: optional ScanPosition following,
+  3: optional bool filterFinished = 0,
+  4: optional binary filterState = ""
+}
+
+struct AppendValue {
+  1: required binary family,
+  2: required binary qualifier,
+  3: required binary suffix
+}
+
+struct TabletStatus {
+  1: required binary record,
+  2: required i64 schemaVersion,
+  3: required i64 memtableBytes,
+  4: required i64 sstableBytes,
+  5: required i64 sstables,
+  6: required i64 reads,
+  7: required i64 writes
+}
+
+/** A run: a sorted part of a dead server's log, of the segments from `first` to `last`. */
+struct Run {
+  1: required i64 first,
+  2: required i64 last,
+  3: required i64 footerChecksum,
+  4: required i64 lengthBytes
+}
+
+service TabletService {
+  void mutate(1: string incarnation, 2: i64 tablet, 3: list<RowMutation> mutations) throws (1: RpcError error),
+
+  list<Row> read_rows(1: string incarnation, 2: i64 tablet, 3: list<binary> rows, 4: ReadSpec spec)
+    throws (1: RpcError error),
+
+  ScanPage scan(1: string incarnation, 2: i64 tablet, 3: ScanRequest request) throws (1: RpcError error),
+
+  i64 increment(1: string incarnation, 2: i64 tablet, 3: binary row, 4: binary family, 5: binary qualifier,
+                6: i64 amount) throws (1: RpcError error),
+
+  list<Cell> append(1: string incarnation, 2: i64 tablet, 3: binary row, 4: list<AppendValue> values,
+                    5: i64 ttlMillis) throws (1: RpcError error),
+
+  /** Absent `expected`: the cell must be missing or empty. */
+  bool check_and_mutate(1: string incarnation, 2: i64 tablet, 3: binary row, 4: binary family, 5: binary qualifier,
+                        6: optional binary expected, 7: RowMutation mutation) throws (1: RpcError error)
+}
+
+/** `epoch` is that of the master's lock: a smaller one than the highest seen is refused. */
+service TabletAdmin {
+  void load_tablet(1: string incarnation, 2: i64 epoch, 3: binary record, 4: binary schema)
+    throws (1: RpcError error),
+  void unload_tablet(1: string incarnation, 2: i64 epoch, 3: i64 tablet) throws (1: RpcError error),
+  void update_schema(1: string incarnation, 2: i64 epoch, 3: i64 table, 4: binary schema) throws (1: RpcError error),
+
+  /** `part` of the log of `deadIncarnation`, as the master's plan has it. */
+  Run sort_log_part(1: string incarnation, 2: i64 epoch, 3: string deadIncarnation, 4: binary part)
+    throws (1: RpcError error),
+
+  void flush(1: string incarnation, 2: i64 tablet) throws (1: RpcError error),
+  void compact(1: string incarnation, 2: i64 tablet, 3: bool major) throws (1: RpcError error),
+
+  /** Absent row: at the middle by size. */
+  bool split(1: string incarnation, 2: i64 tablet, 3: optional binary row) throws (1: RpcError error),
+
+  list<TabletStatus> tablets(1: string incarnation) throws (1: RpcError error),
+  set<string> files_in_flight(1: string incarnation) throws (1: RpcError error)
+}
