@@ -9,6 +9,8 @@ from typing import Final
 from hbtable.shell import absent
 from hbtable.shell.catalogue import ENTRIES
 from hbtable.shell.commands.general import version_line
+from hbtable.shell.errors import Incomplete, ShellError
+from hbtable.shell.parser import parse
 
 _FOLDER: Final = Path(__file__).parent / "help"
 _ALIASES: Final = {"desc": "describe"}
@@ -56,12 +58,29 @@ def table_help_text() -> str:
 
 
 def examples() -> list[tuple[str, str]]:
-    """(command, example) of all texts, for tests and for the hint line."""
+    """(command, example) of all texts, for tests and for the hint line. One may have several lines."""
     found = []
     for name in ENTRIES:
-        text = of_command(name) or ""
-        found += [(name, line.strip()) for line in re.findall(r"(?m)^ *hbase> (.*)", text)]
+        lines = (of_command(name) or "").split("\n")
+        for place, line in enumerate(lines):
+            prompt, mark, text = line.partition("hbase> ")
+            if mark and not prompt.strip():
+                found.append((name, _whole(text.strip(), lines[place + 1 :])))
     return found
+
+
+def _whole(first: str, following: list[str]) -> str:
+    """With the lines that complete it."""
+    text = first
+    for line in following:
+        try:
+            parse(text)
+            break
+        except Incomplete:
+            text += f"\n{line}"
+        except ShellError:
+            break  # HBase's own text has an example with a comma too few
+    return text
 
 
 def _sections() -> dict[str, str]:

@@ -139,7 +139,7 @@ def test_examples_of_the_help_run(url: str) -> None:
     problems = []
     seen = 0
     for name, found in itertools.groupby(examples(), lambda pair: pair[0]):
-        lines = [line for _, line in found if not line.endswith((",", '"')) and "'r1' {" not in line]
+        lines = [line for _, line in found]
         for statement in SETUP.splitlines():
             if name not in TAKEN or "create" not in statement or name.startswith("drop"):
                 session.execute(statement)
@@ -162,6 +162,9 @@ def test_examples_of_the_help_run(url: str) -> None:
 
 def is_expected(name: str, line: str) -> bool:
     """Examples that only make sense with what they name: the table is gone, or the namespace there already."""
+    # HBase's own texts, kept as they are, are wrong in HBase, too: a comma is missing, and its filters take no line end.
+    if line.startswith("get 't1', 'r1' {COLUMN") or (name == "count" and "\n" in line):
+        return True
     return (name, line) in (
         ("clone_table_schema", "clone_table_schema 't1', 't2'"),
         ("create_namespace", "create_namespace 'ns1'"),
