@@ -8,7 +8,7 @@ applied      last one visible: insert() raises it after the pairs are in the mem
 
 from typing import NamedTuple, final
 
-from hbtable.commitlog.writer import LogWriter
+from hbtable.commitlog.interface import CommitLog
 from hbtable.encoding.cell_key import TERMINATOR, Pair
 from hbtable.fs.interface import FileSystem
 from hbtable.model.ranges import RowRange
@@ -32,7 +32,7 @@ class Environment(NamedTuple):
 
     runtime: Runtime
     fs: FileSystem
-    log: LogWriter
+    log: CommitLog
     options: TabletOptions
     cache: BlockCache
     shared: SharedState

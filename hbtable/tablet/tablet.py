@@ -8,7 +8,7 @@ or until its record turns out to be another owner's (`lost`).
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from hbtable.commitlog.writer import LogWriter
+from hbtable.commitlog.interface import CommitLog
 from hbtable.encoding.cell_key import row_of, row_stop
 from hbtable.fs.interface import FileSystem
 from hbtable.model.cell import Cell, Row
@@ -57,7 +57,7 @@ class Tablet:
         cls,
         runtime: Runtime,
         fs: FileSystem,
-        log: LogWriter,
+        log: CommitLog,
         record: TabletRecord,
         schema: TableSchema,
         options: TabletOptions,

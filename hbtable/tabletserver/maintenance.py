@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
-from hbtable.commitlog.writer import LogWriter
+from hbtable.commitlog.interface import CommitLog
 from hbtable.errors import HbtableError
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
@@ -37,7 +37,7 @@ class Maintenance:
         self,
         runtime: Runtime,
         tablets: Mapping[int, Tablet],
-        commit_log: LogWriter,
+        commit_log: CommitLog,
         shared: SharedState,
         split: Callable[[int, bytes | None], bool],
         valid: Callable[[], bool],

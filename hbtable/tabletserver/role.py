@@ -10,11 +10,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hbtable.commitlog.fencing import is_fenced
+from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.parts import decode_part
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorting import sort_part
-from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
@@ -73,7 +74,15 @@ class TabletServerRole:
         self._options = options
         self.incarnation = new_incarnation(session, runtime)
         # The log begins before the server file exists: METADATA never names a log that is not there.
-        self.commit_log = LogWriter(runtime, fs, log_folder(self.incarnation), options.log, registry)
+        self.commit_log = open_log(
+            runtime,
+            fs,
+            self.incarnation,
+            options.log,
+            registry,
+            lambda: is_fenced(fs, self.incarnation),
+            lambda: self._lose(),
+        )
         self._membership = Membership(session, self.incarnation)
         self.cache = BlockCache(
             options.block_cache_bytes,
