@@ -30,7 +30,7 @@ class Client:
         self._runtime = runtime
         self._transport = transport
         self._options = options or ClientOptions()
-        self._valid: Callable[[], bool] = session.valid
+        self._over: Callable[[], bool] = session.over
         self.locator = locator or Locator(session, transport, runtime)
         self.catalog = Catalog(session, self.locator)
         self._tables: dict[bytes, Table] = {}
@@ -50,7 +50,7 @@ class Client:
                     self._transport,
                     self.locator,
                     self.catalog,
-                    self._valid,
+                    self._over,
                     self._options,
                 )
             if len(self._tables) >= MAX_CACHED_TABLES:

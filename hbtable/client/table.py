@@ -40,7 +40,7 @@ from hbtable.runtime.parallel import results, run_all
 class Table:
     """Made by Client.table. Every call *switches*, and raises TableNotFound or TableNotEnabled."""
 
-    __slots__ = ("_catalog", "_id", "_locator", "_options", "_runtime", "_service", "_valid", "find", "name")
+    __slots__ = ("_catalog", "_id", "_locator", "_options", "_over", "_runtime", "_service", "find", "name")
 
     def __init__(
         self,
@@ -49,17 +49,17 @@ class Table:
         transport: Transport,
         locator: Locator,
         catalog: Catalog,
-        valid: Callable[[], bool],
+        over: Callable[[], bool],
         options: ClientOptions,
     ) -> None:
-        """`name` is canonical. `valid`: does this process's own session live?"""
+        """`name` is canonical. `over`: has this process's own session ended?"""
         self.name = name
         self.find = locator.find
         self._service = transport.tablet_service
         self._runtime = runtime
         self._locator = locator
         self._catalog = catalog
-        self._valid = valid
+        self._over = over
         self._options = options
         self._id = 0  # 0, METADATA's own, is that of no table a client can name: not looked up yet
 
@@ -212,7 +212,7 @@ class Table:
             else:
                 self._locator.forget(self._id, row)
         if isinstance(error, LockLost):
-            if not self._valid():
+            if self._over():
                 raise error  # it is our own
             if write:
                 raise OutcomeUnknown(f"the tablet server stopped while it wrote row {row!r}: {error}") from error

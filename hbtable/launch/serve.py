@@ -38,6 +38,7 @@ _LOST: Final = 3
 
 _OPEN_FILES: Final = 1 << 20
 _SWITCH_SECONDS: Final = 0.001
+_LOOK_SECONDS: Final = 0.1
 
 BANNER: Final = """\
 hbtable {version} speaks HBase Thrift1 on {host}:{port}
@@ -113,8 +114,10 @@ class Server:
     def not_ready(self) -> list[str]:
         """Reasons not to send clients here."""
         reasons = ["draining"] if self._draining else []
-        if self.cluster.lost.is_set() or not self.cluster.session.valid():
+        if self.cluster.lost.is_set() or self.cluster.session.over():
             reasons.append("the lock was lost")
+        elif not self.cluster.session.valid():
+            reasons.append("the lock service cannot be reached")
         return reasons
 
     def ask_to_stop(self) -> None:
@@ -131,7 +134,9 @@ class Server:
         return _LOST if self.cluster.lost.is_set() else 0
 
     def _watch_lock(self) -> None:
-        self.cluster.lost.wait()
+        while not self.cluster.lost.wait(_LOOK_SECONDS):
+            if self.cluster.session.over():
+                self.cluster.lost.set()
         log.error("%s", LockLost("the lock was lost: another process may own this data now; stopping"))
         self._stop_asked.set()
 

@@ -159,6 +159,11 @@ class Master:
             self._placement.epoch = 0
             self._session.unlock(MASTER)
 
+    @property
+    def acting(self) -> bool:
+        """Whether this one is the master, and not a standby."""
+        return bool(self._placement.epoch)
+
     def wake(self) -> None:
         """Work now. Does not switch."""
         self._wake.set()
@@ -173,22 +178,13 @@ class Master:
                 self.acquire(address)
                 acquired = True
             except LockLost as error:
-                self._note(str(error))
-                self._on_lost()
+                self._lose(str(error))
                 return
             except Conflict:
                 self._runtime.sleep(self._options.lock_retry_seconds)
             except HbtableError as error:
                 # It may hold the lock by now, in which case nobody else can be master: again, from the start.
                 self._note(f"could not become master: {error}")
-                self._runtime.sleep(self._options.lock_retry_seconds)
-            except LockLost as error:
-                self._lose(str(error))
-                return
-            except HbtableError as error:
-                # What was half done is done again: the lock is ours already, or somebody else's.
-                self._placement.epoch = 0
-                self._note(f"could not become the master: {error}")
                 self._runtime.sleep(self._options.lock_retry_seconds)
         while not self._stopping:
             self._wake.clear()

@@ -17,20 +17,20 @@ from hbtable.tabletserver.split import Splitter
 
 class Administration:
     """Implements rpc.services.TabletAdmin. `files_in_flight`: of all tablets of this server. `sort_part`: of the log of
-    an incarnation (commitlog.sorting)."""
+    an incarnation (commitlog.sorting). `check` is Suspension.refuse."""
 
     def __init__(
         self,
         residence: Residence,
         splitter: Splitter,
         files_in_flight: set[str],
-        valid: Callable[[], bool],
+        check: Callable[[], None],
         sort_part: Callable[[str, bytes], Run],
     ) -> None:
         self._residence = residence
         self._splitter = splitter
         self._files_in_flight = files_in_flight
-        self._valid = valid
+        self._check_lock = check
         self._sort_part = sort_part
         self._epoch = 0
 
@@ -47,12 +47,15 @@ class Administration:
         self._residence.update_schema(table_id, schema)
 
     def flush(self, tablet_id: int) -> None:
+        self._check_lock()
         self._residence.served(tablet_id).flush()
 
     def compact(self, tablet_id: int, major: bool) -> None:
+        self._check_lock()
         self._residence.served(tablet_id).compact(major)
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
+        self._check_lock()
         return self._splitter.split(tablet_id, split_row)
 
     def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> Run:
@@ -66,8 +69,7 @@ class Administration:
         return set(self._files_in_flight)
 
     def _check(self, epoch: int) -> None:
-        if not self._valid():
-            raise LockLost("this tablet server lost its lock and stops")
+        self._check_lock()
         if epoch < self._epoch:
             raise LockLost(f"a master of epoch {epoch} was succeeded by one of epoch {self._epoch}: it must stop")
         self._epoch = epoch

@@ -16,9 +16,13 @@ from hbtable.model.tablet import TabletRecord
 class RecordCommits:
     """`on_foreign` is called (it must not switch) with the id of a tablet whose row has another owner by now."""
 
-    def __init__(self, catalog: Catalog, on_foreign: Callable[[int], None]) -> None:
+    def __init__(
+        self, catalog: Catalog, on_foreign: Callable[[int], None], check: Callable[[], None] = lambda: None
+    ) -> None:
+        """`check` is Suspension.outwait: nothing is committed by a server that may have lost its lock."""
         self._catalog = catalog
         self._on_foreign = on_foreign
+        self._check = check
         self._first: dict[int, Callable[[], object]] = {}
 
     def commit(self, expected: TabletRecord, record: TabletRecord) -> None:
@@ -28,6 +32,7 @@ class RecordCommits:
             # The left child's record may not change before its own row stands: a repair would put the old one back.
             finish()
         while True:
+            self._check()
             try:
                 self._catalog.replace_tablet(expected, record)
                 return

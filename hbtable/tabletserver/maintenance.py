@@ -11,6 +11,7 @@ from typing import Final, final
 
 from hbtable.commitlog.interface import CommitLog
 from hbtable.errors import HbtableError
+from hbtable.lockservice.interface import Session
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.tablet.shared import SharedState
@@ -31,7 +32,8 @@ _DONE: Final = {"flush": "flushed", "compact": "compacted", "split": "looked at 
 
 @final
 class Maintenance:
-    """`split` is Splitter.split; `tablets` is the residence's dictionary. `valid`: does this server hold its lock?"""
+    """`split` is Splitter.split; `tablets` is the residence's dictionary. `session`: of the lock under which
+    this server acts."""
 
     def __init__(
         self,
@@ -40,7 +42,7 @@ class Maintenance:
         commit_log: CommitLog,
         shared: SharedState,
         split: Callable[[int, bytes | None], bool],
-        valid: Callable[[], bool],
+        session: Session,
         options: MaintenanceOptions,
         memtable_limit_bytes: int,
     ) -> None:
@@ -49,7 +51,7 @@ class Maintenance:
         self._log = commit_log
         self._shared = shared
         self._split = split
-        self._valid = valid
+        self._session = session
         self._options = options
         self._memtable_limit_bytes = memtable_limit_bytes
         self._wake = runtime.event()
@@ -104,9 +106,9 @@ class Maintenance:
         while not self._stopping:
             self._wake.wait(self._options.period_seconds)
             self._wake.clear()
-            if not self._valid():
-                return  # for good: without the lock nothing may be committed any more
-            if not self._stopping:
+            if self._session.over():
+                return  # without the lock nothing may be committed any more
+            if not self._stopping and self._session.valid():  # suspended: nothing is begun until it is known
                 self.look()
 
     def _facts(self, tablet: Tablet) -> TabletFacts:

@@ -43,13 +43,16 @@ class Residence:
         incarnation: str,
         catalog: Catalog,
         open_tablet: Callable[[TabletRecord, TableSchema], Tablet],
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        """`check` is Suspension.outwait: a server that may have lost its lock takes no tablet in."""
         self.tablets: dict[int, Tablet] = {}
         """Shared with server.py: what is in here is served."""
         self._runtime = runtime
         self._incarnation = incarnation
         self._catalog = catalog
         self._open_tablet = open_tablet
+        self._check = check
         self._turns: dict[int, _Turn] = {}
 
     @contextmanager
@@ -87,6 +90,11 @@ class Residence:
             current = self._current(record)
             started = self._runtime.clock_seconds()
             tablet = self._open_tablet(current, schema)
+            try:
+                self._check()
+            except HbtableError:
+                tablet.close()
+                raise
             self.tablets[record.tablet_id] = tablet
             seconds = self._runtime.clock_seconds() - started
             log.info("tablet %d: loaded generation %d in %.3f s", record.tablet_id, current.generation, seconds)

@@ -39,6 +39,7 @@ from hbtable.tabletserver.membership import Membership, new_incarnation
 from hbtable.tabletserver.residence import Residence, drain
 from hbtable.tabletserver.server import TabletServer
 from hbtable.tabletserver.split import Splitter
+from hbtable.tabletserver.suspension import Suspension
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,9 @@ class TabletServerOptions:
     """Memory for blocks of SSTables. Larger: fewer reads from the file system."""
     parallel_unloads: int = 8
     """Tablets flushed at a time when the server stops. More: faster stop, more memory."""
+    suspended_seconds: float = 10.0
+    """How long answers and commits wait while the lock service cannot be reached and the lease has run out. Longer: a
+    longer absence of the service is seen as slowness instead of errors, and more requests wait meanwhile."""
     log: LogOptions = field(default_factory=LogOptions)
     tablet: TabletOptions = field(default_factory=TabletOptions)
     maintenance: MaintenanceOptions = field(default_factory=MaintenanceOptions)
@@ -94,14 +98,15 @@ class TabletServerRole:
         # Maintenance flushes at the limit; twice the limit is where writers wait for it.
         limit = 2 * options.maintenance.total_memtable_bytes
         self.shared = shared = SharedState(runtime, self.incarnation, registry, limit)
-        commits = RecordCommits(catalog, self._abandon)
+        suspension = Suspension(runtime, session, options.suspended_seconds)
+        commits = RecordCommits(catalog, self._abandon, suspension.outwait)
 
         def open_tablet(record: TabletRecord, schema: TableSchema) -> Tablet:
             return Tablet.load(
                 runtime, fs, self.commit_log, record, schema, options.tablet, self.cache, shared, commits.commit
             )
 
-        self._residence = residence = Residence(runtime, self.incarnation, catalog, open_tablet)
+        self._residence = residence = Residence(runtime, self.incarnation, catalog, open_tablet, suspension.outwait)
         splitter = Splitter(
             residence,
             catalog,
@@ -115,17 +120,19 @@ class TabletServerRole:
             self.commit_log,
             shared,
             splitter.split,
-            session.valid,
+            session,
             options.maintenance,
             options.tablet.memtable_bytes,
         )
         self._on_lost = on_lost
-        self.service = TabletServer(self.incarnation, residence.tablets, session.valid, self._lose, registry)
+        self.service = TabletServer(
+            self.incarnation, residence.tablets, session.valid, suspension.wait, self._lose, registry
+        )
         self.admin = Administration(
             residence,
             splitter,
             shared.files_in_flight,
-            session.valid,
+            suspension.refuse,
             lambda incarnation, part: sort_part(runtime, fs, log_folder(incarnation), decode_part(part)),
         )
         self._measure(registry)
@@ -144,9 +151,10 @@ class TabletServerRole:
         registry.gauge("hbtable_block_cache_bytes", "Memory of the block cache.", lambda: float(self.cache.used_bytes))
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
 
-    def start(self, address: str = "", log_kind: str = "local") -> None:
-        """The master may assign tablets from now on. LockLost when the session ended meanwhile."""
-        self._membership.join(ServerFile(address, self._runtime.wall_millis(), log_kind))
+    def start(self, address: str = "", log_kind: str = "local", door: str = "") -> None:
+        """The master may assign tablets from now on. LockLost when the session ended meanwhile. `door`: of the front
+        door beside this server."""
+        self._membership.join(ServerFile(address, self._runtime.wall_millis(), log_kind, door=door))
         self._maintenance.start()
 
     def drain(self) -> None:

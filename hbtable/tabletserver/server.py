@@ -2,7 +2,8 @@
 
 Invariant: no answer leaves after this server lost its lock. `valid` is asked after a read was computed and after a
 write was applied, right before the answer (bug classes 1 and 25): asking before would leave a gap in which a paused
-process answers from a tablet that already has another owner. Losing the lock is final; `on_lost` stops the process.
+process answers from a tablet that already has another owner. While it is unknown whether the lock is held, answers
+wait (suspension.py). Losing the lock is final; `on_lost` stops the process.
 
 This layer is on the path of every put and get: a dictionary lookup, the tablet's own method, one check, one counter.
 """
@@ -10,7 +11,7 @@ This layer is on the path of every put and get: a dictionary lookup, the tablet'
 from collections.abc import Callable, Sequence
 from typing import final
 
-from hbtable.errors import LockLost, StaleLocation
+from hbtable.errors import LockLost, OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.metrics.registry import Counter, Registry
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
@@ -33,6 +34,7 @@ class TabletServer:
         "_scans",
         "_tablets",
         "_valid",
+        "_wait",
         "incarnation",
     )
 
@@ -41,14 +43,16 @@ class TabletServer:
         incarnation: str,
         tablets: dict[int, Tablet],
         valid: Callable[[], bool],
+        wait: Callable[[], bool],
         on_lost: Callable[[], None],
         registry: Registry,
     ) -> None:
-        """`tablets` is shared with residence.py, which loads and unloads. `valid` must not switch. `on_lost` is called
-        once."""
+        """`tablets` is shared with residence.py, which loads and unloads. `valid` must not switch; `wait`
+        is Suspension.wait. `on_lost` is called once."""
         self.incarnation = incarnation
         self._tablets = tablets
         self._valid = valid
+        self._wait = wait
         self._on_lost = on_lost
         self._lost = False
 
@@ -70,7 +74,7 @@ class TabletServer:
             raise self._not_here(tablet_id)
         tablet.mutate(mutations)
         if not self._valid():
-            raise self._lock_lost()
+            self._outwait(changed=True)
         self._mutations.value += 1
 
     def read_rows(self, tablet_id: int, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
@@ -79,7 +83,7 @@ class TabletServer:
             raise self._not_here(tablet_id)
         answer = tablet.read_rows(rows, spec)
         if not self._valid():
-            raise self._lock_lost()
+            self._outwait(changed=False)
         self._reads.value += 1
         return answer
 
@@ -89,7 +93,7 @@ class TabletServer:
             raise self._not_here(tablet_id)
         page = tablet.scan(request)
         if not self._valid():
-            raise self._lock_lost()
+            self._outwait(changed=False)
         self._scans.value += 1
         return page
 
@@ -99,7 +103,7 @@ class TabletServer:
             raise self._not_here(tablet_id)
         answer = tablet.increment(row, family, qualifier, amount)
         if not self._valid():
-            raise self._lock_lost()
+            self._outwait(changed=True)
         self._increments.value += 1
         return answer
 
@@ -111,7 +115,7 @@ class TabletServer:
             raise self._not_here(tablet_id)
         answer = tablet.append(row, values, ttl_millis)
         if not self._valid():
-            raise self._lock_lost()
+            self._outwait(changed=True)
         self._appends.value += 1
         return answer
 
@@ -123,12 +127,24 @@ class TabletServer:
             raise self._not_here(tablet_id)
         answer = tablet.check_and_mutate(row, family, qualifier, expected, mutation)
         if not self._valid():
-            raise self._lock_lost()
+            self._outwait(changed=True)
         self._checks.value += 1
         return answer
 
     def _not_here(self, tablet_id: int) -> StaleLocation:
         return StaleLocation(f"tablet {tablet_id} is not served by {self.incarnation}")
+
+    def _outwait(self, changed: bool) -> None:
+        """Returns when the answer may leave after all. LockLost, or when the time is up OutcomeUnknown for changes."""
+        try:
+            if self._wait():
+                return
+        except LockLost:
+            raise self._lock_lost() from None
+        reason = f"tablet server {self.incarnation} cannot reach the lock service"
+        if changed:
+            raise OutcomeUnknown(f"{reason}: whether the change stays is unknown")
+        raise Unavailable(f"{reason} and may not answer; try again")
 
     def _lock_lost(self) -> LockLost:
         if not self._lost:

@@ -119,6 +119,9 @@ class FakeSession:
 
     session_id = "fake"
 
+    def over(self):
+        return not self.alive
+
     def valid(self):
         return self.alive
 
