@@ -13,20 +13,20 @@ own (hdfs_native_threads.py). What the port leaves open:
 Renaming tells a lost answer from a missing source by looking at both names.
 """
 
+import logging
 from collections.abc import Callable, Collection
 from typing import Final, TypeVar, final
 
 from hbtable.errors import (
     AlreadyExists,
     FileNotFound,
-    OutOfSpace,
     Stalled,
     StorageFailed,
     Unavailable,
 )
 from hbtable.fs.calls import Calls, ThreadCalls
 from hbtable.fs.hdfs_native_client import NativeClient, NativeReader, NativeStatus, connect, guarded
-from hbtable.fs.hdfs_native_errors import is_a_folder, missing_parent, translated
+from hbtable.fs.hdfs_native_errors import is_a_folder, missing_parent, sentence, translated
 from hbtable.fs.hdfs_native_files import NativeAppendFile, NativeReadFile, grown
 from hbtable.fs.hdfs_native_options import HdfsNativeOptions
 from hbtable.fs.hdfs_native_threads import WriterThread, WriterThreads
@@ -36,10 +36,13 @@ from hbtable.runtime.interface import Event, Runtime
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 _LOGS: Final = "logs/"
-_PUT_TRIES: Final = 4
+_FIRST_PUT_PAUSE_SECONDS: Final = 0.05
+_LONGEST_PUT_PAUSE_SECONDS: Final = 0.8
 _SLOW_SECONDS: Final = 0.5
-_OPEN_TRIES: Final = 4
+_OPEN_TRIES: Final = 6
 _OPEN_PAUSE_SECONDS: Final = 0.05
 _FIRST_SEAL_PAUSE_SECONDS: Final = 0.1
 _LONGEST_SEAL_PAUSE_SECONDS: Final = 4.0
@@ -110,19 +113,29 @@ class HdfsNativeFileSystem:
     def write_file(self, path: str, data: bytes) -> None:
         absolute = self._absolute(path)
         replication = self._replication(path)
-        for tries_left in reversed(range(_PUT_TRIES)):
+        end = self.runtime.clock_seconds() + self.options.put_give_up_seconds
+        pause_seconds = _FIRST_PUT_PAUSE_SECONDS
+        while True:
             temporary = f"{self._root}/{UNFINISHED}/{self.runtime.random.getrandbits(64):016x}"
             try:
                 self._put(path, temporary, data, replication)
                 self._replace(path, temporary, absolute, data)
                 return
-            except OutOfSpace:
-                raise
-            except (StorageFailed, Unavailable):
-                # A DataNode that hangs, as a rule: another name gets other DataNodes, fewer of them more likely ones.
+            except StorageFailed:
+                # A DataNode that hangs or refuses, as a rule: another name gets other DataNodes, fewer of them more
+                # likely ones that answer.
+                self._drop_unfinished(temporary)
                 replication = min(replication, self.options.log_replication)
-                if not tries_left:
+                if self.runtime.clock_seconds() >= end:
                     raise
+            self.runtime.sleep(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, _LONGEST_PUT_PAUSE_SECONDS)
+
+    def _drop_unfinished(self, temporary: str) -> None:
+        try:
+            self._ask(self.client.delete, temporary, False)
+        except Exception as error:  # noqa: BLE001  only tidiness
+            logger.info("%s is left: %s", temporary, sentence(error))
 
     def _put(self, path: str, absolute: str, data: bytes, replication: int) -> None:
         thread = self.threads.take()

@@ -39,8 +39,11 @@ class HdfsNativeOptions:
     file_sync_seconds: float = 10.0
     """The same for every other file."""
 
-    put_seconds: float = 4.0
+    put_seconds: float = 2.0
     """For a whole small file; completing one takes half a second in 5 of 100 cases. More: longer stalls, as above."""
+
+    put_give_up_seconds: float = 30.0
+    """write_file tries other DataNodes for so long. More: sits out longer failures, in which its caller waits."""
 
     names_seconds: float = 10.0
     """For what the NameNode answers alone. More: a NameNode that is away is noticed later."""

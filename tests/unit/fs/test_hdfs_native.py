@@ -320,7 +320,7 @@ def test_write_file_gets_past_a_frozen_node() -> None:
     def body() -> None:
         world.cluster.freeze(0)
         for number in range(6):
-            assert world.lasts(lambda: world.fs.write_file("a", b"content")) < 16, number
+            assert world.lasts(lambda: world.fs.write_file("a", b"content")) < 33, number
         assert world.fs.read_file("a") == b"content"
 
     world.run(body)
