@@ -3,18 +3,21 @@
     trash/<wall millis of the move>/<the file's old path>
 
 Any error while listing, scanning or asking ends the collection before anything is moved (bug class 5). Logs of dead
-servers are deleted outright: METADATA has named the SSTables that replace them for at least two scans.
+servers are deleted outright: METADATA has named the SSTables that replace them for at least two scans. On a shared file
+system a log is fenced before: should its server be just starting, unknown to the lock service yet, it stops, rather
+than acknowledge into files that are gone. The fencing marker outlives the log by a day.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from hbtable.commitlog.fencing import FENCED, fence, marker_path
 from hbtable.commitlog.segment import LOGS, log_folder
 from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.master.census import Census
-from hbtable.master.garbage import ListedFile, Scan, garbage_files, garbage_logs
+from hbtable.master.garbage import ListedFile, Scan, garbage_files, garbage_logs, garbage_markers
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.rpc.transport import Transport
@@ -34,6 +37,9 @@ class CollectorOptions:
     """Time between collections. Longer: fewer scans of METADATA, more dead bytes."""
     trash_seconds: float = 60.0
     """How long a file stays in the trash. Longer: more time to undo a mistake, more dead bytes."""
+    marker_seconds: float = 86400.0
+    """How long a fencing marker stays at least. Must be longer than any process can be held up; longer: more tiny
+    files."""
 
 
 class Collector:
@@ -62,6 +68,7 @@ class Collector:
         """What it did in a sentence ("" when nothing), and whose logs are gone. *Switches* for long."""
         # The order is the proof: see garbage.py.
         files = self._list_sstables()
+        markers = [(status.path[len(FENCED) + 1 :], status.modified_millis) for status in self._fs.list_files(FENCED)]
         logs = self._list_logs()
         now = census()
         in_flight = self._in_flight(now)
@@ -74,7 +81,12 @@ class Collector:
         emptied = self._empty_trash()  # first: on a full disk this makes the room that moving may need
         self._move_to_trash(paths)
         for name in dead_logs:
+            if self._fs.log_kind != LOCAL:
+                fence(self._runtime, self._fs, name)
             self._fs.delete_folder(log_folder(name))
+        oldest = self._runtime.wall_millis() - int(self._options.marker_seconds * 1000)
+        for name in garbage_markers(markers, set(logs), now.living, oldest):
+            self._delete(marker_path(name))
         if not (paths or dead_logs or orphans or emptied):
             return "", []
         sentence = (
@@ -137,9 +149,12 @@ class Collector:
         for status in self._fs.list_files(TRASH):
             moved = status.path.split("/")[1]
             if moved.isdigit() and int(moved) <= oldest:
-                try:
-                    self._fs.delete(status.path)
-                except FileNotFound:
-                    continue
-                removed += 1
+                removed += self._delete(status.path)
         return removed
+
+    def _delete(self, path: str) -> int:
+        try:
+            self._fs.delete(path)
+        except FileNotFound:
+            return 0  # another master was faster
+        return 1

@@ -79,3 +79,15 @@ def garbage_logs(listed: Iterable[str], alive: Set[str], first: Scan, second: Sc
     """
     needed = {ref.incarnation for scan in (first, second) for record in scan.everyone() for ref in record.logs}
     return [name for name in listed if name not in needed and name not in alive]
+
+
+def garbage_markers(
+    markers: Iterable[tuple[str, int]], logs: Set[str], alive: Set[str], oldest_millis: int
+) -> list[str]:
+    """Of the fencing markers (incarnation, modified millis), those to delete: of logs that are gone, `logs` being all
+    that are there.
+
+    The age is for a zombie that writes into its deleted log: it must find its marker as long as its lease could
+    possibly seem valid to it. `logs` is read after the markers, but a log may be fenced before its first file is there.
+    """
+    return [name for name, modified in markers if name not in logs | alive and modified <= oldest_millis]
