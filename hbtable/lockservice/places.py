@@ -41,6 +41,8 @@ class ServerFile:
     log_kind: str = "local"
     draining: bool = False
     """It is about to stop and takes no more tablets."""
+    door: str = ""
+    """host:port of its Thrift front door, by which HBase clients know it; "" when there is one door for all."""
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self), sort_keys=True).encode()
@@ -50,7 +52,11 @@ class ServerFile:
         try:
             fields = json.loads(data)
             return ServerFile(
-                str(fields["address"]), int(fields["started_millis"]), str(fields["log_kind"]), bool(fields["draining"])
+                str(fields["address"]),
+                int(fields["started_millis"]),
+                str(fields["log_kind"]),
+                bool(fields["draining"]),
+                str(fields.get("door", "")),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Corruption(path, 0, f"not a server file: {error}") from error

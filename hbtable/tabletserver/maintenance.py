@@ -108,7 +108,7 @@ class Maintenance:
             self._wake.clear()
             if self._session.over():
                 return  # without the lock nothing may be committed any more
-            if not self._stopping and self._session.valid():  # suspended: nothing is begun until it is known
+            if self._session.valid() and not self._stopping:  # suspended: nothing is begun until it is known
                 self.look()
 
     def _facts(self, tablet: Tablet) -> TabletFacts:
