@@ -1,5 +1,5 @@
-"""The command line: `hbtable start | demo | check | config | version`, and those of shell_commands.py and
-transfer_commands.py.
+"""The command line: `hbtable start | demo | check | config | version`, and those of cluster_commands.py,
+shell_commands.py and transfer_commands.py.
 
 Exit codes: 0 fine, 1 the thing itself failed (a damaged file, a port in use), 2 the command was misused. Heavy
 imports wait inside the commands, so that `hbtable --help` answers at once.
@@ -13,7 +13,7 @@ import click
 
 from hbtable import __version__
 from hbtable.errors import HbtableError, InvalidConfiguration
-from hbtable.launch import shell_commands, transfer_commands
+from hbtable.launch import cluster_commands, shell_commands, transfer_commands
 
 DEFINE_HELP: Final = "Overrides one configuration key: SECTION.KEY=VALUE. May be given several times."
 
@@ -37,7 +37,7 @@ def main() -> None:
     """Bigtable in Python, with HBase's Thrift interface as its front door."""
 
 
-for _command in (*shell_commands.COMMANDS, *transfer_commands.COMMANDS):
+for _command in (*cluster_commands.COMMANDS, *shell_commands.COMMANDS, *transfer_commands.COMMANDS):
     main.add_command(_command)
 
 
@@ -86,14 +86,17 @@ def check(folder: str) -> None:
 @main.command()
 @click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML).")
 @click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP)
+@click.option("--cluster", is_flag=True, help="Of a cluster's roles, instead of the single server.")
 @click.option("--example", is_flag=True, help="Prints a configuration file with every key, commented, instead.")
-def config(config_path: str | None, define: tuple[str, ...], example: bool) -> None:
+def config(config_path: str | None, define: tuple[str, ...], cluster: bool, example: bool) -> None:
     """Prints every configuration key, its value in effect and where that came from."""
-    from hbtable.launch import example_configuration
-    from hbtable.launch.sections import SECTIONS, read_configuration
+    from hbtable.launch import cluster_configuration, example_configuration, sections
+    from hbtable.launch.configuration import load
 
+    known = cluster_configuration.CLUSTER_SECTIONS if cluster else sections.SECTIONS
     if example:
-        click.echo(example_configuration.example(SECTIONS), nl=False)
+        head = cluster_configuration.HEAD if cluster else example_configuration.HEAD
+        click.echo(example_configuration.example(known, head), nl=False)
         return
-    for section, key, value, origin in read_configuration(config_path, os.environ, define).effective():
+    for section, key, value, origin in load(known, config_path, os.environ, define).effective():
         click.echo(f"{section}.{key} = {value!r}  ({origin})")

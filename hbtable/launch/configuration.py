@@ -40,7 +40,7 @@ class Configuration:
     def options(self, section: str, kind: type[Options]) -> Options:
         """An instance of the section's dataclass with every set key in place of its default."""
         chosen: dict[str, Value] = {}
-        for field in dataclasses.fields(kind):  # type: ignore[arg-type]  # every section is a dataclass
+        for field in keys_of(kind):
             setting = self._settings.get((section, field.name))
             if setting is not None:
                 where = f"{setting.origin}: {section}.{field.name}"
@@ -55,7 +55,7 @@ class Configuration:
         out: list[tuple[str, str, object, str]] = []
         for section, kind in self._sections.items():
             filled: object = self.options(section, kind)
-            for field in dataclasses.fields(kind):
+            for field in keys_of(kind):
                 setting = self._settings.get((section, field.name))
                 origin = setting.origin if setting else "default"
                 out.append((section, field.name, getattr(filled, field.name), origin))
@@ -84,6 +84,12 @@ def load(
             raise InvalidConfiguration(f"-D {override}: write it as section.key=value")
         settings[(section, key)] = Setting(text.strip(), f"-D {target.strip()}")
     return Configuration(sections, settings)
+
+
+def keys_of(kind: type) -> list[dataclasses.Field[object]]:
+    """The fields of an Options class that a file can hold; others are for programs."""
+    fields = dataclasses.fields(kind)
+    return [field for field in fields if _type_name(field.type) in ("bool", "int", "float", "str")]
 
 
 def _usual_place(environment: Mapping[str, str]) -> str | None:
@@ -117,7 +123,7 @@ def _refuse_unknown(sections: Mapping[str, type], section: str, key: str, origin
     kind = sections.get(section)
     if kind is None:
         raise InvalidConfiguration(f"{origin}: there is no section [{section}]; {_known(sections, section)}")
-    names = [field.name for field in dataclasses.fields(kind)]
+    names = [field.name for field in keys_of(kind)]
     if key not in names:
         close = difflib.get_close_matches(key, names, 1)
         hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names)}"

@@ -1,14 +1,16 @@
-"""conf/hbtable.toml, made from the Options dataclasses: every key, its default, and the docstring that stands under it.
+"""conf/hbtable.toml and conf/cluster.toml, made from the Options dataclasses: every key, its default, and the docstring
+that stands under it.
 
-The text is generated so that it cannot fall behind; a test compares it with the file in conf/.
+The text is generated so that it cannot fall behind; a test compares it with the files in conf/.
 """
 
 import ast
-import dataclasses
 import inspect
 import textwrap
 from collections.abc import Mapping
 from typing import Final
+
+from hbtable.launch.configuration import keys_of
 
 HEAD: Final = """\
 # hbtable's configuration: every key with its default. `hbtable config` prints what is in effect, and where from.
@@ -20,13 +22,13 @@ HEAD: Final = """\
 """
 
 
-def example(sections: Mapping[str, type]) -> str:
+def example(sections: Mapping[str, type], head: str = HEAD) -> str:
     """The whole file; every key commented out."""
-    parts = [HEAD]
+    parts = [head]
     for section, kind in sections.items():
         parts.append(f"\n[{section}]")
         documented = _documented(kind)
-        for field in dataclasses.fields(kind):
+        for field in keys_of(kind):
             parts.extend(f"# {line}" for line in textwrap.wrap(documented.get(field.name, ""), 116))
             parts.append(f"# {field.name} = {_toml(field.name, field.default)}\n")
     return "\n".join(parts).rstrip() + "\n"

@@ -1,5 +1,6 @@
 """The Thrift front door of a cluster: the client library's tables and administration in the front door's terms."""
 
+import re
 from collections.abc import Callable
 from typing import Final, final
 
@@ -7,6 +8,7 @@ from hbtable.client.client import Client
 from hbtable.errors import FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.hbase.cluster import Cluster, LivingServer
+from hbtable.hbase.regions import Address
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
@@ -20,7 +22,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import serve
 
 SCANNERS_FILE: Final = "front-door/scanners"
-"""Open scanners, between an orderly stop and the next start."""
+"""Open scanners, between an orderly stop and the next start, of the one front door of an embedded cluster."""
 
 
 @final
@@ -66,17 +68,17 @@ def make_front_door(
     port: int,
     options: FrontDoorOptions,
     cluster_id: str,
+    address: Address,
 ) -> FrontDoor:
-    """Not yet listening. `port` 0: any free one."""
+    """Not yet listening. `port` 0: any free one. `address`: of the front door beside a tablet server."""
 
     def listen(handle: Callable[..., None]) -> object:
         return serve(host, port, handle)
 
-    door: FrontDoor
     ids = Identifiers(session, SCANNER_IDS)
-    identity = Identity(lambda: cluster_id, lambda owner: (host.encode(), door.port))
+    identity = Identity(lambda: cluster_id, address)
     listener: Listen = listen  # type: ignore[assignment]  # a Listener has port and stop_accepting
-    door = FrontDoor(
+    return FrontDoor(
         runtime,
         listener,
         client.table,
@@ -87,7 +89,6 @@ def make_front_door(
         lambda count: ids.take(count).start,
         Cluster(client.admin, lambda name: client.table(name).record(), lambda: living_servers(session)),
     )
-    return door
 
 
 def living_servers(session: Session) -> list[LivingServer]:
@@ -104,16 +105,21 @@ def living_servers(session: Session) -> list[LivingServer]:
     return found
 
 
-def restore_scanners(door: FrontDoor, fs: FileSystem) -> None:
+def scanners_file(place: str) -> str:
+    """Of one front door of a cluster: its scanners go on where its clients come back to. `place`: host and port."""
+    return f"front-door/{re.sub('[^A-Za-z0-9.-]', '-', place)}/scanners"
+
+
+def restore_scanners(door: FrontDoor, fs: FileSystem, path: str) -> None:
     """Scanners saved by the last orderly stop go on. The file is removed first: after a crash they must not come back
     a second time, at positions that their clients have left behind."""
     try:
-        saved = fs.read_file(SCANNERS_FILE)
+        saved = fs.read_file(path)
     except FileNotFound:
         return
-    fs.delete(SCANNERS_FILE)
+    fs.delete(path)
     door.scanners.restore(saved)
 
 
-def save_scanners(door: FrontDoor, fs: FileSystem) -> None:
-    fs.write_file(SCANNERS_FILE, door.scanners.save())
+def save_scanners(door: FrontDoor, fs: FileSystem, path: str) -> None:
+    fs.write_file(path, door.scanners.save())

@@ -20,7 +20,7 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.launch.configuration import Configuration
-from hbtable.launch.front_door import make_front_door, restore_scanners, save_scanners
+from hbtable.launch.front_door import SCANNERS_FILE, make_front_door, restore_scanners, save_scanners
 from hbtable.launch.pages import Pages
 from hbtable.launch.sections import ServerOptions, embedded_options
 from hbtable.lockservice.local import LocalLockService
@@ -100,9 +100,10 @@ class Server:
             options.host,
             options.port,
             self._door_options,
-            cluster_id(self.runtime, cluster.session),
+            cluster_id(self.runtime, cluster.session, self._fs.log_kind),
+            lambda owner: (options.host.encode(), self.door.port),
         )
-        restore_scanners(self.door, self._fs)
+        restore_scanners(self.door, self._fs, SCANNERS_FILE)
         self.door.start(options.host)
         self._folder.set_address(f"{options.host}:{self.door.port}")
         self.registry.gauge("hbtable_build_info", "1; the label says which version.", lambda: 1.0, version=__version__)
@@ -144,7 +145,7 @@ class Server:
         """Drains: every request under way is answered, memtables are written out."""
         self._draining = True
         self.door.drain()
-        save_scanners(self.door, self._fs)
+        save_scanners(self.door, self._fs, SCANNERS_FILE)
         self.door.close()
         self._hub_lag.stop()
         self.cluster.stop()

@@ -9,7 +9,7 @@ from typing import Final
 
 from hbtable.encoding import tablet_record
 from hbtable.errors import AlreadyExists, FileNotFound, InvalidConfiguration, StaleLocation, UnsupportedFormat
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, FileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import CLUSTER
 from hbtable.metadata import layout
@@ -19,19 +19,23 @@ from hbtable.runtime.interface import Runtime
 FORMAT: Final = 1
 """Raised when something changes that older programs must not touch."""
 
+_ADDRESSES: Final = {LOCAL: "a folder", HDFS: "hdfs://...", WEBHDFS: "webhdfs://..."}
+
 
 def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catalog) -> str:
     """The cluster's id; makes the cluster when the lock service is empty. Durable on return. *Switches.*
 
     InvalidConfiguration when the lock service is empty but the file system holds a cluster: an empty root tablet
-    would make all of it garbage. UnsupportedFormat when a newer hbtable made it.
+    would make all of it garbage; and for a cluster with another kind of log. UnsupportedFormat when a newer hbtable
+    made it.
     """
+    check_log_kind(session, fs.log_kind)
     try:
         catalog.read_root()
     except StaleLocation:  # never started
         _refuse_lost_lock_service(fs)
         _create_root(runtime, catalog)
-    return cluster_id(runtime, session)
+    return cluster_id(runtime, session, fs.log_kind)
 
 
 def first_metadata_row(runtime: Runtime, catalog: Catalog) -> None:
@@ -61,14 +65,14 @@ def _refuse_lost_lock_service(fs: FileSystem) -> None:
         )
 
 
-def cluster_id(runtime: Runtime, session: Session) -> str:
-    """32 hexadecimal digits; made at the first call. *Switches.*"""
+def cluster_id(runtime: Runtime, session: Session, log_kind: str) -> str:
+    """32 hexadecimal digits; made at the first call, together with the kind of the cluster's logs. *Switches.*"""
     try:
         data = session.read(CLUSTER).data
     except FileNotFound:
         new_id = f"{runtime.random.getrandbits(128):032x}"
         try:
-            session.create(CLUSTER, json.dumps({"id": new_id, "format": FORMAT}).encode())
+            session.create(CLUSTER, json.dumps({"id": new_id, "format": FORMAT, "log_kind": log_kind}).encode())
         except AlreadyExists:
             pass
         data = session.read(CLUSTER).data
@@ -76,3 +80,18 @@ def cluster_id(runtime: Runtime, session: Session) -> str:
     if int(cluster["format"]) > FORMAT:
         raise UnsupportedFormat(f"the cluster has format {cluster['format']}, this hbtable knows {FORMAT}: upgrade it")
     return str(cluster["id"])
+
+
+def check_log_kind(session: Session, log_kind: str) -> None:
+    """InvalidConfiguration when the cluster's logs are of another kind than this process can write and fence: it could
+    not bring a dead server's log to its end, so it must not take part. *Switches.*"""
+    try:
+        cluster = json.loads(session.read(CLUSTER).data)
+    except FileNotFound:
+        return
+    kind = cluster.get("log_kind", LOCAL)
+    if kind != log_kind:
+        raise InvalidConfiguration(
+            f"this cluster writes its logs the {kind} way, and was configured here for {log_kind}, which cannot fence "
+            f"them: give the file system's address as the other roles do ({_ADDRESSES.get(kind, kind)})"
+        )

@@ -6,8 +6,12 @@ import re
 import tomllib
 from pathlib import Path
 
-from hbtable.launch.configuration import load
-from hbtable.launch.example_configuration import example
+import pytest
+
+from hbtable.launch.cluster_configuration import CLUSTER_SECTIONS
+from hbtable.launch.cluster_configuration import HEAD as CLUSTER_HEAD
+from hbtable.launch.configuration import keys_of, load
+from hbtable.launch.example_configuration import HEAD, example
 from hbtable.launch.sections import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,21 +23,28 @@ def test_every_accepted_deviation_is_explained() -> None:
     assert [rule["id"] for rule in rules if f"`{rule['id']}`" not in explained] == []
 
 
-def test_the_example_configuration_is_up_to_date() -> None:
-    shown = (ROOT / "conf" / "hbtable.toml").read_text()
-    assert shown == example(SECTIONS), "run: hbtable config --example > conf/hbtable.toml"
+@pytest.mark.parametrize(
+    ("file", "sections", "head", "option"),
+    [("hbtable.toml", SECTIONS, HEAD, ""), ("cluster.toml", CLUSTER_SECTIONS, CLUSTER_HEAD, "--cluster ")],
+)
+def test_the_example_configuration_is_up_to_date(file: str, sections: dict[str, type], head: str, option: str) -> None:
+    shown = (ROOT / "conf" / file).read_text()
+    assert shown == example(sections, head), f"run: hbtable config {option}--example > conf/{file}"
 
 
-def test_every_key_has_a_sentence_and_its_commented_default_is_the_default(tmp_path: Path) -> None:
-    lines = (ROOT / "conf" / "hbtable.toml").read_text().splitlines()
+@pytest.mark.parametrize(("file", "sections"), [("hbtable.toml", SECTIONS), ("cluster.toml", CLUSTER_SECTIONS)])
+def test_every_key_has_a_sentence_and_its_commented_default_is_the_default(
+    file: str, sections: dict[str, type], tmp_path: Path
+) -> None:
+    lines = (ROOT / "conf" / file).read_text().splitlines()
     uncommented = tmp_path / "all.toml"
     keys = [line[2:] if " = " in line and line[2:].split(" = ")[0].isidentifier() else line for line in lines]
     uncommented.write_text("\n".join(keys))
     written = tomllib.loads(uncommented.read_text())
-    filled = load(SECTIONS, str(uncommented), {})
-    for section, kind in SECTIONS.items():
+    filled = load(sections, str(uncommented), {})
+    for section, kind in sections.items():
         assert filled.options(section, kind) == kind(), section
-        assert len(written[section]) == len(filled.options(section, kind).__dataclass_fields__), section
+        assert len(written[section]) == len(keys_of(kind)), section
     for before, line in itertools.pairwise(lines):
         if line.startswith("# ") and line[2:].split(" = ")[0].isidentifier() and " = " in line:
             assert before.startswith("# "), f"no sentence for {line}"

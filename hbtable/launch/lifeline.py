@@ -1,0 +1,72 @@
+"""What ends a role's process: a signal, or the loss of its lock.
+
+A signal asks for an orderly stop, a second one for the end at once. A lost lock ends the process at once, from a thread
+that is not the hub's: a hub that hangs in a native call must not keep a process alive that others have declared dead
+(paper, section 5.2: a tablet server stops serving when it loses its lock).
+"""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Final, final
+
+from hbtable.lockservice.interface import Session
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.signals import on_signal
+
+log = logging.getLogger(__name__)
+
+LOST: Final = 3
+"""Exit code when the lock was lost: a supervisor may start the process again."""
+
+_LOOK_SECONDS: Final = 0.05
+
+
+@final
+class Lifeline:
+    """Owns the watching thread from watch() to release(). `end` ends the process with an exit code."""
+
+    def __init__(self, runtime: Runtime, end: Callable[[int], object] = os._exit) -> None:
+        self._end = end
+        self._stop_asked = runtime.event()
+        self._released = threading.Event()
+
+    def handle_signals(self) -> None:
+        """SIGTERM and SIGINT."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            on_signal(number, self.ask_to_stop)
+
+    def ask_to_stop(self) -> None:
+        """The second time: at once."""
+        if self._stop_asked.is_set():
+            log.warning("stopping at once; what is not in SSTables will be recovered from the log")
+            self._end(0)
+        self._stop_asked.set()
+
+    def wait(self) -> None:
+        """Until somebody asks to stop. *Switches.*"""
+        self._stop_asked.wait()
+
+    def watch(self, session: Session) -> None:
+        """Ends the process as soon as the session is over, until release()."""
+        thread = threading.Thread(target=self._watch, args=(session,), name="hbtable lifeline", daemon=True)
+        thread.start()
+
+    def release(self) -> None:
+        """Before the session is closed in order."""
+        self._released.set()
+
+    def lost(self, why: str = "the lock was lost: another process may own this data now") -> None:
+        """Any thread."""
+        if not self._released.is_set():
+            # Not by the log: its lock may be held by whatever hangs.
+            os.write(2, f"{why}; stopping\n".encode())
+            self._end(LOST)
+
+    def _watch(self, session: Session) -> None:
+        while not self._released.wait(_LOOK_SECONDS):
+            if session.over():
+                self.lost()
+                return

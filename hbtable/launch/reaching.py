@@ -1,0 +1,112 @@
+"""The way of a starting role to its lock service, its file system and its ports, with a sentence for each obstacle.
+
+Everything is tried before anything is recovered, so that a mistake shows within seconds and harms nothing.
+"""
+
+import socket
+from typing import Final
+
+from hbtable.errors import FileNotFound, HbtableError, InvalidConfiguration, Unavailable
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.interface import LockService, Session
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.sockets import listen
+
+_PATIENCE_SECONDS: Final = 3.0
+_QUESTION: Final = b"GET /webhdfs/v1/?op=GETHOMEDIRECTORY HTTP/1.0\r\n\r\n"
+_RPC_PORT_SAYS: Final = b"Hadoop IPC port"
+
+
+def check_ports(host: str, ports: list[int]) -> None:
+    """Unavailable or InvalidConfiguration when one cannot be listened on now. 0 stands for any."""
+    taken = []
+    try:
+        for port in ports:
+            if port:
+                taken.append(listen(host, port, 1))
+    finally:
+        for one in taken:
+            one.close()
+
+
+def check_namenode(runtime: Runtime, address: str) -> None:
+    """Whether a server of the right kind answers at the address of a file system. *Switches.* Unavailable when nobody
+    does, InvalidConfiguration when it is the other kind."""
+    scheme, separator, rest = address.partition("://")
+    if not separator or scheme not in ("hdfs", "webhdfs"):
+        return
+    hosts = rest.partition("/")[0].split(",")
+    problems = []
+    for one in hosts:
+        host, _, port = one.rpartition(":")
+        if not host or not port.isdigit():
+            raise InvalidConfiguration(f"cluster.files = {address!r}: {one!r} should be HOST:PORT")
+        answer = runtime.offload("start", _ask, host.strip("[]"), int(port))
+        if isinstance(answer, str):
+            problems.append(f"{one} ({answer})")
+            continue
+        _check_kind(scheme, one, address, answer)
+        return
+    raise Unavailable(
+        f"no NameNode can be reached at {', '.join(problems)}: is HDFS running, and is "
+        f"cluster.files = {address!r} right?"
+    )
+
+
+def _check_kind(scheme: str, one: str, address: str, answer: bytes) -> None:
+    if scheme == "webhdfs" and _RPC_PORT_SAYS in answer:
+        raise InvalidConfiguration(
+            f"cluster.files = {address!r}: {one} is the NameNode's RPC port; give its web port (by default 9870), or "
+            "write hdfs:// to use the RPC port"
+        )
+    if scheme == "hdfs" and answer.startswith(b"HTTP/") and _RPC_PORT_SAYS not in answer:
+        raise InvalidConfiguration(
+            f"cluster.files = {address!r}: {one} is a web port; give the NameNode's RPC port (by default 8020), or "
+            "write webhdfs:// to use the web port"
+        )
+
+
+def _ask(host: str, port: int) -> bytes | str:
+    """The beginning of the answer to an HTTP request, b"" when there is none in time; text: why there is no
+    connection. Blocks."""
+    try:
+        with socket.create_connection((host, port), _PATIENCE_SECONDS) as connection:
+            answer = b""
+            try:
+                connection.sendall(_QUESTION)
+                while len(answer) < 4096 and (piece := connection.recv(4096)):
+                    answer += piece
+            except OSError:
+                pass  # whoever it is does not speak HTTP
+            return answer
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def check_writable(runtime: Runtime, fs: FileSystem, address: str) -> None:
+    """That files can be written, read and deleted there. *Switches.* Unavailable with the file system's reason."""
+    path = f"probes/{runtime.random.getrandbits(64):016x}"
+    content = path.encode()
+    try:
+        fs.write_file(path, content)
+        if fs.read_file(path) != content:
+            raise Unavailable(f"what was written below {address} reads otherwise")
+        try:
+            fs.delete(path)
+        except FileNotFound:
+            pass
+    except HbtableError as error:
+        raise Unavailable(
+            f"the folder of cluster.files = {address!r} cannot be written: {error}. Its owner must be the user that "
+            "hbtable runs as, and HDFS must have room and be out of safe mode"
+        ) from error
+
+
+def open_session(service: LockService, name: str, hosts: str) -> Session:
+    """*Switches.*"""
+    try:
+        return service.open_session(name)
+    except HbtableError as error:
+        raise Unavailable(
+            f"no ZooKeeper can be reached: {error}. Is it running, and is cluster.zookeeper = {hosts!r} right?"
+        ) from error
