@@ -11,10 +11,6 @@ from hbtable.errors import Conflict, FileNotFound
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
 
-_BURIAL: Final = b"buried"
-"""What a master writes into a dead server's lock; a server's own lock says something else."""
-
-
 _BURIED: Final = b"buried"
 """The data of a server's lock that a master took: its holder is no server. A master that lost an answer half-way holds
 on to the lock; without this mark it would take its own lock for a sign of life for as long as it lives."""
@@ -57,10 +53,10 @@ def bury(session: Session, incarnation: str) -> bool:
     lock = server_lock(incarnation)
     holder = session.holder(lock)
     # Not only by the Conflict below: a session gets its own lock again, and may be a living server's, too.
-    if holder is not None and holder.data != _BURIAL:
+    if holder is not None and holder.data != _BURIED:
         return False
     try:
-        session.lock(lock, _BURIAL)
+        session.lock(lock, _BURIED)
     except Conflict:
         return False
     # The file is deleted while the lock is held: a paused server that wakes up finds either its lock taken or its file
