@@ -109,6 +109,9 @@ class FileGroupLog:
         self._span_first = 1
         self._span_bytes = 0
         self._release = False
+        self._begun = 0.0
+        """When the last group was."""
+        self._alarm = False
         self._closing = False
         self._closed = runtime.event()
         self._ending = False
@@ -154,6 +157,8 @@ class FileGroupLog:
             if any(group.refusal is not None for group in self._under_way.values()):
                 return  # the next ones would only be refused with it
             if self._batches:
+                if self._gathering():
+                    return
                 batch = self._batches.popleft()
                 self._queued_bytes -= batch.size_bytes
                 self._write(batch, 0)
@@ -168,12 +173,29 @@ class FileGroupLog:
                 self._ending = True
                 self._write(Batch(self._runtime.event()), MARKER | CLEAN_END)
 
+    def _gathering(self) -> bool:
+        """Whether the next group may still grow: more than one request at a time gains little where they are dear, and
+        a group that waits for the answer to the last one takes along all that comes meanwhile."""
+        if not self._under_way or len(self._batches) > 1:
+            return False
+        left = self._begun + self._options.gather_seconds - self._runtime.clock_seconds()
+        if left > 0 and not self._alarm:
+            self._alarm = True
+            self._runtime.spawn(self._ring, left, name="commit-log-gather")
+        return left > 0
+
+    def _ring(self, seconds: float) -> None:
+        self._runtime.sleep(seconds)
+        self._alarm = False
+        self._go_on()
+
     # ------------------------------------------------------------ one group
 
     def _write(self, batch: Batch, flags: int) -> _Group:
         self._release = False  # this group says it
+        self._begun = self._runtime.clock_seconds()
         self._lsn += 1
-        group = _Group(batch, self._lsn, flags, self._oldest, self._runtime.clock_seconds())
+        group = _Group(batch, self._lsn, flags, self._oldest, self._begun)
         header = GroupFile(
             incarnation_of(self._folder),
             self._lsn,
@@ -192,19 +214,27 @@ class FileGroupLog:
     def _carry(self, group: _Group, turn: int) -> None:
         """Until the group is durable or refused. A task of its own."""
         nodes: list[str] = []
+        slow_nodes = self._slow_nodes
 
         def put(number: int) -> None:
-            if number == 2:
-                self._slow_nodes.add(nodes)
+
+            def choose(node: str) -> None:
+                chosen.append(node)
+                nodes.append(node)
+
+            chosen: list[str] = []
+            slow_nodes.kept_waiting(nodes)
+            avoid = slow_nodes.to_avoid(number, nodes)
             path = group_path(self._folder, GroupName(group.lsn, turn, number))
             self._names.append((group.lsn, path))
-            avoid = self._slow_nodes.to_avoid(number)
             try:
-                self._fs.put_new(path, group.content, avoid, nodes.append)
+                self._fs.put_new(path, group.content, avoid, choose)
             except OutOfSpace as error:
                 if avoid:  # there may be room on the nodes that were left out
                     raise Unavailable(str(error)) from error
                 raise
+            for node in chosen[-1:]:
+                slow_nodes.answered(node)
 
         try:
             Hedge(self._runtime, self._options, put).run()

@@ -48,6 +48,11 @@ class LogOptions:
     """Only WebHDFS: groups written at a time. Raised: more commits per second from many clients, up to what the
     NameNode takes; smaller groups."""
 
+    gather_seconds: float = 0.05
+    """Only WebHDFS: a group that is not full is begun beside others only so long after the last one; with none under
+    way it is begun at once. Raised: fewer, larger groups, so more commits per second where requests are dear, and a
+    longer wait when one group is slow."""
+
     def __post_init__(self) -> None:
         if self.durability not in DURABILITIES:
             raise InvalidConfiguration(f"durability is {self.durability!r}; it can be 'sync' or 'os'")

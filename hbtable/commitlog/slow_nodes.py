@@ -1,29 +1,37 @@
-"""Storage nodes that lately kept a group waiting: files are better begun elsewhere (storage-and-faults 3.4)."""
+"""Storage nodes that keep a group waiting: files are better begun elsewhere (storage-and-faults 3.4)."""
 
 from collections.abc import Callable, Iterable
 from typing import Final, final
 
 _REMEMBERED_SECONDS: Final = 10.0
-"""By then the NameNode knows itself that a node does not answer; one that was only slow gets its share again."""
+"""By then the NameNode knows itself that a node does not answer."""
 _TRIES_THAT_AVOID: Final = 3
 
 
 @final
 class SlowNodes:
-    """Forgets by itself."""
+    """Forgets by itself, and at once when a node answers: one put in twenty takes half a second on any node, and a node
+    that is frozen never answers."""
 
     def __init__(self, clock_seconds: Callable[[], float]) -> None:
         self._clock_seconds = clock_seconds
         self._until: dict[str, float] = {}
 
-    def add(self, nodes: Iterable[str]) -> None:
+    def kept_waiting(self, nodes: Iterable[str]) -> None:
         until = self._clock_seconds() + _REMEMBERED_SECONDS
-        self._until.update(dict.fromkeys(nodes, until))
+        for node in nodes:
+            self._until.pop(node, None)
+            self._until[node] = until  # last in the dictionary: the latest
 
-    def to_avoid(self, attempt: int) -> tuple[str, ...]:
-        """Nothing from the fourth try on: by then it is the avoiding itself that may leave no node."""
-        if attempt > _TRIES_THAT_AVOID or not self._until:
+    def answered(self, node: str) -> None:
+        self._until.pop(node, None)
+
+    def to_avoid(self, attempt: int, tried: Iterable[str]) -> tuple[str, ...]:
+        """For try `attempt` of a group, when `tried` were tried before. The first leaves out one node at most, those
+        from the fourth on none: it may be the avoiding itself that leaves no node."""
+        if attempt > _TRIES_THAT_AVOID:
             return ()
+        if attempt > 1:
+            return tuple(dict.fromkeys(tried))
         now = self._clock_seconds()
-        self._until = {node: until for node, until in self._until.items() if until > now}
-        return tuple(sorted(self._until))
+        return tuple([node for node, until in self._until.items() if until > now][-1:])

@@ -1,4 +1,4 @@
-"""A commit log of a cluster's kind on a simulated machine: memory for a file system, faults by plan, a fence by hand."""
+"""A commit log of a cluster's kind on a simulated machine: memory as file system, faults by plan, a fence by hand."""
 
 from collections.abc import Callable
 from typing import TypeVar
