@@ -162,7 +162,7 @@ def test_examples_of_the_help_run(url: str) -> None:
 
 def is_expected(name: str, line: str) -> bool:
     """Examples that only make sense with what they name: the table is gone, or the namespace there already."""
-    # HBase's own texts, kept as they are, are wrong in HBase, too: a comma is missing, and its filters take no line end.
+    # HBase's own texts, kept as they are, fail there, too: a comma is missing, and its filters take no line end.
     if line.startswith("get 't1', 'r1' {COLUMN") or (name == "count" and "\n" in line):
         return True
     return (name, line) in (
