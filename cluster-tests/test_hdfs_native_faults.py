@@ -62,7 +62,7 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
                 stalled += 1
             assert time.monotonic() - started < 1.5
             assert _lasts(log.close) < 0.1
-        # By chance about 5 of 8 pipelines lead through DataNode 1. Of a killed one the client may hear, and go on alone.
+        # By chance about 5 of 8 pipelines lead through DataNode 1. Told that it died, the client may go on without it.
         assert (0 if fault == "freeze" else -1) < stalled < 8
         # Files put whole get past it under other names.
         assert _lasts(lambda: fs.write_file("b", b"content")) < 33
