@@ -81,7 +81,8 @@ def _chain(folder: str, end: _End, lengths: dict[int, int], headers: dict[int, S
     """From the oldest one needed to the end."""
     segments = [end.segment]
     newer = end.header
-    while newer.number > end.oldest:
+    # The first segment may have been given up before its first group, and has no number 1 then: it names no other.
+    while newer.number > end.oldest and newer.previous:
         header = headers.get(newer.previous)
         path = segment_path(folder, newer.previous)
         if header is None:

@@ -3,8 +3,10 @@ from zlib import crc32
 import pytest
 
 from hbtable.commitlog.fencing import FencingOptions, fence, is_fenced, marker_path
+from hbtable.commitlog.groups import frame
 from hbtable.commitlog.manifest import LogFile, Manifest, decode_manifest, encode_manifest, manifest_path, published
-from hbtable.commitlog.reading import log_segments
+from hbtable.commitlog.reading import log_segments, read_log
+from hbtable.commitlog.segment import SegmentHeader, encode_header, seed
 from hbtable.errors import Corruption, Stalled, StorageFailed, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import HDFS, WEBHDFS
 from hbtable.fs.memory import MemoryFileSystem
@@ -217,3 +219,16 @@ def test_a_manifest_of_a_newer_version_is_left_alone() -> None:
     encoded[9] = 2
     with pytest.raises(UnsupportedFormat):
         decode_manifest(bytes(encoded) + crc32(encoded).to_bytes(4, "big"), FOLDER)
+
+
+def test_a_log_whose_first_segment_was_given_up_begins_with_another(bench, record_of) -> None:
+    def header(number: int) -> bytes:
+        return encode_header(SegmentHeader(NAME, "sync", number, 0, 0, 1, 0, 1, 0))
+
+    def main() -> None:
+        second = header(2)
+        second += frame(seed(NAME, 2), len(second), 1, 0, 1, record_of(7, 1))
+        _log(bench.memory, header(1)[:10], second)
+        assert [record.tablet_id for record in read_log(bench.memory, FOLDER)] == [7]
+
+    bench.run(main)

@@ -1,0 +1,27 @@
+"""Zombies against two fencers on the real HDFS (tests/campaigns/fencing.py, which runs more trials of the same)."""
+
+import pytest
+
+from tests.campaigns.fencing import on_real_servers
+from tests.harness.real_servers import HdfsServers
+
+
+def _address(servers: HdfsServers, adapter: str, folder: str) -> str:
+    return servers.webhdfs(folder) if adapter == "webhdfs" else servers.hdfs(folder)
+
+
+@pytest.mark.parametrize("adapter", ["webhdfs", "hdfs"])
+def test_whatever_a_zombie_acknowledged_is_in_the_manifest(
+    hdfs_servers: HdfsServers, own_folder: str, adapter: str
+) -> None:
+    tally = on_real_servers(_address(hdfs_servers, adapter, own_folder), 30, 1)
+    assert tally.acknowledged > 200
+    assert not tally.lost, str(tally)
+    assert tally.stopped == tally.trials
+
+
+@pytest.mark.parametrize("adapter", ["webhdfs", "hdfs"])
+def test_a_writer_that_does_not_look_for_the_marker_is_caught(
+    hdfs_servers: HdfsServers, own_folder: str, adapter: str
+) -> None:
+    assert on_real_servers(_address(hdfs_servers, adapter, own_folder), 3, 1, "marker").with_loss
