@@ -8,6 +8,7 @@ A folder is /hbtable unless the address names one.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -72,17 +73,25 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     if not parts.scheme:
         return LocalFileSystem(parts.folder, runtime)
     if parts.scheme == "webhdfs":
-        http = _carrier(runtime, options.webhdfs)
-        return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs)
+        http, close = _carrier(runtime, options.webhdfs)
+        return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=close)
     # Late, because its package is optional.
     from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
 
     return HdfsNativeFileSystem(runtime, parts.hosts[0], parts.folder, options.hdfs)
 
 
-def _carrier(runtime: Runtime, options: WebHdfsOptions) -> Http:
+def close_file_system(fs: FileSystem) -> None:
+    """Closes idle connections; to be called after the last call."""
+    if isinstance(fs, WebHdfsFileSystem):
+        fs.close()
+
+
+def _carrier(runtime: Runtime, options: WebHdfsOptions) -> tuple[Http, Callable[[], None]]:
     if options.sign_in != KERBEROS:
-        return HttpConnections(runtime.clock_seconds)
+        connections = HttpConnections(runtime.clock_seconds)
+        return connections, connections.close
     from hbtable.fs.webhdfs_package import kerberos_session
 
-    return kerberos_session()
+    session = kerberos_session()
+    return session, session.close

@@ -41,7 +41,7 @@ _SMALL_LOG_COPIES: Final = 2
 @final
 class WebHdfsFileSystem:
     """Implements fs.interface.FileSystem below `root`, a folder that is made with the first file. Sends nothing when
-    it is made. `http` carries the requests; close() what it holds after the last call."""
+    it is made. `http` carries the requests."""
 
     log_kind = WEBHDFS
 
@@ -53,8 +53,11 @@ class WebHdfsFileSystem:
         http: Http,
         options: WebHdfsOptions | None = None,
         calls: Calls | None = None,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self.options = options or WebHdfsOptions()
+        self.close = on_close
+        """To be called after the last call: closes connections."""
         self._runtime = runtime
         self._root = f"/{root.strip('/')}".rstrip("/")
         calls = calls or ThreadCalls(runtime)
@@ -93,7 +96,7 @@ class WebHdfsFileSystem:
         if answer.repeated and self._gone(temporary):
             return  # nobody else knows its name; the target may hold a later writer's content already
         if answer.error is None:
-            raise StorageFailed(f"writing {path} failed: HDFS would not rename to it")
+            raise StorageFailed(f"writing {path} failed: this server renames over no file (HttpFS gateways do not)")
         error = refused(answer.error, path, "writing")
         raise error if isinstance(error, StorageFailed) else StorageFailed(f"writing {path} failed: {error}")
 
