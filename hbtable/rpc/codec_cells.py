@@ -80,7 +80,9 @@ class Cells:
         pieces = out.pieces
         pieces.append(_LIST.pack(STRUCT, len(value)))
         pack, pack_both = _STRING.pack, _TIME_AND_STRING.pack
-        for column, timestamp, content in value:
+        for number, (column, timestamp, content) in enumerate(value, 1):
+            if not number % _TURN:
+                out.turn(_TURN)
             pieces += (
                 pack(STRING, 1, len(column)),
                 column,
@@ -88,7 +90,7 @@ class Cells:
                 content,
                 b"\0",
             )
-        out.turn(len(value))
+        out.turn(len(value) % _TURN)
 
     def read(self, source: Source, position: int) -> tuple[Any, int]:
         data = source.data
@@ -99,8 +101,8 @@ class Cells:
         source.count(count, position)
         head, both = _STRING.unpack_from, _TIME_AND_STRING.unpack_from
         found: list[Cell] = []
-        for number in range(count):
-            if number % _TURN == _TURN - 1:
+        for number in range(1, count + 1):
+            if not number % _TURN:
                 source.turn(_TURN)
             try:
                 kind1, field1, length = head(data, position)
@@ -116,7 +118,7 @@ class Cells:
                 pass  # the careful way says what is wrong, or finds the fields in another order
             cell, position = CELL.read(source, position)
             found.append(cell)
-        source.turn(count % _TURN + 1)
+        source.turn(count % _TURN)
         return found, position
 
 
@@ -185,7 +187,9 @@ class Operations:
             raise ValueError(f"elements of kind {kind} where operations belong")
         source.count(count, position)
         found: list[Operation] = []
-        for _ in range(count):
+        for number in range(1, count + 1):
+            if not number % _TURN:
+                source.turn(_TURN)
             operation = _operation(data, position)
             if operation is None:
                 value, position = OPERATION.read(source, position)
@@ -193,7 +197,7 @@ class Operations:
             else:
                 found.append(operation[0])
                 position = operation[1]
-        source.turn(count)
+        source.turn(count % _TURN)
         return found, position
 
 

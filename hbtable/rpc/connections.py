@@ -88,8 +88,9 @@ class Connection:
         """Of the last call."""
 
     def is_usable(self) -> bool:
-        """Between calls: the peer has neither ended nor said goodbye. Does not switch."""
-        return sockets.is_quiet(self._socket)
+        """Between calls: the peer has neither ended nor said goodbye, which may come together with its last answer.
+        Does not switch."""
+        return not self._frames.rest and sockets.is_quiet(self._socket)
 
     def exchange(self, frame: bytes, deadline: float, lives: Callable[[], bool]) -> bytes:
         """*Switches.* Sends a call and returns the message of its answer. Unsent, Lost."""
@@ -111,8 +112,6 @@ class Connection:
             raise Lost("the peer closed the connection")
         if not answer:
             raise Unsent("the peer is stopping")
-        if self._frames.rest:
-            raise Lost("the answer is followed by bytes that nobody asked for")
         return answer
 
     def close(self) -> None:
