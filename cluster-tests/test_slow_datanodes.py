@@ -22,7 +22,7 @@ from hbtable.commitlog.segment import log_folder
 from hbtable.encoding.cell_key import cell_key
 from hbtable.errors import HbtableError
 from hbtable.fs.interface import FileSystem
-from hbtable.fs.opened import open_file_system
+from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers, eventually, require_java, running_hdfs
@@ -57,7 +57,10 @@ def test_the_longest_commit_with_a_datanode_lost(
 ) -> None:
     address = own_hdfs.hdfs("/slow") if kind == "hdfs" else own_hdfs.webhdfs("/slow")
     fs = open_file_system(address, runtime)
-    worst = [_trial(own_hdfs, runtime, fs, fault, number) for number in range(TRIALS)]
+    try:
+        worst = [_trial(own_hdfs, runtime, fs, fault, number) for number in range(TRIALS)]
+    finally:
+        close_file_system(fs)
     figures = ", ".join(f"{seconds:.2f}" for seconds in sorted(worst))
     sys.stdout.write(f"\n{kind}, a DataNode lost ({fault}): longest commits {figures} s\n")
     assert statistics.median(worst) <= median
@@ -105,7 +108,7 @@ def _trial(servers: HdfsServers, runtime: GeventRuntime, fs: FileSystem, fault: 
     manifest = fence(runtime, fs, incarnation)
     found = {(record.tablet_id, record.sequence) for record in read_log(fs, log_folder(incarnation), manifest)}
     assert acknowledged <= found, f"{len(acknowledged - found)} acknowledged records are not in the log"
-    assert len(acknowledged) > 100
+    assert len(acknowledged) > 20
     return max(latencies)
 
 

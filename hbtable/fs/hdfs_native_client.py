@@ -6,7 +6,6 @@ And a read past the end panics: the exception is not even an Exception, so lengt
 comes is caught by `guarded`.
 """
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, TypeVar, final
 
@@ -63,7 +62,7 @@ def connect(namenodes: str, settings: Mapping[str, str]) -> NativeClient:
     or a nameservice of the hdfs-site.xml in $HADOOP_CONF_DIR. `settings`: Hadoop's client settings by name.
     InvalidConfiguration when hdfs-native is not installed."""
     try:
-        native = importlib.import_module("hdfs_native")
+        import hdfs_native
     except ImportError as error:
         raise InvalidConfiguration(
             f"the address hdfs://{namenodes} needs the hdfs-native package: pip install 'hbtable[native]', "
@@ -78,7 +77,7 @@ def connect(namenodes: str, settings: Mapping[str, str]) -> NativeClient:
         own[f"dfs.ha.namenodes.{service}"] = ",".join(names)
         own |= {f"dfs.namenode.rpc-address.{service}.{name}": host for name, host in zip(names, hosts, strict=True)}
     # .inner: see the first lines.
-    return _Connection(native.Client(f"hdfs://{service}", own).inner, native.WriteOptions)
+    return _Connection(hdfs_native.Client(f"hdfs://{service}", own).inner, hdfs_native.WriteOptions)
 
 
 @final

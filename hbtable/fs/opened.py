@@ -1,7 +1,7 @@
 """A file system by its address:
 
     webhdfs://host:9870[,host:9870...]/root/folder    over HTTP, wherever that reaches; several NameNodes, one active
-    hdfs://host:8020/root/folder                      over Hadoop's own protocol, where DataNodes can be reached
+    hdfs://host:8020[,host:8020...]/root/folder       over Hadoop's own protocol, where DataNodes can be reached
     /some/folder                                      this machine; the folder's lock is data_folder.py's business
 
 A folder is /hbtable unless the address names one.
@@ -60,8 +60,6 @@ def parse_address(address: str) -> Address:
     for host in hosts:
         if re.fullmatch(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}", host) is None:
             raise InvalidConfiguration(f"{host!r} in {address!r} is no HOST:PORT")
-    if found[1] == "hdfs" and len(hosts) > 1:
-        raise InvalidConfiguration(f"{address!r}: hdfs:// takes one NameNode; with webhdfs:// several are fine")
     return Address(found[1], hosts, found[3] or _DEFAULT_FOLDER)
 
 
@@ -78,7 +76,7 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     # Late, because its package is optional.
     from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
 
-    return HdfsNativeFileSystem(runtime, parts.hosts[0], parts.folder, options.hdfs)
+    return HdfsNativeFileSystem(runtime, ",".join(parts.hosts), parts.folder, options.hdfs)
 
 
 def close_file_system(fs: FileSystem) -> None:

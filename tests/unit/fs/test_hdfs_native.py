@@ -1,5 +1,6 @@
 """The native HDFS adapter over its twin: deadlines, given up writers, and what the real client gets wrong."""
 
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -473,6 +474,6 @@ def test_a_panic_of_the_library_is_an_error_like_others() -> None:
 
 
 def test_without_the_package_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(hdfs_native_client.importlib.sys.modules, "hdfs_native", None)
+    monkeypatch.setitem(sys.modules, "hdfs_native", None)
     with pytest.raises(InvalidConfiguration, match=r"pip install 'hbtable\[native\]'"):
         hdfs_native_client.connect("nowhere:8020", {})
