@@ -27,7 +27,7 @@ from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers, eventually, require_java, running_hdfs
 
-TRIALS = int(os.environ.get("HBTABLE_TRIALS", "2"))
+TRIALS = int(os.environ.get("HBTABLE_TRIALS", "3"))
 CLIENTS = 4
 SECONDS_BEFORE = 1.0
 SECONDS_AFTER = 9.0

@@ -238,7 +238,7 @@ class HdfsNativeFileSystem:
         for path in [path for path in self.completing if path.startswith(f"{folder}/" if folder else "")]:
             self._settle(path)
         try:
-            found = self._ask(lambda: list(self.client.list_status(below[:-1], True)))
+            found = self._ask(lambda: list(self.client.list_status(below[:-1] or "/", True)))
         except FileNotFoundError:
             return []
         except Exception as error:
