@@ -93,8 +93,10 @@ class WebHdfsFileSystem:
         answer = self._renamed(temporary, absolute, "OVERWRITE")
         if answer.error is None and boolean_of(answer.response) is not False:
             return
-        if answer.repeated and self._gone(temporary):
-            return  # nobody else knows its name; the target may hold a later writer's content already
+        # Denied: but a proxy may have repeated it, as this adapter does after a lost answer, and nobody else knows the
+        # name. The target may hold a later writer's content already.
+        if self._gone(temporary):
+            return
         if answer.error is None:
             raise StorageFailed(f"writing {path} failed: this server renames over no file (HttpFS gateways do not)")
         error = refused(answer.error, path, "writing")
@@ -106,7 +108,7 @@ class WebHdfsFileSystem:
         answer = self._renamed(absolute_source, absolute_target, "NONE")
         if answer.error is None and boolean_of(answer.response) is not False:
             return
-        if self._landed(absolute_source, absolute_target, status, answer.repeated or answer.error is None):
+        if self._landed(absolute_source, absolute_target, status, answer.repeated):
             return
         if answer.error is None or exists_already(answer.error):
             # False comes from gateways that do not know the options: for each reason there is.
@@ -239,16 +241,14 @@ class WebHdfsFileSystem:
         except Unavailable as error:
             raise Stalled(f"whether {absolute} was renamed is unknown: {error}") from error
 
-    def _landed(self, source: str, target: str, status: NodeStatus, unsure: bool) -> bool:
-        """After an answer that denies it: the file stands at `target` all the same. Looks only when that is `unsure`,
-        because an answer was lost or says nothing. Stalled when it cannot be known."""
-        if not unsure:
-            return False
+    def _landed(self, source: str, target: str, status: NodeStatus, repeated: bool) -> bool:
+        """After an answer that denies it: the file stands at `target` all the same, because this adapter or a proxy
+        asked twice. Stalled when that cannot be known."""
         try:
             there = self._look(target)
             if there is not None and there.inode > 0:
                 return there.inode == status.inode
-            return there is not None and self._look(source) is None
+            return repeated and there is not None and self._look(source) is None
         except Unavailable as error:
             raise Stalled(f"whether {source} was renamed to {target} is unknown: {error}") from error
 

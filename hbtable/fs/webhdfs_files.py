@@ -4,6 +4,7 @@ Reading goes by inode number (/.reserved/.inodes/N) where the server tells it: a
 one whose file was replaced gets FileNotFound rather than another file's bytes.
 """
 
+import io
 import tempfile
 from collections.abc import Callable
 from typing import IO, BinaryIO, Final, cast, final
@@ -26,13 +27,13 @@ class WebHdfsAppendFile:
     """Collects appends; sync() puts them as one file, once. Nobody sees anything of it before. `put` gets the content
     and its length."""
 
-    __slots__ = ("_buffer_bytes", "_closed", "_done", "_length_bytes", "_put", "_spool", "path")
+    __slots__ = ("_buffer_bytes", "_closed", "_content", "_done", "_length_bytes", "_put", "path")
 
     def __init__(self, path: str, put: Callable[[bytes | BinaryIO, int], object], buffer_bytes: int) -> None:
         self.path = path
         self._put = put
         self._buffer_bytes = buffer_bytes
-        self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(buffer_bytes)  # noqa: SIM115  closed by close()
+        self._content: IO[bytes] = io.BytesIO()
         self._length_bytes = 0
         self._done = False
         self._closed = False
@@ -43,7 +44,12 @@ class WebHdfsAppendFile:
         if self._done:
             raise StorageFailed(f"{self.path} was synced, and takes no more: WebHDFS files appear whole")
         try:
-            self._spool.write(data)
+            if self._length_bytes <= self._buffer_bytes < self._length_bytes + len(data):
+                collected = self._content
+                self._content = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
+                collected.seek(0)
+                self._content.write(collected.read())
+            self._content.write(data)
         except OSError as error:
             raise write_error(error, self.path, "collecting the content of") from error
         self._length_bytes += len(data)
@@ -55,10 +61,11 @@ class WebHdfsAppendFile:
             return
         self._done = True  # also for other tasks, while this one waits
         try:
-            self._spool.seek(0)
+            self._content.seek(0)
             small = self._length_bytes <= self._buffer_bytes
-            self._put(self._spool.read() if small else cast(BinaryIO, self._spool), self._length_bytes)
-        except BaseException as error:
+            self._put(self._content.read() if small else cast(BinaryIO, self._content), self._length_bytes)
+            self._content.close()
+        except Exception as error:
             self.close()
             if isinstance(error, AlreadyExists):
                 raise StorageFailed(f"{self.path} was made by somebody else meanwhile") from error
@@ -67,7 +74,7 @@ class WebHdfsAppendFile:
     def close(self) -> None:
         """What was not synced is gone. Idempotent. Not to be called while a sync is under way."""
         self._closed = True
-        self._spool.close()
+        self._content.close()
 
     def _check_open(self) -> None:
         if self._closed:
