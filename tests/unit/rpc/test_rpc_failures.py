@@ -219,6 +219,13 @@ def test_a_goodbye_instead_of_an_answer_means_that_the_call_was_not_begun(agains
     assert peer.connections == 2
 
 
+def test_a_connection_on_which_goodbye_came_with_an_answer_is_not_used_again(against):
+    transport, peer = against(lambda method, sequence: fine(method, sequence) + GOODBYE, fine)
+    write(transport)
+    write(transport)
+    assert (peer.connections, peer.seen) == (2, ["mutate"] * 2)
+
+
 # ---------------------------------------------------------------- freezing
 
 
