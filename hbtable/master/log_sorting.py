@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from hbtable.commitlog.fencing import FencingOptions, fence
-from hbtable.commitlog.parts import PART_BYTES, Part, encode_part, plan_parts
+from hbtable.commitlog.parts import Part, encode_part, plan_parts
 from hbtable.commitlog.reading import log_segments
 from hbtable.commitlog.runs import Run, list_path
 from hbtable.commitlog.segment import log_folder
@@ -37,8 +37,9 @@ _MASTER: Final = ""
 class LogSortingOptions:
     """How the logs of dead servers are sorted."""
 
-    part_bytes: int = PART_BYTES
-    """Sorted by one server at once. Smaller: more servers share the work, more runs for each tablet to read."""
+    part_bytes: int = 16 << 20
+    """Sorted by one server at once; a segment is never divided. Smaller: more servers share the work, more runs for
+    each tablet to read."""
     patience_seconds: float = 3.0
     """After this a part that a server still sorts is given to another one as well. Longer: recovery waits longer for a
     server that froze; shorter: work is done twice on a busy cluster."""

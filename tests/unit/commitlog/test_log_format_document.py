@@ -4,9 +4,12 @@ import re
 from pathlib import Path
 
 from hbtable.commitlog import groups, runs, segment
+from hbtable.commitlog.fencing import fence, marker_path
+from hbtable.commitlog.manifest import LogFile, Manifest, decode_manifest, encode_manifest
 from hbtable.commitlog.records import LogRecord, encode_record
 from hbtable.commitlog.sorting import recovered, sort_log
 from hbtable.encoding.cell_key import cell_key
+from hbtable.fs.interface import HDFS
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = "logs/s1"
@@ -47,3 +50,26 @@ def test_the_code_writes_the_segment_of_the_text() -> None:
     written += groups.frame(seed, len(written), 1, 0, 1, encode_record(*RECORD))
     written += groups.frame(seed, len(written), 2, 1, 1, b"", groups.MARKER | groups.CLEAN_END)
     assert written == _example("segment")
+
+
+def test_the_manifest_reads_and_is_written_as_the_text_says() -> None:
+    manifest = Manifest("s1", HDFS, (LogFile("0000000001.log", 223), LogFile("0000000002.log", 68)))
+    assert decode_manifest(_example("manifest"), FOLDER) == manifest
+    assert encode_manifest(manifest) == _example("manifest")
+
+
+def test_the_marker_is_written_as_the_text_says(bench) -> None:
+    class Shared:
+        log_kind = HDFS
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(bench.memory, name)
+
+    def main() -> bytes:
+        bench.memory.write_file(f"{FOLDER}/0000000001.log", _example("segment"))
+        fence(bench.runtime, Shared(), "s1")
+        return bench.memory.read_file(marker_path("s1"))
+
+    marker, shown = bench.run(main), _example("marker")
+    assert (marker[:8], marker[16:]) == (shown[:8], shown[16:])
+    assert int.from_bytes(shown[8:16], "big") == 1_700_000_000_000
