@@ -14,6 +14,7 @@ from hbtable.commitlog.fencing import is_fenced
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.parts import decode_part
+from hbtable.commitlog.runs import Run
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorting import sort_part
 from hbtable.errors import FileNotFound, HbtableError
@@ -88,13 +89,7 @@ class TabletServerRole:
             lambda: self._lose(),
         )
         self._membership = Membership(session, self.incarnation)
-        self.cache = BlockCache(
-            options.block_cache_bytes,
-            registry.counter("hbtable_block_cache_hits_total", "Blocks found in the block cache."),
-            registry.counter("hbtable_block_cache_misses_total", "Blocks read from the file system."),
-            registry.counter("hbtable_block_cache_evictions_total", "Blocks that made room for others."),
-            denied=registry.counter("hbtable_bloom_negative_total", "SSTables a read left out thanks to their filter."),
-        )
+        self.cache = _block_cache(options.block_cache_bytes, registry)
         # Maintenance flushes at the limit; twice the limit is where writers wait for it.
         limit = 2 * options.maintenance.total_memtable_bytes
         self.shared = shared = SharedState(runtime, self.incarnation, registry, limit)
@@ -107,13 +102,8 @@ class TabletServerRole:
             )
 
         self._residence = residence = Residence(runtime, self.incarnation, catalog, open_tablet, suspension.outwait)
-        splitter = Splitter(
-            residence,
-            catalog,
-            commits,
-            Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID).next,
-            runtime.wall_millis,
-        )
+        tablet_ids = Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID)
+        splitter = Splitter(residence, catalog, commits, tablet_ids.next, runtime.wall_millis)
         self._maintenance = Maintenance(
             runtime,
             residence.tablets,
@@ -128,13 +118,11 @@ class TabletServerRole:
         self.service = TabletServer(
             self.incarnation, residence.tablets, session.valid, suspension.wait, self._lose, registry
         )
-        self.admin = Administration(
-            residence,
-            splitter,
-            shared.files_in_flight,
-            suspension.refuse,
-            lambda incarnation, part: sort_part(runtime, fs, log_folder(incarnation), decode_part(part)),
-        )
+
+        def sort(incarnation: str, part: bytes) -> Run:
+            return sort_part(runtime, fs, log_folder(incarnation), decode_part(part))
+
+        self.admin = Administration(residence, splitter, shared.files_in_flight, suspension.refuse, sort)
         self._measure(registry)
 
     def _measure(self, registry: Registry) -> None:
@@ -194,3 +182,13 @@ class TabletServerRole:
 
     def _abandon(self, tablet_id: int) -> None:
         self._residence.abandon(tablet_id)
+
+
+def _block_cache(capacity_bytes: int, registry: Registry) -> BlockCache:
+    return BlockCache(
+        capacity_bytes,
+        registry.counter("hbtable_block_cache_hits_total", "Blocks found in the block cache."),
+        registry.counter("hbtable_block_cache_misses_total", "Blocks read from the file system."),
+        registry.counter("hbtable_block_cache_evictions_total", "Blocks that made room for others."),
+        denied=registry.counter("hbtable_bloom_negative_total", "SSTables a read left out thanks to their filter."),
+    )
