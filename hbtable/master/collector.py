@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from hbtable.commitlog.fencing import FENCED, fence, marker_path
+from hbtable.commitlog.fencing import FENCED, FencingOptions, fence, marker_path
 from hbtable.commitlog.segment import LOGS, log_folder
 from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
 from hbtable.fs.interface import LOCAL, FileSystem
@@ -25,6 +25,8 @@ from hbtable.runtime.interface import Runtime
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
 
 TRASH: Final = "trash"
+_HASTY: Final = FencingOptions(patience_seconds=0.0)
+"""Nobody waits for a collection; the next one tries again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Collector:
         self._move_to_trash(paths)
         for name in dead_logs:
             if self._fs.log_kind != LOCAL:
-                fence(self._runtime, self._fs, name)
+                fence(self._runtime, self._fs, name, _HASTY)
             self._fs.delete_folder(log_folder(name))
         oldest = self._runtime.wall_millis() - int(self._options.marker_seconds * 1000)
         for name in garbage_markers(markers, set(logs), now.living, oldest):

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hbtable.master.garbage import ListedFile, Scan, garbage_files, garbage_logs
+from hbtable.master.garbage import ListedFile, Scan, garbage_files, garbage_logs, garbage_markers
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 
@@ -61,3 +61,8 @@ def test_logs_stay_while_named_or_alive() -> None:
 def test_the_log_of_an_embedded_left_child_stays() -> None:
     both = scan(replace(tablet(22), left=tablet(21, logs=("old",))))
     assert garbage_logs(["old"], {"s"}, both, both) == []
+
+
+def test_a_marker_goes_long_after_its_log_and_never_before() -> None:
+    markers = [("gone-long-ago", 100), ("gone", 900), ("has-a-log", 100), ("alive", 100)]
+    assert garbage_markers(markers, {"has-a-log"}, {"alive"}, 500) == ["gone-long-ago"]

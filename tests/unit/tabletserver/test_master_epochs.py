@@ -1,0 +1,42 @@
+"""A master that was succeeded is refused, whatever it asks."""
+
+import pytest
+
+from hbtable.commitlog.runs import Run
+from hbtable.errors import LockLost
+from hbtable.tabletserver.admin import Administration
+
+CALLS = {
+    "load_tablet": (None, None),
+    "unload_tablet": (20,),
+    "update_schema": (16, None),
+    "sort_log_part": ("00000001-dead", b"[]"),
+}
+
+
+class Anything:
+    """Takes every call and notes it."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> object:
+        return lambda *_arguments: self.calls.append(name)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_smaller_epoch_than_the_highest_seen_is_refused(call: str) -> None:
+    residence = Anything()
+
+    def sort(_incarnation: str, _part: bytes) -> Run:
+        residence.calls.append("sort")
+        return Run(1, 1, 2, 3)
+
+    admin = Administration(residence, Anything(), set(), lambda: None, sort)  # type: ignore[arg-type]
+    for epoch, done in ((5, 1), (5, 2), (7, 3)):
+        getattr(admin, call)(epoch, *CALLS[call])
+        assert len(residence.calls) == done
+    for epoch in (6, 5, 0):
+        with pytest.raises(LockLost):
+            getattr(admin, call)(epoch, *CALLS[call])
+    assert len(residence.calls) == 3
