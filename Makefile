@@ -4,7 +4,7 @@
 #   make test     every test, a slice of the long campaigns    make compat   happybase's suite and HBase's recorded answers
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make bench    rates beside a server that only speaks Thrift
-#   make flights | transfer | crash | crash-points | sim | fuzz | hostile     the long campaigns in full; each prints its seed
+#   make flights | transfer | crash | crash-points | sim | cluster-sim | fuzz | hostile     the long campaigns in full; each prints its seed
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -12,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run test check compat cluster-test bench flights transfer crash crash-points memory sim fuzz hostile format clean
+.PHONY: run test check compat cluster-test bench flights transfer crash crash-points memory sim cluster-sim fuzz hostile format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -57,6 +57,9 @@ memory: $(VENV)/.test
 
 sim: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.simulation --schedules 200 --seed $(SEED) $(ARGS)
+
+cluster-sim: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.cluster_simulation --seeds 2000 --seed $(SEED) $(ARGS)
 
 fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.fuzz --messages 1000000 --seed $(SEED) $(ARGS)

@@ -1,0 +1,178 @@
+"""Known bugs of the field (storage-and-faults, section 2), put between production parts to see that they are found.
+
+Each stands where the right part would stand (Seams); production code knows nothing of it. `schedule_with` also picks
+the faults that its story needs, as the field's own incidents did.
+
+    marker       1   a zombie acknowledges without looking for the fence
+    released     2   a log is declared unneeded before METADATA names the SSTables
+    listing      5   an error while listing files is taken for "there are no more"
+    redo         6   the redo point runs ahead of what was flushed
+    owner       10   METADATA is overwritten without a comparison
+    retry       11   an increment with an unknown outcome is sent again
+    lease       25   the lease is looked at before a read, not after it
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hbtable.commitlog.fencing import FENCED
+from hbtable.errors import Conflict, FileNotFound, HbtableError, OutcomeUnknown, Unavailable
+from hbtable.fs.interface import WEBHDFS, FileStatus
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.tablet import LogRef, TabletRecord
+from tests.harness.sim_cluster import Seams, ServerProcess, SimProcess
+from tests.harness.sim_schedule import Schedule
+from tests.harness.sim_sessions import SimSession
+from tests.harness.sim_storage import SimStorage
+
+
+class _Around:
+    """Everything not named here goes to the part inside."""
+
+    def __init__(self, process: SimProcess, inner: Any) -> None:
+        self._process = process
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class NoMarker(_Around):
+    """The fence is never seen by those who write."""
+
+    def status(self, path: str) -> FileStatus:
+        if path.startswith(f"{FENCED}/"):
+            raise FileNotFound(f"there is no file {path}")
+        return self._inner.status(path)
+
+    def exists(self, path: str) -> bool:
+        return not path.startswith(f"{FENCED}/") and self._inner.exists(path)
+
+
+class PartialListing(_Around):
+    """An error in the middle of a listing ends it."""
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        try:
+            return self._inner.list_files(folder)
+        except HbtableError:
+            found = self._process.disk.inner.list_files(folder)
+            return found[: len(found) // 2 + 1]
+
+
+class EarlyRelease(_Around):
+    """The log hears of a new redo point when the change of METADATA begins."""
+
+    def replace_tablet(self, expected: TabletRecord, record: TabletRecord) -> None:
+        role = getattr(self._process, "role", None)
+        if role is not None:
+            for ref in record.logs:
+                if ref.incarnation == role.incarnation:
+                    role.commit_log.needed(record.tablet_id, ref.first_needed)
+        self._inner.replace_tablet(expected, record)
+
+
+class RedoAhead(_Around):
+    """The redo point is taken from the writes of a moment later."""
+
+    def replace_tablet(self, expected: TabletRecord, record: TabletRecord) -> None:
+        if record.files != expected.files and record.logs != expected.logs:
+            ahead = tuple(LogRef(ref.incarnation, ref.first_needed + 3) for ref in record.logs)
+            record = replace(record, logs=ahead)
+        self._inner.replace_tablet(expected, record)
+
+
+class NoComparison(_Around):
+    """Whatever the row holds, it is replaced."""
+
+    def replace_tablet(self, expected: TabletRecord, record: TabletRecord) -> None:
+        while True:
+            try:
+                self._inner.replace_tablet(expected, record)
+                return
+            except Conflict:
+                current = self._inner.read_tablet(record.table_id, record.range.stop)
+                if current is None:
+                    raise
+                expected = current
+
+
+class SecondTry(_Around):
+    """An answer that did not come is asked for again."""
+
+    def tablet_service(self, incarnation: str) -> Any:
+        return _Retrying(self._process, self._inner.tablet_service(incarnation))
+
+
+class _Retrying(_Around):
+    def increment(self, *arguments: Any) -> int:
+        try:
+            return self._inner.increment(*arguments)
+        except OutcomeUnknown:
+            return self._inner.increment(*arguments)
+
+
+class AlwaysValid(_Around):
+    """What stands behind a check that was made before."""
+
+    def valid(self) -> bool:
+        return not self._inner.over()
+
+
+class LeaseFirst(_Around):
+    """Every call begins, rather than ends, with a look at the lease."""
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        lease = self._process.lease
+
+        def call(*arguments: Any) -> Any:
+            if lease is None or not (lease.valid() or lease.over()):  # over: the server's own look ends it
+                raise Unavailable("the lease ran out")
+            return method(*arguments)
+
+        return call
+
+
+def _of_servers(wrap: Callable[[SimProcess, Any], Any]) -> Callable[[SimProcess, Any], Any]:
+    return lambda process, part: wrap(process, part) if isinstance(process, ServerProcess) else part
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """`kinds`: faults that the story needs."""
+
+    seams: Seams
+    kinds: tuple[str, ...]
+    log_kind: str = ""
+    lying_clocks: bool = False
+
+
+def _session(process: SimProcess, session: SimSession) -> Any:
+    return AlwaysValid(process, session) if isinstance(process, ServerProcess) else session
+
+
+def _listing(process: SimProcess, storage: SimStorage) -> Any:
+    return PartialListing(process, storage)
+
+
+def _catalog(wrap: type[_Around]) -> Callable[[SimProcess, Catalog], Any]:
+    return _of_servers(wrap)
+
+
+BUGS: dict[str, Bug] = {
+    "marker": Bug(Seams(storage=_of_servers(NoMarker)), ("pause", "expire"), WEBHDFS, lying_clocks=True),
+    "released": Bug(Seams(catalog=_catalog(EarlyRelease)), ("kill", "cut", "pause")),
+    "listing": Bug(Seams(storage=_listing), ("kill", "lossy", "cut")),
+    "redo": Bug(Seams(catalog=_catalog(RedoAhead)), ("kill",)),
+    "owner": Bug(Seams(catalog=_catalog(NoComparison)), ("pause", "cut", "expire")),
+    "retry": Bug(Seams(transport=lambda process, transport: SecondTry(process, transport)), ("lossy", "cut")),
+    "lease": Bug(Seams(session=_session, service=lambda server: LeaseFirst(server, server.role.service)), ("pause",)),
+}
+
+
+def schedule_with(name: str, seed: int) -> Schedule:
+    """A run with this bug switched on; without it the same faults find nothing."""
+    bug = BUGS[name]
+    return Schedule(seed, bug.log_kind, bug.seams, bug.lying_clocks, bug.kinds)

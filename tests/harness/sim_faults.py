@@ -1,0 +1,133 @@
+"""Faults by seed: what happens to which process when, in swizzled order, and the healing of all of it.
+
+Kinds: kill, pause, a pause that the lease's clock does not count, a cut way (one direction) between any two ends,
+answers lost and requests doubled, a session ended by the service, a full disk, a slow log.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+
+from tests.harness.sim_cluster import ServerProcess, SimCluster, SimProcess
+from tests.harness.sim_network import LOCKS, STORAGE
+
+KINDS = ("kill", "pause", "cut", "lossy", "expire", "full", "slow log")
+
+
+class Faults:
+    """`kinds`: those that this run uses, a subset by seed unless named, so that some runs see few kinds a lot."""
+
+    def __init__(self, cluster: SimCluster, lying_clocks: bool = False, kinds: tuple[str, ...] = ()) -> None:
+        self._cluster = cluster
+        self._chance = random.Random(f"faults {cluster.options.seed}")
+        self._lying = lying_clocks
+        self.kinds = kinds or tuple(self._chance.sample(KINDS, self._chance.randint(2, len(KINDS))))
+        self.count: Counter[str] = Counter()
+        self.going = False
+
+    def run(self, seconds: float, mean_gap_seconds: float = 0.5) -> None:
+        """*Switches.* So long; then everything is healed."""
+        cluster, chance = self._cluster, self._chance
+        self.going = True
+        end = cluster.runtime.clock_seconds() + seconds
+        while cluster.runtime.clock_seconds() < end:
+            kind = chance.choice(self.kinds)
+            self.count[kind] += 1
+            getattr(self, "_" + kind.replace(" ", "_"))()
+            cluster.runtime.sleep(min(chance.expovariate(1 / mean_gap_seconds), seconds / 2))
+        self.heal()
+
+    def heal(self) -> None:
+        """Everything goes again from now on; processes that ended are started again by their supervisors."""
+        self.going = False
+        self._cluster.network.heal()
+        self._cluster.disk.capacity_bytes = None
+        for process in self._cluster.processes():
+            self._wake(process)
+            process.disk.slow_log_seconds = 0.0
+
+    # ------------------------------------------------------------ kinds
+
+    def _kill(self) -> None:
+        self._victim().kill()
+
+    def _pause(self) -> None:
+        """Half a session up to three."""
+        process = self._victim(clients=True)
+        if process.runtime.paused:
+            return
+        seconds = self._chance.uniform(0.5, 3) * self._cluster.options.session_seconds
+        process.runtime.pause()
+        self._later(seconds, lambda: self._wake(process, seconds))
+
+    def _wake(self, process: SimProcess, stolen_seconds: float = 0.0) -> None:
+        if process.runtime.paused:
+            if self._lying:
+                process.stolen_seconds += stolen_seconds
+            process.runtime.resume()
+
+    def _cut(self) -> None:
+        names = [process.name for process in self._cluster.processes()]
+        source = self._chance.choice(names)
+        target = self._chance.choice([*(name for name in names if name != source), LOCKS, LOCKS, STORAGE, STORAGE])
+        ways = [(source, target), (target, source)]
+        if self._chance.random() < 0.6:
+            ways.remove(self._chance.choice(ways))
+        for way in ways:
+            self._cluster.network.cut(*way)
+        self._later(self._chance.uniform(0.2, 4.0), lambda: self._cluster.network.closed.difference_update(ways))
+
+    def _lossy(self) -> None:
+        network = self._cluster.network
+        network.lose, network.double = self._chance.choice((0.01, 0.05, 0.2)), 0.3
+
+        def end() -> None:
+            network.lose = network.double = 0.0
+
+        self._later(self._chance.uniform(0.2, 2.0), end)
+
+    def _expire(self) -> None:
+        lease = self._victim(clients=True).lease
+        if lease is not None:
+            # While clocks may lie it may end without a warning, too; else a lease always runs out first.
+            lease.end() if self._lying and self._chance.random() < 0.5 else lease.starve()
+
+    def _full(self) -> None:
+        disk = self._cluster.disk
+        disk.capacity_bytes = disk.used_bytes + self._chance.randrange(2000)
+
+        def end() -> None:
+            disk.capacity_bytes = None
+
+        self._later(self._chance.uniform(0.2, 2.0), end)
+
+    def _slow_log(self) -> None:
+        process = self._victim()
+        process.disk.slow_log_seconds = self._chance.choice((0.05, 0.5, 2.0))
+
+        def end() -> None:
+            process.disk.slow_log_seconds = 0.0
+
+        self._later(self._chance.uniform(0.5, 4.0), end)
+
+    # ------------------------------------------------------------ inside
+
+    def _victim(self, clients: bool = False) -> SimProcess:
+        """Mostly servers, and of these rather one that does something."""
+        cluster, chance = self._cluster, self._chance
+        choice = chance.random()
+        if clients and choice < 0.1:
+            return chance.choice(cluster.clients)
+        if choice < 0.3:
+            return chance.choice(cluster.masters).process
+        process = chance.choice(cluster.servers).process
+        assert isinstance(process, ServerProcess)
+        return process
+
+    def _later(self, seconds: float, end: Callable[[], None]) -> None:
+        def wait() -> None:
+            self._cluster.runtime.sleep(seconds)
+            if self.going:
+                end()
+
+        self._cluster.runtime.spawn(wait, name="end of a fault")

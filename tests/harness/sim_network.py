@@ -1,0 +1,162 @@
+"""The network of a simulated cluster: which way is open between whom, and calls that get lost on either half of it.
+
+Ends of a way are process names, LOCKS (the lock service) and STORAGE. A way has a direction: cut("a", "b") loses what
+a sends to b, requests and answers alike. TCP loses or delays, it does not repeat: only calls that promise to be
+repeatable (TabletAdmin's of a master) are ever doubled.
+"""
+
+import random
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation, StorageFailed, Unavailable
+from hbtable.runtime.simulated import SimulatedRuntime
+
+LOCKS = "lock service"
+STORAGE = "storage"
+
+READS = frozenset({"read_rows", "scan", "tablets", "files_in_flight"})
+REPEATABLE = frozenset({"load_tablet", "unload_tablet", "update_schema", "tablets", "sort_log_part"})
+_LONG = frozenset({"load_tablet", "unload_tablet", "sort_log_part", "split", "flush", "compact"})
+
+
+class Machine(Protocol):
+    """A simulated process, as far as the network knows it."""
+
+    name: str
+    runtime: SimulatedRuntime
+
+    def broke(self, error: HbtableError) -> None:
+        """One of its services failed in a way after which the process must end."""
+
+
+class Network:
+    """`chance` decides losses and delays."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.closed: set[tuple[str, str]] = set()
+        self.lose = 0.0
+        """Probability that an answer is lost."""
+        self.double = 0.0
+        """Probability that a repeatable request arrives twice."""
+        self.deadline_seconds = 1.5
+        self.long_deadline_seconds = 6.0
+        self.servers: dict[str, tuple[Machine, Any, Any]] = {}
+        self.master: tuple[Machine, Any] | None = None
+        self._pending: dict[str, list[Any]] = {}
+
+    def cut(self, source: str, target: str) -> None:
+        self.closed.add((source, target))
+
+    def heal(self) -> None:
+        self.closed.clear()
+        self.lose = self.double = 0.0
+
+    def passes(self, source: str, target: str) -> bool:
+        return (source, target) not in self.closed
+
+    def answers(self, source: str, target: str) -> bool:
+        """Does this answer arrive? Also at random, while answers get lost."""
+        return self.passes(source, target) and not (self.lose and self.chance.random() < self.lose)
+
+    def delay(self) -> float:
+        return self.chance.uniform(0.0001, 0.002)
+
+    def process_ended(self, name: str) -> None:
+        """Whoever waits for an answer of it hears that the connection broke."""
+        for done in self._pending.pop(name, []):
+            done.set()
+        if self.master is not None and self.master[0].name == name:
+            self.master = None
+        for incarnation in [key for key, (machine, _, _) in self.servers.items() if machine.name == name]:
+            del self.servers[incarnation]
+
+    def call(self, caller: Machine, callee: Machine, method: Callable[..., Any], name: str, arguments: Any) -> Any:
+        """Runs `method` in the callee's process. Errors as a transport promises: see rpc.transport."""
+        deadline = self.long_deadline_seconds if name in _LONG else self.deadline_seconds
+        caller.runtime.sleep(self.delay())
+        if callee.runtime.crashed:
+            raise StaleLocation(f"{callee.name} refused the connection")
+        if not self.passes(caller.name, callee.name):
+            caller.runtime.sleep(deadline)
+            if self.chance.random() < 0.5:  # the connection itself was not there yet: surely not sent
+                raise StaleLocation(f"{callee.name} cannot be reached")
+            raise self._lost(name, f"no answer from {callee.name} in time")
+        answer: list[tuple[Any, HbtableError | None]] = []
+        done = caller.runtime.event()
+
+        def run(heard: bool) -> None:
+            error: HbtableError | None = None
+            value = None
+            try:
+                value = method(*arguments)
+            except HbtableError as raised:
+                error = raised
+            if isinstance(error, StorageFailed):
+                callee.broke(error)
+            if heard:
+                callee.runtime.sleep(self.delay())
+                if self.answers(callee.name, caller.name):
+                    answer.append((value, error))
+                    done.set()
+
+        pending = self._pending.setdefault(callee.name, [])
+        pending.append(done)
+        callee.runtime.spawn(run, True, name=name)
+        if name in REPEATABLE and self.double and self.chance.random() < self.double:
+            callee.runtime.spawn(run, False, name=f"{name} again")
+        done.wait(deadline)
+        if done in pending:
+            pending.remove(done)
+        value, error = answer[0] if answer else (None, LockLost(f"no answer from {callee.name}"))
+        if isinstance(error, LockLost | StorageFailed):
+            raise self._lost(name, f"the connection to {callee.name} broke: {error}")
+        if error is not None:
+            raise error
+        return value
+
+    def _lost(self, name: str, sentence: str) -> HbtableError:
+        return (StaleLocation if name in READS else OutcomeUnknown)(sentence)
+
+
+class Proxy:
+    """A service as seen from another process."""
+
+    def __init__(self, network: Network, caller: Machine, callee: Machine, service: Any) -> None:
+        self._network = network
+        self._caller = caller
+        self._callee = callee
+        self._service = service
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._service, name)
+        return lambda *arguments: self._network.call(self._caller, self._callee, method, name, arguments)
+
+
+class SimTransport:
+    """Implements rpc.transport.Transport for one process."""
+
+    def __init__(self, network: Network, caller: Machine) -> None:
+        self._network = network
+        self._caller = caller
+
+    def _server(self, incarnation: str) -> tuple[Machine, Any, Any]:
+        found = self._network.servers.get(incarnation)
+        if found is None:
+            raise StaleLocation(f"tablet server {incarnation} is gone")
+        return found
+
+    def tablet_service(self, incarnation: str) -> Any:
+        machine, service, _ = self._server(incarnation)
+        return Proxy(self._network, self._caller, machine, service)
+
+    def tablet_admin(self, incarnation: str) -> Any:
+        machine, _, admin = self._server(incarnation)
+        return Proxy(self._network, self._caller, machine, admin)
+
+    def master(self) -> Any:
+        if self._network.master is None:
+            raise Unavailable("there is no master at the moment")
+        machine, service = self._network.master
+        return Proxy(self._network, self._caller, machine, service)

@@ -1,0 +1,141 @@
+"""One seed of the cluster simulation: faults while clients work, then healing, then everything that must hold.
+
+    python -m tests.campaigns.cluster_simulation --seed N --seeds 1          # replays one
+
+After the faults: every row can be read within 30 virtual seconds; every row's history is linearizable, its final state
+included (so nothing acknowledged is lost, nothing is invented, increments count once); a scan agrees with the reads;
+METADATA tiles the table and itself; no task of a living process died of a bug.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hbtable.errors import HbtableError
+from hbtable.fs.interface import HDFS, WEBHDFS
+from hbtable.metadata.tiling import verify_tiling
+from hbtable.model.read import EVERYTHING
+from hbtable.model.tablet import METADATA_TABLE_ID
+from tests.harness.linearizability import Operation, Row
+from tests.harness.sim_cluster import ClientProcess, Seams, SimCluster, SimOptions
+from tests.harness.sim_faults import Faults
+from tests.harness.sim_workload import ROWS, TABLE, Journal, Worker, create, row_of, scanned
+
+FAULT_SECONDS = 6.0
+READABLE_WITHIN_SECONDS = 30.0
+
+
+@dataclass
+class Outcome:
+    """What one seed showed."""
+
+    seed: int
+    violations: list[str] = field(default_factory=list)
+    count: Counter[str] = field(default_factory=Counter)
+    fingerprint: int = 0
+
+
+class Schedule:
+    """`log_kind`: "" takes turns. `lying_clocks`: leases may be believed for too long (see Journal.trusts_reads); None:
+    in one seed of five."""
+
+    def __init__(
+        self,
+        seed: int,
+        log_kind: str = "",
+        seams: Seams | None = None,
+        lying_clocks: bool | None = None,
+        kinds: tuple[str, ...] = (),
+        seconds: float = FAULT_SECONDS,
+    ) -> None:
+        self.outcome = Outcome(seed)
+        self.cluster = SimCluster(
+            SimOptions(seed, log_kind=log_kind or (HDFS, WEBHDFS)[seed % 2], seams=seams or Seams())
+        )
+        lying = seed % 5 == 0 if lying_clocks is None else lying_clocks
+        self.faults = Faults(self.cluster, lying, kinds)
+        self.journal = Journal(self.cluster.runtime.clock_seconds)
+        self.journal.trusts_reads = not lying
+        self._seconds = seconds
+        self._going = True
+
+    def run(self) -> Outcome:
+        """Never raises for what it finds."""
+        outcome = self.outcome
+        try:
+            self.cluster.runtime.run(self._live)
+            outcome.violations += self.journal.violations()
+        except (AssertionError, HbtableError) as error:
+            outcome.violations.append(f"{type(error).__name__}: {error}")
+        scheduler = self.cluster.runtime.scheduler
+        outcome.fingerprint = scheduler.fingerprint
+        bugs = [(name, error) for name, error in scheduler.errors if not isinstance(error, HbtableError)]
+        outcome.violations += [f"task {name} died of {type(error).__name__}: {error}" for name, error in bugs]
+        outcome.count += self.journal.count
+        outcome.count += Counter({f"fault: {kind}": count for kind, count in self.faults.count.items()})
+        outcome.count += Counter({f"ended: {why}": count for why, count in self.cluster.ended.items()})
+        outcome.count["virtual seconds"] += round(self.cluster.runtime.clock_seconds())
+        outcome.count["steps"] += scheduler.steps
+        return outcome
+
+    def _live(self) -> None:
+        cluster = self.cluster
+        cluster.start()
+        first = cluster.add_client()
+        cluster.in_process(first, lambda: create(first) or True)
+        processes = [first, cluster.add_client(), cluster.add_client()]
+        tasks = []
+        for number, process in enumerate([*processes, first]):
+            worker = Worker(process, self.journal, f"c{number}", self.outcome.seed)
+            tasks.append(process.runtime.spawn(worker.run, lambda: self._going, name=f"worker {number}"))
+        self.faults.run(self._seconds)
+        healed = cluster.runtime.clock_seconds()
+        cluster.runtime.sleep(0.5)
+        self._going = False
+        reader = cluster.add_client()
+        cluster.in_process(reader, lambda: self._read_all(reader, healed) or True)
+        for task in tasks:
+            assert task.join(20), "a client's call did not end within 20 s after the faults"
+        cluster.in_process(reader, lambda: self._verify(reader) or True)
+
+    def _read_all(self, reader: ClientProcess, healed: float) -> None:
+        """Each row by its own read, as soon as it answers."""
+        clock = self.cluster.runtime.clock_seconds
+        for row in ROWS:
+            while (error := _refusal(reader, row)) is not None:
+                left = READABLE_WITHIN_SECONDS - (clock() - healed)
+                assert left > 0, f"{row!r} cannot be read {READABLE_WITHIN_SECONDS} s after the faults: {error}"
+                reader.runtime.sleep(0.2)
+        took = clock() - healed
+        assert took < READABLE_WITHIN_SECONDS, f"everything was readable only {took:.1f} s after the faults"
+        self.outcome.count["milliseconds until readable"] += round(took * 1000)
+
+    def _verify(self, reader: ClientProcess) -> None:
+        """The final state of each row becomes part of its history: twice, so that no late write of a zombie or
+        of a call that nobody waits for any more is missed."""
+        client = reader.client
+        for _ in range(2):
+            final = scanned(client.table(TABLE))
+            unknown = sorted(set(final) - set(ROWS))
+            assert not unknown, f"rows that nobody wrote: {unknown}"
+            for row in ROWS:
+                get = Operation("get", "reader", None, self.cluster.runtime.clock_seconds())
+                found = client.table(TABLE).read_rows([row], EVERYTHING)
+                state = row_of(found[0][1]) if found else Row()
+                get.answer, get.returned = state, self.cluster.runtime.clock_seconds()
+                self.journal.rows[row].operations.append(get)
+                assert final.get(row, Row()) == state, f"{row!r}: a scan shows {final.get(row)}, a read {state}"
+            reader.runtime.sleep(1.0)
+        record = client.catalog.read_table(TABLE)
+        assert record is not None, "the table is gone"
+        rows = client.catalog.tablet_rows(record.table_id)
+        verify_tiling(rows)
+        verify_tiling(client.catalog.tablet_rows(METADATA_TABLE_ID))
+        self.outcome.count["tablets"] += len(rows)
+
+
+def _refusal(reader: ClientProcess, row: bytes) -> HbtableError | None:
+    try:
+        reader.client.table(TABLE).read_rows([row], EVERYTHING)
+    except HbtableError as error:
+        return error
+    return None

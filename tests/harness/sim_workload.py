@@ -1,0 +1,174 @@
+"""What simulated clients do, and what they were told: one history per row (linearizability.py)."""
+
+import random
+import struct
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from hbtable.client.table import Table
+from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, OutOfSpace, StaleLocation, TableNotFound, Unavailable
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
+from hbtable.model.read import EVERYTHING, ScanRequest
+from hbtable.model.schema import FamilySchema, TableSchema
+from tests.harness.linearizability import UNDECIDED, UNKNOWN, History, Operation, Row
+from tests.harness.sim_cluster import ClientProcess
+
+TABLE = b"journal"
+ROWS = [b"row%02d" % number for number in range(12)]
+SPLITS = [b"row04", b"row08"]
+
+
+def schema() -> TableSchema:
+    families = {name: FamilySchema(name, max_versions=1) for name in (b"f", b"g", b"c")}
+    return TableSchema(TABLE, families)
+
+
+def row_of(cells: list[tuple[bytes, int, bytes]]) -> Row:
+    found = {column: value for column, _, value in reversed(cells)}
+    count = found.get(b"c:n")
+    return Row(found.get(b"f:v"), found.get(b"g:v"), None if count is None else struct.unpack(">q", count)[0])
+
+
+def put_of(row: bytes, value: bytes) -> RowMutation:
+    return RowMutation(row, [(PUT, b"f", b"v", SERVER_TIME, value), (PUT, b"g", b"v", SERVER_TIME, value)])
+
+
+def delete_of(row: bytes) -> RowMutation:
+    return RowMutation(row, [(DELETE_FAMILY, family, b"", SERVER_TIME, b"") for family in (b"f", b"g", b"c")])
+
+
+class Journal:
+    """Every row's history, in the order in which the operations were called."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.rows: dict[bytes, History] = {row: History() for row in ROWS}
+        self.count: Counter[str] = Counter()
+        self.trusts_reads = True
+        """False while clocks may lie: a lease that is believed too long lets a paused server answer reads with what
+        was true before, which nothing can prevent; what it acknowledges as written must be kept all the same."""
+
+    def record(self, row: bytes, operation: Operation, perform: Callable[[], Any]) -> bool:
+        """Performs it and writes down what was answered: True. Operations that surely did nothing are not kept."""
+        operations = self.rows[row].operations
+        operations.append(operation)
+        try:
+            answer = perform()
+        except OutOfSpace:
+            self.count["unknown"] += 1  # refused, yet a server that dies before it could write on may show it
+        except (Unavailable, StaleLocation):
+            operations.remove(operation)
+            self.count["refused"] += 1
+        except (OutcomeUnknown, LockLost):
+            self.count["unknown"] += 1
+        else:
+            operation.answer = answer
+            operation.returned = self.clock()
+            self.count["answered"] += 1
+            if not self.trusts_reads and (operation.kind == "get" or answer is False):
+                operations.remove(operation)  # it changed nothing, and what it saw proves nothing
+        return operation.answer is not UNKNOWN
+
+    def violations(self) -> list[str]:
+        found = []
+        for row, history in self.rows.items():
+            sentence = history.violation()
+            if sentence == UNDECIDED:
+                self.count["undecided rows"] += 1
+            elif sentence:
+                found.append(f"{row!r}: {sentence}")
+        return found
+
+
+class Worker:
+    """One task of one client. Values are never used twice, so that what is read says who wrote it."""
+
+    def __init__(self, process: ClientProcess, journal: Journal, name: str, seed: int) -> None:
+        self._process = process
+        self._journal = journal
+        self._name = name
+        self._chance = random.Random(f"worker {name} {seed}")
+        self._number = 0
+        self._seen: dict[bytes, bytes | None] = {}
+
+    def run(self, going: Callable[[], bool], pauses: tuple[float, ...] = (0.0, 0.02, 0.08)) -> None:
+        """Until not going(); after that at most the operation under way."""
+        while going():
+            if (
+                self._process.lease is not None and self._process.lease.over()
+            ):  # a program whose session is over starts again
+                try:
+                    self._process.reconnect()
+                except HbtableError:
+                    self._process.runtime.sleep(0.3)
+                    continue
+            if not self.step():
+                self._process.runtime.sleep(self._chance.uniform(0.05, 0.5))
+            self._process.runtime.sleep(self._chance.choice(pauses) * self._chance.random())
+
+    def step(self) -> bool:
+        """Whether its outcome is known."""
+        table = self._process.client.table(TABLE)
+        row = self._chance.choice(ROWS)
+        kind = self._chance.choices(("put", "get", "increment", "check", "append", "delete"), (30, 25, 20, 12, 8, 5))[0]
+        operation = Operation(kind, self._name, self._argument(kind), self._journal.clock())
+        if kind == "check":
+            operation.wanted = self._seen.get(row)
+        return self._journal.record(row, operation, lambda: self._perform(table, row, operation))
+
+    def _argument(self, kind: str) -> Any:
+        self._number += 1
+        if kind == "increment":
+            return self._chance.randrange(1, 1000)
+        if kind == "append":
+            return b"+%s.%d" % (self._name.encode(), self._number)
+        if kind in ("put", "check"):
+            return b"%s.%d/" % (self._name.encode(), self._number) + b"v" * self._chance.choice((4, 60, 300))
+        return None
+
+    def _perform(self, table: Table, row: bytes, operation: Operation) -> Any:
+        argument = operation.argument
+        if operation.kind == "put":
+            return table.mutate([put_of(row, argument)])
+        if operation.kind == "delete":
+            return table.mutate([delete_of(row)])
+        if operation.kind == "increment":
+            return table.increment(row, b"c", b"n", argument)
+        if operation.kind == "append":
+            self._seen[row] = cells = table.append(row, [(b"f", b"v", argument)])[0][2]
+            return cells
+        if operation.kind == "check":
+            return table.check_and_mutate(row, b"f", b"v", operation.wanted, put_of(row, argument))
+        return self.read(table, row)
+
+    def read(self, table: Table, row: bytes) -> Row:
+        found = table.read_rows([row], EVERYTHING)
+        state = row_of(found[0][1]) if found else Row()
+        self._seen[row] = state.left
+        return state
+
+
+def scanned(table: Table) -> dict[bytes, Row]:
+    """Every row, by pages."""
+    found: dict[bytes, Row] = {}
+    request: ScanRequest | None = ScanRequest(max_rows=5)
+    while request is not None:
+        page = table.scan_page(request)
+        for row, cells in page.rows:
+            assert row not in found, f"row {row!r} came twice in one scan"
+            found[row] = row_of(cells)
+        request = None if page.next is None else ScanRequest(max_rows=5, position=page.next)
+    return found
+
+
+def create(process: ClientProcess) -> None:
+    """The table, however often that has to be asked for."""
+    while True:
+        try:
+            if TABLE in process.client.admin.table_names():
+                return
+            process.client.admin.create_table(schema(), SPLITS)
+        except (Unavailable, StaleLocation, OutcomeUnknown, TableNotFound):
+            process.runtime.sleep(0.2)

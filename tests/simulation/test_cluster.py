@@ -1,0 +1,58 @@
+"""A whole cluster under seeded faults: what must hold is in harness/sim_schedule.py; here are the seeds of every run.
+
+`make cluster-sim` runs 2,000 others.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness.sim_bugs import BUGS, schedule_with
+from tests.harness.sim_faults import KINDS
+from tests.harness.sim_schedule import Schedule
+
+SEEDS = 300
+BATCH = 25
+ENOUGH = {"marker": 30, "released": 30, "redo": 5, "retry": 10, "lease": 20}
+"""Seeds within which each bug must be found: about three times as many as it took."""
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)  # servers die all the time here, and say so at length
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
+def test_a_cluster_keeps_its_promises_under_faults(first: int) -> None:
+    total: Counter[str] = Counter()
+    for seed in range(first, first + BATCH):
+        outcome = Schedule(seed).run()
+        replay = f"python -m tests.campaigns.cluster_simulation --seeds 1 --seed {seed}"
+        assert not outcome.violations, f"{outcome.violations[0]}\n{replay}"
+        total += outcome.count
+    print(dict(total))
+    for kind in KINDS:
+        assert total[f"fault: {kind}"], f"{BATCH} seeds without {kind}"
+    # Runs in which little happened, or little could be said of it, would prove little.
+    assert total["answered"] > 100 * BATCH
+    assert total["undecided rows"] < BATCH // 5
+
+
+def test_a_seed_runs_the_same_way_each_time() -> None:
+    first, second = Schedule(17).run(), Schedule(17).run()
+    assert first.fingerprint == second.fingerprint
+    assert first.count == second.count
+
+
+@pytest.mark.parametrize("name", sorted(ENOUGH))
+def test_a_known_bug_is_found(name: str) -> None:
+    for seed in range(1, ENOUGH[name] + 1):
+        outcome = schedule_with(name, seed).run()
+        if outcome.violations:
+            print(f"{name} (of {len(BUGS)}): found after {seed} seeds: {outcome.violations[0][:300]}")
+            return
+    pytest.fail(f"{name} was not found in {ENOUGH[name]} seeds")
