@@ -1,13 +1,13 @@
 """Where the roles of a cluster are, as the lock service has it: servers by incarnation, the master by its lock.
 
-An incarnation's addresses never change, so they are kept; that it died shows when it is called.
+Whether a tablet server lives is asked anew each time; the transport keeps its address, and asks when it has doubts.
 """
 
 from typing import Final, final
 
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import MASTER, ServerFile, server_file
+from hbtable.lockservice.places import MASTER, ServerFile, server_file, server_lock
 
 _MOST_KEPT: Final = 10_000
 
@@ -18,39 +18,38 @@ class Addresses:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._known: dict[str, ServerFile] = {}
+        self._doors: dict[str, tuple[bytes, int]] = {}
 
     def server(self, incarnation: str) -> str | None:
-        """host:port of a tablet server's internal service; None when there is no such server (any more)."""
-        file = self._file(incarnation)
-        return file.address if file is not None and file.address else None
-
-    def door(self, incarnation: str) -> tuple[bytes, int] | None:
-        """Host and port of a tablet server's Thrift front door; None when it is not known."""
-        try:
-            file = self._file(incarnation)
-        except HbtableError:
-            return None  # shown to people and to clients that do not use it: not worth a failed call
-        if file is None or not file.door:
-            return None
-        host, _, port = file.door.rpartition(":")
-        return host.encode(), int(port)
-
-    def master(self) -> str | None:
-        """host:port of the master's service; None when there is none now."""
-        held = self._session.holder(MASTER)
-        return held.data.decode() or None if held is not None else None
-
-    def _file(self, incarnation: str) -> ServerFile | None:
-        known = self._known.get(incarnation)
-        if known is not None:
-            return known
+        """host:port of a tablet server's internal service; None when no such server lives (any more)."""
         path = server_file(incarnation)
         try:
             file = ServerFile.decode(path, self._session.read(path).data)
         except FileNotFound:
             return None
-        if len(self._known) >= _MOST_KEPT:
-            self._known.clear()
-        self._known[incarnation] = file
-        return file
+        if not file.address or self._session.holder(server_lock(incarnation)) is None:
+            return None
+        return file.address
+
+    def door(self, incarnation: str) -> tuple[bytes, int] | None:
+        """Host and port of a tablet server's Thrift front door, which never change; None when they are not known."""
+        known = self._doors.get(incarnation)
+        if known is not None:
+            return known
+        path = server_file(incarnation)
+        try:
+            door = ServerFile.decode(path, self._session.read(path).data).door
+        except HbtableError:
+            return None  # it is shown to people, and to clients that do not use it: not worth a failed call
+        if not door:
+            return None
+        host, _, port = door.rpartition(":")
+        if len(self._doors) >= _MOST_KEPT:
+            self._doors.clear()
+        self._doors[incarnation] = host.encode(), int(port)
+        return self._doors[incarnation]
+
+    def master(self) -> str | None:
+        """host:port of the master's service; None when there is none now."""
+        held = self._session.holder(MASTER)
+        return held.data.decode() or None if held is not None else None

@@ -51,11 +51,13 @@ def master(
     from hbtable.launch import run_role
     from hbtable.launch.cluster_configuration import ListenOptions, read_cluster_configuration
 
+    if supervised:
+        sys.exit(run_role.run_supervised(sys.argv))
     configuration = read_cluster_configuration(config_path, os.environ, define)
     listen = _listen(configuration.options("listen", ListenOptions), host, http_port)
     if rpc_port is not None:
         listen = replace(listen, master_port=rpc_port)
-    sys.exit(run_role.run_master(configuration, listen, supervised))
+    run_role.end(run_role.run_master(configuration, listen))
 
 
 @click.command()
@@ -79,13 +81,15 @@ def tabletserver(
     from hbtable.launch import run_role
     from hbtable.launch.cluster_configuration import ListenOptions, read_cluster_configuration
 
+    if supervised:
+        sys.exit(run_role.run_supervised(sys.argv))
     configuration = read_cluster_configuration(config_path, os.environ, define)
     listen = _listen(configuration.options("listen", ListenOptions), host, http_port)
     if port is not None:
         listen = replace(listen, thrift_port=port)
     if rpc_port is not None:
         listen = replace(listen, tabletserver_port=rpc_port)
-    sys.exit(run_role.run_tabletserver(configuration, listen, supervised))
+    run_role.end(run_role.run_tabletserver(configuration, listen))
 
 
 def _listen(given: "ListenOptions", host: str | None, http_port: int | None) -> "ListenOptions":

@@ -1,5 +1,6 @@
 """What both roles of a cluster are built on: session, file system, addresses and the transport between processes."""
 
+import os
 from collections.abc import Callable
 from typing import final
 
@@ -11,6 +12,7 @@ from hbtable.launch.addresses import Addresses
 from hbtable.launch.cluster_configuration import ClusterOptions
 from hbtable.launch.configuration import Configuration
 from hbtable.launch.reaching import check_namenode, check_writable, open_session
+from hbtable.launch.session_handover import hand_over
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions
 from hbtable.master.bootstrap import check_log_kind
@@ -48,7 +50,8 @@ class Parts:
         zookeeper = ZooKeeperLockService(
             runtime, cluster.zookeeper, cluster.root, configuration.options("session", ZooKeeperOptions)
         )
-        self.session = open_session(zookeeper, name, cluster.zookeeper)
+        self.session = session = open_session(zookeeper, name, cluster.zookeeper)
+        hand_over(os.environ, cluster.zookeeper, session.credentials)
         self.addresses = Addresses(self.session)
         try:
             check_log_kind(self.session, self.fs.log_kind)

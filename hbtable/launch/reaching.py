@@ -8,7 +8,7 @@ from typing import Final
 
 from hbtable.errors import FileNotFound, HbtableError, InvalidConfiguration, Unavailable
 from hbtable.fs.interface import FileSystem
-from hbtable.lockservice.interface import LockService, Session
+from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperSession
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import listen
 
@@ -102,7 +102,7 @@ def check_writable(runtime: Runtime, fs: FileSystem, address: str) -> None:
         ) from error
 
 
-def open_session(service: LockService, name: str, hosts: str) -> Session:
+def open_session(service: ZooKeeperLockService, name: str, hosts: str) -> ZooKeeperSession:
     """*Switches.*"""
     try:
         return service.open_session(name)

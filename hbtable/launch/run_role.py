@@ -1,8 +1,9 @@
 """Runs one role of a cluster until a signal ends it; the exit code."""
 
 import logging
+import os
 import sys
-from typing import Final, Protocol
+from typing import Final, NoReturn, Protocol
 
 from hbtable.errors import LockLost
 from hbtable.launch.cluster_configuration import ListenOptions
@@ -10,6 +11,7 @@ from hbtable.launch.configuration import Configuration
 from hbtable.launch.lifeline import LOST, Lifeline
 from hbtable.launch.master_role import MasterProcess
 from hbtable.launch.serve import log_to_stderr, raise_open_files
+from hbtable.launch.supervisor import supervise
 from hbtable.launch.tabletserver_role import TabletServerProcess
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
@@ -26,7 +28,7 @@ class Role(Protocol):
     def banner(self) -> str: ...
 
 
-def run_master(configuration: Configuration, listen: ListenOptions, supervised: bool) -> int:
+def run_master(configuration: Configuration, listen: ListenOptions) -> int:
     """InvalidConfiguration and Unavailable with a sentence."""
     prepare()
     runtime = GeventRuntime()
@@ -34,12 +36,27 @@ def run_master(configuration: Configuration, listen: ListenOptions, supervised: 
     return _run(MasterProcess(runtime, configuration, listen, lifeline), lifeline)
 
 
-def run_tabletserver(configuration: Configuration, listen: ListenOptions, supervised: bool) -> int:
+def run_tabletserver(configuration: Configuration, listen: ListenOptions) -> int:
     """InvalidConfiguration and Unavailable with a sentence."""
     prepare()
     runtime = GeventRuntime()
     lifeline = Lifeline(runtime)
     return _run(TabletServerProcess(runtime, configuration, listen, lifeline), lifeline)
+
+
+def run_supervised(arguments: list[str]) -> int:
+    """Runs the command line `arguments` without --supervised in a child, again and again (supervisor.py)."""
+    log_to_stderr()
+    return supervise([sys.executable, "-m", "hbtable", *(one for one in arguments[1:] if one != "--supervised")])
+
+
+def end(code: int) -> NoReturn:
+    """Ends the process now. The interpreter's own way would wait for threads that hang in calls to the file system, and
+    native ones that wake up meanwhile abort it."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def prepare() -> None:

@@ -162,4 +162,6 @@ class _Supervisor:
 
 
 def _spawn(command: list[str], environ: Mapping[str, str]) -> Child:
-    return subprocess.Popen(command, env=dict(environ))  # noqa: S603  the command is the operator's own
+    # In a session of its own: Ctrl-C would reach the child twice, from the terminal and forwarded, and the second
+    # signal stops it at once.
+    return subprocess.Popen(command, env=dict(environ), start_new_session=True)  # noqa: S603  the operator's

@@ -1,0 +1,187 @@
+"""A cluster of real processes for tests: masters and tablet servers started by the command line, over a real ZooKeeper
+and any file system."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+
+import happybase
+
+from hbtable.hbase.admin_structs import AdminFamily, AdminTable
+from hbtable.shell.connection import Connection
+from tests.harness.real_servers import eventually
+
+
+class RoleProcess:
+    """One `hbtable master` or `hbtable tabletserver`."""
+
+    def __init__(self, role: str, arguments: list[str], errors: Path) -> None:
+        self.errors = errors
+        self.port = 0
+        """Of a tablet server's front door."""
+        self.rpc_port = 0
+        self.incarnation = ""
+        command = [sys.executable, "-m", "hbtable", role, *arguments]
+        with errors.open("a") as file:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
+
+    def wait_until_ready(self) -> "RoleProcess":
+        """Until the banner is printed; AssertionError with the log when the process ends before."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if found := re.search(r"Thrift1 on [^:]+:(\d+)", line):
+                self.port = int(found.group(1))
+            if found := re.search(r"tablet server (\S+):", line):
+                self.incarnation = found.group(1)
+            if found := re.search(r"other roles on [^:]+:(\d+)", line):
+                self.rpc_port = int(found.group(1))
+            if line.startswith("files "):
+                return self
+        raise AssertionError(f"it did not start (exit code {self.process.wait()}): {self.log()[-3000:]}")
+
+    def log(self) -> str:
+        return self.errors.read_text()
+
+    def connect(self, timeout_millis: int = 60000) -> happybase.Connection:
+        return happybase.Connection("127.0.0.1", self.port, timeout=timeout_millis)
+
+    def send(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
+
+    def children(self) -> list[int]:
+        """The process ids of a supervisor's children."""
+        try:
+            return [
+                int(one)
+                for one in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+            ]
+        except FileNotFoundError:
+            return []
+
+    def stop(self, timeout_seconds: float = 60) -> int:
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout_seconds)
+
+    def end(self) -> None:
+        """Whatever state it is in, a supervisor's child included."""
+        children = self.children()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+            self.process.wait()
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+class ProcessCluster:
+    """`masters` and `servers` hold what was started, dead ones included. All of it is ended by the with statement."""
+
+    def __init__(
+        self, folder: Path, zookeeper: str, root: str, files: str, session_seconds: float = 3.0, settings: str = ""
+    ) -> None:
+        """`settings`: more of the configuration file."""
+        self.session_seconds = session_seconds
+        self.masters: list[RoleProcess] = []
+        self.servers: list[RoleProcess] = []
+        self._folder = folder
+        self.config = folder / "cluster.toml"
+        self.config.write_text(
+            f'[cluster]\nzookeeper = "{zookeeper}"\nroot = "{root}"\nfiles = "{files}"\n'
+            "[listen]\nthrift_port = 0\ntabletserver_port = 0\nmaster_port = 0\n"
+            f"[session]\nsession_seconds = {session_seconds}\n{settings}"
+        )
+
+    def start_master(self, *arguments: str) -> RoleProcess:
+        return self._start("master", self.masters, arguments).wait_until_ready()
+
+    def start_server(self, *arguments: str) -> RoleProcess:
+        return self._start("tabletserver", self.servers, arguments).wait_until_ready()
+
+    def start(self, servers: int = 3) -> "ProcessCluster":
+        """One master and `servers` tablet servers, all started at once; METADATA is served on return."""
+        starting = [self._start("master", self.masters, ())]
+        starting += [self._start("tabletserver", self.servers, ()) for _ in range(servers)]
+        for role in starting:
+            role.wait_until_ready()
+        eventually(lambda: "everything is served" in self.masters[0].log(), 30, "METADATA served")
+        return self
+
+    def connect(self) -> happybase.Connection:
+        """To a tablet server that runs."""
+        return next(one for one in self.servers if one.process.poll() is None).connect()
+
+    def create_table(self, name: str, split_rows: list[bytes]) -> None:
+        """One family "f"; a tablet more than there are split rows."""
+        server = next(one for one in self.servers if one.process.poll() is None)
+        connection = Connection(f"127.0.0.1:{server.port}")
+        connection.admin("adminCreateTable", AdminTable(name.encode(), families=[AdminFamily(b"f")]), split_rows)
+        connection.close()
+
+    def refused_master(self, *arguments: str) -> tuple[int, str]:
+        """The exit code and what was said, of one that does not start."""
+        return self._refused("master", arguments)
+
+    def refused_server(self, *arguments: str) -> tuple[int, str]:
+        return self._refused("tabletserver", arguments)
+
+    def _refused(self, role: str, arguments: tuple[str, ...]) -> tuple[int, str]:
+        command = [sys.executable, "-m", "hbtable", role, "--config", str(self.config), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stderr
+
+    def owners(self, table: str) -> list[int]:
+        """The front door's port of each tablet's owner."""
+        connection = self.connect()
+        try:
+            return [region["port"] for region in connection.table(table).regions()]
+        finally:
+            connection.close()
+
+    def server_of(self, port: int) -> RoleProcess:
+        return next(one for one in self.servers if one.port == port)
+
+    def _start(self, role: str, beside: list[RoleProcess], arguments: tuple[str, ...]) -> RoleProcess:
+        errors = self._folder / f"{role}-{len(beside) + 1}.log"
+        process = RoleProcess(role, ["--config", str(self.config), *arguments], errors)
+        beside.append(process)
+        return process
+
+    def __enter__(self) -> "ProcessCluster":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for role in (*self.masters, *self.servers):
+            role.end()
+        if error is not None:
+            for role in (*self.masters, *self.servers):
+                lines = role.log().splitlines() if role.errors.exists() else []
+                print(f"--- {role.errors.name}", *lines[-25:], sep="\n")
+
+
+def until_put(table: happybase.Table, row: bytes, columns: dict[bytes, bytes], seconds: float) -> float:
+    """Puts until one succeeds; how long that took."""
+    began = time.monotonic()
+    while True:
+        try:
+            table.put(row, columns)
+        except happybase.hbase.ttypes.IOError:  # declared: the server says try again
+            if time.monotonic() - began > seconds:
+                raise
+            time.sleep(0.02)
+        else:
+            return time.monotonic() - began
