@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--tablets", type=int, default=50)
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
-    logging.basicConfig(level=logging.WARNING)
+    logging.basicConfig(level=logging.WARNING, format="%(relativeCreated)6d %(message)s")
     logging.getLogger("hbtable.master").setLevel(logging.INFO)
     with tempfile.TemporaryDirectory() as folder:
         run(Cluster(options.address or folder), options)
@@ -107,6 +107,7 @@ def run(cluster: Cluster, options: argparse.Namespace) -> None:
     began, cpu = time.perf_counter(), time.process_time()
     if options.profile:
         profile.enable()
+    print(f"{(time.time() - logging._startTime) * 1000:6.0f} dies", flush=True)
     cluster.locks.expire(victim.session)  # type: ignore[attr-defined]
     cluster.master.wake()
     reader = cluster.client().table(TABLE)
