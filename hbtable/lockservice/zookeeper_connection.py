@@ -8,6 +8,7 @@ Doubtful, whatever the reason.
 """
 
 import logging
+import math
 import socket
 import threading
 from collections.abc import Callable
@@ -48,8 +49,11 @@ class _OneSessionHandler(SequentialThreadingHandler):
     """Where kazoo gets its sockets from: the one place in which it can be kept from opening a second session, and from
     waiting a whole session for one host of several."""
 
-    def __init__(self, over: Callable[[], bool], connect_seconds: float) -> None:
+    def __init__(self, over: Callable[[], bool], connect_seconds: float, clock: Callable[[], float]) -> None:
         super().__init__()
+        self._clock = clock
+        self.connecting_since = math.inf
+        """When the present attempt to connect began."""
         self._over = over
         self._connect_seconds = connect_seconds
         self._socket: socket.socket | None = None
@@ -57,6 +61,7 @@ class _OneSessionHandler(SequentialThreadingHandler):
     def create_connection(self, *args: Any, **kwargs: Any) -> socket.socket:
         if self._over():
             raise ConnectionRefusedError("the session is over")
+        self.connecting_since = self._clock()
         kwargs["timeout"] = min(kwargs.get("timeout") or self._connect_seconds, self._connect_seconds)
         self._socket = super().create_connection(*args, **kwargs)
         return self._socket
@@ -83,7 +88,7 @@ class Connection:
         self._live = threading.Event()
         self.changed: Callable[[], None] = lambda: None
         timeout_seconds = granted.timeout_millis / 1000
-        self._handler = _OneSessionHandler(lease.over, timeout_seconds / (2 + len(hosts)))
+        self._handler = _OneSessionHandler(lease.over, timeout_seconds / (2 + len(hosts)), clock)
         self._client = KazooClient(
             hosts=self._shown,
             timeout=timeout_seconds,
@@ -124,6 +129,12 @@ class Connection:
         """Gives the present connection up: its server answers nothing. kazoo would not notice while requests are sent,
         because it takes each for the ping that it owes."""
         self._handler.cut()
+
+    def cut_if_stuck(self, seconds: float) -> None:
+        """Gives an attempt to connect up that was not answered for so long: ZooKeeper may take a connection while it
+        starts and never answer it, and kazoo would wait a whole session."""
+        if not self._live.is_set() and self._clock() - self._handler.connecting_since > seconds:
+            self._handler.cut()
 
     def call(self, by: float, send: Callable[[KazooClient], AsyncResult]) -> Any:
         """The service's answer, or one of ANSWERS raised. Blocks until this time of the clock at the latest.

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 _ROUNDS_PER_SESSION: Final = 6
 _PATIENCE_PER_SESSION: Final = 3
+_HANDSHAKE_SECONDS: Final = 2.0
+_LOOK_SECONDS: Final = 0.25
 
 
 @final
@@ -87,13 +89,15 @@ class LeaseKeeper:
             except LockLost:
                 break
             if not self._lease.over():
-                self._wake.wait(self._timeout_seconds / _ROUNDS_PER_SESSION)
+                pause = self._timeout_seconds / _ROUNDS_PER_SESSION
+                self._wake.wait(pause if self._connection.connected else min(pause, _LOOK_SECONDS))
                 self._wake.clear()
         self._lease.end()
         self._connection.stop(self._clock() + self._timeout_seconds)
 
     def _round(self, by: float) -> None:
         if not self._connection.connected:
+            self._connection.cut_if_stuck(min(_HANDSHAKE_SECONDS, self._timeout_seconds / 4))
             return
         sent = self._clock()
         self._connection.call(by, lambda client: client.sync_async(self._root))

@@ -28,6 +28,7 @@ _NO_PASSWORD: Final = bytes(16)
 _LONGEST_ANSWER: Final = 1 << 16
 _DEFAULT_PORT: Final = 2181
 _PAUSE_SECONDS: Final = 0.1
+_HANDSHAKE_SECONDS: Final = 2.0
 
 
 class Credentials(NamedTuple):
@@ -60,11 +61,11 @@ def parse_hosts(hosts: str) -> list[Host]:
 
 def open_session(hosts: Sequence[Host], timeout_seconds: float, clock: Callable[[], float], by: float) -> Granted:
     """A new session from the first host that grants one. Nobody keeps it alive yet. Blocks until this time of the clock
-    at the latest, trying again: a server that just starts takes connections and closes them. Unavailable."""
+    at the latest, trying again: a server that starts takes connections and closes them, or never answers. Unavailable."""
     millis = round(timeout_seconds * 1000)
     while True:
         try:
-            left = max(_PAUSE_SECONDS, by - clock()) / len(hosts)
+            left = min(_HANDSHAKE_SECONDS, max(_PAUSE_SECONDS, by - clock()) / len(hosts))
             granted, connection = _connect(hosts, millis, Credentials(0, _NO_PASSWORD), left)
             break
         except Unavailable:
