@@ -8,8 +8,8 @@ Nothing read is trusted: lengths and counts are checked against the bytes that a
 fields are skipped to a bounded depth (a newer peer sends them). IndexError, struct.error and ValueError mean broken
 bytes; `decode` makes Corruption of them.
 
-thriftpy2 is not used. It is no slower (a thousand rows there and back through its objects 2.3 ms, here 2.5), but it makes
-room for any length that a message claims, nests without a bound, and lets no other task run before it is done.
+thriftpy2 is not used. It is no slower (a thousand rows there and back through its objects 2.3 ms, here 2.5), but it
+makes room for any length that a message claims, nests without a bound, and lets no other task run before it is done.
 """
 
 import struct
