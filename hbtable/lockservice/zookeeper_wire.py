@@ -61,7 +61,7 @@ def parse_hosts(hosts: str) -> list[Host]:
 
 def open_session(hosts: Sequence[Host], timeout_seconds: float, clock: Callable[[], float], by: float) -> Granted:
     """A new session from the first host that grants one. Nobody keeps it alive yet. Blocks until this time of the clock
-    at the latest, trying again: a server that starts takes connections and closes them, or never answers. Unavailable."""
+    at the latest, trying again: a server that starts takes connections and closes or ignores them. Unavailable."""
     millis = round(timeout_seconds * 1000)
     while True:
         try:
