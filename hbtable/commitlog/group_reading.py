@@ -74,6 +74,8 @@ class _Settling:
         self._watermark = 0
         self._oldest = 1
         self._ended_at = 0
+        self._vanished: list[_Try] = []
+        """Listed, and gone: let go by a writer that does not know yet that it was fenced, or lost."""
 
     def run(self) -> list[Segment]:
         newest = self._newest()
@@ -89,6 +91,9 @@ class _Settling:
             lsn += 1
         chosen += above
         self._check_rounds(chosen)
+        for file in self._vanished:
+            if file.name.lsn >= self._oldest:
+                raise Corruption(file.path, 0, "the log was fenced with this file, and it is missing")
         self._report(newest, lsn)
         return [_segment(entry) for entry in chosen]
 
@@ -144,10 +149,12 @@ class _Settling:
         try:
             buffer = self._fs.read_file(file.path)
         except FileNotFound:
+            self._vanished.append(file)
             return None
-        # A file that grew since it was listed was not complete then: nobody was told that it is.
-        if len(buffer) != file.length_bytes:
-            return None
+        if len(buffer) < file.length_bytes:
+            raise Corruption(file.path, len(buffer), f"the log was fenced with {file.length_bytes} bytes of it")
+        if len(buffer) > file.length_bytes:
+            return None  # it was not complete when it was listed: nobody was told that it is
         group = decode_group_file(buffer, file.path, self._incarnation, file.name)
         return None if group is None else _Found(file, group)
 

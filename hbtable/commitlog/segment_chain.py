@@ -10,7 +10,7 @@ Corruption, here:
 * no segment at all: the first one is durable before a log is named anywhere
 * a segment missing between the oldest one needed and the last one, or any with a damaged header (bug class 4: recovery
   takes a closed, gap-free set or none at all)
-* a segment shorter than its successor says
+* a segment shorter than its successor says, or than it was when the log was fenced
 * damage in the last segment at or below any watermark found in it, before or behind the damage, or at another end
 """
 
@@ -63,7 +63,7 @@ def settled_chain(
         raise Corruption(folder, 0, "the log has no segment; it is created with one")
     headers = {number: _header(fs, folder, number, length) for number, length in lengths.items()}
     sound = {number: header for number, header in headers.items() if header is not None}
-    end = _last_end(fs, folder, sound, pause)
+    end = _last_end(fs, folder, sound, lengths, pause)
     oldest = 0 if end is None else end.oldest
     limit = header_bytes(incarnation_of(folder))
     for number in sorted(lengths, reverse=True):
@@ -97,13 +97,19 @@ def _chain(folder: str, end: _End, lengths: dict[int, int], headers: dict[int, S
     return segments
 
 
-def _last_end(fs: FileSystem, folder: str, headers: dict[int, SegmentHeader], pause: Callable[[], None]) -> _End | None:
+def _last_end(
+    fs: FileSystem,
+    folder: str,
+    headers: dict[int, SegmentHeader],
+    lengths: dict[int, int],
+    pause: Callable[[], None],
+) -> _End | None:
     last: _End | None = None
     watermark = oldest = 0
     for number in sorted(headers.keys() - {header.previous for header in headers.values()}, reverse=True):
         if number < oldest:
             continue  # no longer needed: it may vanish any moment
-        end = _end_of(fs, folder, headers[number], pause)
+        end = _end_of(fs, folder, headers[number], lengths[number], pause)
         watermark = max(watermark, end.watermark)
         oldest = max(oldest, end.oldest)
         if last is None or end.segment.last_lsn > last.segment.last_lsn:
@@ -138,9 +144,12 @@ def _segment(folder: str, header: SegmentHeader, end: int, last_lsn: int) -> Seg
     return Segment(path, header.number, seed(header.incarnation, header.number), start, end, header.first_lsn, last_lsn)
 
 
-def _end_of(fs: FileSystem, folder: str, header: SegmentHeader, pause: Callable[[], None]) -> _End:
+def _end_of(fs: FileSystem, folder: str, header: SegmentHeader, length: int, pause: Callable[[], None]) -> _End:
     segment = _segment(folder, header, 0, 0)
     buffer = fs.read_file(segment.path)
+    if len(buffer) < length:
+        raise Corruption(segment.path, len(buffer), f"the log was fenced with {length} bytes of it")
+    buffer = buffer[:length]  # what came after the fence was never acknowledged
     offset = segment.start
     lsn = header.first_lsn - 1
     watermark = header.watermark
