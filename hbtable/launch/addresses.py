@@ -34,7 +34,7 @@ class Addresses:
     def door(self, incarnation: str) -> tuple[bytes, int] | None:
         """Host and port of a tablet server's Thrift front door, which never change; None when they are not known."""
         known = self._doors.get(incarnation)
-        if known is not None:
+        if known is not None or not incarnation:  # "": of a tablet that nobody has at the moment
             return known
         path = server_file(incarnation)
         try:

@@ -116,8 +116,12 @@ class ProcessCluster:
         starting += [self._start("tabletserver", self.servers, ()) for _ in range(servers)]
         for role in starting:
             role.wait_until_ready()
-        eventually(lambda: "everything is served" in self.masters[0].log(), 30, "METADATA served")
+        self.wait_until_served()
         return self
+
+    def wait_until_served(self) -> None:
+        """Until the first master has nothing left to do."""
+        eventually(lambda: "everything is served" in self.masters[0].log(), 30, "METADATA served")
 
     def connect(self) -> happybase.Connection:
         """To a tablet server that runs."""

@@ -1,0 +1,106 @@
+"""A tablet server stopped by SIGSTOP for 0.5 to 3 session lengths at random moments under load (issue 5): nothing
+acknowledged is lost, nothing stale is read after another server took over, and if its session ended it exits within 1 s
+of waking. HBTABLE_ZOMBIE_TRIALS says how often (20; 4 in CI); the seed is printed.
+"""
+
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import happybase
+import pytest
+
+from tests.harness.real_servers import HdfsServers, ZooKeeperServer, eventually
+from tests.harness.role_processes import ProcessCluster, RoleProcess
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+TRIALS = int(os.environ.get("HBTABLE_ZOMBIE_TRIALS", "4" if os.environ.get("CI") else "20"))
+SESSION_SECONDS = 3.0
+ROWS = 6
+
+
+class Worker:
+    """Raises one row's number by one, then reads it, through one server. Only this worker writes the row, so a read
+    must show at least the last acknowledged number, whoever answers."""
+
+    def __init__(self, cluster: ProcessCluster, server: RoleProcess, row: bytes) -> None:
+        self._cluster = cluster
+        self._server = server
+        self.row = row
+        self.acknowledged = 0
+        self.tried = 0
+        self.stale: list[str] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        table = None
+        while not self._stop.is_set():
+            try:
+                if table is None:
+                    table = self._server.connect(20000).table("zombies")
+                self._once(table)
+            except happybase.hbase.ttypes.IOError:
+                pass  # unknown or refused: the number was not acknowledged
+            except Exception:
+                table = None
+                if self._server.process.poll() is not None:
+                    self._server = next(one for one in self._cluster.servers if one.process.poll() is None)
+            time.sleep(0.005)
+
+    def _once(self, table: happybase.Table) -> None:
+        self.tried += 1
+        table.put(self.row, {b"f:n": b"%d" % self.tried})
+        self.acknowledged = self.tried
+        floor = self.acknowledged
+        shown = int(table.row(self.row)[b"f:n"])
+        if shown < floor:
+            self.stale.append(f"{self.row!r}: {shown} after {floor} was acknowledged")
+
+    def end(self) -> None:
+        self._stop.set()
+        self._thread.join(60)
+
+
+def test_a_server_that_was_stopped_and_wakes_does_no_harm(
+    hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
+) -> None:
+    seed = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
+    print(f"\nseed {seed}")
+    chance = random.Random(seed)
+    address = hdfs_servers.hdfs(own_folder)
+    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, address, SESSION_SECONDS) as cluster:
+        cluster.start(3)
+        rows = [b"%d" % number for number in range(ROWS)]
+        cluster.create_table("zombies", rows[1:])
+        workers = [Worker(cluster, cluster.servers[number % 3], row) for number, row in enumerate(rows)]
+        for _ in range(TRIALS):
+            time.sleep(chance.uniform(0.3, 1.5))
+            stop_and_wake(cluster, chance)
+        for worker in workers:
+            worker.end()
+        connection = cluster.connect()
+        table = connection.table("zombies")
+        lost = [w.row for w in workers if int(table.row(w.row)[b"f:n"]) < w.acknowledged]
+        connection.close()
+        print(f"{sum(worker.acknowledged for worker in workers)} writes, the last of each acknowledged")
+        assert lost == []
+        assert [line for worker in workers for line in worker.stale] == []
+
+
+def stop_and_wake(cluster: ProcessCluster, chance: random.Random) -> None:
+    victim = chance.choice([one for one in cluster.servers if one.process.poll() is None])
+    sessions = chance.uniform(0.5, 3)
+    victim.send(signal.SIGSTOP)
+    time.sleep(sessions * SESSION_SECONDS)
+    buried = f"log {victim.incarnation}: fenced" in cluster.masters[0].log()
+    victim.send(signal.SIGCONT)
+    if buried:
+        eventually(lambda: victim.process.poll() is not None, 1, f"the end of a zombie after {sessions:.1f} sessions")
+        assert victim.process.returncode == 3
+        cluster.start_server()
