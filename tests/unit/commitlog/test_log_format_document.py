@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from hbtable.commitlog import groups, runs, segment
+from hbtable.commitlog import group_file, groups, runs, segment
 from hbtable.commitlog.fencing import fence, marker_path
 from hbtable.commitlog.manifest import LogFile, Manifest, decode_manifest, encode_manifest
 from hbtable.commitlog.records import LogRecord, encode_record
@@ -73,3 +73,13 @@ def test_the_marker_is_written_as_the_text_says(bench) -> None:
     marker, shown = bench.run(main), _example("marker")
     assert (marker[:8], marker[16:]) == (shown[:8], shown[16:])
     assert int.from_bytes(shown[8:16], "big") == 1_700_000_000_000
+
+
+def test_a_group_file_reads_and_is_written_as_the_text_says() -> None:
+    name = group_file.GroupName(2, 0, 1)
+    example = _example("group-file")
+    group = group_file.decode_group_file(example, "the document", "s1", name)
+    assert group == group_file.GroupFile("s1", 2, 0, 1, 1, 1, 0, 1_700_000_000_000)
+    assert group_file.encode_group_file(group, encode_record(*RECORD)) == example
+    assert group_file.group_path(FOLDER, name) == "logs/s1/0000000002.0.1.grp"
+    assert group_file.group_name(FOLDER, "logs/s1/0000000002.0.1.grp") == name
