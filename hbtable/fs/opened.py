@@ -1,7 +1,7 @@
 """A file system by its address:
 
-    webhdfs://host:9870[,host:9870...]/root/folder    over HTTP, wherever that reaches; several NameNodes, one active
-    hdfs://host:8020[,host:8020...]/root/folder       over Hadoop's own protocol, where DataNodes can be reached
+    webhdfs://host:9870[,host:9870...]/some/folder    over HTTP, wherever that reaches; several NameNodes, one active
+    hdfs://host:8020[,host:8020...]/some/folder       over Hadoop's own protocol, where DataNodes can be reached
     /some/folder                                      this machine; the folder's lock is data_folder.py's business
 
 A folder is /hbtable unless the address names one.

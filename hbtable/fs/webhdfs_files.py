@@ -109,7 +109,11 @@ class Reads:
             except Stalled as stalled:
                 raise Unavailable(f"reading {shown}: {stalled}") from stalled
             if answer.error is not None:
-                raise _unread(answer.error, shown, offset)
+                refusal = _unread(answer.error, shown, offset)
+                if avoided and isinstance(refusal, Unavailable):
+                    avoided.clear()  # every node that has it was left out
+                    continue
+                raise refusal
             location = location_of(answer.response)
             if location is None:
                 raise Unavailable(f"reading {shown}: the NameNode named no DataNode")

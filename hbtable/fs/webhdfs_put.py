@@ -26,6 +26,7 @@ from hbtable.runtime.interface import Runtime
 BYTES_PER_SECOND: Final = 4 << 20
 """The slowest transfer that is not taken for a hanging one."""
 
+_NO_NODE: Final = "Failed to find datanode"
 _TRIES: Final = 4
 _PAUSE_SECONDS: Final = 0.1
 _THREADS_PER_KIND: Final = 4
@@ -132,6 +133,10 @@ class Puts:
         if avoid:
             parameters["excludedatanodes"] = ",".join(self._datanodes.block_addresses(avoid))
         answer = self._namenodes.ask("PUT", path, "CREATE", parameters=parameters)
+        if answer.error is not None and _NO_NODE in answer.error.message:
+            if avoid:  # a slow node is better than none
+                return self._place(path, replication, ())
+            raise Unavailable(f"{path} cannot be written: no DataNode is left ({answer.error.message})")
         if answer.error is not None:
             raise refused(answer.error, path, "creating")
         location = location_of(answer.response)

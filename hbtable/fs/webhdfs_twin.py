@@ -171,7 +171,10 @@ class WebHdfsTwin:
 
     def _choose(self, without: frozenset[str]) -> str:
         fitting = [node for node in self.nodes if _block(node) not in without]
-        return self._chance.choice(fitting or list(self.nodes))
+        if not fitting:
+            message = f"Failed to find datanode, suggest to check cluster health. excludeDatanodes={','.join(without)}"
+            raise JavaError("java.io.IOException", message)
+        return self._chance.choice(fitting)
 
     # ------------------------------------------------------------ DataNodes
 

@@ -124,6 +124,26 @@ def test_a_dead_node_is_left_out_without_asking_it_twice() -> None:
     rig.run(body)
 
 
+def test_who_avoids_every_node_gets_one_all_the_same() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.fs.put_new("a", b"x", avoid=rig.twin.nodes)
+        assert rig.content("a") == b"x"
+
+    rig.run(body)
+
+
+def test_without_any_datanode_nothing_is_written() -> None:
+    rig = Rig(nodes=0)
+
+    def body() -> None:
+        with pytest.raises(Unavailable, match="no DataNode"):
+            rig.fs.put_new("a", b"x")
+
+    rig.run(body)
+
+
 def test_a_full_quota_is_out_of_space() -> None:
     rig = Rig(capacity_bytes=1000)
 

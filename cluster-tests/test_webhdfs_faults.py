@@ -1,0 +1,161 @@
+"""What goes wrong with WebHDFS, on real servers: the ways the test twin (fs/webhdfs_twin.py) misleads, and nodes that
+die or freeze. Facts for docs/hdfs.md."""
+
+import json
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from hbtable.errors import Stalled, StorageFailed, Unavailable
+from hbtable.fs.opened import close_file_system, parse_address
+from hbtable.fs.webhdfs import WebHdfsFileSystem
+from hbtable.fs.webhdfs_http import HttpConnections
+from hbtable.fs.webhdfs_options import WebHdfsOptions
+from hbtable.fs.webhdfs_requests import Request, Response, location_of, target_of
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.real_servers import HdfsServers, eventually
+
+pytestmark = pytest.mark.java
+
+ROOM_BYTES = 100_000
+
+
+class Rig:
+    """An adapter, and requests behind its back."""
+
+    def __init__(self, servers: HdfsServers, folder: str) -> None:
+        self.runtime = GeventRuntime()
+        self.folder = folder
+        self.host = parse_address(servers.webhdfs("")).hosts[0]
+        self.http = HttpConnections(self.runtime.clock_seconds)
+        options = WebHdfsOptions(put_seconds=3.0, read_seconds=1.0, names_seconds=1.0, failover_seconds=30.0)
+        self.fs = WebHdfsFileSystem(self.runtime, [self.host], folder, self.http, options, on_close=self.http.close)
+
+    def ask(self, method: str, path: str, operation: str, **parameters: str) -> Response:
+        target = target_of(f"{self.folder}/{path}", operation, {"user.name": "root"} | parameters)
+        return self.http(Request(method, self.host, target, seconds=30))
+
+    def half_put(self, path: str, of_bytes: int = ROOM_BYTES) -> socket.socket:
+        """A PUT whose content is announced in full and sent by half."""
+        location = location_of(self.ask("PUT", path, "CREATE", overwrite="false"))
+        assert location is not None
+        name, _, port = location[0].partition(":")
+        connection = socket.create_connection((name, int(port)), 5)
+        head = f"PUT {location[1]} HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n"
+        connection.sendall(f"{head}Content-Length: {of_bytes}\r\n\r\n".encode() + b"h" * (of_bytes // 2))
+        eventually(lambda: self.ask("GET", path, "GETFILESTATUS").status == 200, 10, "the file begun")
+        return connection
+
+    def finish(self, connection: socket.socket, of_bytes: int = ROOM_BYTES) -> int:
+        """Sends the other half; the status code."""
+        with connection:
+            connection.settimeout(20)
+            connection.sendall(b"h" * (of_bytes - of_bytes // 2))
+            answer = b""
+            # A DataNode says "100 Continue" to who never asked.
+            while b"HTTP/1.1 " not in (answer := answer.replace(b"HTTP/1.1 100 Continue\r\n\r\n", b"")):
+                piece = connection.recv(1000)
+                assert piece, "an answer"
+                answer += piece
+            return int(answer.split()[1])
+
+    def is_being_written(self, path: str) -> bool:
+        located = json.loads(self.ask("GET", path, "GET_BLOCK_LOCATIONS").body)["LocatedBlocks"]
+        return bool(located["isUnderConstruction"])
+
+
+@pytest.fixture
+def rig(hdfs_servers: HdfsServers, own_folder: str) -> Iterator[Rig]:
+    made = Rig(hdfs_servers, own_folder)
+    yield made
+    close_file_system(made.fs)
+    made.runtime.close()
+
+
+def test_a_client_that_dies_leaves_a_short_file_that_looks_complete(rig: Rig) -> None:
+    rig.half_put("a").close()
+    eventually(lambda: not rig.is_being_written("a"), 20, "the file closed")
+    assert 0 < rig.fs.status("a").length_bytes < ROOM_BYTES
+
+
+def test_a_file_being_put_shows_no_bytes_and_cannot_be_sealed(rig: Rig) -> None:
+    connection = rig.half_put("a")
+    assert rig.fs.status("a").length_bytes == 0
+    with pytest.raises(Unavailable, match="being written"):
+        rig.fs.seal("a")
+    assert rig.finish(connection) == 201
+    assert rig.fs.seal("a") == ROOM_BYTES
+
+
+def test_a_file_deleted_while_it_is_put_is_reported_by_hadoop_3(rig: Rig) -> None:
+    connection = rig.half_put("a")
+    rig.fs.delete("a")
+    assert rig.finish(connection) != 201
+    assert not rig.fs.exists("a")
+
+
+def test_a_put_follows_a_folder_that_is_renamed_and_a_new_put_makes_it_again(rig: Rig) -> None:
+    connection = rig.half_put("logs/a")
+    assert rig.ask("PUT", "logs", "RENAME", destination=f"{rig.folder}/gone").body == b'{"boolean":true}'
+    assert rig.finish(connection) == 201
+    rig.fs.put_new("logs/b", b"x")
+    assert [status.path for status in rig.fs.list_files("")] == ["gone/a", "logs/b"]
+
+
+def test_parents_are_not_made_where_that_is_asked(rig: Rig) -> None:
+    location = location_of(rig.ask("PUT", "no/such/a", "CREATE", createparent="false"))
+    assert location is not None
+    assert rig.http(Request("PUT", *location, b"x")).status == 404
+
+
+def test_a_killed_datanode_is_gone_round(rig: Rig, hdfs_servers: HdfsServers) -> None:
+    content = b"c" * 200_000
+    rig.fs.put_new("logs/before", content)
+    hdfs_servers.kill_datanode(1)
+    try:
+        for number in range(12):
+            rig.fs.put_new(f"logs/{number}", b"x")
+        file = rig.fs.open("logs/before")
+        for _ in range(5):
+            assert file.read_at(1000, 5000) == content[1000:6000]
+    finally:
+        hdfs_servers.restart_datanode(1)
+
+
+def test_a_frozen_datanode_stalls_a_put_in_time_and_others_take_the_next(rig: Rig, hdfs_servers: HdfsServers) -> None:
+    hdfs_servers.freeze_datanode(2)
+    slow: list[str] = []
+    stalls = 0
+    done = 0
+    try:
+        for number in range(40):
+            took: list[str] = []
+            before = rig.runtime.clock_seconds()
+            try:
+                rig.fs.put_new(f"logs/{number}", b"x", slow, took.append)
+                done += 1
+            except (Stalled, Unavailable):
+                stalls += 1
+                slow = took
+            assert rig.runtime.clock_seconds() - before < 8
+            if done >= 5 and stalls:
+                break
+    finally:
+        hdfs_servers.thaw_datanode(2)
+    assert done >= 5, f"{stalls} stalled"
+
+
+def test_a_frozen_namenode_is_unavailable_in_time_and_comes_back(rig: Rig, hdfs_servers: HdfsServers) -> None:
+    rig.fs.put_new("a", b"x")
+    hdfs_servers.freeze_namenode()
+    try:
+        reader = rig.runtime.spawn(rig.fs.read_file, "a")
+        stalled = rig.runtime.spawn(rig.fs.delete, "a")
+        assert not reader.join(2.0)
+    finally:
+        hdfs_servers.thaw_namenode()
+    assert reader.join(30)
+    assert stalled.join(30)
+    assert stalled.error is None or isinstance(stalled.error, StorageFailed)
+    rig.fs.put_new("b", b"x")
