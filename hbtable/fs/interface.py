@@ -5,6 +5,12 @@ Three kinds, which differ in how a commit log is written and fenced on them (des
     hdfs      the same over Hadoop's own protocol; `seal` takes an open file from its writer
     webhdfs   files appear whole, by one request each: nothing is durable, nor visible, before sync() or put_new()
 
+What the kinds leave out of the promises below:
+    hdfs        what was appended is seen by nobody before close() or seal(); it outlives this process from sync() on
+    webhdfs     create() leaves nothing behind: of several creators of a path the first to sync() has it, the others'
+                sync fails; nothing can be appended after sync(); what was never synced is gone
+    both        an open file that is deleted or replaced gives FileNotFound from then on, never other bytes
+
 Paths are relative to the adapter's root: parts of [A-Za-z0-9._-] joined by "/", never starting with "/".
 Errors: FileNotFound, AlreadyExists, OutOfSpace (no room: nothing promised about the attempted append),
 StorageFailed (any other write or sync failure: the unsynced content is unknown), Unavailable (read failures worth a
