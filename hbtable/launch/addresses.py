@@ -21,7 +21,10 @@ class Addresses:
         self._doors: dict[str, tuple[bytes, int]] = {}
 
     def server(self, incarnation: str) -> str | None:
-        """host:port of a tablet server's internal service; None when no such server lives (any more)."""
+        """host:port of a tablet server's internal service; None when no such server lives (any more), and for "", the
+        owner of a tablet that nobody has at the moment."""
+        if not incarnation:
+            return None
         path = server_file(incarnation)
         try:
             file = ServerFile.decode(path, self._session.read(path).data)
@@ -34,7 +37,7 @@ class Addresses:
     def door(self, incarnation: str) -> tuple[bytes, int] | None:
         """Host and port of a tablet server's Thrift front door, which never change; None when they are not known."""
         known = self._doors.get(incarnation)
-        if known is not None or not incarnation:  # "": of a tablet that nobody has at the moment
+        if known is not None or not incarnation:
             return known
         path = server_file(incarnation)
         try:
