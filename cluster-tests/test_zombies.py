@@ -12,6 +12,7 @@ from pathlib import Path
 
 import happybase
 import pytest
+from Hbase_thrift import IOError as HBaseError
 
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer, eventually
 from tests.harness.role_processes import ProcessCluster, RoleProcess
@@ -45,7 +46,7 @@ class Worker:
                 if table is None:
                     table = self._server.connect(20000).table("zombies")
                 self._once(table)
-            except happybase.hbase.ttypes.IOError:
+            except HBaseError:
                 pass  # unknown or refused: the number was not acknowledged
             except Exception:
                 table = None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import happybase
 import pytest
+from Hbase_thrift import IOError as HBaseError
 
 from tests.harness.real_servers import HdfsServers, running_zookeeper
 from tests.harness.role_processes import ProcessCluster, RoleProcess
@@ -39,7 +40,7 @@ class Counting:
                 read = int(table.row(b"row")[b"f:n"])
                 if read < self.acknowledged:
                     self.stale.append((read, self.acknowledged))
-            except happybase.hbase.ttypes.IOError as error:
+            except HBaseError as error:
                 self.errors.append(f"{time.strftime('%X')} {error.message!r:.200}")
             except Exception as error:
                 self.errors.append(f"{time.strftime('%X')} {error!r:.200}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 import happybase
+from Hbase_thrift import IOError as HBaseError
 
 from hbtable.hbase.admin_structs import AdminFamily, AdminTable
 from hbtable.shell.connection import Connection
@@ -183,7 +184,7 @@ def until_put(table: happybase.Table, row: bytes, columns: dict[bytes, bytes], s
     while True:
         try:
             table.put(row, columns)
-        except happybase.hbase.ttypes.IOError:  # declared: the server says try again
+        except HBaseError:  # declared: the server says try again
             if time.monotonic() - began > seconds:
                 raise
             time.sleep(0.02)
