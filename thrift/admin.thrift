@@ -165,6 +165,9 @@ service HbtableAdmin {
   void adminCompact(1: binary name, 2: bool major) throws (1: IOError io, 2: IllegalArgument ia)
   /** At the row, or without one every tablet at its middle. False: nothing to split. */
   bool adminSplit(1: binary name, 2: binary row) throws (1: IOError io, 2: IllegalArgument ia)
+  /** To a server by its name as adminTablets or adminServers give it, loaded anew if it had it; without one to the
+   * least loaded other, if there is one. Served there on return. */
+  void adminMove(1: binary name, 2: i64 tabletId, 3: binary server) throws (1: IOError io, 2: IllegalArgument ia)
 
   /* ------------------------------------------------------------------------------------------- cells */
   /** The row, or an empty list. */

@@ -15,6 +15,8 @@ service MasterService {
   void disable_table(1: binary name) throws (1: tabletserver.RpcError error),
   void alter_table(1: binary schema) throws (1: tabletserver.RpcError error),
   void truncate_table(1: binary name, 2: bool keepSplits) throws (1: tabletserver.RpcError error),
+  /** Empty server: the least loaded other one, if there is one. */
+  void move_tablet(1: binary name, 2: i64 tablet, 3: string server) throws (1: tabletserver.RpcError error),
   void create_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
   void alter_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
   void delete_namespace(1: binary name) throws (1: tabletserver.RpcError error)

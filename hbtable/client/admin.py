@@ -83,6 +83,12 @@ class Admin:
         table = self._table(name)
         self._change(table, lambda master: master.truncate_table(table.name, keep_splits))
 
+    def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
+        """To the tablet server with this incarnation, loaded anew if it had it; "": to the least loaded other one, if
+        there is one. Served there on return. TableNotFound, TableNotEnabled, InvalidRequest."""
+        table = self._table(name)
+        self._change(table, lambda master: master.move_tablet(table.name, tablet_id, server))
+
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
         self._ask(lambda master: master.create_namespace(name, properties))

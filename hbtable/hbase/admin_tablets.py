@@ -9,6 +9,7 @@ from hbtable.errors import HbtableError
 from hbtable.hbase.admin_structs import AdminServer, AdminTablet
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.regions import Address, region_name
 from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord
@@ -67,6 +68,20 @@ class AdminTablets:
     def adminSplit(self, name: bytes | None, row: bytes | None) -> bool:
         return self._cluster.admin.split(self._tables.canonical(name), row or None)
 
+    def adminMove(self, name: bytes | None, tablet_id: int | None, server: bytes | None) -> None:
+        incarnation = self._incarnation(server.decode("utf-8", "backslashreplace")) if server else ""
+        self._cluster.admin.move_tablet(self._tables.canonical(name), tablet_id or 0, incarnation)
+
+    def _incarnation(self, shown_name: str) -> str:
+        for server in self._cluster.servers():
+            if shown_name in (server.name, self._shown(server.name, server.started_millis)):
+                return server.name
+        raise BadArgument(f"there is no tablet server {shown_name}")
+
+    def _shown(self, incarnation: str, started_millis: int) -> str:
+        host, port = self._address(incarnation)
+        return f"{host.decode()},{port},{started_millis}"
+
     def _compact(self, name: bytes, major: bool) -> None:
         try:
             if major:
@@ -80,10 +95,7 @@ class AdminTablets:
     def _tablet(
         self, table: bytes, record: TabletRecord, status: TabletStatus | None, started_millis: int
     ) -> AdminTablet:
-        server = ""
-        if record.owner:
-            host, port = self._address(record.owner)
-            server = f"{host.decode()},{port},{started_millis}"
+        server = self._shown(record.owner, started_millis) if record.owner else ""
         load = (0, 0, 0, 0, 0) if status is None else status[2:]
         return AdminTablet(
             record.tablet_id,

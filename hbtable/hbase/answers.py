@@ -58,6 +58,7 @@ _ADMIN_VOID: Final = frozenset(
         "adminDeleteNamespace",
         "adminFlush",
         "adminCompact",
+        "adminMove",
         "adminMutate",
         "adminMutateRows",
     )

@@ -91,6 +91,11 @@ def plan(snapshot: Snapshot) -> list[Action]:
     return actions
 
 
+def least_loaded(servers: Mapping[str, ServerLoad]) -> str:
+    """Of at least one."""
+    return _least_loaded({server: len(load.tablet_ids) for server, load in servers.items()}, servers)
+
+
 def _needs(record: TabletRecord, snapshot: Snapshot) -> bool:
     if record.owner in snapshot.silent:
         return False

@@ -118,6 +118,7 @@ class Master:
             Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID),
             self._options.parallel_loads,
             unnamed,
+            self.look_again,
         )
         self.last_sentence = "the master has not worked yet"
         self._wake = runtime.event()
@@ -166,6 +167,11 @@ class Master:
 
     def wake(self) -> None:
         """Work now. Does not switch."""
+        self._wake.set()
+
+    def look_again(self) -> None:
+        """Work now, and look at every tablet whether or not servers came or went. Does not switch."""
+        self._looked_at = None
         self._wake.set()
 
     def census(self) -> Census:

@@ -34,6 +34,7 @@ from hbtable.errors import (
 )
 from hbtable.master.assignment import Action, Assign, Snapshot, plan
 from hbtable.master.census import Census
+from hbtable.master.moves import Moves
 from hbtable.master.namespaces import Namespaces
 from hbtable.master.ownership import assigned, first_records
 from hbtable.master.placement import Placement
@@ -68,8 +69,10 @@ class Tables:
         tablet_ids: Identifiers,
         parallel_rows: int,
         unnamed: set[int] | None = None,
+        look_again: Callable[[], None] = lambda: None,
     ) -> None:
-        """`unnamed`: ids of tables that are being filled before a name row says so; the collector spares them."""
+        """`unnamed`: ids of tables that are being filled before a name row says so; the collector spares them.
+        `look_again` makes the cycle look at every tablet at once."""
         self._runtime = runtime
         self._catalog = catalog
         self._placement = placement
@@ -81,6 +84,7 @@ class Tables:
         self._unnamed = unnamed if unnamed is not None else set()
         self._locks: dict[bytes, Lock] = {}
         self.namespaces = Namespaces(catalog, check_master)
+        self.moves = Moves(catalog, placement, census, self.operation, self._settled, look_again)
 
     # ---------------------------------------------------------------- MasterService
 
@@ -161,6 +165,10 @@ class Tables:
                 self._unnamed.discard(fresh.table_id)
             self._delete_rows(old)
             self._finish_enabling(fresh)
+
+    def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
+        self._check_master()
+        self.moves.move(name, tablet_id, server)
 
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         self.namespaces.create(name, properties)

@@ -113,6 +113,9 @@ class RemoteMaster:
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
         self._call(calls.TRUNCATE_TABLE, (name, keep_splits))
 
+    def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
+        self._call(calls.MOVE_TABLET, (name, tablet_id, server))
+
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         self._call(calls.CREATE_NAMESPACE, (name, properties))
 

@@ -98,6 +98,10 @@ class MasterService(Protocol):
         """All cells are gone and the table is enabled on return; one tablet, or those it had. TableNotFound,
         TableNotDisabled."""
 
+    def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
+        """Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is
+        one. TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server."""
+
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
 

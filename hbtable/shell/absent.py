@@ -33,7 +33,8 @@ _GROUPS: Final = {
     "slow requests are on the page /slow of server.http_port": """
         get_slowlog_responses get_largelog_responses clear_slowlog_responses""",
     "the master gives every tablet of an enabled table a server by itself": """
-        assign move unassign balancer balance_switch balancer_enabled rit""",
+        balancer balance_switch balancer_enabled rit""",
+    "a tablet of an enabled table always has a server: move it, or disable the table": "unassign",
     "hbtable has no normalizer": "normalizer_switch normalizer_enabled normalize",
     "tablets split by their size; MAX_FILESIZE of a table sets it": "splitormerge_switch splitormerge_enabled",
     "the master collects garbage and finishes what was interrupted by itself": """
@@ -49,7 +50,7 @@ _GROUPS: Final = {
     "hbtable does not do this by command yet": """
         abort_procedure clear_compaction_queues clear_deadservers close_region compact_rs decommission_regionservers
         flush_master_store get_balancer_decisions get_balancer_rejections hbck_chore_run
-        recommission_regionserver regioninfo reopen_regions trace""",
+        recommission_regionserver regioninfo trace""",
 }  # fmt: skip
 REASONS: Final = {name: reason for reason, names in _GROUPS.items() for name in names.split()}
 

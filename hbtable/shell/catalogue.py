@@ -73,6 +73,9 @@ compact storage compact 1..3
 major_compact storage major_compact 1..3
 split storage split 1..2
 merge_region moving merge_region 1..
+move moving move 1..2
+assign moving assign 1..1
+reopen_regions moving reopen_regions 1..2
 status status status 0..2
 list_liveservers servers list_liveservers 0..0
 zk_dump servers zk_dump 0..0

@@ -114,6 +114,7 @@ MASTER_CALLS = [
     ("disable_table", (b"t",), None),
     ("alter_table", (SCHEMA,), None),
     ("truncate_table", (b"t", True), None),
+    ("move_tablet", (b"t", 17, "server-2"), None),
     ("create_namespace", (b"n", {"k": "v"}), None),
     ("alter_namespace", (b"n", {}), None),
     ("delete_namespace", (b"n",), None),

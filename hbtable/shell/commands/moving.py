@@ -1,10 +1,10 @@
-"""Regions by their names, and merge_region, which hbtable does not do yet."""
+"""Regions by their names: move, assign, reopen_regions; and merge_region, which hbtable does not do yet."""
 
 from hbtable.hbase.admin_structs import AdminTablet
 from hbtable.shell.commands.regions import encoded, tablets_of
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ShellError
-from hbtable.shell.literals import Value
+from hbtable.shell.literals import Value, shown
 
 
 def find_region(context: Context, name: bytes) -> tuple[bytes, AdminTablet] | None:
@@ -22,6 +22,37 @@ def known_region(context: Context, value: Value) -> tuple[bytes, AdminTablet]:
     if found is None:
         raise ShellError(f"org.apache.hadoop.hbase.UnknownRegionException: {show_name(name)}")
     return found
+
+
+def move(context: Context, arguments: list[Value]) -> Value:
+    server = text_of(arguments[1], "a server's name") if len(arguments) > 1 and arguments[1] is not None else b""
+    _move(context, *known_region(context, arguments[0]), server)
+    return None
+
+
+def assign(context: Context, arguments: list[Value]) -> Value:
+    """A region that has a server is assigned anew, as HBase does it; one without gets a server."""
+    _move(context, *known_region(context, arguments[0]), b"")
+    return None
+
+
+def reopen_regions(context: Context, arguments: list[Value]) -> Value:
+    name = text_of(arguments[0], "a table name")
+    wanted = arguments[1] if len(arguments) > 1 else None
+    tablets = tablets_of(context, name)
+    if isinstance(wanted, list):
+        by_name = {encoded(tablet).encode(): tablet for tablet in tablets}
+        for one in wanted:
+            if not isinstance(one, bytes) or one not in by_name:
+                raise ShellError(f"{shown(one)} is no encoded name of a region of table {show_name(name)}")
+        tablets = [by_name[one] for one in wanted if isinstance(one, bytes)]
+    for tablet in tablets:
+        _move(context, name, tablet, tablet.server.encode())
+    return None
+
+
+def _move(context: Context, table: bytes, tablet: AdminTablet, server: bytes) -> None:
+    context.on_table(table, "adminMove", tablet.tablet_id, server)
 
 
 def merge_region(context: Context, arguments: list[Value]) -> Value:

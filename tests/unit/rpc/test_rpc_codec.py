@@ -106,6 +106,7 @@ ARGUMENTS = {
     "disable_table": (raw,),
     "alter_table": (schema,),
     "truncate_table": (raw, st.booleans()),
+    "move_tablet": (raw, count, text),
     "create_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "alter_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "delete_namespace": (raw,),

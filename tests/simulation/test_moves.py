@@ -1,0 +1,123 @@
+"""Tablets that change servers because somebody asked: nothing is lost, nobody notices but by the server's name."""
+
+import pytest
+
+from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound
+from tests.harness.many_servers import Cluster
+
+SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
+
+
+@pytest.fixture
+def cluster_of(machine):
+    return lambda seed: Cluster(seed, machine.options)
+
+
+def owners(cluster, name=b"t"):
+    return {record.tablet_id: record.owner for record in cluster.client.admin.tablets(name)}
+
+
+def test_a_tablet_moves_to_the_server_that_is_named(cluster_of, machine):
+    cluster = cluster_of(1)
+
+    def body():
+        cluster.start(3)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        tablet = next(iter(owners(cluster)))
+        for target in sorted(cluster.servers):
+            admin.move_tablet(b"t", tablet, target)
+            assert owners(cluster)[tablet] == target
+            assert machine.contents(cluster) == machine.expected(range(300))
+        admin.move_tablet(b"t", tablet)
+        assert owners(cluster)[tablet] != max(cluster.servers)
+        assert machine.contents(cluster) == machine.expected(range(300))
+        machine.write(cluster, range(300), b"again")
+        assert machine.contents(cluster) == machine.expected(range(300), b"again")
+
+    cluster.runtime.run(body)
+
+
+def test_with_one_server_it_is_loaded_anew_there(cluster_of, machine):
+    cluster = cluster_of(2)
+
+    def body():
+        cluster.start(1)
+        cluster.client.admin.create_table(machine.schema())
+        machine.write(cluster, range(100))
+        (before,) = cluster.client.admin.tablets(b"t")
+        cluster.client.admin.move_tablet(b"t", before.tablet_id)
+        (after,) = cluster.client.admin.tablets(b"t")
+        assert after.owner == before.owner
+        assert after.generation > before.generation
+        assert machine.contents(cluster) == machine.expected(range(100))
+
+    cluster.runtime.run(body)
+
+
+def test_what_cannot_be_moved_is_refused_by_name(cluster_of, machine):
+    cluster = cluster_of(3)
+
+    def body():
+        cluster.start(2)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema())
+        (tablet,) = owners(cluster)
+        with pytest.raises(InvalidRequest, match="has no tablet 77"):
+            admin.move_tablet(b"t", 77)
+        with pytest.raises(InvalidRequest, match="no tablet server nobody"):
+            admin.move_tablet(b"t", tablet, "nobody")
+        with pytest.raises(TableNotFound):
+            admin.move_tablet(b"u", tablet)
+        admin.disable_table(b"t")
+        with pytest.raises(TableNotEnabled):
+            admin.move_tablet(b"t", tablet)
+
+    cluster.runtime.run(body)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_moves_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, machine, seed):
+    cluster = cluster_of(200 + seed)
+    chance = cluster.chance
+    acknowledged = {}
+
+    def work():
+        for number in range(300):
+            row = b"row%06d" % chance.randrange(300)
+            acknowledged.pop(row, None)
+            try:
+                cluster.client.table(b"t").mutate([machine.put(row, b"%d" % number)])
+                acknowledged[row] = b"%d" % number
+            except HbtableError:
+                continue
+
+    def move():
+        while True:
+            try:
+                tablet = chance.choice(sorted(owners(cluster)))
+                cluster.client.admin.move_tablet(b"t", tablet, chance.choice(["", *sorted(cluster.servers)]))
+            except HbtableError:
+                cluster.runtime.sleep(0.1)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        task = cluster.runtime.spawn(work, name="work")
+        mover = cluster.runtime.spawn(move, name="move")
+        while not task.join(chance.random() * 2):
+            if chance.random() < 0.5:
+                cluster.kill_server(chance.choice(sorted(cluster.servers)))
+                cluster.start_server()
+            else:
+                cluster.kill_master()
+                cluster.start_master()
+        assert task.error is None
+        mover.kill()
+        cluster.runtime.sleep(8)
+        assert acknowledged.items() <= machine.contents(cluster).items()
+        cluster.check_tiling()
+        assert set(owners(cluster).values()) <= set(cluster.servers)
+
+    cluster.runtime.run(body)
