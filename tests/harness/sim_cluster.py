@@ -34,6 +34,7 @@ from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
 from tests.harness.sim_network import Network, SimTransport
 from tests.harness.sim_sessions import SimSession
 from tests.harness.sim_storage import SimStorage
+from tests.harness.sim_twins import Twins, TwinStorage
 
 
 def small_server() -> TabletServerOptions:
@@ -65,6 +66,8 @@ class SimOptions:
     servers: int = 3
     masters: int = 2
     log_kind: str = HDFS
+    twins: bool = False
+    """The storage is the production adapter over its test twin, and not a memory file system."""
     session_seconds: float = 1.5
     server: TabletServerOptions = field(default_factory=small_server)
     seams: Seams = field(default_factory=Seams)
@@ -82,10 +85,8 @@ class SimProcess:
         """How far the clock of its lease is behind, because it did not count pauses."""
         self.ended = cluster.runtime.event()
         self.why = ""
-        self.disk = SimStorage(
-            MemoryFileSystem(self.runtime, cluster.disk), cluster.network, self, cluster.options.log_kind
-        )
-        self.fs = cluster.options.seams.storage(self, self.disk)
+        self.disk = disk = cluster.storage_of(self)
+        self.fs = cluster.options.seams.storage(self, disk.fs if isinstance(disk, TwinStorage) else disk)
         self.transport = cluster.options.seams.transport(self, SimTransport(cluster.network, self))
         self.lease: SimSession | None = None
 
@@ -122,9 +123,14 @@ class SimProcess:
         self.ended.set()
 
     def launch(self, begin: Callable[[], None]) -> None:
+        """A process of a role: ends when it cannot begin, and when its session is over (launch.lifeline)."""
+
         def run() -> None:
             try:
                 begin()
+                while self.lease is None or not self.lease.over():
+                    self.runtime.sleep(0.1)
+                self.exit("session over")
             except HbtableError as error:
                 self.exit(f"did not start: {error}")
 
@@ -222,6 +228,7 @@ class SimCluster:
         self.disk = MemoryFileSystem(self.runtime).disk
         self.lock_service = MemoryLockService(self.runtime)
         self.network = Network(random.Random(f"network {options.seed}"))
+        self.twins = Twins(self.runtime, self.network, options.seed) if options.twins else None
         self.servers: list[Slot] = []
         self.masters: list[Slot] = []
         self.clients: list[ClientProcess] = []
@@ -240,6 +247,13 @@ class SimCluster:
         task = process.runtime.spawn(process.reconnect, name="connect")
         task.join()
         return process
+
+    def storage_of(self, process: SimProcess) -> SimStorage | TwinStorage:
+        """A new process' view of what is shared."""
+        if self.twins is not None:
+            return TwinStorage(self.twins.view(process, self.options.log_kind))
+        view = MemoryFileSystem(process.runtime, self.disk)
+        return SimStorage(view, self.network, process, self.options.log_kind)
 
     def processes(self) -> list[SimProcess]:
         slots = [*self.servers, *self.masters]

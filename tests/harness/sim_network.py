@@ -40,7 +40,8 @@ class Network:
         """Probability that an answer is lost."""
         self.double = 0.0
         """Probability that a repeatable request arrives twice."""
-        self.deadline_seconds = 1.5
+        self.deadlines_seconds = (1.0, 1.0, 5.0)
+        """Of a call, at random: some callers give up soon, some still wait for what a pause held up."""
         self.long_deadline_seconds = 6.0
         self.servers: dict[str, tuple[Machine, Any, Any]] = {}
         self.master: tuple[Machine, Any] | None = None
@@ -74,7 +75,7 @@ class Network:
 
     def call(self, caller: Machine, callee: Machine, method: Callable[..., Any], name: str, arguments: Any) -> Any:
         """Runs `method` in the callee's process. Errors as a transport promises: see rpc.transport."""
-        deadline = self.long_deadline_seconds if name in _LONG else self.deadline_seconds
+        deadline = self.long_deadline_seconds if name in _LONG else self.chance.choice(self.deadlines_seconds)
         caller.runtime.sleep(self.delay())
         if callee.runtime.crashed:
             raise StaleLocation(f"{callee.name} refused the connection")

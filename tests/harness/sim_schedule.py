@@ -46,16 +46,19 @@ class Schedule:
         lying_clocks: bool | None = None,
         kinds: tuple[str, ...] = (),
         seconds: float = FAULT_SECONDS,
+        twins: bool = False,
+        gap_seconds: float = 0.5,
     ) -> None:
         self.outcome = Outcome(seed)
         self.cluster = SimCluster(
-            SimOptions(seed, log_kind=log_kind or (HDFS, WEBHDFS)[seed % 2], seams=seams or Seams())
+            SimOptions(seed, log_kind=log_kind or (HDFS, WEBHDFS)[seed % 2], seams=seams or Seams(), twins=twins)
         )
         lying = seed % 5 == 0 if lying_clocks is None else lying_clocks
         self.faults = Faults(self.cluster, lying, kinds)
         self.journal = Journal(self.cluster.runtime.clock_seconds)
         self.journal.trusts_reads = not lying
         self._seconds = seconds
+        self._gap_seconds = gap_seconds
         self._going = True
 
     def run(self) -> Outcome:
@@ -87,7 +90,7 @@ class Schedule:
         for number, process in enumerate([*processes, first]):
             worker = Worker(process, self.journal, f"c{number}", self.outcome.seed)
             tasks.append(process.runtime.spawn(worker.run, lambda: self._going, name=f"worker {number}"))
-        self.faults.run(self._seconds)
+        self.faults.run(self._seconds, self._gap_seconds)
         healed = cluster.runtime.clock_seconds()
         cluster.runtime.sleep(0.5)
         self._going = False

@@ -86,6 +86,9 @@ class SimStorage:
         if self.slow_log_seconds and path.startswith("logs/"):
             self._owner.runtime.sleep(self._network.chance.uniform(0, self.slow_log_seconds))
 
+    def read_delay(self) -> None:
+        self._owner.runtime.sleep(self._network.chance.uniform(0, 0.008))
+
     def _read(self, method: Callable[..., Any], *arguments: Any) -> Any:
         runtime, network, name = self._owner.runtime, self._network, self._owner.name
         runtime.sleep(network.delay() / 4)
@@ -148,6 +151,7 @@ class SimReadFile:
         self._inner = inner
 
     def read_at(self, offset: int, size: int) -> bytes:
+        self._storage.read_delay()
         return self._storage.reach(self._inner.read_at, offset, size)
 
     def close(self) -> None:

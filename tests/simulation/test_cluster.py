@@ -15,7 +15,7 @@ from tests.harness.sim_schedule import Schedule
 
 SEEDS = 300
 BATCH = 25
-ENOUGH = {"marker": 30, "released": 30, "redo": 5, "retry": 10, "lease": 20}
+ENOUGH = {"marker": 40, "released": 50, "redo": 5, "retry": 10, "sync": 10}
 """Seeds within which each bug must be found: about three times as many as it took."""
 
 
@@ -46,6 +46,13 @@ def test_a_seed_runs_the_same_way_each_time() -> None:
     first, second = Schedule(17).run(), Schedule(17).run()
     assert first.fingerprint == second.fingerprint
     assert first.count == second.count
+
+
+@pytest.mark.parametrize("first", (2, 17))
+def test_a_cluster_keeps_its_promises_over_the_adapters_twins(first: int) -> None:
+    for seed in range(first, first + 15):
+        outcome = Schedule(seed, twins=True).run()
+        assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
 
 
 @pytest.mark.parametrize("name", sorted(ENOUGH))
