@@ -9,10 +9,10 @@ from typing import Final, final
 
 from hbtable.errors import HbtableError, TableExists, TableNotFound
 from hbtable.hbase.arguments import AccessControlEntity, ColumnDescriptor
-from hbtable.hbase.backend import Administration, Tables
+from hbtable.hbase.backend import Address, Administration, Tables
 from hbtable.hbase.conversion import family_schemas, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, NAME_IN_USE, PLAIN, BadArgument, JavaError
-from hbtable.hbase.regions import Address, Region, at_or_before, region, region_name, table_of_region
+from hbtable.hbase.regions import Region, at_or_before, region, region_name, table_of_region
 from hbtable.model import names
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableState

@@ -14,6 +14,9 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
 
+Address = Callable[[str], tuple[bytes, int]]
+"""Of the front door of a tablet server, by its incarnation: host and port."""
+
 
 class Administration(Protocol):
     """Tables and tablets as wholes."""

@@ -1,13 +1,11 @@
 """Tablets as HBase shows them: regions, with names made of table, start row, creation time and a digest."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from hbtable.hbase.backend import Address
 from hbtable.model.tablet import TabletRecord
-
-Address = Callable[[str], tuple[bytes, int]]
-"""A tablet server's incarnation -> (host name, Thrift port); "" -> this front door's own."""
 
 _DIGEST_CHARACTERS: Final = 32
 

@@ -15,14 +15,13 @@ from hbtable.hbase.admin_cells import AdminCells
 from hbtable.hbase.admin_tables import AdminTables
 from hbtable.hbase.admin_tablets import AdminTablets
 from hbtable.hbase.answers import BinaryDialect, CompactDialect
-from hbtable.hbase.backend import Administration, OpenTable, Tables
+from hbtable.hbase.backend import Address, Administration, OpenTable, Tables
 from hbtable.hbase.cluster import Cluster
 from hbtable.hbase.connection import Connection, wires
 from hbtable.hbase.handler import bind, bind_admin
 from hbtable.hbase.interface import Interface
 from hbtable.hbase.message_input import Stream
 from hbtable.hbase.reads import Reads
-from hbtable.hbase.regions import Address
 from hbtable.hbase.scanner_calls import ScannerCalls
 from hbtable.hbase.scanner_ids import Reserve, ScannerIds, unsaved
 from hbtable.hbase.scanners import ScannerOptions, Scanners

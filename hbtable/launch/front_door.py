@@ -7,8 +7,8 @@ from typing import Final, final
 from hbtable.client.client import Client
 from hbtable.errors import FileNotFound
 from hbtable.fs.interface import FileSystem
+from hbtable.hbase.backend import Address
 from hbtable.hbase.cluster import Cluster, LivingServer
-from hbtable.hbase.regions import Address
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
