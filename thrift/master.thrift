@@ -17,6 +17,11 @@ service MasterService {
   void truncate_table(1: binary name, 2: bool keepSplits) throws (1: tabletserver.RpcError error),
   /** Empty server: the least loaded other one, if there is one. */
   void move_tablet(1: binary name, 2: i64 tablet, 3: string server) throws (1: tabletserver.RpcError error),
+  /** False: switched off, or a tablet has no server, or a server is stopping or silent. */
+  bool balance() throws (1: tabletserver.RpcError error),
+  /** Whether it was on before. */
+  bool balance_switch(1: bool on) throws (1: tabletserver.RpcError error),
+  bool balancer_enabled() throws (1: tabletserver.RpcError error),
   void create_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
   void alter_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
   void delete_namespace(1: binary name) throws (1: tabletserver.RpcError error)

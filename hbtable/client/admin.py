@@ -7,7 +7,7 @@ the table sees the change.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import final
+from typing import TypeVar, final
 
 from hbtable.client.options import ClientOptions
 from hbtable.client.table import Table
@@ -27,6 +27,8 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
 
 _HIDDEN = (TableState.CREATING, TableState.DELETING)
+T = TypeVar("T")
+
 _UNLOADED = (TableState.DISABLED, TableState.DISABLING)
 
 
@@ -89,6 +91,17 @@ class Admin:
         table = self._table(name)
         self._change(table, lambda master: master.move_tablet(table.name, tablet_id, server))
 
+    def balance(self) -> bool:
+        """Tablets are spread evenly on return. False: switched off, or not now (services.MasterService.balance)."""
+        return self._ask(lambda master: master.balance())
+
+    def balance_switch(self, on: bool) -> bool:
+        """Whether it was on before."""
+        return self._ask(lambda master: master.balance_switch(on))
+
+    def balancer_enabled(self) -> bool:
+        return self._ask(lambda master: master.balancer_enabled())
+
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
         self._ask(lambda master: master.create_namespace(name, properties))
@@ -107,7 +120,7 @@ class Admin:
         finally:
             table.invalidate()  # also after a failure: it may have been carried out all the same
 
-    def _ask(self, call: Callable[[MasterService], None]) -> None:
+    def _ask(self, call: Callable[[MasterService], T]) -> T:
         patience: Patience | None = None
         while True:
             try:

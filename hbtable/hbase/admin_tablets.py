@@ -7,10 +7,10 @@ from typing import Final, final
 
 from hbtable.errors import HbtableError
 from hbtable.hbase.admin_structs import AdminServer, AdminTablet
-from hbtable.hbase.backend import Tables
+from hbtable.hbase.backend import Address, Tables
 from hbtable.hbase.cluster import Cluster
 from hbtable.hbase.errors import BadArgument
-from hbtable.hbase.regions import Address, region_name
+from hbtable.hbase.regions import region_name
 from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
@@ -71,6 +71,15 @@ class AdminTablets:
     def adminMove(self, name: bytes | None, tablet_id: int | None, server: bytes | None) -> None:
         incarnation = self._incarnation(server.decode("utf-8", "backslashreplace")) if server else ""
         self._cluster.admin.move_tablet(self._tables.canonical(name), tablet_id or 0, incarnation)
+
+    def adminBalance(self) -> bool:
+        return self._cluster.admin.balance()
+
+    def adminBalanceSwitch(self, on: bool | None) -> bool:
+        return self._cluster.admin.balance_switch(bool(on))
+
+    def adminBalancerEnabled(self) -> bool:
+        return self._cluster.admin.balancer_enabled()
 
     def _incarnation(self, shown_name: str) -> str:
         for server in self._cluster.servers():

@@ -5,6 +5,7 @@
     /servers/<incarnation>         server file: the server may serve as long as it exists; JSON, below
     /servers/<incarnation>.lock    held by that server; taken by the master before it deletes the file
     /master                        held by the master; its data is the master's address, its epoch goes into each call
+    /balancer                      whether tablets move to even out servers: `on` or `off`; without it they do
 
 A server takes its lock *before* it creates its file, so a file whose lock is free belongs to a dead server.
 The root tablet's record is metadata.catalog's.
@@ -20,6 +21,7 @@ CLUSTER: Final = "/cluster"
 INCARNATIONS: Final = "/incarnations"
 SERVERS: Final = "/servers"
 MASTER: Final = "/master"
+BALANCER: Final = "/balancer"
 LOCK_SUFFIX: Final = ".lock"
 
 

@@ -1,8 +1,8 @@
 """The master (paper, sections 4 and 5.2): one at a time, by a lock; everything it knows it reads again.
 
 cycle() is all it does: look who lives, place the root tablet, then METADATA's tablets, then the others, finish
-interrupted splits and table operations, and now and then collect garbage. It returns the sentence it decided. Nothing
-is remembered between two cycles but what saves work, so a new master just runs cycle().
+interrupted splits and table operations, even servers out, and now and then collect garbage. It returns the sentence it
+decided. Nothing is remembered between two cycles but what saves work, so a new master just runs cycle().
 """
 
 import logging
@@ -110,6 +110,7 @@ class Master:
         self._collector = Collector(runtime, fs, catalog, transport, self._check, self._garbage, unnamed)
         self.tables = Tables(
             runtime,
+            session,
             catalog,
             self._placement,
             self.census,
@@ -308,6 +309,8 @@ class Master:
             except HbtableError as error:  # one table in trouble must not keep the others waiting
                 decisions.append(Decision(f"waiting: {error}", waits=True))
         sentence = "; ".join(one.sentence for one in decisions if one.sentence)
+        if not sentence:
+            return Decision(*self.tables.balancer.round(tables, rows, census))
         return Decision(sentence, any(one.waits for one in decisions))
 
     def _tend_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> Decision:

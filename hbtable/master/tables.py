@@ -32,7 +32,9 @@ from hbtable.errors import (
     TableNotFound,
     Unavailable,
 )
+from hbtable.lockservice.interface import Session
 from hbtable.master.assignment import Action, Assign, Snapshot, plan
+from hbtable.master.balancer import Balancer
 from hbtable.master.census import Census
 from hbtable.master.moves import Moves
 from hbtable.master.namespaces import Namespaces
@@ -61,6 +63,7 @@ class Tables:
     def __init__(
         self,
         runtime: Runtime,
+        session: Session,
         catalog: Catalog,
         placement: Placement,
         census: Callable[[], Census],
@@ -85,6 +88,8 @@ class Tables:
         self._locks: dict[bytes, Lock] = {}
         self.namespaces = Namespaces(catalog, check_master)
         self.moves = Moves(catalog, placement, census, self.operation, self._settled, look_again)
+        self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
+        self._look_again = look_again
 
     # ---------------------------------------------------------------- MasterService
 
@@ -169,6 +174,20 @@ class Tables:
     def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
         self._check_master()
         self.moves.move(name, tablet_id, server)
+
+    def balance(self) -> bool:
+        self._check_master()
+        return self.balancer.run()
+
+    def balance_switch(self, on: bool) -> bool:
+        self._check_master()
+        before = self.balancer.switch(on)
+        self._look_again()
+        return before
+
+    def balancer_enabled(self) -> bool:
+        self._check_master()
+        return self.balancer.is_on()
 
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         self.namespaces.create(name, properties)

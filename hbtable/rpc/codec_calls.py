@@ -207,8 +207,14 @@ def _server(
     return Method(role, name, fields, result, patience, repeatable)
 
 
-def _master(name: str, shapes: dict[str, Shape | tuple[Shape, object]]) -> Method:
-    return Method(Role.MASTER, name, _fields(shapes, 1), None, Patience.LOAD)
+def _master(
+    name: str,
+    shapes: dict[str, Shape | tuple[Shape, object]],
+    result: Shape | None = None,
+    patience: Patience = Patience.LOAD,
+    repeatable: bool = False,
+) -> Method:
+    return Method(Role.MASTER, name, _fields(shapes, 1), result, patience, repeatable)
 
 
 _CELL_NAME: Final[dict[str, Shape | tuple[Shape, object]]] = {
@@ -287,6 +293,9 @@ DISABLE_TABLE: Final = _master("disable_table", {"name": BINARY})
 ALTER_TABLE: Final = _master("alter_table", {"schema": model.TABLE_SCHEMA})
 TRUNCATE_TABLE: Final = _master("truncate_table", {"name": BINARY, "keepSplits": BOOLEAN})
 MOVE_TABLET: Final = _master("move_tablet", {"name": BINARY, "tablet": INTEGER, "server": TEXT})
+BALANCE: Final = _master("balance", {}, BOOLEAN, Patience.COMPACT, repeatable=True)
+BALANCE_SWITCH: Final = _master("balance_switch", {"on": BOOLEAN}, BOOLEAN)
+BALANCER_ENABLED: Final = _master("balancer_enabled", {}, BOOLEAN, Patience.READ, repeatable=True)
 CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": Mapping()})
 ALTER_NAMESPACE: Final = _master("alter_namespace", {"name": BINARY, "properties": Mapping()})
 DELETE_NAMESPACE: Final = _master("delete_namespace", {"name": BINARY})

@@ -116,6 +116,15 @@ class RemoteMaster:
     def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
         self._call(calls.MOVE_TABLET, (name, tablet_id, server))
 
+    def balance(self) -> bool:
+        return cast(bool, self._call(calls.BALANCE, ()))
+
+    def balance_switch(self, on: bool) -> bool:
+        return cast(bool, self._call(calls.BALANCE_SWITCH, (on,)))
+
+    def balancer_enabled(self) -> bool:
+        return cast(bool, self._call(calls.BALANCER_ENABLED, ()))
+
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         self._call(calls.CREATE_NAMESPACE, (name, properties))
 

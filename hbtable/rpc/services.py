@@ -102,6 +102,15 @@ class MasterService(Protocol):
         """Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is
         one. TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server."""
 
+    def balance(self) -> bool:
+        """Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm
+        enough: a tablet has no server, or a server is stopping or silent."""
+
+    def balance_switch(self, on: bool) -> bool:
+        """Whether the master balances by itself from now on; whether it did before."""
+
+    def balancer_enabled(self) -> bool: ...
+
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
 

@@ -33,7 +33,7 @@ _GROUPS: Final = {
     "slow requests are on the page /slow of server.http_port": """
         get_slowlog_responses get_largelog_responses clear_slowlog_responses""",
     "the master gives every tablet of an enabled table a server by itself": """
-        balancer balance_switch balancer_enabled rit""",
+        rit""",
     "a tablet of an enabled table always has a server: move it, or disable the table": "unassign",
     "hbtable has no normalizer": "normalizer_switch normalizer_enabled normalize",
     "tablets split by their size; MAX_FILESIZE of a table sets it": "splitormerge_switch splitormerge_enabled",

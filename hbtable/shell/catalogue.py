@@ -74,6 +74,9 @@ major_compact storage major_compact 1..3
 split storage split 1..2
 merge_region moving merge_region 1..
 move moving move 1..2
+balancer balance balancer 0..1
+balance_switch balance balance_switch 1..1
+balancer_enabled balance balancer_enabled 0..0
 assign moving assign 1..1
 reopen_regions moving reopen_regions 1..2
 status status status 0..2

@@ -1,0 +1,113 @@
+"""Carries the balancer's plan out, when it is switched on (balancing.py makes the plan, moves.py moves).
+
+The switch is the lock service's file /balancer, `on` or `off`; without the file it is on. It outlives every process.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, final
+
+from hbtable.errors import FileNotFound, HbtableError, LockLost
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.places import BALANCER
+from hbtable.master.balancing import Move, plan_moves
+from hbtable.master.census import Census
+from hbtable.master.moves import Moves
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+
+log = logging.getLogger(__name__)
+
+_ON: Final = b"on"
+_OFF: Final = b"off"
+_MOVES_A_ROUND: Final = 4
+_ROUNDS: Final = 100
+
+
+@final
+class Balancer:
+    """`is_busy`: an operation runs on the table of that name."""
+
+    def __init__(
+        self,
+        session: Session,
+        catalog: Catalog,
+        census: Callable[[], Census],
+        moves: Moves,
+        is_busy: Callable[[bytes], bool],
+    ) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._census = census
+        self._moves = moves
+        self._is_busy = is_busy
+
+    def is_on(self) -> bool:
+        """*Switches.*"""
+        try:
+            return self._session.read(BALANCER).data != _OFF
+        except FileNotFound:
+            return True
+
+    def switch(self, on: bool) -> bool:
+        """Whether it was on before. Durable on return. *Switches.* Conflict when someone else switched meanwhile."""
+        data = _ON if on else _OFF
+        try:
+            file = self._session.read(BALANCER)
+        except FileNotFound:
+            self._session.create(BALANCER, data)
+            return True
+        if file.data != data:
+            self._session.write(BALANCER, data, file.version)
+        return file.data != _OFF
+
+    def round(self, tables: Iterable[TableRecord], rows: Sequence[TabletRecord], census: Census) -> tuple[str, bool]:
+        """A few moves; what was done, "" for nothing, and whether a move failed. `census` is not much older than
+        `rows`. *Switches.*"""
+        names, moves = self._plan(tables, rows, census)
+        if not moves or not self.is_on():
+            return "", False
+        return self._carry_out(names, moves)
+
+    def run(self) -> bool:
+        """Rounds until nothing is left to do. False: it is off, or the cluster is not calm. *Switches.* Errors of
+        Moves.move."""
+        for _ in range(_ROUNDS):
+            if not self.is_on():
+                return False
+            tables = self._catalog.tables()
+            rows = list(self._catalog.all_tablet_rows())
+            names, moves = self._plan(tables, rows, self._census())
+            if moves is None:
+                return False
+            if not moves:
+                break
+            for move in moves:
+                self._move(names, move)
+        return True
+
+    def _plan(
+        self, tables: Iterable[TableRecord], rows: Sequence[TabletRecord], census: Census
+    ) -> tuple[dict[int, bytes], list[Move] | None]:
+        names = {table.table_id: table.schema.name for table in tables if table.state is not TableState.DISABLED}
+        wanted = [row for row in rows if row.table_id in names]
+        return names, plan_moves(wanted, census.loads, census.silent, _MOVES_A_ROUND)
+
+    def _carry_out(self, names: dict[int, bytes], moves: list[Move]) -> tuple[str, bool]:
+        done: list[str] = []
+        for move in moves:
+            if self._is_busy(names[move.record.table_id]):
+                continue
+            try:
+                self._move(names, move)
+            except LockLost:
+                raise
+            except HbtableError as error:  # it may have split, or its table been disabled: the next plan knows
+                return f"waiting: {move.why}: {error}", True
+            done.append(move.why)
+        return "; ".join(done), False
+
+    def _move(self, names: dict[int, bytes], move: Move) -> None:
+        log.info("balancer: %s", move.why)
+        self._moves.move(names[move.record.table_id], move.record.tablet_id, move.target)

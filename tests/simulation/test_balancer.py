@@ -1,0 +1,68 @@
+"""A server that joins late gets tablets, with nothing lost, unless the balancer is switched off."""
+
+from collections import Counter
+
+import pytest
+
+from tests.harness.many_servers import Cluster
+
+SPLITS = [b"row000%03d" % n for n in range(30, 300, 30)]
+
+
+@pytest.fixture
+def cluster_of(machine):
+    return lambda seed: Cluster(seed, machine.options)
+
+
+def counts(cluster, name=b"t"):
+    return Counter(record.owner for record in cluster.client.admin.tablets(name))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_late_server_gets_tablets_while_clients_write(cluster_of, machine, seed):
+    cluster = cluster_of(300 + seed)
+
+    def body():
+        cluster.start(1)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        task = cluster.runtime.spawn(lambda: machine.write(cluster, range(300), b"again"), name="write")
+        cluster.start_server()
+        cluster.start_server()
+        task.join()
+        assert task.error is None
+        cluster.runtime.sleep(20)
+        found = counts(cluster)
+        assert sorted(found) == sorted(cluster.servers)
+        assert max(found.values()) <= 5
+        assert machine.contents(cluster) == machine.expected(range(300), b"again")
+        assert cluster.master.last_sentence == "everything is served"
+        cluster.check_tiling()
+
+    cluster.runtime.run(body)
+
+
+def test_the_switch_is_obeyed_and_outlives_the_master(cluster_of, machine):
+    cluster = cluster_of(9)
+
+    def body():
+        cluster.start(1)
+        admin = cluster.client.admin
+        assert admin.balancer_enabled()
+        assert admin.balance_switch(False)
+        assert not admin.balance_switch(False)
+        admin.create_table(machine.schema(), SPLITS)
+        (old,) = cluster.servers
+        cluster.start_server()
+        cluster.kill_master()
+        cluster.start_master()
+        cluster.runtime.sleep(20)
+        assert not admin.balancer_enabled()
+        assert not admin.balance()
+        assert set(counts(cluster)) == {old}
+        assert not admin.balance_switch(True)
+        cluster.runtime.sleep(20)
+        assert sorted(counts(cluster)) == sorted(cluster.servers)
+        assert admin.balance()
+
+    cluster.runtime.run(body)
