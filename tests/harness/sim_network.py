@@ -106,7 +106,7 @@ class Network:
         pending.append(done)
         callee.runtime.spawn(run, True, name=name)
         if name in REPEATABLE and self.double and self.chance.random() < self.double:
-            callee.runtime.spawn(run, False, name=f"{name} again")
+            callee.runtime.spawn(self._again, callee, run, name=f"{name} again")
         done.wait(deadline)
         if done in pending:
             pending.remove(done)
@@ -116,6 +116,11 @@ class Network:
         if error is not None:
             raise error
         return value
+
+    def _again(self, callee: Machine, run: Callable[[bool], None]) -> None:
+        """The second request may come long after the first was answered and forgotten."""
+        callee.runtime.sleep(self.chance.choice((0.0, 0.1, 3.0)) * self.chance.random())
+        run(False)
 
     def _lost(self, name: str, sentence: str) -> HbtableError:
         return (StaleLocation if name in READS else OutcomeUnknown)(sentence)
