@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from hbtable.errors import InvalidConfiguration
+
 CLIENT_SETTINGS: Final = MappingProxyType(
     {
         # Ends the setting up of a pipeline and the read of a silent DataNode; without it both hang for ever. It does
@@ -63,3 +65,7 @@ class HdfsNativeOptions:
 
     client_settings: Mapping[str, str] = field(default_factory=lambda: CLIENT_SETTINGS)
     """Hadoop's client settings by name."""
+
+    def __post_init__(self) -> None:
+        if min(self.replication, self.log_replication, self.read_tries) < 1:
+            raise InvalidConfiguration("replication, log_replication and read_tries are at least 1")

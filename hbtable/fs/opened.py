@@ -23,6 +23,7 @@ from hbtable.fs.webhdfs_requests import Http
 from hbtable.runtime.interface import Runtime
 
 _DEFAULT_FOLDER: Final = "/hbtable"
+_LARGEST_PORT: Final = 65535
 _SCHEMES: Final = ("webhdfs", "hdfs")
 _ADDRESS: Final = re.compile(r"([a-z]+)://([A-Za-z0-9.:,_\[\]-]+)((?:/[A-Za-z0-9._-]+)*)/?")
 
@@ -58,7 +59,8 @@ def parse_address(address: str) -> Address:
         )
     hosts = tuple(found[2].split(","))
     for host in hosts:
-        if re.fullmatch(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}", host) is None:
+        found_host = re.fullmatch(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})", host)
+        if found_host is None or not 0 < int(found_host[1]) <= _LARGEST_PORT:
             raise InvalidConfiguration(f"{host!r} in {address!r} is no HOST:PORT")
     return Address(found[1], hosts, found[3] or _DEFAULT_FOLDER)
 

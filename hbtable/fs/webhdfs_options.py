@@ -55,3 +55,5 @@ class WebHdfsOptions:
     def __post_init__(self) -> None:
         if self.sign_in not in (SIMPLE, KERBEROS, TOKEN):
             raise InvalidConfiguration(f"sign_in is {self.sign_in!r}; it must be simple, token or kerberos")
+        if self.replication < 1 or self.read_tries < 1:
+            raise InvalidConfiguration("replication and read_tries are at least 1")

@@ -4,17 +4,21 @@ Ports differ between processes of one machine, so the command line overrides the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hbtable.commitlog.options import LogOptions
-from hbtable.errors import InvalidConfiguration
+from hbtable.errors import InvalidConfiguration, InvalidRequest
 from hbtable.fs.hdfs_native_options import HdfsNativeOptions
+from hbtable.fs.opened import parse_address
 from hbtable.fs.webhdfs_options import WebHdfsOptions
 from hbtable.hbase.server import FrontDoorOptions
-from hbtable.launch.configuration import Configuration, load
+from hbtable.launch.configuration import Configuration, Defaults, load
+from hbtable.launch.example_configuration import example
 from hbtable.launch.sections import CacheOptions
 from hbtable.lockservice.zookeeper import ZooKeeperOptions
+from hbtable.lockservice.zookeeper_nodes import check_root
+from hbtable.lockservice.zookeeper_wire import parse_hosts
 from hbtable.master.collector import CollectorOptions
 from hbtable.master.master import MasterOptions
 from hbtable.rpc.connections import RpcOptions
@@ -96,11 +100,69 @@ CLUSTER_SECTIONS: Final[dict[str, type]] = {
 }
 
 
+CLUSTER_DEFAULTS: Final[Defaults] = {
+    # Segments are not divided when a dead server's log is sorted: 64 MiB of log in one would be sorted by one survivor.
+    ("log", "segment_bytes"): 16 << 20,
+    ("master", "suspended_seconds"): 0.0,
+}
+"""Where a cluster's roles differ from the single server."""
+
+
 def read_cluster_configuration(
     path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
 ) -> Configuration:
-    """InvalidConfiguration with a sentence."""
-    return load(CLUSTER_SECTIONS, path, environment, overrides)
+    """InvalidConfiguration with a sentence, also for values that contradict each other."""
+    configuration = load(CLUSTER_SECTIONS, path, environment, overrides, CLUSTER_DEFAULTS)
+    for section, kind in CLUSTER_SECTIONS.items():
+        configuration.options(section, kind)
+    _check_places(configuration.options("cluster", ClusterOptions))
+    _refuse_contradictions(configuration)
+    return configuration
+
+
+def example_file() -> str:
+    """The text of conf/cluster.toml."""
+    return example(CLUSTER_SECTIONS, HEAD, CLUSTER_DEFAULTS)
+
+
+def _check_places(cluster: ClusterOptions) -> None:
+    """Before anything is connected to."""
+    parse_hosts(cluster.zookeeper)
+    try:
+        check_root(cluster.root)
+    except InvalidRequest as error:
+        raise InvalidConfiguration(f"cluster.root = {cluster.root!r}: {error}") from error
+    if not parse_address(cluster.files).scheme:
+        raise InvalidConfiguration(
+            f"cluster.files = {cluster.files!r} is a folder of this machine, where nobody could bring a dead server's "
+            "log to its end: give hdfs://HOST:PORT/FOLDER or webhdfs://HOST:PORT/FOLDER, or run `hbtable start`"
+        )
+
+
+def _refuse_contradictions(configuration: Configuration) -> None:
+    """What no section can see for itself."""
+    session = configuration.options("session", ZooKeeperOptions)
+    marker_seconds = configuration.options("garbage", CollectorOptions).marker_seconds
+    if marker_seconds <= session.session_seconds:
+        raise InvalidConfiguration(
+            f"garbage.marker_seconds = {marker_seconds:g} is not above session.session_seconds = "
+            f"{session.session_seconds:g}: a server that was held up must find the marker that says it is dead"
+        )
+    write_seconds = configuration.options("rpc", RpcOptions).write_seconds
+    wait_seconds = configuration.options("tablet", TabletOptions).write_wait_seconds
+    if write_seconds <= wait_seconds:
+        raise InvalidConfiguration(
+            f"rpc.write_seconds = {write_seconds:g} is not above tablet.write_wait_seconds = {wait_seconds:g}: callers "
+            "would give up, with an unknown outcome, before a tablet server says that it is busy"
+        )
+
+
+def master_options(configuration: Configuration, session_seconds: float) -> MasterOptions:
+    """Options of the master, whose session was granted for so long."""
+    options = configuration.options("master", MasterOptions)
+    if options.suspended_seconds:
+        return options
+    return replace(options, suspended_seconds=session_seconds / 2)
 
 
 def tabletserver_options(configuration: Configuration) -> TabletServerOptions:

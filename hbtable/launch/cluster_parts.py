@@ -11,10 +11,9 @@ from hbtable.fs.webhdfs_options import WebHdfsOptions
 from hbtable.launch.addresses import Addresses
 from hbtable.launch.cluster_configuration import ClusterOptions
 from hbtable.launch.configuration import Configuration
-from hbtable.launch.reaching import check_namenode, check_writable, open_session
+from hbtable.launch.reaching import check_granted, check_namenode, check_writable, open_session
 from hbtable.launch.session_handover import hand_over
-from hbtable.lockservice.interface import Session
-from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions
+from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
 from hbtable.master.bootstrap import check_log_kind
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
@@ -28,7 +27,7 @@ from hbtable.runtime.sockets import Address, Listener, Socket, serve
 class Parts:
     """reach() first."""
 
-    session: Session
+    session: ZooKeeperSession
     fs: FileSystem
     addresses: Addresses
 
@@ -47,13 +46,13 @@ class Parts:
         self.fs = open_file_system(cluster.files, runtime, options)
         check_namenode(runtime, cluster.files)
         check_writable(runtime, self.fs, cluster.files)
-        zookeeper = ZooKeeperLockService(
-            runtime, cluster.zookeeper, cluster.root, configuration.options("session", ZooKeeperOptions)
-        )
+        session_options = configuration.options("session", ZooKeeperOptions)
+        zookeeper = ZooKeeperLockService(runtime, cluster.zookeeper, cluster.root, session_options)
         self.session = session = open_session(zookeeper, name, cluster.zookeeper)
         hand_over(os.environ, cluster.zookeeper, session.credentials)
         self.addresses = Addresses(self.session)
         try:
+            check_granted(session_options.session_seconds, session.timeout_seconds, cluster.zookeeper)
             check_log_kind(self.session, self.fs.log_kind)
         except BaseException:
             self.session.close()

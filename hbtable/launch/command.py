@@ -91,12 +91,11 @@ def check(folder: str) -> None:
 def config(config_path: str | None, define: tuple[str, ...], cluster: bool, example: bool) -> None:
     """Prints every configuration key, its value in effect and where that came from."""
     from hbtable.launch import cluster_configuration, example_configuration, sections
-    from hbtable.launch.configuration import load
 
-    known = cluster_configuration.CLUSTER_SECTIONS if cluster else sections.SECTIONS
     if example:
-        head = cluster_configuration.HEAD if cluster else example_configuration.HEAD
-        click.echo(example_configuration.example(known, head), nl=False)
+        text = cluster_configuration.example_file() if cluster else example_configuration.example(sections.SECTIONS)
+        click.echo(text, nl=False)
         return
-    for section, key, value, origin in load(known, config_path, os.environ, define).effective():
+    read = cluster_configuration.read_cluster_configuration if cluster else sections.read_configuration
+    for section, key, value, origin in read(config_path, os.environ, define).effective():
         click.echo(f"{section}.{key} = {value!r}  ({origin})")

@@ -11,13 +11,18 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from types import MappingProxyType
+from typing import Final, TypeVar, cast
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.quantities import parse_bytes, parse_seconds
 
+_LARGEST_PORT: Final = 65535
+
 Options = TypeVar("Options")
 Value = str | int | float | bool | list[str]
+Defaults = Mapping[tuple[str, str], int | float]
+"""By (section, key): where a kind of process has another default than the dataclass."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,15 +36,21 @@ class Setting:
 class Configuration:
     """Raw settings by (section, key); `options()` turns a section into its dataclass."""
 
-    def __init__(self, sections: Mapping[str, type], settings: Mapping[tuple[str, str], Setting]) -> None:
+    def __init__(
+        self,
+        sections: Mapping[str, type],
+        settings: Mapping[tuple[str, str], Setting],
+        defaults: Defaults = MappingProxyType({}),
+    ) -> None:
         self._sections = sections
         self._settings = settings
+        self._defaults = defaults
         for (section, key), setting in settings.items():
             _refuse_unknown(sections, section, key, setting.origin)
 
     def options(self, section: str, kind: type[Options]) -> Options:
         """An instance of the section's dataclass with every set key in place of its default."""
-        chosen: dict[str, Value] = {}
+        chosen: dict[str, Value] = {key: value for (name, key), value in self._defaults.items() if name == section}
         for field in keys_of(kind):
             setting = self._settings.get((section, field.name))
             if setting is not None:
@@ -47,7 +58,7 @@ class Configuration:
                 chosen[field.name] = _convert(setting.value, field.name, _type_name(field.type), where)
         try:
             return kind(**chosen)
-        except ValueError as error:
+        except (ValueError, InvalidConfiguration) as error:
             raise InvalidConfiguration(f"section [{section}]: {error}") from error
 
     def effective(self) -> list[tuple[str, str, object, str]]:
@@ -67,6 +78,7 @@ def load(
     path: str | None,
     environment: Mapping[str, str],
     overrides: Sequence[str] = (),
+    defaults: Defaults = MappingProxyType({}),
 ) -> Configuration:
     """Reads `path` (None: the usual places), then the environment, then `overrides` ("section.key=value")."""
     settings: dict[tuple[str, str], Setting] = {}
@@ -83,7 +95,7 @@ def load(
         if not equals or not dot:
             raise InvalidConfiguration(f"-D {override}: write it as section.key=value")
         settings[(section, key)] = Setting(text.strip(), f"-D {target.strip()}")
-    return Configuration(sections, settings)
+    return Configuration(sections, settings, defaults)
 
 
 def keys_of(kind: type) -> list[dataclasses.Field[object]]:
@@ -152,6 +164,8 @@ def _convert(value: Value, name: str, kind: str, where: str) -> Value:
     number = _as_number(value, name, where) if isinstance(value, str) else value
     if number < 0:
         raise InvalidConfiguration(f"{where} = {value!r}: it cannot be negative")
+    if (name == "port" or name.endswith("_port")) and number > _LARGEST_PORT:
+        raise InvalidConfiguration(f"{where} = {value!r}: ports end at {_LARGEST_PORT}")
     return float(number) if kind == "float" else round(number)
 
 

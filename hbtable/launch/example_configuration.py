@@ -8,9 +8,10 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
-from hbtable.launch.configuration import keys_of
+from hbtable.launch.configuration import Defaults, keys_of
 
 HEAD: Final = """\
 # hbtable's configuration: every key with its default. `hbtable config` prints what is in effect, and where from.
@@ -22,7 +23,7 @@ HEAD: Final = """\
 """
 
 
-def example(sections: Mapping[str, type], head: str = HEAD) -> str:
+def example(sections: Mapping[str, type], head: str = HEAD, defaults: Defaults = MappingProxyType({})) -> str:
     """The whole file; every key commented out."""
     parts = [head]
     for section, kind in sections.items():
@@ -30,7 +31,7 @@ def example(sections: Mapping[str, type], head: str = HEAD) -> str:
         documented = _documented(kind)
         for field in keys_of(kind):
             parts.extend(f"# {line}" for line in textwrap.wrap(documented.get(field.name, ""), 116))
-            parts.append(f"# {field.name} = {_toml(field.name, field.default)}\n")
+            parts.append(f"# {field.name} = {_toml(field.name, defaults.get((section, field.name), field.default))}\n")
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -9,15 +9,15 @@ import logging
 from typing import final
 
 from hbtable import __version__
-from hbtable.launch.cluster_configuration import ClusterOptions, ListenOptions
+from hbtable.launch.cluster_configuration import ClusterOptions, ListenOptions, master_options
 from hbtable.launch.cluster_parts import Parts
 from hbtable.launch.configuration import Configuration
 from hbtable.launch.lifeline import Lifeline
 from hbtable.launch.pages import Pages
 from hbtable.launch.reaching import check_ports
-from hbtable.lockservice.interface import Session
+from hbtable.lockservice.zookeeper import ZooKeeperSession
 from hbtable.master.collector import CollectorOptions
-from hbtable.master.master import Master, MasterOptions
+from hbtable.master.master import Master
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import ThriftServer
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 class MasterProcess:
     """start() once, stop() once."""
 
-    session: Session
+    session: ZooKeeperSession
     master: Master
 
     def __init__(
@@ -68,7 +68,7 @@ class MasterProcess:
                 parts.fs,
                 parts.transport(local),
                 self._lifeline.lost,
-                self._configuration.options("master", MasterOptions),
+                master_options(self._configuration, session.timeout_seconds),
                 self._configuration.options("garbage", CollectorOptions),
             )
             local.register_master(self.master.tables)

@@ -13,12 +13,16 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import listen
 
 _PATIENCE_SECONDS: Final = 3.0
+_ROUNDING_SECONDS: Final = 0.001
 _QUESTION: Final = b"GET /webhdfs/v1/?op=GETHOMEDIRECTORY HTTP/1.0\r\n\r\n"
 _RPC_PORT_SAYS: Final = b"Hadoop IPC port"
 
 
 def check_ports(host: str, ports: list[int]) -> None:
     """Unavailable or InvalidConfiguration when one cannot be listened on now. 0 stands for any."""
+    for port in ports:
+        if port and ports.count(port) > 1:
+            raise InvalidConfiguration(f"port {port} is given to two things at once: each needs one of its own")
     taken = []
     try:
         for port in ports:
@@ -110,3 +114,14 @@ def open_session(service: ZooKeeperLockService, name: str, hosts: str) -> ZooKee
         raise Unavailable(
             f"no ZooKeeper can be reached: {error}. Is it running, and is cluster.zookeeper = {hosts!r} right?"
         ) from error
+
+
+def check_granted(asked_seconds: float, granted_seconds: float, hosts: str) -> None:
+    """InvalidConfiguration when the lock service made the session another length than was asked for: deaths would be
+    noticed at another time than the operator believes."""
+    if abs(asked_seconds - granted_seconds) > _ROUNDING_SECONDS:
+        raise InvalidConfiguration(
+            f"session.session_seconds = {asked_seconds:g}: the ZooKeeper at {hosts} allows only {granted_seconds:g}; "
+            "choose a length within its limits (2 to 20 of its ticks, unless its minSessionTimeout and "
+            "maxSessionTimeout say otherwise)"
+        )

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
-from hbtable.errors import FileNotFound, OutcomeUnknown, Unavailable
+from hbtable.errors import FileNotFound, InvalidConfiguration, OutcomeUnknown, Unavailable
 from hbtable.lockservice import zookeeper_nodes as nodes
 from hbtable.lockservice import zookeeper_wire as wire
 from hbtable.lockservice.files import check_data, check_path
@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _THREADS: Final = "lock-service"
+_LARGEST_MARGIN: Final = 0.5
+"""With more, little would be left of a session between two confirmations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,22 @@ class ZooKeeperOptions:
 
     session_seconds: float = 10.0
     """After so long without a sign of life the service frees this process's locks. Longer: a dead process is noticed
-    later; shorter: a stalled one loses its locks sooner. The server may grant another length; its own limits are 2 and
-    20 of its ticks."""
+    later; shorter: a stalled one loses its locks sooner. A role does not start when ZooKeeper grants another length;
+    its limits are 2 and 20 of its ticks, as a rule 4 s and 40 s."""
     margin_share: float = 0.15
     """The share of a session by which this process stops trusting it before the service ends it. Larger: more room for
     clocks that differ and for the half tick by which followers tell the leader late; less time to reconnect in."""
     call_seconds: float = 4.0
     """After so long without an answer a call fails. Longer: more patience with a change of leaders; while the service
     is away its callers wait longer."""
+
+    def __post_init__(self) -> None:
+        if self.session_seconds <= 0 or self.call_seconds <= 0:
+            raise InvalidConfiguration("session_seconds and call_seconds are above 0")
+        if not 0 <= self.margin_share <= _LARGEST_MARGIN:
+            raise InvalidConfiguration(
+                f"margin_share is {self.margin_share:g}; it is a share of the session, from 0 to {_LARGEST_MARGIN}"
+            )
 
 
 @final

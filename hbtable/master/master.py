@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from hbtable.errors import Conflict, HbtableError, LockLost, Unavailable
+from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import MASTER, SERVERS
@@ -61,9 +61,14 @@ class MasterOptions:
     brought back later when its server dies during a step."""
     suspended_seconds: float = 5.0
     """A master that could not reach the lock service for so long after its lease ran out stops, so that another one
-    takes over. Half a session. Longer: fewer changes of masters, later takeover."""
+    takes over. Half a session, which is what 0 means to a cluster's roles. Longer: fewer changes of masters, later
+    takeover."""
     parallel_loads: int = 16
     """Tablets loaded or unloaded at a time. More: faster recovery, more memory and disk seeks at once."""
+
+    def __post_init__(self) -> None:
+        if self.parallel_loads < 1 or self.period_seconds <= 0:
+            raise InvalidConfiguration("parallel_loads is at least 1 and period_seconds above 0")
 
 
 class Decision(NamedTuple):

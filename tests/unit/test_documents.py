@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.launch.cluster_configuration import CLUSTER_SECTIONS
-from hbtable.launch.cluster_configuration import HEAD as CLUSTER_HEAD
-from hbtable.launch.configuration import keys_of, load
-from hbtable.launch.example_configuration import HEAD, example
+from hbtable.launch.cluster_configuration import CLUSTER_DEFAULTS, CLUSTER_SECTIONS, example_file
+from hbtable.launch.configuration import Defaults, keys_of, load
+from hbtable.launch.example_configuration import example
 from hbtable.launch.sections import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,26 +23,31 @@ def test_every_accepted_deviation_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "sections", "head", "option"),
-    [("hbtable.toml", SECTIONS, HEAD, ""), ("cluster.toml", CLUSTER_SECTIONS, CLUSTER_HEAD, "--cluster ")],
+    ("file", "text", "option"),
+    [("hbtable.toml", example(SECTIONS), ""), ("cluster.toml", example_file(), "--cluster ")],
 )
-def test_the_example_configuration_is_up_to_date(file: str, sections: dict[str, type], head: str, option: str) -> None:
+def test_the_example_configuration_is_up_to_date(file: str, text: str, option: str) -> None:
     shown = (ROOT / "conf" / file).read_text()
-    assert shown == example(sections, head), f"run: hbtable config {option}--example > conf/{file}"
+    assert shown == text, f"run: hbtable config {option}--example > conf/{file}"
 
 
-@pytest.mark.parametrize(("file", "sections"), [("hbtable.toml", SECTIONS), ("cluster.toml", CLUSTER_SECTIONS)])
+@pytest.mark.parametrize(
+    ("file", "sections", "defaults"),
+    [("hbtable.toml", SECTIONS, {}), ("cluster.toml", CLUSTER_SECTIONS, CLUSTER_DEFAULTS)],
+)
 def test_every_key_has_a_sentence_and_its_commented_default_is_the_default(
-    file: str, sections: dict[str, type], tmp_path: Path
+    file: str, sections: dict[str, type], defaults: Defaults, tmp_path: Path
 ) -> None:
     lines = (ROOT / "conf" / file).read_text().splitlines()
     uncommented = tmp_path / "all.toml"
     keys = [line[2:] if " = " in line and line[2:].split(" = ")[0].isidentifier() else line for line in lines]
     uncommented.write_text("\n".join(keys))
     written = tomllib.loads(uncommented.read_text())
-    filled = load(sections, str(uncommented), {})
+    empty = tmp_path / "empty.toml"
+    empty.write_text("")
+    filled, default = load(sections, str(uncommented), {}), load(sections, str(empty), {}, (), defaults)
     for section, kind in sections.items():
-        assert filled.options(section, kind) == kind(), section
+        assert filled.options(section, kind) == default.options(section, kind), section
         assert len(written[section]) == len(keys_of(kind)), section
     for before, line in itertools.pairwise(lines):
         if line.startswith("# ") and line[2:].split(" = ")[0].isidentifier() and " = " in line:
