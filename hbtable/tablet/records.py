@@ -25,9 +25,10 @@ Edit = Callable[[TabletRecord], TabletRecord]
 
 @final
 class RecordKeeper:
-    """Serialises the changes of one tablet's record. `lost`: another owner was found; serve no more."""
+    """Serialises the changes of one tablet's record. `lost`: another owner was found; serve no more. `closed`: nothing
+    changes it any more; what waits for its turn then (the end of a split, a flush) could only spoil another owner's."""
 
-    __slots__ = ("_lock", "_retry_seconds", "_runtime", "commit", "lost", "record")
+    __slots__ = ("_lock", "_retry_seconds", "_runtime", "closed", "commit", "lost", "record")
 
     def __init__(self, runtime: Runtime, record: TabletRecord, commit: CommitRecord, retry_seconds: float) -> None:
         self._runtime = runtime
@@ -36,13 +37,14 @@ class RecordKeeper:
         self._retry_seconds = retry_seconds
         self.record = record
         self.lost = False
+        self.closed = False
 
     def change(self, edit: Edit, swap: Callable[[], None] | None = None) -> TabletRecord:
         """Durable on return. `edit` makes the new record from the current one. `swap` runs right after the change was
         acknowledged, without a switch in between, so that no other change sees a record that the version lacks.
-        *Switches.* StaleLocation when the tablet is lost; any other error: nothing was changed."""
+        *Switches.* StaleLocation when the tablet is lost or closed; any other error: nothing was changed."""
         with self._lock:
-            if self.lost:
+            if self.lost or self.closed:
                 raise self._lost_error()
             old = self.record
             new = edit(old)
@@ -71,7 +73,8 @@ class RecordKeeper:
             self._runtime.sleep(self._retry_seconds)
 
     def _lost_error(self) -> StaleLocation:
-        return StaleLocation(f"tablet {self.record.tablet_id} belongs to another owner now")
+        what = "belongs to another owner now" if self.lost else "is not served here any more"
+        return StaleLocation(f"tablet {self.record.tablet_id} {what}")
 
 
 def with_files(record: TabletRecord, key: str, refs: tuple[SSTableRef, ...]) -> TabletRecord:

@@ -129,6 +129,7 @@ class TabletState:
         """Serves no more, and its memtables count no more; writes that are on their way still land in them."""
         self.release(self.version.memtable_bytes())
         self.is_open = False
+        self.keeper.closed = True
         self.gate.close(reason)
 
     def _builder(self, layout: Layout) -> Builder:

@@ -14,10 +14,10 @@ from hbtable.model.tablet import TabletRecord
 
 
 class RecordCommits:
-    """`on_foreign` is called (it must not switch) with the id of a tablet whose row has another owner by now."""
+    """`on_foreign` is called (it must not switch) with the record of a tablet whose row has another owner by now."""
 
     def __init__(
-        self, catalog: Catalog, on_foreign: Callable[[int], None], check: Callable[[], None] = lambda: None
+        self, catalog: Catalog, on_foreign: Callable[[TabletRecord], None], check: Callable[[], None] = lambda: None
     ) -> None:
         """`check` is Suspension.outwait: nothing is committed by a server that may have lost its lock."""
         self._catalog = catalog
@@ -41,7 +41,7 @@ class RecordCommits:
                 if current is not None and _alike(current, record):
                     return
                 if current is None or not _alike(current, expected):
-                    self._on_foreign(expected.tablet_id)
+                    self._on_foreign(expected)
                     raise
                 if record.left == expected.left:
                     record = replace(record, left=current.left)  # this change is not about the split: it stays as it is

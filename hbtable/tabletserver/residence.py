@@ -85,9 +85,11 @@ class Residence:
             served = self.tablets.get(record.tablet_id)
             if served is not None and served.record.generation == record.generation:
                 return
-            if served is not None:
-                self.abandon(record.tablet_id)
+            # METADATA first: an old request may come late, and this server's own log is not replayed, so that a served
+            # tablet that is taken out for no reason loses what only its memtables and that log hold.
             current = self._current(record)
+            if served is not None:
+                self.abandon(served.record)
             started = self._runtime.clock_seconds()
             tablet = self._open_tablet(current, schema)
             try:
@@ -115,11 +117,13 @@ class Residence:
                 tablet.close()
             log.info("tablet %d: unloaded", tablet_id)
 
-    def abandon(self, tablet_id: int) -> None:
-        """Takes out a tablet that belongs to someone else by now, without a flush. Does not switch."""
-        tablet = self.tablets.pop(tablet_id, None)
-        if tablet is not None:
-            log.warning("tablet %d: has another owner, this server stops serving it", tablet_id)
+    def abandon(self, record: TabletRecord) -> None:
+        """Takes out a tablet that belongs to someone else by now, without a flush; not one of the same id that came
+        back in a later generation. Does not switch."""
+        tablet = self.tablets.get(record.tablet_id)
+        if tablet is not None and tablet.record.generation == record.generation:
+            del self.tablets[record.tablet_id]
+            log.warning("tablet %d: has another owner, this server stops serving it", record.tablet_id)
             # Later, because the caller may be one of the tablet's own commits, for which a close would wait.
             self._runtime.spawn(tablet.close, name="abandon")
 

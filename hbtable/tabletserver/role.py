@@ -180,8 +180,8 @@ class TabletServerRole:
         self._residence.tablets.clear()
         self._on_lost()
 
-    def _abandon(self, tablet_id: int) -> None:
-        self._residence.abandon(tablet_id)
+    def _abandon(self, record: TabletRecord) -> None:
+        self._residence.abandon(record)
 
 
 def _block_cache(capacity_bytes: int, registry: Registry) -> BlockCache:

@@ -73,7 +73,9 @@ class Remote:
 
 
 class Cluster:
-    def __init__(self, seed, options):
+    def __init__(self, seed, options, catalog=lambda catalog: catalog):
+        """`catalog`: makes what a tablet server uses in place of its own."""
+        self.catalog = catalog
         self.runtime = SimulatedRuntime(seed)
         self.disk = MemoryFileSystem(self.runtime).disk
         self.lock_service = MemoryLockService(self.runtime)
@@ -113,7 +115,7 @@ class Cluster:
                 node.runtime,
                 node.session,
                 node.fs,
-                node.catalog,
+                self.catalog(node.catalog),
                 Registry(),
                 lambda: self.lost.append(role.incarnation),
                 self.options.server,

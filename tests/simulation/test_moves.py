@@ -121,3 +121,44 @@ def test_moves_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
         assert set(owners(cluster).values()) <= set(cluster.servers)
 
     cluster.runtime.run(body)
+
+
+class Held:
+    """A catalog whose put_tablet_if_absent waits for `bell`."""
+
+    def __init__(self, inner, bell):
+        self._inner = inner
+        self._bell = bell
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def put_tablet_if_absent(self, record):
+        self._bell.wait()
+        return self._inner.put_tablet_if_absent(record)
+
+
+def test_the_slow_end_of_a_split_does_not_take_out_the_tablet_that_came_back(machine):
+    cluster = Cluster(5, machine.options, lambda catalog: Held(catalog, bell))
+    bell = cluster.runtime.event()
+
+    def body():
+        cluster.start(2)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema())
+        machine.write(cluster, range(100))
+        (whole,) = admin.tablets(b"t")
+        node, role = cluster.servers[whole.owner]
+        splitting = node.runtime.spawn(role.admin.split, whole.tablet_id, b"row000050", name="split")
+        assert not splitting.join(5)
+        right = admin.tablets(b"t")[1].tablet_id
+        other = next(name for name in cluster.servers if name != whole.owner)
+        admin.move_tablet(b"t", right, other)
+        admin.move_tablet(b"t", right, whole.owner)
+        machine.write(cluster, range(100), b"after")
+        bell.set()
+        splitting.join()
+        cluster.runtime.sleep(20)
+        assert machine.contents(cluster) == machine.expected(range(100), b"after")
+
+    cluster.runtime.run(body)

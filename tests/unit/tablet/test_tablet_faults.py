@@ -1,11 +1,12 @@
 """Flushes and compactions that fail or crash half-way; records that belong to someone else; what the log may forget."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from hbtable.errors import Conflict, Corruption, OutcomeUnknown, OutOfSpace, StaleLocation, StorageFailed, Unavailable
-from hbtable.model.tablet import LogRef
+from hbtable.model.tablet import NO_LOG, LogRef
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, delete, everything, put
 
@@ -235,5 +236,50 @@ def test_a_lost_record_change_is_not_taken_for_a_conflict(bench: Bench) -> None:
         assert not tablet.lost
         with pytest.raises(Conflict):
             bench.records.commit(bench.assign(tablet.record), tablet.record.__class__(1, 2, tablet.range, 3))
+
+    bench.run(main)
+
+
+def test_a_flush_that_waited_for_an_unload_leaves_the_last_record_alone(bench: Bench) -> None:
+    """It would name this server's log again, which may be gone when the next owner asks for it."""
+
+    def main() -> None:
+        tablet = filled(bench)
+        runtime = bench.runtime
+        tasks = []
+
+        def flush() -> None:
+            tasks.append(runtime.spawn(tablet.flush, name="flush"))
+            runtime.sleep(0.05)
+
+        bench.records.before_change = flush
+        tablet.freeze_for_unload()
+        given_up = tablet.change_record(lambda record: replace(record, owner="", logs=(LogRef(NO_LOG, 9),)))
+        tablet.close()
+        with pytest.raises(StaleLocation):
+            tablet.flush()
+        for task in tasks:
+            task.join()
+        assert len(tasks) == 2
+        assert bench.records.record == given_up
+
+    bench.run(main)
+
+
+def test_a_change_that_waits_while_the_tablet_is_closed_is_not_made(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        late = []
+
+        def wait_for_a_turn() -> None:
+            if not late:
+                late.append(bench.runtime.spawn(tablet.change_record, lambda record: replace(record, logs=())))
+            bench.runtime.sleep(0.05)
+
+        bench.records.before_change = wait_for_a_turn
+        given_up = tablet.change_record(lambda record: replace(record, owner=""))
+        tablet.close()
+        late[0].join()
+        assert bench.records.record == given_up
 
     bench.run(main)

@@ -68,7 +68,7 @@ def test_another_owner_is_noticed(row):
     commits, lost = commits_over(rows)
     with pytest.raises(Conflict):
         commits.commit(OLD, NEW)
-    assert lost == [22]
+    assert lost == [OLD]
 
 
 def test_a_left_child_waits_until_its_row_stands():

@@ -1,0 +1,87 @@
+"""Which instance of a tablet is taken out, when the same tablet leaves a server and comes back."""
+
+from dataclasses import replace
+
+import pytest
+
+from hbtable.errors import StaleLocation
+from hbtable.model.ranges import RowRange
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.tabletserver.residence import Residence
+
+SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f")})
+FIRST = TabletRecord(16, 22, RowRange(), 0, "s", 3)
+LATER = replace(FIRST, generation=5)
+
+
+class Row:
+    """METADATA with one row."""
+
+    def __init__(self, record):
+        self.record = record
+
+    def read_tablet(self, table_id, end_row):
+        return self.record
+
+
+class Loaded:
+    def __init__(self, record):
+        self.record = record
+        self.closed = False
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def run():
+    """Calls with a runtime, a METADATA row and a residence over both."""
+
+    def call(body):
+        runtime, row = SimulatedRuntime(1), Row(FIRST)
+        residence = Residence(runtime, "s", row, lambda record, schema: Loaded(record))
+        runtime.run(body, runtime, row, residence)
+
+    return call
+
+
+def test_an_old_request_to_load_does_not_take_out_the_tablet_of_a_later_generation(run):
+    def body(runtime, row, residence):
+        row.record = LATER
+        residence.load(LATER, SCHEMA)
+        tablet = residence.served(22)
+        with pytest.raises(StaleLocation):
+            residence.load(FIRST, SCHEMA)
+        runtime.sleep(1)
+        assert residence.served(22) is tablet
+        assert not tablet.closed
+
+    run(body)
+
+
+def test_a_tablet_that_was_given_to_this_server_anew_is_loaded_anew(run):
+    def body(runtime, row, residence):
+        residence.load(FIRST, SCHEMA)
+        old = residence.served(22)
+        row.record = LATER
+        residence.load(LATER, SCHEMA)
+        runtime.sleep(1)
+        assert residence.served(22).record == LATER
+        assert old.closed
+
+    run(body)
+
+
+def test_whoever_lost_an_earlier_stay_of_a_tablet_leaves_the_later_one_alone(run):
+    def body(runtime, row, residence):
+        row.record = LATER
+        residence.load(LATER, SCHEMA)
+        residence.abandon(FIRST)
+        assert residence.served(22).record == LATER
+        residence.abandon(LATER)
+        with pytest.raises(StaleLocation):
+            residence.served(22)
+
+    run(body)
