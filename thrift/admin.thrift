@@ -159,12 +159,12 @@ service HbtableAdmin {
   /* ------------------------------------------------------------------------------------ tablets, servers */
   list<AdminTablet> adminTablets(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
   list<AdminServer> adminServers() throws (1: IOError io)
-  /** What was written before the call is in SSTables on return. */
-  void adminFlush(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
-  /** Starts it in the background. */
-  void adminCompact(1: binary name, 2: bool major) throws (1: IOError io, 2: IllegalArgument ia)
-  /** At the row, or without one every tablet at its middle. False: nothing to split. */
-  bool adminSplit(1: binary name, 2: binary row) throws (1: IOError io, 2: IllegalArgument ia)
+  /** What was written before the call is in SSTables on return: of the table, or of one tablet of it. */
+  void adminFlush(1: binary name, 2: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Starts it in the background: of the table, or of one tablet of it. */
+  void adminCompact(1: binary name, 2: bool major, 3: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
+  /** At the row, or without one every tablet, or the one that is named, at its middle. False: nothing to split. */
+  bool adminSplit(1: binary name, 2: binary row, 3: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
   /** To a server by its name as adminTablets or adminServers give it, loaded anew if it had it; without one to the
    * least loaded other, if there is one. Served there on return. */
   void adminMove(1: binary name, 2: i64 tabletId, 3: binary server) throws (1: IOError io, 2: IllegalArgument ia)

@@ -11,7 +11,7 @@ from typing import TypeVar, final
 
 from hbtable.client.options import ClientOptions
 from hbtable.client.table import Table
-from hbtable.errors import OutOfSpace, StaleLocation, TableNotEnabled, Unavailable
+from hbtable.errors import InvalidRequest, OutOfSpace, StaleLocation, TableNotEnabled, Unavailable
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metadata.patience import Patience
@@ -171,31 +171,38 @@ class Admin:
         """Ascending, of a disabled table, too. TableNotFound."""
         return self._locator.tablets(self._table(name).record().table_id)
 
-    # ---------------------------------------------------------------- on every tablet
+    # ---------------------------------------------------------------- on every tablet, or on one
 
-    def flush(self, name: bytes) -> None:
-        """A minor compaction of every tablet: what was written before the call is in SSTables on return.
-        TableNotFound, TableNotEnabled."""
-        if not self._on_every_tablet(name, lambda admin, record: admin.flush(record.tablet_id)):
+    def flush(self, name: bytes, tablet_id: int = 0) -> None:
+        """A minor compaction of every tablet, or of one: what was written before the call is in SSTables on return.
+        TableNotFound, TableNotEnabled, InvalidRequest when the table has no such tablet."""
+        rows = self._rows_of(name, tablet_id)
+        if not self._on_every_tablet(name, lambda admin, record: admin.flush(record.tablet_id), rows):
             raise TableNotEnabled(f"{self._table(name).shown_name()} is disabled.")
 
-    def compact(self, name: bytes) -> None:
-        """A merging compaction of every tablet, done on return. A disabled table is left alone. TableNotFound."""
-        self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, False))
+    def compact(self, name: bytes, tablet_id: int = 0) -> None:
+        """A merging compaction of every tablet, or of one, done on return. A disabled table is left alone.
+        TableNotFound, InvalidRequest when the table has no such tablet."""
+        rows = self._rows_of(name, tablet_id)
+        self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, False), rows)
 
-    def major_compact(self, name: bytes) -> None:
-        """A major compaction of every tablet, done on return. A disabled table is left alone. TableNotFound."""
-        self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, True))
+    def major_compact(self, name: bytes, tablet_id: int = 0) -> None:
+        """As compact(): everything into one SSTable per locality group, deleted cells gone."""
+        rows = self._rows_of(name, tablet_id)
+        self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, True), rows)
 
-    def split(self, name: bytes, row: bytes | None = None) -> bool:
-        """Splits the tablet of `row` at `row`; None: every tablet at its middle. True when anything was split.
-        TableNotFound, TableNotEnabled."""
+    def split(self, name: bytes, row: bytes | None = None, tablet_id: int = 0) -> bool:
+        """Splits the tablet of `row` at `row`; None: every tablet at its middle, or the one that is named. True when
+        anything was split. TableNotFound, TableNotEnabled; InvalidRequest when the table has no such tablet, or the
+        row lies outside it."""
         done: list[bool] = []
 
         def split(admin: TabletAdmin, record: TabletRecord) -> None:
             done.append(admin.split(record.tablet_id, row))
 
-        rows = RowRange() if row is None else RowRange(row, row + b"\x00")
+        rows = self._rows_of(name, tablet_id)
+        if rows is None and row is not None:
+            rows = RowRange(row, row + b"\x00")
         if not self._on_every_tablet(name, split, rows):
             raise TableNotEnabled(f"{self._table(name).shown_name()} is disabled.")
         return any(done)
@@ -209,6 +216,18 @@ class Admin:
             except (StaleLocation, Unavailable):
                 continue
         return found
+
+    def _rows_of(self, name: bytes, tablet_id: int) -> RowRange | None:
+        """Of one tablet; None for all of them. Should it split meanwhile, both children are meant."""
+        if not tablet_id:
+            return None
+        for tablet in self.tablets(name):
+            if tablet.tablet_id == tablet_id:
+                return tablet.range
+        raise InvalidRequest(
+            f"table {self._table(name).shown_name()} has no tablet {tablet_id}; it may have been split or merged: "
+            "look again"
+        )
 
     def _on_every_tablet(
         self, name: bytes, call: Callable[[TabletAdmin, TabletRecord], None], rows: RowRange | None = None

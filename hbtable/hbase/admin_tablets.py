@@ -57,16 +57,16 @@ class AdminTablets:
             found.append(AdminServer(server.name, host.decode(), port, server.started_millis, tablets, families))
         return found
 
-    def adminFlush(self, name: bytes | None) -> None:
-        self._cluster.admin.flush(self._tables.canonical(name))
+    def adminFlush(self, name: bytes | None, tablet_id: int | None) -> None:
+        self._cluster.admin.flush(self._tables.canonical(name), tablet_id or 0)
 
-    def adminCompact(self, name: bytes | None, major: bool | None) -> None:
+    def adminCompact(self, name: bytes | None, major: bool | None, tablet_id: int | None) -> None:
         canonical = self._tables.canonical(name)
         self._cluster.record(canonical)
-        self._runtime.spawn(self._compact, canonical, bool(major), name="compaction-asked-for")
+        self._runtime.spawn(self._compact, canonical, bool(major), tablet_id or 0, name="compaction-asked-for")
 
-    def adminSplit(self, name: bytes | None, row: bytes | None) -> bool:
-        return self._cluster.admin.split(self._tables.canonical(name), row or None)
+    def adminSplit(self, name: bytes | None, row: bytes | None, tablet_id: int | None) -> bool:
+        return self._cluster.admin.split(self._tables.canonical(name), row or None, tablet_id or 0)
 
     def adminMove(self, name: bytes | None, tablet_id: int | None, server: bytes | None) -> None:
         incarnation = self._incarnation(server.decode("utf-8", "backslashreplace")) if server else ""
@@ -91,12 +91,12 @@ class AdminTablets:
         host, port = self._address(incarnation)
         return f"{host.decode()},{port},{started_millis}"
 
-    def _compact(self, name: bytes, major: bool) -> None:
+    def _compact(self, name: bytes, major: bool, tablet_id: int) -> None:
         try:
             if major:
-                self._cluster.admin.major_compact(name)
+                self._cluster.admin.major_compact(name, tablet_id)
             else:
-                self._cluster.admin.compact(name)
+                self._cluster.admin.compact(name, tablet_id)
         except HbtableError as error:
             # The caller was told that it is asked for.
             _LOG.warning("a compaction of %r that a client asked for failed: %s", name, error)

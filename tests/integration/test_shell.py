@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hbtable.shell.connection import Connection
 from hbtable.shell.errors import ShellError
 from hbtable.shell.help_texts import examples
 from hbtable.shell.main import ShellOptions, make_session
@@ -217,3 +218,23 @@ def test_a_bad_record_stops_an_import_which_then_goes_on(url: str, tmp_path: Pat
     assert "imported 3 rows" in went_on.stderr
     assert "before byte 23" in errors.read_text()
     assert hbtable("count", "--url", url, "bad").stdout == "3 row(s)\n"
+
+
+def test_one_region_is_flushed_and_split_by_its_name(url: str) -> None:
+    script = """create 'one', 'f', SPLITS => ['m']
+put 'one', 'a', 'f:', '1'
+put 'one', 'b', 'f:', '1'
+put 'one', 'z', 'f:', '1'
+region = locate_region('one', 'a').getRegionInfo.getEncodedName
+flush region
+compact region
+split region
+"""
+    result = shell(url, script)
+    assert result.returncode == 0, result.stderr
+    connection = Connection(url)
+    first, second, third = connection.admin("adminTablets", b"one")
+    connection.close()
+    assert [first.stop_row, second.stop_row, third.stop_row] == [b"b", b"m", b""]
+    assert (first.sstables, third.sstables) == (1, 0)
+    assert (first.memtable_bytes, third.memtable_bytes > 0) == (0, True)

@@ -8,41 +8,43 @@ from hbtable.shell.literals import Value
 
 
 def flush(context: Context, arguments: list[Value]) -> Value:
-    name = _table_of(context, arguments[0])
+    name, tablet_id = _place_of(context, arguments[0])
     _check_family(context, name, arguments)
-    context.on_table(name, "adminFlush")
+    context.on_table(name, "adminFlush", tablet_id)
     return None
 
 
 def compact(context: Context, arguments: list[Value]) -> Value:
-    name = _table_of(context, arguments[0])
-    _check_family(context, name, arguments)
-    context.on_table(name, "adminCompact", False)
+    _compact(context, arguments, False)
     return None
 
 
 def major_compact(context: Context, arguments: list[Value]) -> Value:
-    name = _table_of(context, arguments[0])
-    _check_family(context, name, arguments)
-    context.on_table(name, "adminCompact", True)
+    _compact(context, arguments, True)
     return None
+
+
+def _compact(context: Context, arguments: list[Value], major: bool) -> None:
+    name, tablet_id = _place_of(context, arguments[0])
+    _check_family(context, name, arguments)
+    context.on_table(name, "adminCompact", major, tablet_id)
 
 
 def split(context: Context, arguments: list[Value]) -> Value:
-    name = _table_of(context, arguments[0])
+    name, tablet_id = _place_of(context, arguments[0])
     row = text_of(arguments[1], "a split row") if len(arguments) > 1 and arguments[1] is not None else b""
-    context.on_table(name, "adminSplit", row)
+    context.on_table(name, "adminSplit", row, tablet_id)
     return None
 
 
-def _table_of(context: Context, value: Value) -> bytes:
-    """The table itself, or the one that a region's name says: whole tables are worked on here."""
-    name = text_of(value, "a table name")
+def _place_of(context: Context, value: Value) -> tuple[bytes, int]:
+    """A table's name and 0, or what a region's name, whole or encoded, says: its table and the tablet's id."""
+    name = text_of(value, "a table or region name")
     if b"," in name or len(name) == 32:
         found: tuple[bytes, AdminTablet] | None = find_region(context, name)
         if found is not None:
-            return found[0]
-    return name
+            return found[0], found[1].tablet_id
+    return name, 0
 
 
 def _check_family(context: Context, name: bytes, arguments: list[Value]) -> None:
