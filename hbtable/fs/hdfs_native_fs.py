@@ -8,7 +8,7 @@ own (hdfs_native_threads.py). What the port leaves open:
     reading     a file that is being written reads as empty; once something was synced it is Unavailable instead.
                 Complete after close() or seal()
     close       the file is completed by a task of its own; calls of this object wait for that
-    unfinished/ a write_file that was cut off leaves its content there, and nothing else
+    unfinished/ a write_file that was cut off leaves its content there, and nothing else; listed by that name only
 
 Renaming tells a lost answer from a missing source by looking at both names.
 """
@@ -233,7 +233,7 @@ class HdfsNativeFileSystem:
         return FileStatus(path, status.length, status.modification_time)
 
     def list_files(self, folder: str) -> list[FileStatus]:
-        """An empty `folder` lists everything."""
+        """An empty `folder` lists everything that is finished."""
         below = f"{self._absolute(folder)}/" if folder else f"{self._root}/"
         for path in [path for path in self.completing if path.startswith(f"{folder}/" if folder else "")]:
             self._settle(path)
@@ -246,7 +246,7 @@ class HdfsNativeFileSystem:
             if isinstance(known, FileNotFound):
                 return []  # a part of the path is a file
             raise known from error
-        hidden = f"{self._root}/{UNFINISHED}/"
+        hidden = () if folder else (f"{self._root}/{UNFINISHED}/",)
         start = len(self._root) + 1
         return sorted(
             FileStatus(status.path[start:], status.length, status.modification_time)

@@ -110,7 +110,8 @@ class FileSystem(Protocol):
 
     def list_files(self, folder: str) -> list[FileStatus]:
         """Every file below `folder`, at any depth, ascending by path; [] when there is no such folder. An error while
-        listing raises: never a partial list."""
+        listing raises: never a partial list. What write_file works on below unfinished/ is listed by that name
+        only."""
 
     def rename(self, source: str, target: str) -> None:
         """FileNotFound without a source, AlreadyExists with a target. Durable on return."""

@@ -1,7 +1,7 @@
 """Which paths the file system port accepts, and how operating system errors become hbtable's.
 
 A path has parts of [A-Za-z0-9._-] joined by "/", none of them "." or "..". The first part "unfinished" belongs to
-local.py, which writes files there before it renames them into place.
+the adapters, which write files there before they rename them into place.
 """
 
 import errno

@@ -12,6 +12,7 @@ from hbtable.hbase.cluster import Cluster, LivingServer
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
+from hbtable.master.collector import FRONT_DOORS
 from hbtable.metadata.identifiers import SCANNER_IDS, Identifiers
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
@@ -21,7 +22,7 @@ from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import serve
 
-SCANNERS_FILE: Final = "front-door/scanners"
+SCANNERS_FILE: Final = f"{FRONT_DOORS}/scanners"
 """Open scanners, between an orderly stop and the next start, of the one front door of an embedded cluster."""
 
 
@@ -107,7 +108,7 @@ def living_servers(session: Session) -> list[LivingServer]:
 
 def scanners_file(place: str) -> str:
     """Of one front door of a cluster: its scanners go on where its clients come back to. `place`: host and port."""
-    return f"front-door/{re.sub('[^A-Za-z0-9.-]', '-', place)}/scanners"
+    return f"{FRONT_DOORS}/{re.sub('[^A-Za-z0-9.-]', '-', place)}/scanners"
 
 
 def restore_scanners(door: FrontDoor, fs: FileSystem, path: str) -> None:

@@ -6,8 +6,9 @@ Everything is tried before anything is recovered, so that a mistake shows within
 import socket
 from typing import Final
 
-from hbtable.errors import FileNotFound, HbtableError, InvalidConfiguration, Unavailable
+from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
 from hbtable.fs.interface import FileSystem
+from hbtable.fs.probing import probe
 from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperSession
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import listen
@@ -89,16 +90,8 @@ def _ask(host: str, port: int) -> bytes | str:
 
 def check_writable(runtime: Runtime, fs: FileSystem, address: str) -> None:
     """That files can be written, read and deleted there. *Switches.* Unavailable with the file system's reason."""
-    path = f"probes/{runtime.random.getrandbits(64):016x}"
-    content = path.encode()
     try:
-        fs.write_file(path, content)
-        if fs.read_file(path) != content:
-            raise Unavailable(f"what was written below {address} reads otherwise")
-        try:
-            fs.delete(path)
-        except FileNotFound:
-            pass
+        probe(runtime, fs)
     except HbtableError as error:
         raise Unavailable(
             f"the folder of cluster.files = {address!r} cannot be written: {error}. Its owner must be the user that "

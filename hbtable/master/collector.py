@@ -2,6 +2,10 @@
 
     trash/<wall millis of the move>/<the file's old path>
 
+Files that no record ever names go by their age: what writes that were cut off left under unfinished/ and probes/, where
+front doors of the past kept their scanners, and markers. Two clocks must say that one is old, the master's and the file
+system's own, for either may be wrong, and the other way round a file that is being written would go.
+
 Any error while listing, scanning or asking ends the collection before anything is moved (bug class 5). Logs of dead
 servers are deleted outright: METADATA has named the SSTables that replace them for at least two scans. On a shared file
 system a log is fenced before: should its server be just starting, unknown to the lock service yet, it stops, rather
@@ -16,6 +20,8 @@ from hbtable.commitlog.fencing import FENCED, FencingOptions, fence, marker_path
 from hbtable.commitlog.segment import LOGS, log_folder
 from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
 from hbtable.fs.interface import LOCAL, FileSystem
+from hbtable.fs.paths import UNFINISHED
+from hbtable.fs.probing import PROBES, probe
 from hbtable.master.census import Census
 from hbtable.master.garbage import ListedFile, Scan, garbage_files, garbage_logs, garbage_markers
 from hbtable.metadata.catalog import Catalog
@@ -25,6 +31,10 @@ from hbtable.runtime.interface import Runtime
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
 
 TRASH: Final = "trash"
+FRONT_DOORS: Final = "front-door"
+"""Where servers that stopped in order leave their scanners for their next start (launch.front_door)."""
+_UNNAMED: Final = (UNFINISHED, PROBES, FRONT_DOORS)
+"""Folders of files that nothing names."""
 _HASTY: Final = FencingOptions(patience_seconds=0.0)
 """Nobody waits for a collection; the next one tries again."""
 
@@ -42,6 +52,9 @@ class CollectorOptions:
     marker_seconds: float = 86400.0
     """How long a fencing marker stays at least. Must be longer than any process can be held up; longer: more tiny
     files."""
+    leftover_seconds: float = 86400.0
+    """How old a file is that is taken for what a write that was cut off left behind. Must be longer than any write can
+    be held up; longer: more dead bytes. Scanners of a stopped server are kept as long for its next start."""
 
 
 class Collector:
@@ -78,6 +91,7 @@ class Collector:
         second = Scan(tuple(self._catalog.all_tablet_rows()))
         paths = garbage_files(files, in_flight, first, second)
         dead_logs = garbage_logs(logs, now.living, first, second)
+        left_over = self._left_over()
         orphans = self._remove_orphans(second)
         self._check_master()
         emptied = self._empty_trash()  # first: on a full disk this makes the room that moving may need
@@ -86,14 +100,16 @@ class Collector:
             if self._fs.log_kind != LOCAL:
                 fence(self._runtime, self._fs, name, _HASTY)
             self._fs.delete_folder(log_folder(name))
-        oldest = self._runtime.wall_millis() - int(self._options.marker_seconds * 1000)
+        oldest = self._oldest(self._options.marker_seconds, [modified for _, modified in markers])
         for name in garbage_markers(markers, set(logs), now.living, oldest):
             self._delete(marker_path(name))
-        if not (paths or dead_logs or orphans or emptied):
+        for path in left_over:
+            self._delete(path)
+        if not (paths or dead_logs or orphans or emptied or left_over):
             return "", []
         sentence = (
-            f"collected {len(paths)} SSTables, {len(dead_logs)} logs and {orphans} left-over tablet rows; "
-            f"{emptied} files left the trash"
+            f"collected {len(paths)} SSTables, {len(dead_logs)} logs, {len(left_over)} left-over files and {orphans} "
+            f"left-over tablet rows; {emptied} files left the trash"
         )
         return sentence, dead_logs
 
@@ -108,6 +124,21 @@ class Collector:
 
     def _list_logs(self) -> list[str]:
         return sorted({status.path.split("/")[1] for status in self._fs.list_files(LOGS)})
+
+    def _left_over(self) -> list[str]:
+        if self._fs.log_kind == LOCAL:
+            return []  # the data folder's next start removes them, and its scanners are of one server alone
+        files = [status for folder in _UNNAMED for status in self._fs.list_files(folder)]
+        oldest = self._oldest(self._options.leftover_seconds, [status.modified_millis for status in files])
+        return [status.path for status in files if status.modified_millis <= oldest]
+
+    def _oldest(self, age_seconds: float, modified: list[int]) -> int:
+        """What was modified then, or before, has that age by this machine's clock and the file system's. The latter is
+        asked only if it matters for one of those `modified`."""
+        oldest = self._runtime.wall_millis() - int(age_seconds * 1000)
+        if any(millis <= oldest for millis in modified):
+            oldest = min(oldest, probe(self._runtime, self._fs) - int(age_seconds * 1000))
+        return oldest
 
     def _in_flight(self, census: Census) -> dict[str, set[str]]:
         """By server that answered: tables of the others are spared."""
@@ -147,16 +178,15 @@ class Collector:
 
     def _empty_trash(self) -> int:
         oldest = self._runtime.wall_millis() - int(self._options.trash_seconds * 1000)
-        removed = 0
-        for status in self._fs.list_files(TRASH):
-            moved = status.path.split("/")[1]
-            if moved.isdigit() and int(moved) <= oldest:
-                removed += self._delete(status.path)
-        return removed
+        moved = [status.path.split("/")[1] for status in self._fs.list_files(TRASH)]
+        old = [millis for millis in moved if millis.isdigit() and int(millis) <= oldest]
+        for millis in sorted(set(old)):
+            # The folder and those below it, too: a NameNode keeps each of them in memory.
+            self._fs.delete_folder(f"{TRASH}/{millis}")
+        return len(old)
 
-    def _delete(self, path: str) -> int:
+    def _delete(self, path: str) -> None:
         try:
             self._fs.delete(path)
         except FileNotFound:
-            return 0  # another master was faster
-        return 1
+            pass  # another master was faster

@@ -345,6 +345,18 @@ def test_answers_that_were_lost_are_not_taken_for_refusals() -> None:
     world.run(body)
 
 
+def test_what_a_write_left_behind_is_listed_by_the_name_of_its_folder_only() -> None:
+    world = World(1)
+
+    def body() -> None:
+        world.fs.put_new("unfinished/0123", b"half")
+        world.fs.put_new("a", b"whole")
+        assert [status.path for status in world.fs.list_files("")] == ["a"]
+        assert [status.path for status in world.fs.list_files("unfinished")] == ["unfinished/0123"]
+
+    world.run(body)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_a_write_file_that_was_given_up_never_comes_back_over_a_later_one(seed: int) -> None:
     world = World(seed, quirks=TwinQuirks(vanished=0.2, repeated=0.2))
@@ -363,7 +375,8 @@ def test_a_write_file_that_was_given_up_never_comes_back_over_a_later_one(seed: 
         world.runtime.sleep(100)
         if last is not None:
             assert world.fs.read_file("a") == last
-        assert world.fs.list_files("unfinished") == []
+        everything = {status.path for status in world.fs.list_files("")}
+        assert everything <= {"a"}, "what it could not tidy up is listed by the name of its folder only"
 
     world.run(body)
 
