@@ -119,7 +119,7 @@ class Master:
             catalog,
             self._placement,
             self.census,
-            self._check,
+            self._admit,
             Identifiers(session, TABLE_IDS, FIRST_USER_TABLE_ID, 1, _LARGEST_TABLE_ID),
             Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID),
             self._options.parallel_loads,
@@ -249,6 +249,15 @@ class Master:
             raise LockLost("the master lost its lock and stops; another one takes over")
         if not self._session.valid():
             raise Unavailable("the master cannot reach the lock service, and may not act until it does; try again")
+
+    def _admit(self) -> None:
+        """What a call of MasterService begins with. Unavailable: nothing was begun, so its caller may ask the master
+        that there is now."""
+        try:
+            self._check()
+        except LockLost as error:
+            # Over the wire a LockLost counts as no answer: the caller would be told that the outcome is unknown.
+            raise Unavailable(f"{error}; nothing was begun, ask that one") from error
 
     # ---------------------------------------------------------------- the cycle
 

@@ -1,0 +1,35 @@
+"""A master that lost its lock and is asked all the same: its caller learns that nothing was begun."""
+
+import pytest
+
+from hbtable.errors import Unavailable
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.lockservice.memory import MemoryLockService
+from hbtable.lockservice.places import MASTER
+from hbtable.master.master import Master
+from hbtable.rpc.local import LocalTransport
+from hbtable.runtime.simulated import SimulatedRuntime
+
+
+def test_a_deposed_master_begins_nothing_and_sends_its_callers_on() -> None:
+    runtime = SimulatedRuntime(1)
+
+    def main() -> None:
+        service = MemoryLockService(runtime)
+        session = service.open_session("first")
+        lost: list[bool] = []
+        master = Master(runtime, session, MemoryFileSystem(runtime), LocalTransport(), lambda: lost.append(True))
+        with pytest.raises(Unavailable, match="this is not the master at the moment"):
+            master.tables.delete_table(b"t")
+        master.acquire("h:1")
+        session.close()
+        service.open_session("second").lock(MASTER, b"h:2")
+        for call in (
+            lambda: master.tables.delete_table(b"t"),
+            lambda: master.tables.create_namespace(b"n", {}),
+            lambda: master.tables.balance(),
+        ):
+            with pytest.raises(Unavailable, match=r"lost its lock and stops; .* nothing was begun, ask that one"):
+                call()
+
+    runtime.run(main)
