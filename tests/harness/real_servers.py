@@ -6,6 +6,7 @@ nothing answers, which is what a machine in trouble looks like) and started agai
 
 import os
 import random
+import shlex
 import shutil
 import signal
 import socket
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.harness.last_will import last_will
 
 SERVERS: Final = Path(__file__).parents[2] / "compat-tests" / "servers"
 _START_SECONDS: Final = 600  # the first start fetches the jars
@@ -172,28 +175,31 @@ class ZooKeeperServer:
 def running_hdfs(datanodes: int = 3) -> Iterator[HdfsServers]:
     """A fresh one; its processes are ended and its files deleted at the end."""
     port = free_ports(10 * datanodes + 3)
-    folder = _folder("hdfs", port)
-    try:
+    with _ended("real-hdfs", port) as folder:
         _run("real-hdfs", "start", str(port), str(datanodes))
         yield HdfsServers(port, datanodes, folder)
-    finally:
-        _run("real-hdfs", "stop", str(port))
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def running_zookeeper() -> Iterator[ZooKeeperServer]:
     """A fresh one; its process is ended and its files deleted at the end."""
     port = free_ports(1)
-    folder = _folder("zookeeper", port)
-    try:
+    with _ended("real-zookeeper", port) as folder:
         _run("real-zookeeper", "start", str(port))
         yield ZooKeeperServer(port, folder)
-    finally:
-        _run("real-zookeeper", "stop", str(port))
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _folder(kind: str, port: int) -> Path:
+@contextmanager
+def _ended(starter: str, port: int) -> Iterator[Path]:
+    """The folder of what a starter starts. Servers and folder are gone at the end, and also when this process is killed
+    in between."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "hbtable-tests" / "hadoop-3.4.2" / f"{kind}-on-{port}"
+    folder = cache / "hbtable-tests" / "hadoop-3.4.2" / f"{starter.removeprefix('real-')}-on-{port}"
+    stop = f"{shlex.quote(str(SERVERS / starter))} stop {port}; rm -rf {shlex.quote(str(folder))}"
+    last_will().add(folder.name, stop)
+    try:
+        yield folder
+    finally:
+        _run(starter, "stop", str(port))
+        shutil.rmtree(folder, ignore_errors=True)
+        last_will().remove(folder.name)

@@ -15,6 +15,7 @@ from Hbase_thrift import IOError as HBaseError
 
 from hbtable.hbase.admin_structs import AdminFamily, AdminTable
 from hbtable.shell.connection import Connection
+from tests.harness.last_will import end_role, last_will
 from tests.harness.real_servers import eventually
 
 
@@ -30,6 +31,7 @@ class RoleProcess:
         command = [sys.executable, "-m", "hbtable", role, *arguments]
         with errors.open("a") as file:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
+        last_will().add(f"role-{self.process.pid}", end_role(self.process.pid))
 
     def wait_until_ready(self) -> "RoleProcess":
         """Until the banner is printed; AssertionError with the log when the process ends before."""
@@ -85,6 +87,7 @@ class RoleProcess:
             os.kill(child, signal.SIGKILL)
         if self.process.stdout is not None:
             self.process.stdout.close()
+        last_will().remove(f"role-{self.process.pid}")
 
 
 class ProcessCluster:

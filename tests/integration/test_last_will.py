@@ -1,0 +1,31 @@
+"""Test runs that are killed leave no servers behind."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+_SCRIPT = """
+import sys, time
+from tests.harness.last_will import last_will
+last_will().add("one", "echo one >>" + sys.argv[1])
+last_will().add("two", "echo two >>" + sys.argv[1])
+last_will().remove("two")
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_is_in_the_will_of_a_killed_process_is_done(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    command = [sys.executable, "-c", _SCRIPT, str(done)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    assert not done.exists()
+    process.kill()
+    process.communicate()
+    until = time.monotonic() + 10
+    while not done.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert done.read_text() == "one\n"
