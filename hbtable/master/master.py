@@ -372,7 +372,7 @@ class Master:
         return list(unique.values())
 
     def _collect(self, now: float) -> str:
-        if now < self._garbage_due:
+        if now < self._garbage_due or not self._system_served:  # without METADATA it would only hold up the placing
             return ""
         self._garbage_due = now + self._garbage.period_seconds
         return self.collect_garbage()
