@@ -126,12 +126,20 @@ class HdfsServers:
         """After kill_datanode, with its data; returns when the NameNode counts it among the living."""
         _run("real-hdfs", "datanode", str(self.port), str(number))
         address = f"127.0.0.1:{self.port + 10 * number}"
-        eventually(lambda: address in self._living_text(), 60, f"DataNode {number} back")
+        eventually(lambda: address in self._namenode_says(), 60, f"DataNode {number} back")
 
-    def _living_text(self) -> str:
+    def wait_until_writable(self) -> None:
+        """The NameNode is out of safe mode on return."""
+        eventually(lambda: '"Safemode" : ""' in self._namenode_says(), 60, "the end of safe mode")
+
+    def _namenode_says(self) -> str:
+        """Of itself and its DataNodes; "" while it starts."""
         url = f"http://{self.host}:{self.http_port}/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return str(answer.read().decode())
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            return ""
 
     def kill_namenode(self) -> None:
         self._place.kill("namenode")

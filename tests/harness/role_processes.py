@@ -124,8 +124,8 @@ class ProcessCluster:
         return self
 
     def wait_until_served(self) -> None:
-        """Until the first master has nothing left to do."""
-        eventually(lambda: "everything is served" in self.masters[0].log(), 30, "METADATA served")
+        """Until the newest master has nothing left to do."""
+        eventually(lambda: "everything is served" in self.masters[-1].log(), 30, "METADATA served")
 
     def connect(self) -> happybase.Connection:
         """To a tablet server that runs."""
