@@ -117,7 +117,7 @@ class SimProcess:
         self.disk.died()
         self.runtime.crash()
         self.cluster.network.process_ended(self.name)
-        if self.lease is not None and self.cluster.chance.random() < 0.5:
+        if self.lease is not None and not self.lease.over() and self.cluster.chance.random() < 0.5:
             self.lease.end()  # its supervisor closes the session at once
         self.cluster.ended[why.split(":", 1)[0]] += 1
         self.ended.set()
@@ -151,7 +151,16 @@ class ServerProcess(SimProcess):
         )
         service = self.cluster.options.seams.service(self)
         self.cluster.network.servers[role.incarnation] = (self, service, role.admin)
+        self.cluster.roles.append(role)
         role.start(log_kind=self.fs.log_kind)
+
+    def stop(self) -> None:
+        """*Switches.* In order: tablets flushed and given up, log closed, session ended. Runs in the process."""
+        if hasattr(self, "role"):
+            self.role.stop()
+        if self.lease is not None:
+            self.lease.close()
+        self.exit("stopped")
 
 
 class MasterProcess(SimProcess):
@@ -179,6 +188,12 @@ class MasterProcess(SimProcess):
         while not self.master.acting:
             self.runtime.sleep(0.05)
         self.cluster.network.master = (self, self.master.tables)
+        before = ""
+        while True:
+            sentence = self.master.last_sentence
+            self.cluster.balanced += sentence != before and "which serve" in sentence
+            before = sentence
+            self.runtime.sleep(0.05)
 
 
 class ClientProcess(SimProcess):
@@ -232,6 +247,10 @@ class SimCluster:
         self.servers: list[Slot] = []
         self.masters: list[Slot] = []
         self.clients: list[ClientProcess] = []
+        self.roles: list[TabletServerRole] = []
+        """Of all tablet servers that ever began."""
+        self.balanced = 0
+        """How often a master was seen to have moved tablets for balance; it may have done so more often."""
         self.ended: Counter[str] = Counter()
         """Why processes ended, and how many."""
 

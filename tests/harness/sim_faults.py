@@ -1,7 +1,8 @@
 """Faults by seed: what happens to which process when, in swizzled order, and the healing of all of it.
 
-Kinds: kill, pause, a pause that the lease's clock does not count, a cut way (one direction) between any two ends,
-answers lost and requests doubled, a session ended by the service, a full disk, a slow log.
+Kinds: kill, pause, a pause that the lease's clock does not count, a cut way (one direction) between any two ends, a
+tablet server that only some clients and the storage still reach, answers lost and requests doubled, a session ended by
+the service, a full disk, a slow log.
 """
 
 import random
@@ -11,7 +12,9 @@ from collections.abc import Callable
 from tests.harness.sim_cluster import ServerProcess, SimCluster, SimProcess
 from tests.harness.sim_network import LOCKS, STORAGE
 
-KINDS = ("kill", "pause", "cut", "lossy", "expire", "full", "slow log")
+WORKERS = 3
+"""Of the clients the first ones write and read."""
+KINDS = ("kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log")
 
 
 class Faults:
@@ -76,6 +79,19 @@ class Faults:
         for way in ways:
             self._cluster.network.cut(*way)
         self._later(self._chance.uniform(0.2, 4.0), lambda: self._cluster.network.closed.difference_update(ways))
+
+    def _island(self) -> None:
+        """Long enough for its session to end and its tablets to be elsewhere, while some clients still ask it."""
+        cluster, chance = self._cluster, self._chance
+        name = chance.choice(cluster.servers).process.name
+        away = [LOCKS, *(slot.process.name for slot in cluster.masters)]
+        near = chance.choice(cluster.clients[:WORKERS]).name
+        away += [client.name for client in cluster.clients if client.name != near and chance.random() < 0.8]
+        ways = [way for other in away for way in ((name, other), (other, name))]
+        for way in ways:
+            cluster.network.cut(*way)
+        seconds = chance.uniform(1, 5) * cluster.options.session_seconds
+        self._later(seconds, lambda: cluster.network.closed.difference_update(ways))
 
     def _lossy(self) -> None:
         network = self._cluster.network

@@ -16,11 +16,13 @@ from hbtable.metadata.tiling import verify_tiling
 from hbtable.model.read import EVERYTHING
 from hbtable.model.tablet import METADATA_TABLE_ID
 from tests.harness.linearizability import Operation, Row
+from tests.harness.sim_chores import Operator, work_done
 from tests.harness.sim_cluster import ClientProcess, Seams, SimCluster, SimOptions
 from tests.harness.sim_faults import Faults
-from tests.harness.sim_workload import ROWS, TABLE, Journal, Worker, create, row_of, scanned
+from tests.harness.sim_workload import ROWS, SPLITS, TABLE, Journal, Worker, create, row_of, scanned
 
-FAULT_SECONDS = 6.0
+FAULT_SECONDS = 7.0
+GAPS_SECONDS = (0.4, 0.7, 1.5)
 READABLE_WITHIN_SECONDS = 30.0
 
 
@@ -36,7 +38,8 @@ class Outcome:
 
 class Schedule:
     """`log_kind`: "" takes turns. `lying_clocks`: leases may be believed for too long (see Journal.trusts_reads); None:
-    in one seed of five."""
+    in one seed of five. `gap_seconds`: between two faults in the mean; 0: by seed, so that in some runs the cluster has
+    time to split and balance. `chores`: what an operator does meanwhile; None: by seed."""
 
     def __init__(
         self,
@@ -47,7 +50,8 @@ class Schedule:
         kinds: tuple[str, ...] = (),
         seconds: float = FAULT_SECONDS,
         twins: bool = False,
-        gap_seconds: float = 0.5,
+        gap_seconds: float = 0.0,
+        chores: tuple[str, ...] | None = None,
     ) -> None:
         self.outcome = Outcome(seed)
         self.cluster = SimCluster(
@@ -58,7 +62,8 @@ class Schedule:
         self.journal = Journal(self.cluster.runtime.clock_seconds)
         self.journal.trusts_reads = not lying
         self._seconds = seconds
-        self._gap_seconds = gap_seconds
+        self._gap_seconds = gap_seconds or self.cluster.chance.choice(GAPS_SECONDS)
+        self._chores = chores
         self._going = True
 
     def run(self) -> Outcome:
@@ -76,6 +81,7 @@ class Schedule:
         outcome.count += self.journal.count
         outcome.count += Counter({f"fault: {kind}": count for kind, count in self.faults.count.items()})
         outcome.count += Counter({f"ended: {why}": count for why, count in self.cluster.ended.items()})
+        outcome.count += work_done(self.cluster)
         outcome.count["virtual seconds"] += round(self.cluster.runtime.clock_seconds())
         outcome.count["steps"] += scheduler.steps
         return outcome
@@ -90,6 +96,9 @@ class Schedule:
         for number, process in enumerate([*processes, first]):
             worker = Worker(process, self.journal, f"c{number}", self.outcome.seed)
             tasks.append(process.runtime.spawn(worker.run, lambda: self._going, name=f"worker {number}"))
+        process = cluster.add_client()
+        operator = Operator(process, cluster, self._chores)
+        tasks.append(process.runtime.spawn(operator.run, lambda: self._going, name="operator"))
         self.faults.run(self._seconds, self._gap_seconds)
         healed = cluster.runtime.clock_seconds()
         cluster.runtime.sleep(0.5)
@@ -98,6 +107,7 @@ class Schedule:
         cluster.in_process(reader, lambda: self._read_all(reader, healed) or True)
         for task in tasks:
             assert task.join(20), "a client's call did not end within 20 s after the faults"
+        self.outcome.count += Counter({f"chore: {kind}": count for kind, count in operator.count.items()})
         cluster.in_process(reader, lambda: self._verify(reader) or True)
 
     def _read_all(self, reader: ClientProcess, healed: float) -> None:
@@ -133,7 +143,7 @@ class Schedule:
         rows = client.catalog.tablet_rows(record.table_id)
         verify_tiling(rows)
         verify_tiling(client.catalog.tablet_rows(METADATA_TABLE_ID))
-        self.outcome.count["tablets"] += len(rows)
+        self.outcome.count["splits"] += len(rows) - len(SPLITS) - 1
 
 
 def _refusal(reader: ClientProcess, row: bytes) -> HbtableError | None:

@@ -19,6 +19,11 @@ TABLE = b"journal"
 ROWS = [b"row%02d" % number for number in range(12)]
 SPLITS = [b"row04", b"row08"]
 
+_KINDS = ("put", "get", "increment", "check", "append", "delete")
+_MIXES = ((30, 25, 20, 12, 8, 5), (30, 25, 20, 12, 8, 5), (0, 1, 0, 0, 0, 0))
+"""How often each kind comes; a worker has one of these. A stale read is seen by those that only read: to write is to
+find the fence."""
+
 
 def schema() -> TableSchema:
     families = {name: FamilySchema(name, max_versions=1) for name in (b"f", b"g", b"c")}
@@ -92,6 +97,7 @@ class Worker:
         self._chance = random.Random(f"worker {name} {seed}")
         self._number = 0
         self._seen: dict[bytes, bytes | None] = {}
+        self._mix = self._chance.choice(_MIXES)
 
     def run(self, going: Callable[[], bool], pauses: tuple[float, ...] = (0.0, 0.02, 0.08)) -> None:
         """Until not going(); after that at most the operation under way."""
@@ -112,7 +118,7 @@ class Worker:
         """Whether its outcome is known."""
         table = self._process.client.table(TABLE)
         row = self._chance.choice(ROWS)
-        kind = self._chance.choices(("put", "get", "increment", "check", "append", "delete"), (30, 25, 20, 12, 8, 5))[0]
+        kind = self._chance.choices(_KINDS, self._mix)[0]
         operation = Operation(kind, self._name, self._argument(kind), self._journal.clock())
         if kind == "check":
             operation.wanted = self._seen.get(row)

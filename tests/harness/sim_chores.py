@@ -1,0 +1,87 @@
+"""What operators do to a simulated cluster while faults go on: tablets move, split and are compacted, servers stop.
+
+Also counts what the cluster does by itself, so that a batch of runs can say that all of it happened.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+
+from hbtable.client.admin import Admin
+from hbtable.errors import HbtableError
+from tests.harness.sim_cluster import ClientProcess, ServerProcess, SimCluster
+from tests.harness.sim_workload import ROWS, TABLE
+
+CHORES = ("move", "split", "compact", "balance", "stop")
+
+_STOP_SECONDS = 6.0
+"""An operator's patience with a server that stops in order."""
+
+
+class Operator:
+    """One task of one client. `kinds`: the chores of this run, a subset by seed unless named."""
+
+    def __init__(self, process: ClientProcess, cluster: SimCluster, kinds: tuple[str, ...] | None = None) -> None:
+        self._process = process
+        self._cluster = cluster
+        self._chance = random.Random(f"chores {cluster.options.seed}")
+        self.kinds = (
+            tuple(self._chance.sample(CHORES, self._chance.randint(0, len(CHORES)))) if kinds is None else kinds
+        )
+        self.count: Counter[str] = Counter()
+
+    def run(self, going: Callable[[], bool]) -> None:
+        """Until not going(); after that at most the chore under way."""
+        while self.kinds and going():
+            self._process.runtime.sleep(self._chance.uniform(0.1, 1.2))
+            kind = self._chance.choice(self.kinds)
+            try:
+                if self._process.lease is not None and self._process.lease.over():
+                    self._process.reconnect()
+                done = getattr(self, "_" + kind)(self._process.client.admin)
+            except HbtableError:
+                done = False
+            self.count[f"{kind} done" if done else f"{kind} not done"] += 1
+
+    # ------------------------------------------------------------ chores
+
+    def _move(self, admin: Admin) -> bool:
+        tablet = self._chance.choice(admin.tablets(TABLE)).tablet_id
+        target = self._chance.choice(["", *sorted(self._cluster.network.servers)])
+        admin.move_tablet(TABLE, tablet, target)
+        return True
+
+    def _split(self, admin: Admin) -> bool:
+        return admin.split(TABLE, self._chance.choice([None, *ROWS]))
+
+    def _compact(self, admin: Admin) -> bool:
+        tablet = self._chance.choice(admin.tablets(TABLE)).tablet_id
+        self._chance.choice((admin.flush, admin.compact, admin.major_compact))(TABLE, tablet)
+        return True
+
+    def _balance(self, admin: Admin) -> bool:
+        if self._chance.random() < 0.3:
+            admin.balance_switch(self._chance.random() < 0.7)
+        return admin.balance()
+
+    def _stop(self, admin: Admin) -> bool:
+        """In order; killed when that takes too long."""
+        server = self._chance.choice(self._cluster.servers).process
+        assert isinstance(server, ServerProcess)
+        if server.runtime.crashed:
+            return False
+        server.runtime.spawn(server.stop, name="stop")
+        if not server.ended.wait(_STOP_SECONDS):
+            server.kill("took too long to stop")
+        return server.why == "stopped"
+
+
+def work_done(cluster: SimCluster) -> Counter[str]:
+    """By all tablet servers that ever were, and by the masters of their own accord."""
+    count: Counter[str] = Counter()
+    for role in cluster.roles:
+        count["minor compactions"] += int(role.shared.flushes.value)
+        for kind in ("merging", "major"):
+            count[f"{kind} compactions"] += role.shared.compaction_seconds[kind].count
+    count["balancer at work"] += cluster.balanced
+    return count
