@@ -3,6 +3,7 @@
 #   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts
 #   make test     every test, a slice of the long campaigns    make compat   happybase's suite and HBase's recorded answers
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
+#   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
 #   make flights | transfer | crash | crash-points | sim | cluster-sim | fuzz | hostile     the long campaigns in full; each prints its seed
 #   make memory   the peak RSS of a 2 GB load into the default configuration
@@ -12,10 +13,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run test check compat cluster-test bench flights transfer crash crash-points memory sim cluster-sim fuzz hostile format clean
+.PHONY: run native test check compat cluster-test bench flights transfer crash crash-points memory sim cluster-sim fuzz hostile format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
+
+native: $(VENV)/.native
 
 test: $(VENV)/.test
 	$(BIN)/pytest $(ARGS)
@@ -79,6 +82,10 @@ $(VENV)/.run: $(VENV)/.made setup.cfg
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+$(VENV)/.native: $(VENV)/.made setup.cfg
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[native]'
+	@touch $@ $(VENV)/.run
+
 $(VENV)/.test: $(VENV)/.made setup.cfg
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,regex,native,parquet]'
-	@touch $@ $(VENV)/.run
+	@touch $@ $(VENV)/.run $(VENV)/.native

@@ -15,7 +15,7 @@ from hbtable.fs.webhdfs_options import WebHdfsOptions
 from hbtable.hbase.server import FrontDoorOptions
 from hbtable.launch.configuration import Configuration, Defaults, load
 from hbtable.launch.example_configuration import example
-from hbtable.launch.sections import CacheOptions
+from hbtable.launch.sections import SERVER_ALONE, CacheOptions
 from hbtable.lockservice.zookeeper import ZooKeeperOptions
 from hbtable.lockservice.zookeeper_nodes import check_root
 from hbtable.lockservice.zookeeper_wire import parse_hosts
@@ -112,7 +112,7 @@ def read_cluster_configuration(
     path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
 ) -> Configuration:
     """InvalidConfiguration with a sentence, also for values that contradict each other."""
-    configuration = load(CLUSTER_SECTIONS, path, environment, overrides, CLUSTER_DEFAULTS)
+    configuration = load(CLUSTER_SECTIONS, path, environment, overrides, CLUSTER_DEFAULTS, SERVER_ALONE)
     for section, kind in CLUSTER_SECTIONS.items():
         configuration.options(section, kind)
     _check_places(configuration.options("cluster", ClusterOptions))

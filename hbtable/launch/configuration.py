@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeVar, cast
@@ -79,8 +79,10 @@ def load(
     environment: Mapping[str, str],
     overrides: Sequence[str] = (),
     defaults: Defaults = MappingProxyType({}),
+    elsewhere: Collection[str] = (),
 ) -> Configuration:
-    """Reads `path` (None: the usual places), then the environment, then `overrides` ("section.key=value")."""
+    """Reads `path` (None: the usual places), then the environment, then `overrides` ("section.key=value"). Variables
+    for the sections `elsewhere` are for other kinds of processes, and nothing is said about them."""
     settings: dict[tuple[str, str], Setting] = {}
     chosen = path or environment.get("HBTABLE_CONFIG") or _usual_place(environment)
     if chosen:
@@ -88,6 +90,8 @@ def load(
     for name, text in sorted(environment.items()):
         if name.startswith("HBTABLE_") and "__" in name:
             section, _, key = name[len("HBTABLE_") :].lower().partition("__")
+            if section in elsewhere:
+                continue
             settings[(section, key)] = Setting(text, f"environment {name}")
     for override in overrides:
         target, equals, text = override.partition("=")

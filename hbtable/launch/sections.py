@@ -55,12 +55,17 @@ SECTIONS: Final[dict[str, type]] = {
     "garbage": CollectorOptions,
 }
 
+CLUSTER_ALONE: Final = ("cluster", "listen", "session", "hdfs", "webhdfs", "rpc", "rpc_server")
+"""Sections that only a cluster's roles have."""
+SERVER_ALONE: Final = ("server",)
+"""Sections that only the single server has."""
+
 
 def read_configuration(
     path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
 ) -> Configuration:
     """InvalidConfiguration with a sentence."""
-    return load(SECTIONS, path, environment, overrides)
+    return load(SECTIONS, path, environment, overrides, elsewhere=CLUSTER_ALONE)
 
 
 def embedded_options(configuration: Configuration) -> EmbeddedOptions:

@@ -7,13 +7,22 @@ import pytest
 from hbtable.commitlog.options import LogOptions
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.cluster_configuration import (
+    CLUSTER_SECTIONS,
+    ClusterOptions,
     master_options,
     read_cluster_configuration,
     tabletserver_options,
 )
 from hbtable.launch.configuration import Configuration
 from hbtable.launch.reaching import check_granted, check_ports
-from hbtable.launch.sections import embedded_options, read_configuration
+from hbtable.launch.sections import (
+    CLUSTER_ALONE,
+    SECTIONS,
+    SERVER_ALONE,
+    ServerOptions,
+    embedded_options,
+    read_configuration,
+)
 
 MIB = 1 << 20
 
@@ -35,6 +44,20 @@ def test_a_clusters_log_is_cut_so_small_that_several_servers_can_sort_it(tmp_pat
 def test_other_defaults_are_shown_as_defaults(tmp_path: Path) -> None:
     shown = {(section, key): (value, origin) for section, key, value, origin in configured(tmp_path).effective()}
     assert shown["log", "segment_bytes"] == (16 * MIB, "default")
+
+
+def test_variables_for_the_other_kind_of_process_are_no_mistake(tmp_path: Path) -> None:
+    """Both are started from one shell."""
+    assert set(CLUSTER_ALONE) == set(CLUSTER_SECTIONS) - set(SECTIONS)
+    assert set(SERVER_ALONE) == set(SECTIONS) - set(CLUSTER_SECTIONS)
+    (tmp_path / "empty.toml").write_text("")
+    path = str(tmp_path / "empty.toml")
+    environment = {"HBTABLE_CLUSTER__FILES": "hdfs://h:1/x", "HBTABLE_SERVER__PORT": "1"}
+    assert read_configuration(path, environment).options("server", ServerOptions).port == 1
+    cluster = read_cluster_configuration(path, environment).options("cluster", ClusterOptions)
+    assert cluster.files == "hdfs://h:1/x"
+    with pytest.raises(InvalidConfiguration, match=r"no section \[clutser\]"):
+        read_configuration(path, {"HBTABLE_CLUTSER__FILES": "x"})
 
 
 def test_a_master_gives_up_after_half_the_session_it_was_granted(tmp_path: Path) -> None:
