@@ -14,7 +14,10 @@ not; the manifest decides that once for all, so everybody recovers the same (bug
 
 Every answer that leaves open whether a step took effect is resolved by looking.
 
-The marker's content is for people and never read: "BtLogFen" (8)  wall millis (8)  incarnation.
+The marker: "BtLogFen" (8)  wall millis (8)  incarnation. Of its content only one thing is ever read: a log that nobody
+needed when it was fenced is *given up* before it is deleted, and then the first eight bytes are "BtLogEnd". From then
+on it is a log without files, for whoever fences it: a server that was just starting may be given tablets, and appear in
+their records, after its log was deleted, and what it still wrote would look like a log with a gap.
 """
 
 import logging
@@ -43,6 +46,7 @@ T = TypeVar("T")
 FENCED: Final = "fenced"
 """The folder of all markers."""
 MAGIC: Final = b"BtLogFen"
+GIVEN_UP: Final = b"BtLogEnd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +85,32 @@ def fence(runtime: Runtime, fs: FileSystem, incarnation: str, options: FencingOp
     if fs.log_kind == LOCAL:
         return list_log(fs, folder)
     fencer = _Fencer(runtime, fs, incarnation, options or FencingOptions())
-    manifest = fencer.until_done(lambda: published(fs, folder))
+    manifest = fencer.until_done(lambda: _known(fs, incarnation))
     if manifest is None:
         fencer.mark()
         manifest = fencer.publish(fencer.sealed(fencer.until_done(lambda: list_log(fs, folder))))
     return manifest
+
+
+def give_up(runtime: Runtime, fs: FileSystem, incarnation: str) -> None:
+    """The log is empty on return, for whoever fences it, and its files may be deleted; durable. It must have been
+    fenced, and METADATA read after that without finding it in any tablet's record: so nothing of it counts, and nothing
+    ever will, whoever names it later. *Switches.*"""
+    fs.write_file(marker_path(incarnation), _marker(runtime, GIVEN_UP, incarnation))
+
+
+def _known(fs: FileSystem, incarnation: str) -> Manifest | None:
+    """What was decided already."""
+    try:
+        if fs.read_file(marker_path(incarnation)).startswith(GIVEN_UP):
+            return Manifest(incarnation, fs.log_kind, (), given_up=True)
+    except FileNotFound:
+        return None
+    return published(fs, log_folder(incarnation))
+
+
+def _marker(runtime: Runtime, magic: bytes, incarnation: str) -> bytes:
+    return magic + runtime.wall_millis().to_bytes(8, "big") + incarnation.encode()
 
 
 class _Fencer:
@@ -117,9 +142,8 @@ class _Fencer:
         # Seen first: a fencer that comes later has nothing to write.
         if is_fenced(self._fs, self._incarnation):
             return
-        content = MAGIC + self._runtime.wall_millis().to_bytes(8, "big") + self._incarnation.encode()
         try:
-            self._fs.put_new(marker_path(self._incarnation), content)
+            self._fs.put_new(marker_path(self._incarnation), _marker(self._runtime, MAGIC, self._incarnation))
         except AlreadyExists:
             pass
         # Whatever the answer was, only what is seen counts: a 201 alone proves nothing. Any content will do, so the

@@ -44,6 +44,8 @@ class Manifest(NamedTuple):
     incarnation: str
     log_kind: str
     files: tuple[LogFile, ...]
+    given_up: bool = False
+    """Not stored here but in the fencing marker (fencing.py). A log without files that was not given up is damage."""
 
 
 def manifest_path(folder: str) -> str:

@@ -8,15 +8,17 @@ system's own, for either may be wrong, and the other way round a file that is be
 
 Any error while listing, scanning or asking ends the collection before anything is moved (bug class 5). Logs of dead
 servers are deleted outright: METADATA has named the SSTables that replace them for at least two scans. On a shared file
-system a log is fenced before: should its server be just starting, unknown to the lock service yet, it stops, rather
-than acknowledge into files that are gone. The fencing marker outlives the log by a day.
+system a log is fenced before, and METADATA scanned once more: its server may have been just starting, unknown to the
+lock service yet, and have got tablets since, perhaps from another master. It stops, rather than acknowledge into files
+that are gone, and what it did acknowledge was for tablets whose records name its log by now. The fencing marker
+outlives the log by a day.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from hbtable.commitlog.fencing import FENCED, FencingOptions, fence, marker_path
+from hbtable.commitlog.fencing import FENCED, FencingOptions, fence, give_up, marker_path
 from hbtable.commitlog.segment import LOGS, log_folder
 from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
 from hbtable.fs.interface import LOCAL, FileSystem
@@ -96,9 +98,8 @@ class Collector:
         self._check_master()
         emptied = self._empty_trash()  # first: on a full disk this makes the room that moving may need
         self._move_to_trash(paths)
+        dead_logs = self._given_up(dead_logs)
         for name in dead_logs:
-            if self._fs.log_kind != LOCAL:
-                fence(self._runtime, self._fs, name, _HASTY)
             self._fs.delete_folder(log_folder(name))
         oldest = self._oldest(self._options.marker_seconds, [modified for _, modified in markers])
         for name in garbage_markers(markers, set(logs), now.living, oldest):
@@ -112,6 +113,19 @@ class Collector:
             f"left-over tablet rows; {emptied} files left the trash"
         )
         return sentence, dead_logs
+
+    def _given_up(self, logs: list[str]) -> list[str]:
+        """Of these logs those that may be deleted: nothing that counts is in them, and nothing ever will be."""
+        if self._fs.log_kind == LOCAL or not logs:
+            return logs
+        for name in logs:
+            fence(self._runtime, self._fs, name, _HASTY)
+        first = Scan(tuple(self._catalog.all_tablet_rows()))
+        second = Scan(tuple(self._catalog.all_tablet_rows()))
+        unneeded = garbage_logs(logs, frozenset(), first, second)
+        for name in unneeded:
+            give_up(self._runtime, self._fs, name)
+        return unneeded
 
     def _list_sstables(self) -> list[ListedFile]:
         listed: list[ListedFile] = []

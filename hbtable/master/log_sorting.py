@@ -77,7 +77,7 @@ class LogSorting:
         began = runtime.clock_seconds()
         manifest = fence(runtime, self._fs, incarnation, self.options.fencing)
         fenced = runtime.clock_seconds()
-        segments = log_segments(self._fs, folder, lambda: runtime.sleep(0), manifest)
+        segments = [] if manifest.given_up else log_segments(self._fs, folder, lambda: runtime.sleep(0), manifest)
         parts = plan_parts(segments, self.options.part_bytes)
         publish(self._fs, folder, _Round(self, epoch, incarnation, parts, living).run())
         log.info(

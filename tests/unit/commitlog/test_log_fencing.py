@@ -2,7 +2,7 @@ from zlib import crc32
 
 import pytest
 
-from hbtable.commitlog.fencing import FencingOptions, fence, is_fenced, marker_path
+from hbtable.commitlog.fencing import FencingOptions, fence, give_up, is_fenced, marker_path
 from hbtable.commitlog.groups import frame
 from hbtable.commitlog.manifest import LogFile, Manifest, decode_manifest, encode_manifest, manifest_path, published
 from hbtable.commitlog.reading import log_segments, read_log
@@ -230,5 +230,22 @@ def test_a_log_whose_first_segment_was_given_up_begins_with_another(bench, recor
         second += frame(seed(NAME, 2), len(second), 1, 0, 1, record_of(7, 1))
         _log(bench.memory, header(1)[:10], second)
         assert [record.tablet_id for record in read_log(bench.memory, FOLDER)] == [7]
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("kind", [HDFS, WEBHDFS])
+def test_a_log_that_was_given_up_is_empty_for_everyone_and_stays_fenced(bench, kind) -> None:
+    def main() -> None:
+        fs = Shared(bench.memory, kind)
+        _log(bench.memory, b"one", b"two")
+        assert len(fence(bench.runtime, fs, NAME).files) == 2
+        give_up(bench.runtime, fs, NAME)
+        assert is_fenced(fs, NAME)
+        empty = Manifest(NAME, kind, (), given_up=True)
+        assert fence(bench.runtime, fs, NAME) == empty  # though a manifest says otherwise
+        bench.memory.delete_folder(FOLDER)
+        _log(bench.memory, b"late")
+        assert fence(bench.runtime, fs, NAME) == empty
 
     bench.run(main)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hbtable.commitlog.fencing import fence, give_up
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.parts import decode_part
 from hbtable.commitlog.records import encode_record
@@ -10,6 +11,7 @@ from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorting import recovered, sort_part, sorted_runs
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import Corruption, HbtableError, LockLost, StaleLocation, Unavailable
+from hbtable.fs.interface import HDFS
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.lockservice.memory import MemoryLockService
 from hbtable.lockservice.places import server_file, server_lock
@@ -40,6 +42,18 @@ class Server:
         if self.error is not None:
             raise self.error
         return sort_part(self.bench.runtime, self.bench.fs, FOLDER, segments)
+
+
+class Shared:
+    """A memory file system as one of kind hdfs."""
+
+    log_kind = HDFS
+
+    def __init__(self, memory: MemoryFileSystem) -> None:
+        self._memory = memory
+
+    def __getattr__(self, name: str):
+        return getattr(self._memory, name)
 
 
 class Bench:
@@ -120,6 +134,21 @@ def test_the_master_sorts_alone_when_no_server_lives_or_all_fail(bench) -> None:
     alone = Bench()
     alone.sort()
     alone.check()
+
+
+def test_a_log_that_was_given_up_has_no_records_whatever_its_server_still_wrote(bench) -> None:
+    bench.fs = Shared(bench.fs)
+
+    def main() -> None:
+        bench.write()
+        fence(bench.runtime, bench.fs, NAME)
+        give_up(bench.runtime, bench.fs, NAME)
+        bench.fs.delete_folder(FOLDER)
+        bench.fs.write_file(f"{FOLDER}/0000000007.log", b"late")
+        LogSorting(bench.runtime, bench.fs, bench, bench.bury).sort(7, NAME, [])
+        assert list(recovered(bench.fs, FOLDER, 1, 1)) == []
+
+    bench.runtime.run(main)
 
 
 @pytest.mark.parametrize("others", ["", "b"])
