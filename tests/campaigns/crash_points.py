@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
-from hbtable.fs.interface import AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import LOCAL, AppendFile, FileStatus, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
 from hbtable.launch.check import Checker
@@ -38,6 +38,8 @@ QUICK = SimulationOptions(offload_seconds=0.001)
 
 class CrashingFileSystem:
     """Counts every call that reaches the medium; at call `crash_at` the power goes, before or after it has happened."""
+
+    log_kind = LOCAL
 
     def __init__(
         self,
