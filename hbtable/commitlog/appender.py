@@ -24,16 +24,12 @@ from hbtable.commitlog.segment import (
     seed,
     segment_path,
 )
+from hbtable.commitlog.state import LogBroken
 from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, StorageFailed
 from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.metrics.registry import Histogram
 
 logger = logging.getLogger(__name__)
-
-
-class LogBroken(StorageFailed):
-    """A sync failed. What the file holds is unknown, and another fsync might call it fine (bug class 24): the log
-    must never acknowledge anything again."""
 
 
 class LogEnd(Protocol):
@@ -182,14 +178,3 @@ class SegmentAppender:
             pass
         except HbtableError as error:
             logger.warning("%s, a segment that was never used, could not be removed: %s", file.path, error)
-
-
-def delete_segments(fs: FileSystem, paths: list[str]) -> None:
-    """Oldest first. Only segments that the log, durably, no longer counts on. *Switches.*"""
-    for path in paths:
-        try:
-            fs.delete(path)
-        except FileNotFound:
-            pass
-        except HbtableError as error:  # recovery ignores it; it goes with the whole folder
-            logger.warning("%s, no longer needed, could not be deleted: %s", path, error)

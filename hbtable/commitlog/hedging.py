@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar, final
 
-from hbtable.commitlog.appender import LogBroken
 from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.state import LogBroken
 from hbtable.errors import HbtableError, LockLost, OutOfSpace
 from hbtable.runtime.interface import Runtime
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from hbtable.commitlog.fence_check import FenceCheck
 from hbtable.commitlog.file_groups import FileGroupLog
 from hbtable.commitlog.interface import CommitLog
 from hbtable.commitlog.options import LogOptions
@@ -39,14 +40,15 @@ def open_log(
     if options.durability != "sync":
         logger.warning("durability %r is for local disks; on a cluster acknowledged = synced", options.durability)
         options = replace(options, durability="sync")
+    fence_check = FenceCheck(runtime, folder, is_fenced, options.give_up_seconds)
     if fs.log_kind == WEBHDFS:
-        return FileGroupLog(runtime, fs, folder, options, registry, is_fenced, on_lost)
+        return FileGroupLog(runtime, fs, folder, options, registry, fence_check, on_lost)
     return LogWriter(
         runtime,
         fs,
         folder,
         options,
         registry,
-        lambda seconds, ledger: SwitchingAppender(runtime, fs, folder, options, seconds, ledger, is_fenced),
+        lambda seconds, ledger: SwitchingAppender(runtime, fs, folder, options, seconds, ledger, fence_check),
         on_lost,
     )

@@ -17,15 +17,15 @@ Invariants
 """
 
 import logging
-from collections.abc import Callable
 from typing import NamedTuple, final
 
 from hbtable.commitlog import groups
+from hbtable.commitlog.fence_check import FenceCheck
 from hbtable.commitlog.hedging import Hedge
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.segment import SegmentHeader, encode_header, incarnation_of, seed, segment_path
-from hbtable.errors import HbtableError, LockLost, StorageFailed
+from hbtable.errors import HbtableError, StorageFailed
 from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.metrics.registry import Histogram
 from hbtable.runtime.interface import Runtime, Task
@@ -44,11 +44,11 @@ class _Begun(NamedTuple):
 @final
 class SwitchingAppender:
     """As SegmentAppender, but append() is durable on return. `ledger` is told of segments that a switch ended and of
-    files beside the line. `is_fenced` raises when it cannot know."""
+    files beside the line."""
 
     __slots__ = (
-        "_created", "_folder", "_fs", "_incarnation", "_is_fenced", "_ledger", "_options", "_runtime", "_sync_seconds",
-        "file", "lsn", "number", "offset", "oldest_segment", "watermark",
+        "_created", "_fence_check", "_folder", "_fs", "_incarnation", "_ledger", "_options", "_runtime",
+        "_sync_seconds", "file", "lsn", "number", "offset", "oldest_segment", "watermark",
     )  # fmt: skip
 
     def __init__(
@@ -59,7 +59,7 @@ class SwitchingAppender:
         options: LogOptions,
         sync_seconds: Histogram,
         ledger: SegmentLedger,
-        is_fenced: Callable[[], bool],
+        fence_check: FenceCheck,
     ) -> None:
         self._runtime = runtime
         self._fs = fs
@@ -68,7 +68,7 @@ class SwitchingAppender:
         self._options = options
         self._sync_seconds = sync_seconds
         self._ledger = ledger
-        self._is_fenced = is_fenced
+        self._fence_check = fence_check
         self._created = 0
         """Highest number ever tried: a number is never used twice, whatever became of the attempt."""
         self.file: AppendFile | None = None
@@ -191,8 +191,7 @@ class SwitchingAppender:
             file.append(header + group)
             file.sync()
             # After the file was made, before anything in it is acknowledged: see the invariants.
-            if self._is_fenced():
-                raise LockLost(f"the log {self._folder} was fenced: another server recovers it, this one must stop")
+            self._fence_check.pass_once()
         except BaseException:
             self._set_aside(begun)
             raise

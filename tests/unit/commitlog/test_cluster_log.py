@@ -2,7 +2,7 @@
 
 import pytest
 
-from hbtable.errors import LockLost, OutOfSpace, Stalled, StorageFailed, Unavailable
+from hbtable.errors import HbtableError, LockLost, OutOfSpace, Stalled, StorageFailed, Unavailable
 from hbtable.fs.interface import HDFS, WEBHDFS
 from tests.harness.cluster_log import ClusterLog
 
@@ -120,6 +120,37 @@ def test_a_fenced_log_acknowledges_nothing_more_and_stops_the_server(kind) -> No
             log.close()
 
     bench.run(main)
+
+
+@both
+def test_a_fenced_server_is_told_to_stop_and_a_failed_one_to_restart_and_each_that_only(kind, caplog) -> None:
+    """In the operator's log, once, and to every caller the same."""
+    bench = ClusterLog(kind)
+
+    def sentence(tablet: int, expected: type[HbtableError]) -> str:
+        caplog.clear()
+        log = bench.open(give_up_seconds=1.0, hedge_seconds=0.1)
+        if expected is LockLost:
+            bench.put_marker()
+        for operation in WRITES[kind]:
+            bench.plan.fail(operation, STALLED, path="logs/", times=1 if expected is LockLost else -1)
+        with pytest.raises(expected) as first:
+            bench.commit(log, tablet, 1)
+        with pytest.raises(expected) as second:
+            log.close()
+        bench.plan.clear()
+        (line,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+        assert line == str(first.value) == str(second.value)
+        return line
+
+    fenced = bench.run(sentence, 1, LockLost)
+    assert "logs/server-1 was fenced" in fenced
+    assert "must stop" in fenced
+    assert "restart" not in fenced
+    bench = ClusterLog(kind)
+    failed = bench.run(sentence, 2, StorageFailed)
+    assert "restart this tablet server: nothing was confirmed for 1 s" in failed
+    assert "stop" not in failed
 
 
 @both

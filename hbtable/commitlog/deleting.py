@@ -1,0 +1,21 @@
+"""Deletes files that a log, durably, no longer counts on."""
+
+import logging
+from collections.abc import Iterable
+
+from hbtable.errors import FileNotFound, HbtableError
+from hbtable.fs.interface import FileSystem
+
+logger = logging.getLogger(__name__)
+
+
+def delete_oldest_first(fs: FileSystem, paths: Iterable[str]) -> None:
+    """In the order given, which is oldest first: a gap would look like a loss (bug class 4). Only once the log itself
+    says that recovery begins behind them: were one gone before, a crash would make it a lost one. *Switches.*"""
+    for path in paths:
+        try:
+            fs.delete(path)
+        except FileNotFound:
+            pass
+        except HbtableError as error:  # recovery ignores it; it goes with the whole folder
+            logger.warning("%s, no longer needed, could not be deleted: %s", path, error)

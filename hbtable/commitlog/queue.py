@@ -1,0 +1,108 @@
+"""Commits on their way into a log, gathered in batches: each will be one group (paper, section 6: group commit).
+
+What comes while a group is written waits here and makes the next one; both kinds of log take from the front.
+
+Invariants: batches leave in the order in which their commits came, and hold them in that order. A commit whose task is
+killed while it waits stays in its batch: it is written and applied.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import final
+
+from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.state import LogState
+from hbtable.errors import HbtableError, Unavailable
+from hbtable.runtime.interface import Event, Runtime
+
+
+@final
+class Batch:
+    """One group to be: what to write, what to apply once that is durable, and who waits.
+
+    One event for all of its waiters: they share their fate.
+    """
+
+    __slots__ = ("applies", "count", "done", "error", "payloads", "size_bytes", "tablets")
+
+    def __init__(self, done: Event) -> None:
+        self.payloads: list[bytes] = []
+        self.applies: list[Callable[[], None]] = []
+        self.tablets: dict[int, int] = {}
+        """Highest sequence of each tablet in it."""
+        self.size_bytes = 0
+        self.count = 0
+        self.done = done
+        self.error: tuple[type[HbtableError], str] | None = None
+
+    def add(self, tablet_id: int, last_sequence: int, records: bytes, apply: Callable[[], None], count: int) -> None:
+        self.payloads.append(records)
+        self.applies.append(apply)
+        self.tablets[tablet_id] = last_sequence
+        self.size_bytes += len(records)
+        self.count += count
+
+    def payload(self) -> bytes:
+        payloads = self.payloads
+        return payloads[0] if len(payloads) == 1 else b"".join(payloads)
+
+    def fail(self, kind: type[HbtableError], sentence: str) -> None:
+        self.error = (kind, sentence)
+        self.done.set()
+
+    def wait(self) -> None:
+        """*Switches.* Raises an error of its own for each waiter: a shared one would collect all their tracebacks."""
+        self.done.wait()
+        if self.error is not None:
+            kind, sentence = self.error
+            raise kind(sentence)
+
+
+@final
+class CommitQueue:
+    """`batches`: those that wait, oldest first, bounded by options.queue_bytes. Nothing here switches."""
+
+    __slots__ = ("_group_bytes", "_limit_bytes", "_runtime", "_state", "batches", "size_bytes")
+
+    def __init__(self, runtime: Runtime, options: LogOptions, state: LogState) -> None:
+        self._runtime = runtime
+        self._state = state
+        self._group_bytes = options.group_bytes
+        self._limit_bytes = options.queue_bytes
+        self.batches: deque[Batch] = deque()
+        self.size_bytes = 0
+
+    def put(
+        self,
+        tablet_id: int,
+        last_sequence: int,
+        records: bytes,
+        apply: Callable[[], None],
+        exempt: bool,
+        count: int,
+    ) -> Batch:
+        """The batch that the commit has joined; its caller waits for that. Unavailable, or the log's failure."""
+        if self._state.sentence or self._state.closing:
+            self._state.check_open()
+        size = len(records)
+        # One commit is always let in, however large: it would never fit otherwise.
+        if self.size_bytes + size > self._limit_bytes and self.size_bytes and not exempt:
+            raise Unavailable(f"{self.size_bytes} bytes wait for the commit log; retry later")
+        batches = self.batches
+        if not batches or batches[-1].size_bytes + size > self._group_bytes:
+            batches.append(Batch(self._runtime.event()))
+        batch = batches[-1]
+        batch.add(tablet_id, last_sequence, records, apply, count)
+        self.size_bytes += size
+        return batch
+
+    def take(self) -> Batch:
+        """The oldest batch: the next group."""
+        batch = self.batches.popleft()
+        self.size_bytes -= batch.size_bytes
+        return batch
+
+    def fail_all(self) -> None:
+        """Tells all that wait why the log broke."""
+        while self.batches:
+            self.take().fail(self._state.failure, self._state.sentence)

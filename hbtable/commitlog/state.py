@@ -1,0 +1,61 @@
+"""Whether a log still takes commits: open, closing, or broken for good, with the one sentence that says why.
+
+Both kinds of log have one (writer.py, file_groups.py). Invariants
+* The first failure is the one that counts; nothing leads back from it. Whoever asks later hears the same sentence, in
+  an error of its own: a shared one would collect the tracebacks of all that raise it.
+* LockLost means that the log was fenced: another server has taken over, and there is nothing to repair. Every other
+  failure leaves open what the files hold, and only a recovery finds out.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import final
+
+from hbtable.errors import HbtableError, LockLost, StorageFailed, Unavailable
+from hbtable.runtime.interface import Runtime
+
+logger = logging.getLogger(__name__)
+
+
+class LogBroken(StorageFailed):
+    """What the log's files hold is unknown: a sync failed, and another fsync might call it fine (bug class 24), or no
+    answer came for too long. The log must never acknowledge anything again."""
+
+
+@final
+class LogState:
+    """`sentence`: why nothing is acknowledged any more, "" while all is well. `closed` is set when close() is done."""
+
+    __slots__ = ("closed", "closing", "failure", "on_broken", "sentence")
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.sentence = ""
+        self.failure: type[HbtableError] = StorageFailed
+        self.closing = False
+        self.closed = runtime.event()
+        self.on_broken: Callable[[], None] = lambda: None
+        """Called once, when the log breaks; must not switch."""
+
+    def fail(self, error: BaseException) -> bool:
+        """The log is broken from here on. False: it was before. Does not switch."""
+        if self.sentence:
+            return False
+        if isinstance(error, LockLost):
+            self.failure = LockLost
+            self.sentence = str(error)  # fence_check.py says what happened and what to do
+        else:
+            self.sentence = f"the commit log failed, restart this tablet server: {error}"
+        logger.error("%s", self.sentence)
+        self.on_broken()
+        return True
+
+    def check_sound(self) -> None:
+        """StorageFailed or LockLost when the log is broken."""
+        if self.sentence:
+            raise self.failure(self.sentence)
+
+    def check_open(self) -> None:
+        """As check_sound, and Unavailable while the log is being closed."""
+        self.check_sound()
+        if self.closing:
+            raise Unavailable("the commit log is closing; this tablet server stops")
