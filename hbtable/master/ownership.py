@@ -3,6 +3,7 @@
     assigned   generation + 1, owner = the server, and the server's log joins the logs needed, in the same change:
                whatever the server will log is then found after its death, without a second book
     released   generation + 1, owner = ""; the logs stay, because only a flush makes them unneeded
+    given back as released, by an owner that lives and does not serve the tablet: its log is not needed
 
 A log named with first needed sequence n holds nothing below n that is needed. A server that gets a tablet for the
 second time still has records of the first stay in its log; those are below every sequence the record names, so the new
@@ -25,6 +26,14 @@ def assigned(record: TabletRecord, server: str) -> TabletRecord:
 
 def released(record: TabletRecord) -> TabletRecord:
     return replace(record, owner="", generation=record.generation + 1)
+
+
+def given_back(record: TabletRecord) -> TabletRecord:
+    """Of a living owner that was asked to unload the tablet and does not serve it: it could not load it, or unloaded it
+    and could not say so. Nothing of it is in that log alone; and a record that went on naming the log could be loaded
+    by nobody else, because the log of a server that lives has no end to recover up to."""
+    logs = tuple(ref for ref in record.logs if ref.incarnation != record.owner)
+    return replace(released(record), logs=logs or (LogRef(NO_LOG, first_unflushed(record)),))
 
 
 def first_unflushed(record: TabletRecord) -> int:

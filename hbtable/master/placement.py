@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from hbtable.errors import HbtableError, StaleLocation, Unavailable
 from hbtable.master.assignment import Action, Assign, describe
 from hbtable.master.log_sorting import LogSorting
-from hbtable.master.ownership import assigned, released
+from hbtable.master.ownership import assigned, given_back, released
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, TabletRecord
@@ -72,15 +72,18 @@ class Placement:
     def vacate(self, record: TabletRecord, living: Collection[str]) -> None:
         """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split):
         the caller reads METADATA again. Unavailable when its owner lives and does not answer."""
-        if record.owner in living:
+        lives = record.owner in living
+        if lives:
             try:
                 self._transport.tablet_admin(record.owner).unload_tablet(self.epoch, record.tablet_id)
             except StaleLocation as error:
                 raise Unavailable(f"{record.owner} does not answer, so {describe(record)} stays there") from error
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
-        if current is not None and current.owner and current.tablet_id == record.tablet_id:
-            # The owner is dead, or crashed between the flush and this: no log is dropped, the next owner recovers.
-            self._catalog.replace_tablet(current, released(current))
+        if current is None or not current.owner or current.tablet_id != record.tablet_id:
+            return
+        if current.owner == record.owner:  # another one may serve it, and was not asked to unload it
+            # Of a dead owner no log is dropped: the next one recovers.
+            self._catalog.replace_tablet(current, given_back(current) if lives else released(current))
 
     def update_schema(self, server: str, table_id: int, schema: TableSchema) -> None:
         self._transport.tablet_admin(server).update_schema(self.epoch, table_id, schema)

@@ -54,6 +54,7 @@ class Residence:
         self._open_tablet = open_tablet
         self._check = check
         self._turns: dict[int, _Turn] = {}
+        self._ended = False
 
     @contextmanager
     def turn(self, tablet_id: int) -> Iterator[None]:
@@ -82,6 +83,7 @@ class Residence:
         """Serves the tablet on return. Fine when it is served in this generation already. StaleLocation when METADATA
         gives it to somebody else by now."""
         with self.turn(record.tablet_id):
+            self._check_not_ended()
             served = self.tablets.get(record.tablet_id)
             if served is not None and served.record.generation == record.generation:
                 return
@@ -94,6 +96,7 @@ class Residence:
             tablet = self._open_tablet(current, schema)
             try:
                 self._check()
+                self._check_not_ended()
             except HbtableError:
                 tablet.close()
                 raise
@@ -102,8 +105,10 @@ class Residence:
             log.info("tablet %d: loaded generation %d in %.3f s", record.tablet_id, current.generation, seconds)
 
     def unload(self, tablet_id: int) -> None:
-        """Flushed, its row without owner, not served on return: the next owner needs no log of this server."""
+        """Flushed, its row without owner, not served on return: the next owner needs no log of this server. That it is
+        not served here says the same of it, so that is StaleLocation after end()."""
         with self.turn(tablet_id):
+            self._check_not_ended()
             tablet = self.tablets.get(tablet_id)
             if tablet is None:
                 return
@@ -127,8 +132,20 @@ class Residence:
             # Later, because the caller may be one of the tablet's own commits, for which a close would wait.
             self._runtime.spawn(tablet.close, name="abandon")
 
+    def end(self) -> None:
+        """Serves nothing any more, without a flush: the tablets are recovered from this server's log by others. Does
+        not switch. Idempotent."""
+        self._ended = True
+        self.tablets.clear()
+
+    def _check_not_ended(self) -> None:
+        if self._ended:
+            raise StaleLocation("this tablet server stops; its tablets move to other servers")
+
     def replace_parent(self, parent_id: int, children: tuple[Tablet, Tablet]) -> None:
         """The moment of a split in memory: in one stretch without a switch, so that no row is ever without tablet."""
+        if self._ended:
+            return
         del self.tablets[parent_id]
         for child in children:
             self.tablets[child.record.tablet_id] = child

@@ -166,9 +166,10 @@ class TabletServerRole:
                 log.warning("%s stops without having flushed everything: %s", self.incarnation, error)
         else:
             self._maintenance.stop()
-        for tablet in list(self._residence.tablets.values()):
+        left = list(self._residence.tablets.values())
+        self._residence.end()
+        for tablet in left:
             tablet.close()
-        self._residence.tablets.clear()
         try:
             self.commit_log.close()
         except HbtableError as error:
@@ -177,7 +178,7 @@ class TabletServerRole:
 
     def _lose(self) -> None:
         # What is asked from now on was surely not applied: StaleLocation, which may be retried elsewhere.
-        self._residence.tablets.clear()
+        self._residence.end()
         self._on_lost()
 
     def _abandon(self, record: TabletRecord) -> None:

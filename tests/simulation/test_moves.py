@@ -2,7 +2,7 @@
 
 import pytest
 
-from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound
+from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
 from tests.harness.many_servers import Cluster
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
@@ -73,6 +73,44 @@ def test_what_cannot_be_moved_is_refused_by_name(cluster_of, machine):
         admin.disable_table(b"t")
         with pytest.raises(TableNotEnabled):
             admin.move_tablet(b"t", tablet)
+
+    cluster.runtime.run(body)
+
+
+class NeverLoads:
+    """A tablet server's administration whose loads fail."""
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def load_tablet(self, epoch, record, schema):
+        raise Unavailable("the file system did not answer")
+
+
+def test_a_tablet_that_its_new_server_cannot_load_can_be_moved_on(cluster_of, machine):
+    """Its record may not go on naming the log of that server, which lives: nobody else could load it."""
+    cluster = cluster_of(6)
+
+    def body():
+        cluster.start(3)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema())
+        machine.write(cluster, range(100))
+        (before,) = admin.tablets(b"t")
+        bad, good = sorted(name for name in cluster.servers if name != before.owner)
+        transport = cluster.transport
+        transport.register_server(bad, transport.tablet_service(bad), NeverLoads(transport.tablet_admin(bad)))
+        with pytest.raises(Unavailable):
+            cluster.master.tables.move_tablet(b"t", before.tablet_id, bad)
+        (stuck,) = admin.tablets(b"t")
+        assert stuck.owner == bad
+        admin.move_tablet(b"t", before.tablet_id, good)
+        (after,) = admin.tablets(b"t")
+        assert {log.incarnation for log in after.logs} == {good}
+        assert machine.contents(cluster) == machine.expected(range(100))
 
     cluster.runtime.run(body)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hbtable.master.ownership import assigned, first_records, released
+from hbtable.master.ownership import assigned, first_records, given_back, released
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 
@@ -43,6 +43,17 @@ def test_without_logs_the_files_say_where_sequences_go_on() -> None:
 def test_a_release_fences_the_old_owner_and_lets_go_of_no_log() -> None:
     record = released(replace(NEW, owner="a", generation=4, logs=(LogRef("a", 8),)))
     assert (record.owner, record.generation, record.logs) == ("", 5, (LogRef("a", 8),))
+
+
+def test_what_a_living_owner_gives_back_does_not_name_its_log() -> None:
+    owned = replace(NEW, owner="b", generation=4, logs=(LogRef("a", 8), LogRef("b", 8)))
+    back = given_back(owned)
+    assert (back.owner, back.generation, back.logs) == ("", 5, (LogRef("a", 8),))
+
+
+def test_what_was_flushed_before_it_was_given_back_keeps_its_sequence() -> None:
+    back = given_back(replace(NEW, owner="b", generation=4, logs=(LogRef("b", 8),)))
+    assert back.logs == (LogRef("", 8),)
 
 
 def test_the_tablets_of_a_new_table_tile_it() -> None:

@@ -85,3 +85,38 @@ def test_whoever_lost_an_earlier_stay_of_a_tablet_leaves_the_later_one_alone(run
             residence.served(22)
 
     run(body)
+
+
+def test_after_the_end_nobody_is_told_that_a_tablet_has_been_unloaded(run):
+    """A master would take its record's log out, which holds what was never flushed."""
+
+    def body(runtime, row, residence):
+        residence.load(FIRST, SCHEMA)
+        residence.end()
+        with pytest.raises(StaleLocation):
+            residence.unload(22)
+        with pytest.raises(StaleLocation):
+            residence.load(FIRST, SCHEMA)
+        assert not residence.tablets
+
+    run(body)
+
+
+def test_a_tablet_that_is_loaded_while_the_server_ends_is_not_served():
+    runtime, row = SimulatedRuntime(1), Row(FIRST)
+    loaded = []
+
+    def open_tablet(record, schema):
+        residence.end()
+        loaded.append(Loaded(record))
+        return loaded[0]
+
+    residence = Residence(runtime, "s", row, open_tablet)
+
+    def body():
+        with pytest.raises(StaleLocation):
+            residence.load(FIRST, SCHEMA)
+        assert loaded[0].closed
+        assert not residence.tablets
+
+    runtime.run(body)
