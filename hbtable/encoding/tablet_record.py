@@ -1,8 +1,14 @@
 """Tablet records as bytes (paper, section 5.1; design, section 5): the value of a METADATA row, the root's file.
 
-Sealed (encoding.sealed) with kind "T", version 1. Numbers are varints, texts and bytes have their length before
-them (encoding.varint).
+Sealed (encoding.sealed) with kind "T". Numbers are varints, texts and bytes have their length before them
+(encoding.varint). Version 1 is a body and nothing else. Version 2 is written while tablets are being merged, and for a
+tablet that is gone, and for nothing else: so an older hbtable reads all the rest.
 
+    version 1 := body
+    version 2 := form, then
+                 1, a tablet that merges into another: end of the other, id of the merged one, right generation, body
+                 2, a tablet that absorbs another: end of the other, body
+                 3, a tablet that is gone: table id, tablet id, start, stop, generation, gone millis
     body   := table id, tablet id, start, stop, created millis, owner, generation,
               groups (n, then each: name, n, files), logs (n, then each: incarnation, first needed),
               left (length-prefixed body of the left child; length 0: none)
@@ -11,6 +17,7 @@ them (encoding.varint).
 Equal records give equal bytes: a compare-and-set compares the encoded record.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from hbtable.encoding.sealed import HEADER_BYTES, seal, unseal
@@ -19,26 +26,80 @@ from hbtable.encoding.varint import decode_bytes, decode_text, encode_bytes, enc
 from hbtable.encoding.varint import encode as varint
 from hbtable.errors import Corruption
 from hbtable.model.ranges import RowRange
-from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
+from hbtable.model.tablet import GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
 
 KIND: Final = b"T"
 VERSION: Final = 1
+MERGE_VERSION: Final = 2
+
+_MERGES_INTO: Final = 1
+_ABSORBS: Final = 2
+_GONE: Final = 3
 
 
 def encode(record: TabletRecord) -> bytes:
-    return seal(KIND, VERSION, _body(record))
+    body = _body(record)
+    into = record.merges_into
+    if into is not None:
+        parts = (encode_bytes(into.stop), varint(into.tablet_id), varint(into.right_generation), body)
+        return seal(KIND, MERGE_VERSION, varint(_MERGES_INTO) + b"".join(parts))
+    if record.absorbs is not None:
+        return seal(KIND, MERGE_VERSION, varint(_ABSORBS) + encode_bytes(record.absorbs) + body)
+    return seal(KIND, VERSION, body)
+
+
+def encode_gone(gone: GoneTablet) -> bytes:
+    numbers = varint(gone.table_id) + varint(gone.tablet_id)
+    rows = encode_bytes(gone.range.start) + encode_bytes(gone.range.stop)
+    return seal(
+        KIND, MERGE_VERSION, varint(_GONE) + numbers + rows + varint(gone.generation) + varint(gone.gone_millis)
+    )
 
 
 def decode(data: bytes, path: str = "a tablet record") -> TabletRecord:
-    """`path` says in the error where the bytes lie. Corruption, UnsupportedFormat."""
-    _, body = unseal(data, KIND, VERSION, path)
+    """`path` says in the error where the bytes lie. Corruption, also for a tablet that is gone; UnsupportedFormat."""
+    found = decode_row(data, path)
+    if isinstance(found, GoneTablet):
+        raise Corruption(path, HEADER_BYTES, f"tablet {found.tablet_id} is gone: it was merged into another")
+    return found
+
+
+def decode_row(data: bytes, path: str) -> TabletRecord | GoneTablet:
+    """What a tablet's METADATA row may hold. Corruption, UnsupportedFormat."""
+    version, body = unseal(data, KIND, MERGE_VERSION, path)
     try:
-        record, offset = _record(body)
+        found, offset = _record(body, 0) if version == VERSION else _merge_form(body)
     except (IndexError, ValueError) as error:
         raise Corruption(path, HEADER_BYTES, f"the tablet record cannot be read: {error}") from error
     if offset != len(body):
         raise Corruption(path, HEADER_BYTES + offset, "bytes follow the end of the tablet record")
-    return record
+    return found
+
+
+def _merge_form(body: bytes) -> tuple[TabletRecord | GoneTablet, int]:
+    form, offset = number(body, 0)
+    if form == _GONE:
+        return _gone(body, offset)
+    if form not in (_MERGES_INTO, _ABSORBS):
+        raise ValueError(f"there is no form {form}")
+    stop, offset = decode_bytes(body, offset)
+    if form == _ABSORBS:
+        record, offset = _record(body, offset)
+        return replace(record, absorbs=stop), offset
+    tablet_id, offset = number(body, offset)
+    right_generation, offset = number(body, offset)
+    record, offset = _record(body, offset)
+    return replace(record, merges_into=MergesInto(stop, tablet_id, right_generation)), offset
+
+
+def _gone(body: bytes, offset: int) -> tuple[GoneTablet, int]:
+    table_id, offset = number(body, offset)
+    tablet_id, offset = number(body, offset)
+    start, offset = decode_bytes(body, offset)
+    stop, offset = decode_bytes(body, offset)
+    generation, offset = number(body, offset)
+    gone_millis, offset = number(body, offset)
+    return GoneTablet(table_id, tablet_id, RowRange(start, stop), generation, gone_millis), offset
 
 
 def _body(record: TabletRecord) -> bytes:
@@ -75,9 +136,9 @@ def _file(ref: SSTableRef) -> bytes:
     )
 
 
-def _record(body: bytes) -> tuple[TabletRecord, int]:
+def _record(body: bytes, offset: int) -> tuple[TabletRecord, int]:
     """(record, offset after it)."""
-    table_id, offset = number(body, 0)
+    table_id, offset = number(body, offset)
     tablet_id, offset = number(body, offset)
     start, offset = decode_bytes(body, offset)
     stop, offset = decode_bytes(body, offset)
@@ -89,7 +150,7 @@ def _record(body: bytes) -> tuple[TabletRecord, int]:
     embedded, offset = decode_bytes(body, offset)
     left = None
     if embedded:
-        left, end = _record(embedded)
+        left, end = _record(embedded, 0)
         if end != len(embedded):
             raise ValueError("bytes follow the end of the left child")
     record = TabletRecord(

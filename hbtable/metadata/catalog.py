@@ -7,7 +7,7 @@ system, from which an operator can bring it back. On return a write is durable. 
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from hbtable.encoding import namespace_row, table_record, tablet_record
 from hbtable.errors import (
@@ -23,18 +23,20 @@ from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.metadata import layout
 from hbtable.metadata.calls import stored
-from hbtable.metadata.locator import Locator, decoded
+from hbtable.metadata.locator import Locator, tablets_of
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, shown
 from hbtable.model.table import TableRecord
-from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, GoneTablet, TabletRecord
 from hbtable.rpc.services import TabletService
 
 ROOT_COPY_PATH = "metadata/root-tablet"
 """In the file system: the root's record as of its last change, or the change that was about to be made."""
 
 _ALWAYS = (DEFAULT_NAMESPACE, SYSTEM_NAMESPACE)
+
+_tablet: Final = tablet_record.decode_row
 
 T = TypeVar("T")
 
@@ -62,14 +64,27 @@ class Catalog:
         return self._locator.read_root()
 
     def read_tablet(self, table_id: int, end_row: bytes) -> TabletRecord | None:
-        """The row of the tablet that ends at `end_row`, with a left child still embedded. None without a row."""
+        """The row of the tablet that ends at `end_row`, with a left child still embedded. None without a row, or when
+        the tablet is gone."""
         if table_id == METADATA_TABLE_ID and end_row == layout.ROOT_STOP:
             return self.read_root()
-        return self._read(layout.tablet_key(table_id, end_row), tablet_record.decode)
+        found = self._read(layout.tablet_key(table_id, end_row), _tablet)
+        return found if isinstance(found, TabletRecord) else None
 
     def put_tablet_if_absent(self, record: TabletRecord) -> bool:
-        """False: a row with this end is there, whatever it holds. Not for the root."""
-        return self._change(layout.key_of(record), None, tablet_record.encode(record), tablet_record.decode)
+        """False: a tablet with this end is there, whichever it is, or one was merged away after this record was made:
+        then it must not come back. Not for the root."""
+        key, new = layout.key_of(record), tablet_record.encode(record)
+        while not self._change(key, None, new, _tablet):
+            data = self._calls.record_at(key)
+            if data is None:
+                continue  # what was there has just been forgotten
+            found = _tablet(data, f"METADATA row {key!r}")
+            if not isinstance(found, GoneTablet) or record.generation < found.generation:
+                return False
+            if self._change(key, data, new, _tablet):
+                return True
+        return True
 
     def replace_tablet(self, expected: TabletRecord, record: TabletRecord) -> None:
         """Compare-and-set of one row (the table and end of both are the same), or of the root's file. Conflict."""
@@ -78,7 +93,7 @@ class Catalog:
             raise ValueError(f"tablet {expected.tablet_id} cannot move from METADATA row {key!r} to another one")
         if expected.tablet_id == ROOT_TABLET_ID:
             self._replace_root(expected, record)
-        elif not self._change(key, tablet_record.encode(expected), tablet_record.encode(record), tablet_record.decode):
+        elif not self._change(key, tablet_record.encode(expected), tablet_record.encode(record), _tablet):
             raise Conflict(
                 f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was left as it is"
             )
@@ -87,24 +102,36 @@ class Catalog:
     def delete_tablet(self, expected: TabletRecord) -> None:
         """Conflict when the row holds another record; fine when it is gone."""
         key = layout.key_of(expected)
-        if not self._change(key, tablet_record.encode(expected), None, tablet_record.decode):
+        if not self._change(key, tablet_record.encode(expected), None, _tablet):
             raise Conflict(f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was kept")
         self._locator.forget(expected.table_id, expected.range.start)
+
+    def bury_tablet(self, expected: TabletRecord, gone: GoneTablet) -> None:
+        """Of a merged tablet's left half: only that it is gone is kept. Conflict when the row holds another record."""
+        key = layout.key_of(expected)
+        if not self._change(key, tablet_record.encode(expected), tablet_record.encode_gone(gone), _tablet):
+            raise Conflict(f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was kept")
+        self._locator.forget(expected.table_id, expected.range.start)
+
+    def forget_gone(self, gone: GoneTablet) -> None:
+        """Its row is removed, if it is still the same."""
+        key = layout.tablet_key(gone.table_id, gone.range.stop)
+        self._change(key, tablet_record.encode_gone(gone), None, _tablet)
 
     def tablet_rows(self, table_id: int) -> list[TabletRecord]:
         """The rows of one table as they stand, ascending, left children still embedded. For tiles: standing()."""
         found = [self.read_root()] if table_id == METADATA_TABLE_ID else []
-        found += map(decoded, self._calls.rows(layout.tablet_rows(table_id)))
+        found += tablets_of(self._calls.rows(layout.tablet_rows(table_id)))
         return found
 
-    def all_tablet_rows(self) -> Iterator[TabletRecord]:
-        """The rows of all tables, the root's record first, ascending by table id and row. *Switches* between pages:
-        not a snapshot."""
+    def all_tablet_rows(self, gone: list[GoneTablet] | None = None) -> Iterator[TabletRecord]:
+        """The rows of all tables, the root's record first, ascending by table id and row; tablets that are gone are
+        added to `gone`. *Switches* between pages: not a snapshot."""
         rows = chain(
             self._calls.rows(layout.tablet_rows(METADATA_TABLE_ID)),
             self._calls.rows(layout.EVERY_USER_TABLET),
         )
-        return chain((self.read_root(),), map(decoded, rows))
+        return chain((self.read_root(),), tablets_of(rows, gone))
 
     # ---------------------------------------------------------------- tables
 

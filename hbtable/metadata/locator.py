@@ -6,6 +6,7 @@ whoever is told StaleLocation calls forget() and asks again. All misses in one g
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import final
 
@@ -18,7 +19,7 @@ from hbtable.metadata.patience import PatienceOptions
 from hbtable.metadata.tiling import standing
 from hbtable.model.cell import Row
 from hbtable.model.ranges import RowRange
-from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, TabletRecord
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Event, Runtime
 
@@ -125,8 +126,7 @@ class Locator:
     def tablets(self, table_id: int) -> list[TabletRecord]:
         """Every tablet of the table as METADATA has it now, ascending; [] when there are none. *Switches.*"""
         found = [] if table_id != METADATA_TABLE_ID else [self.read_root()]
-        rows = self.calls.rows(layout.tablet_rows(table_id))
-        found += standing(map(decoded, rows))
+        found += standing(tablets_of(self.calls.rows(layout.tablet_rows(table_id))))
         for record in found:
             self._learn(record)
         return found
@@ -207,14 +207,15 @@ class Locator:
         stop = layout.tablet_rows(table_id).stop
         while start is not None:
             rows, start = self.calls.page(RowRange(start, stop), self._options.prefetch_rows)
-            if rows:
-                return self._choose(rows, table_id, row, before)
+            records = list(tablets_of(rows))
+            if records:  # else all that was read were tablets that are gone
+                return self._choose(records, table_id, row, before)
         raise StaleLocation(f"METADATA has no tablet of table {table_id} for row {row!r}")
 
-    def _choose(self, rows: list[Row], table_id: int, row: bytes, before: bool) -> TabletRecord:
+    def _choose(self, records: list[TabletRecord], table_id: int, row: bytes, before: bool) -> TabletRecord:
         """Keeps all that was read; the one asked for is the first that reaches past the row."""
         chosen: TabletRecord | None = None
-        for record in standing(map(decoded, rows)):
+        for record in standing(records):
             start, stop = record.range
             if stop and (not row or row > stop if before else row >= stop):
                 continue  # an embedded left child, read without its own row, which may be newer
@@ -232,9 +233,14 @@ class Locator:
         table.learn(record)
 
 
-def decoded(row: Row) -> TabletRecord:
-    """The tablet record of a METADATA row as scanned."""
-    return tablet_record.decode(stored(row[1]) or b"", f"METADATA row {row[0]!r}")
+def tablets_of(rows: Iterable[Row], gone: list[GoneTablet] | None = None) -> Iterator[TabletRecord]:
+    """The tablets of METADATA rows as scanned. Those that were merged away are left out, and added to `gone`."""
+    for key, cells in rows:
+        found = tablet_record.decode_row(stored(cells) or b"", f"METADATA row {key!r}")
+        if isinstance(found, TabletRecord):
+            yield found
+        elif gone is not None:
+            gone.append(found)
 
 
 def _in_root(table_id: int, row: bytes, before: bool) -> bool:

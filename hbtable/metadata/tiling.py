@@ -1,7 +1,8 @@
 """Records as METADATA rows hold them, seen as tablets: a split in progress counts as two; together they tile the table.
 
 Pure. While a split is completed, the row of the right child embeds the left child's record (design, section 5); the
-left child's own row may stand already, and then it is the newer one.
+left child's own row may stand already, and then it is the newer one. While a merge is completed, the row of the left
+tablet stands beside the merged one, which covers it; then the merged one counts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,9 +13,10 @@ from hbtable.model.tablet import TabletRecord
 
 def standing(records: Iterable[TabletRecord]) -> Iterator[TabletRecord]:
     """`records` ascending by METADATA row. Yields each tablet once: embedded left children take the place of rows
-    that are not there yet. The embedding stays on the right child's record."""
+    that are not there yet. The embedding stays on the right child's record. Of a merge that was committed only the
+    merged tablet is left."""
     previous: TabletRecord | None = None
-    for record in records:
+    for record in _without_absorbed(records):
         left = record.left
         if left is not None and not (
             previous is not None
@@ -24,6 +26,16 @@ def standing(records: Iterable[TabletRecord]) -> Iterator[TabletRecord]:
             yield left
         yield record
         previous = record
+
+
+def _without_absorbed(records: Iterable[TabletRecord]) -> Iterator[TabletRecord]:
+    waiting: TabletRecord | None = None
+    for record in records:
+        if waiting is not None and not (waiting.merges_into and waiting.merges_into.tablet_id == record.tablet_id):
+            yield waiting
+        waiting = record
+    if waiting is not None:
+        yield waiting
 
 
 def verify_tiling(records: Iterable[TabletRecord]) -> None:

@@ -43,6 +43,18 @@ class LogRef:
 
 
 @dataclass(frozen=True, slots=True)
+class MergesInto:
+    """On the left one of two tablets that are being merged: nobody may own it (master.merges)."""
+
+    stop: bytes
+    """End of the right one, whose METADATA row becomes the merged tablet's."""
+    tablet_id: int
+    """Of the merged tablet."""
+    right_generation: int
+    """Of the right tablet's record that the merged one is to replace, and of no later one."""
+
+
+@dataclass(frozen=True, slots=True)
 class TabletRecord:
     """Everything that must survive about one tablet."""
 
@@ -59,9 +71,30 @@ class TabletRecord:
     logs: tuple[LogRef, ...] = ()
     left: "TabletRecord | None" = None
     """While a split is being completed: the left child, whose own row may not exist yet."""
+    merges_into: MergesInto | None = None
+    absorbs: bytes | None = None
+    """On a merged tablet that nobody may own yet: where the left tablet ended, whose row may still have to go."""
+
+    def is_merging(self) -> bool:
+        """Half-way of a merge: it must be finished, or undone, before anybody owns it."""
+        return self.merges_into is not None or self.absorbs is not None
 
     def files_of(self, group: str) -> tuple[SSTableRef, ...]:
         for name, refs in self.files:
             if name == group:
                 return refs
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class GoneTablet:
+    """What stays for a while in the METADATA row of a tablet that was merged into the one to its right, so that a slow
+    split repair does not put an old record of it back (metadata.catalog, put_tablet_if_absent)."""
+
+    table_id: int
+    tablet_id: int
+    range: RowRange
+    generation: int
+    """Of the merged tablet when it came to be: records of the tablet that is gone have smaller ones, records of
+    whatever will end at this row again have none that is smaller."""
+    gone_millis: int

@@ -25,7 +25,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import ScanPosition
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
+from hbtable.model.tablet import NO_LOG, GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
 from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tablet.apply import Builder
 from hbtable.tablet.clock import TabletClock
@@ -86,6 +86,20 @@ def test_a_tablet_record() -> None:
     record = TabletRecord(16, 22, RowRange(b"m", b""), NOW, "s1", 3, (), (LogRef("s0", 4), log), left)
     assert tablet_record.decode(_example("tablet-record")) == record
     assert tablet_record.encode(record) == _example("tablet-record")
+
+
+def test_the_records_of_a_merge() -> None:
+    rows = RowRange(b"", b"m")
+    left = TabletRecord(
+        16, 21, rows, NOW, "", 3, (), (LogRef(NO_LOG, 9),), merges_into=MergesInto(b"", 30, right_generation=5)
+    )
+    merged = TabletRecord(16, 30, RowRange(b"", b""), NOW, "", 6, (), (LogRef(NO_LOG, 12),), absorbs=b"m")
+    for name, record in (("tablet-record-merges-into", left), ("tablet-record-absorbs", merged)):
+        assert tablet_record.decode(_example(name)) == record
+        assert tablet_record.encode(record) == _example(name)
+    gone = GoneTablet(16, 21, rows, 6, NOW)
+    assert tablet_record.decode_row(_example("tablet-record-gone"), "") == gone
+    assert tablet_record.encode_gone(gone) == _example("tablet-record-gone")
 
 
 def test_a_table_record() -> None:

@@ -1,5 +1,7 @@
 """Tablet and table records survive the round trip; damage and newer formats are told apart."""
 
+from dataclasses import replace
+
 import pytest
 
 from hbtable.encoding import table_record, tablet_record
@@ -8,7 +10,7 @@ from hbtable.errors import Corruption, UnsupportedFormat
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
+from hbtable.model.tablet import GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
 
 FILES = (
     ("\udcff\udc80group", (SSTableRef("tables/16/1.sst", 2**40, 2**32 - 1, 1, 2**62, 7),)),
@@ -33,11 +35,28 @@ TABLE = TableRecord(
 )
 
 
-@pytest.mark.parametrize("record", [TABLET, LEFT, TabletRecord(0, 1, RowRange(), 0)])
+MARKED = replace(LEFT, merges_into=MergesInto(b"", 2**40, 0))
+ABSORBING = replace(LEFT, absorbs=b"m\x00")
+GONE = GoneTablet(16, 20, LEFT.range, 2**33, 1_700_000_000_002)
+
+
+@pytest.mark.parametrize("record", [TABLET, LEFT, MARKED, ABSORBING, TabletRecord(0, 1, RowRange(), 0)])
 def test_a_tablet_record_comes_back_equal_and_encodes_to_the_same_bytes(record):
     data = tablet_record.encode(record)
     assert tablet_record.decode(data) == record
     assert tablet_record.encode(tablet_record.decode(data)) == data
+
+
+def test_only_merges_need_the_second_format_and_what_is_gone_is_no_tablet():
+    assert [tablet_record.encode(record)[1] for record in (TABLET, LEFT, MARKED, ABSORBING)] == [1, 1, 2, 2]
+    data = tablet_record.encode_gone(GONE)
+    assert tablet_record.decode_row(data, "x") == GONE
+    assert tablet_record.decode_row(tablet_record.encode(MARKED), "x") == MARKED
+    with pytest.raises(Corruption, match="tablet 20 is gone"):
+        tablet_record.decode(data)
+    for form in (b"\x00", b"\x04", b""):
+        with pytest.raises(Corruption):
+            tablet_record.decode_row(seal(tablet_record.KIND, 2, form + tablet_record.encode(LEFT)[6:]), "x")
 
 
 def test_a_table_record_comes_back_equal_whatever_the_order_of_its_families():
@@ -48,7 +67,7 @@ def test_a_table_record_comes_back_equal_whatever_the_order_of_its_families():
     assert table_record.encode(TableRecord(17, TableState.DISABLING, turned)) == data
 
 
-@pytest.mark.parametrize("codec, record", [(tablet_record, TABLET), (table_record, TABLE)])
+@pytest.mark.parametrize("codec, record", [(tablet_record, TABLET), (tablet_record, MARKED), (table_record, TABLE)])
 def test_every_flipped_bit_and_every_cut_is_damage(codec, record):
     data = codec.encode(record)
     for index in range(len(data)):
@@ -71,9 +90,11 @@ def test_a_sealed_body_that_makes_no_sense_is_damage(codec, record):
             codec.decode(seal(codec.KIND, 1, wrong))
 
 
-@pytest.mark.parametrize("codec", [tablet_record, table_record])
-def test_a_newer_format_is_refused_with_a_sentence(codec):
-    newer, newest = codec.VERSION + 1, codec.VERSION
+@pytest.mark.parametrize(
+    "codec, newest", [(tablet_record, tablet_record.MERGE_VERSION), (table_record, table_record.VERSION)]
+)
+def test_a_newer_format_is_refused_with_a_sentence(codec, newest):
+    newer = newest + 1
     with pytest.raises(UnsupportedFormat, match=f"format {newer} of a newer hbtable; this one reads {newest} at most"):
         codec.decode(seal(codec.KIND, newer, b"who knows"))
 

@@ -21,7 +21,7 @@ from hbtable.metadata.locator import Locator
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import GoneTablet, MergesInto, TabletRecord
 
 TABLET = TabletRecord(16, 50, RowRange(b"", b"m"), 1)
 TABLE = TableRecord(16, TableState.CREATING, TableSchema(b"t", {b"f": FamilySchema(b"f")}))
@@ -219,3 +219,36 @@ def test_an_unknown_outcome_that_cannot_be_read_does_not_look_as_if_nothing_happ
     server.after = lose_the_answer
     with pytest.raises(OutcomeUnknown):
         catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, owner="s1"))
+
+
+GONE = GoneTablet(16, 50, RowRange(b"", b"m"), 8, 5)
+MARKED = dataclasses.replace(TABLET, generation=7, merges_into=MergesInto(b"", 99, 3))
+
+
+def test_what_is_gone_is_no_tablet_and_only_a_later_one_takes_its_row(catalog):
+    catalog.put_tablet_if_absent(MARKED)
+    assert catalog.read_tablet(16, b"m") == MARKED
+    with pytest.raises(Conflict):
+        catalog.bury_tablet(TABLET, GONE)
+    catalog.bury_tablet(MARKED, GONE)
+    assert catalog.read_tablet(16, b"m") is None
+    assert catalog.tablet_rows(16) == []
+    gone = []
+    assert [record.table_id for record in catalog.all_tablet_rows(gone)] == [0, 0]
+    assert gone == [GONE]
+    assert not catalog.put_tablet_if_absent(dataclasses.replace(TABLET, generation=7)), "a split repair of the past"
+    assert gone == [GONE]
+    later = dataclasses.replace(TABLET, tablet_id=101, generation=8)
+    assert catalog.put_tablet_if_absent(later)
+    assert catalog.read_tablet(16, b"m") == later
+    catalog.forget_gone(GONE)
+    assert catalog.read_tablet(16, b"m") == later
+
+
+def test_what_is_gone_can_be_forgotten(catalog):
+    catalog.put_tablet_if_absent(MARKED)
+    catalog.bury_tablet(MARKED, GONE)
+    catalog.forget_gone(dataclasses.replace(GONE, generation=9))
+    assert not catalog.put_tablet_if_absent(TABLET)
+    catalog.forget_gone(GONE)
+    assert catalog.put_tablet_if_absent(TABLET)

@@ -1,12 +1,14 @@
 """METADATA's row keys sort as tablets do; records tile a table, also while a split is completed."""
 
+import dataclasses
+
 import pytest
 
 from hbtable.errors import Corruption
 from hbtable.metadata import layout
 from hbtable.metadata.tiling import standing, verify_tiling
 from hbtable.model.ranges import RowRange
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import MergesInto, TabletRecord
 
 
 def tablet(tablet_id, start, stop, table_id=16, left=None):
@@ -52,6 +54,17 @@ def test_a_tiled_table_passes_also_in_the_middle_of_a_split():
     right = tablet(4, b"m", b"", left=left)
     assert list(standing([tablet(1, b"", b"g"), right])) == [tablet(1, b"", b"g"), left, right]
     verify_tiling([tablet(1, b"", b"g"), right])
+
+
+def test_a_tiled_table_passes_also_in_the_middle_of_a_merge():
+    marked = dataclasses.replace(tablet(1, b"", b"g"), merges_into=MergesInto(b"m", 9, 0))
+    right, rest = tablet(2, b"g", b"m"), tablet(3, b"m", b"")
+    verify_tiling([marked, right, rest])
+    merged = dataclasses.replace(tablet(9, b"", b"m"), absorbs=b"g")
+    assert list(standing([marked, merged, rest])) == [merged, rest]
+    verify_tiling([marked, merged, rest])
+    with pytest.raises(Corruption, match="two tablets cover"):
+        verify_tiling([marked, dataclasses.replace(merged, tablet_id=10), rest])
 
 
 def test_a_left_child_whose_own_row_stands_is_not_taken_from_the_embedding():

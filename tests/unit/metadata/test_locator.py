@@ -4,11 +4,12 @@ import dataclasses
 
 import pytest
 
+from hbtable.encoding import tablet_record
 from hbtable.errors import LockLost, StaleLocation, Unavailable
 from hbtable.metadata import layout
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.model.ranges import RowRange
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import GoneTablet, TabletRecord
 
 LETTERS = tuple(bytes([letter]) for letter in b"bcdefghijklmnopqrstuvwxyz")
 
@@ -178,3 +179,20 @@ def test_a_metadata_server_that_lost_its_lock_is_looked_for_elsewhere(cluster):
 
     cluster.servers["s0"].before = lost
     assert locator_of(cluster).find(16, b"a").tablet_id == 100
+
+
+def test_tablets_that_are_gone_are_passed_over_however_many_there_are(cluster):
+    """All but the last of 26 tablets were merged into it; cached locations of them are forgotten when they fail."""
+    _, tablets = cluster.put_table(b"t", splits=LETTERS)
+    locator = locator_of(cluster, prefetch_rows=4)
+    assert locator.find(16, b"c") == tablets[2]
+    for one in tablets[:-1]:
+        gone = GoneTablet(16, one.tablet_id, one.range, 9, 5)
+        cluster.metadata[layout.key_of(one)] = {layout.COLUMN: (1, tablet_record.encode_gone(gone))}
+    merged = cluster.serve(dataclasses.replace(tablets[-1], tablet_id=99, range=RowRange()), "s1")
+    for row in (b"c", b"", b"z"):
+        locator.forget(16, row)
+        assert locator.find(16, row) == merged
+    assert locator_of(cluster, 4).find_before(16, b"d") == merged
+    assert locator_of(cluster, 4).find_before(16, b"") == merged
+    assert locator.tablets(16) == [merged]
