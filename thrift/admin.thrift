@@ -168,6 +168,8 @@ service HbtableAdmin {
   /** To a server by its name as adminTablets or adminServers give it, loaded anew if it had it; without one to the
    * least loaded other, if there is one. Served there on return. */
   void adminMove(1: binary name, 2: i64 tabletId, 3: binary server) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Two or more neighbours become one tablet, which is served on return. */
+  void adminMerge(1: binary name, 2: list<i64> tabletIds) throws (1: IOError io, 2: IllegalArgument ia)
   /** Moves tablets until all servers serve about as many. False: switched off, or a tablet has no server, or a server
    * is stopping or silent. */
   bool adminBalance() throws (1: IOError io)

@@ -17,6 +17,8 @@ service MasterService {
   void truncate_table(1: binary name, 2: bool keepSplits) throws (1: tabletserver.RpcError error),
   /** Empty server: the least loaded other one, if there is one. */
   void move_tablet(1: binary name, 2: i64 tablet, 3: string server) throws (1: tabletserver.RpcError error),
+  /** Two or more neighbours become one tablet, which is served on return. */
+  void merge_tablets(1: binary name, 2: list<i64> tablets) throws (1: tabletserver.RpcError error),
   /** False: switched off, or a tablet has no server, or a server is stopping or silent. */
   bool balance() throws (1: tabletserver.RpcError error),
   /** Whether it was on before. */

@@ -91,6 +91,12 @@ class Admin:
         table = self._table(name)
         self._change(table, lambda master: master.move_tablet(table.name, tablet_id, server))
 
+    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
+        """Two or more neighbours become one tablet, which is served on return. TableNotFound, TableNotEnabled,
+        InvalidRequest."""
+        table = self._table(name)
+        self._change(table, lambda master: master.merge_tablets(table.name, tablet_ids))
+
     def balance(self) -> bool:
         """Tablets are spread evenly on return. False: switched off, or not now (services.MasterService.balance)."""
         return self._ask(lambda master: master.balance())

@@ -3,6 +3,7 @@
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 import logging
+from collections.abc import Sequence
 from typing import Final, final
 
 from hbtable.errors import HbtableError
@@ -71,6 +72,9 @@ class AdminTablets:
     def adminMove(self, name: bytes | None, tablet_id: int | None, server: bytes | None) -> None:
         incarnation = self._incarnation(server.decode("utf-8", "backslashreplace")) if server else ""
         self._cluster.admin.move_tablet(self._tables.canonical(name), tablet_id or 0, incarnation)
+
+    def adminMerge(self, name: bytes | None, tablet_ids: Sequence[int] | None) -> None:
+        self._cluster.admin.merge_tablets(self._tables.canonical(name), tuple(tablet_ids or ()))
 
     def adminBalance(self) -> bool:
         return self._cluster.admin.balance()

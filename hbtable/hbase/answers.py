@@ -59,6 +59,7 @@ _ADMIN_VOID: Final = frozenset(
         "adminFlush",
         "adminCompact",
         "adminMove",
+        "adminMerge",
         "adminMutate",
         "adminMutateRows",
     )

@@ -97,7 +97,7 @@ def least_loaded(servers: Mapping[str, ServerLoad]) -> str:
 
 
 def _needs(record: TabletRecord, snapshot: Snapshot) -> bool:
-    if record.owner in snapshot.silent:
+    if record.owner in snapshot.silent or record.is_merging():
         return False
     load = snapshot.servers.get(record.owner)
     # A draining owner that does not serve it is about to give it up by itself.

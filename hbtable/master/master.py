@@ -30,9 +30,16 @@ from hbtable.metadata.patience import PatienceOptions
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID, METADATA_TABLE_ID, TabletRecord
+from hbtable.model.tablet import (
+    FIRST_FREE_TABLET_ID,
+    FIRST_USER_TABLE_ID,
+    METADATA_TABLE_ID,
+    GoneTablet,
+    TabletRecord,
+)
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.tablet.files import owns_files
 
 log = logging.getLogger(__name__)
 
@@ -123,6 +130,7 @@ class Master:
             Identifiers(session, TABLE_IDS, FIRST_USER_TABLE_ID, 1, _LARGEST_TABLE_ID),
             Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID),
             self._options.parallel_loads,
+            lambda record: owns_files(fs, record),
             unnamed,
             self.look_again,
         )
@@ -308,7 +316,9 @@ class Master:
     def _place_users(self, census: Census) -> Decision:
         """Interrupted operations first, then tablets of tables that should be served, table by table."""
         tables = self._catalog.tables()
-        rows = self._repaired(list(self._catalog.all_tablet_rows()))
+        gone: list[GoneTablet] = []
+        rows = self._repaired(list(self._catalog.all_tablet_rows(gone)))
+        self.tables.merges.forget_old(gone)
         by_table: dict[int, list[TabletRecord]] = {}
         for row in rows:
             by_table.setdefault(row.table_id, []).append(row)
@@ -331,14 +341,14 @@ class Master:
         if table.state is not TableState.ENABLED:
             return Decision(self.tables.resume(table))
         self.tables.tell_stragglers(table, census)
-        if not plan(Snapshot(rows, census.loads, census.silent)):
+        if not plan(Snapshot(rows, census.loads, census.silent)) and not any(row.is_merging() for row in rows):
             return _NOTHING_TO_DO
         with self.tables.operation(table.schema.name):
             # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
             current = self._catalog.read_table(table.schema.name)
             if current is None or current.state is not TableState.ENABLED:
                 return _NOTHING_TO_DO
-            return self._place(self._settled_rows(table.table_id), self.census(), current.schema)
+            return self._place(self.tables.settled(table.table_id), self.census(), current.schema)
 
     def _place(self, tablets: list[TabletRecord], census: Census, schema: TableSchema = layout.SCHEMA) -> Decision:
         """Plans and acts for tablets of one table; nothing to do when they are all served."""

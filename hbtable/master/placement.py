@@ -69,6 +69,15 @@ class Placement:
             if isinstance(outcome, HbtableError)
         ]
 
+    def compact(self, record: TabletRecord) -> None:
+        """A major compaction by its owner, done on return. Unavailable when it has none that answers."""
+        if not record.owner:
+            raise Unavailable(f"{describe(record)} has no server at the moment; try again")
+        try:
+            self._transport.tablet_admin(record.owner).compact(record.tablet_id, True)
+        except StaleLocation as error:
+            raise Unavailable(f"{record.owner} could not compact {describe(record)}: {error}") from error
+
     def vacate(self, record: TabletRecord, living: Collection[str]) -> None:
         """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split):
         the caller reads METADATA again. Unavailable when its owner lives and does not answer."""

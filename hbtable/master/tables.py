@@ -16,6 +16,7 @@ One operation per table at a time: its lock is held throughout, also by the cycl
 so that a tablet is never assigned while its table is being disabled.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -36,6 +37,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.master.assignment import Action, Assign, Snapshot, plan
 from hbtable.master.balancer import Balancer
 from hbtable.master.census import Census
+from hbtable.master.merges import Merges
 from hbtable.master.moves import Moves
 from hbtable.master.namespaces import Namespaces
 from hbtable.master.ownership import assigned, first_records
@@ -52,6 +54,8 @@ from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Lock, Runtime
 from hbtable.runtime.parallel import results, run_all
+
+log = logging.getLogger(__name__)
 
 _ROUNDS = 20
 """How often an operation plans again because tablets split or servers died under it."""
@@ -71,11 +75,12 @@ class Tables:
         table_ids: Identifiers,
         tablet_ids: Identifiers,
         parallel_rows: int,
+        owns_files: Callable[[TabletRecord], bool],
         unnamed: set[int] | None = None,
         look_again: Callable[[], None] = lambda: None,
     ) -> None:
-        """`unnamed`: ids of tables that are being filled before a name row says so; the collector spares them.
-        `look_again` makes the cycle look at every tablet at once."""
+        """`owns_files` is that of Merges. `unnamed`: ids of tables that are being filled before a name row says so; the
+        collector spares them. `look_again` makes the cycle look at every tablet at once."""
         self._runtime = runtime
         self._catalog = catalog
         self._placement = placement
@@ -87,7 +92,18 @@ class Tables:
         self._unnamed = unnamed if unnamed is not None else set()
         self._locks: dict[bytes, Lock] = {}
         self.namespaces = Namespaces(catalog, check_master)
-        self.moves = Moves(catalog, placement, census, self.operation, self._settled, look_again)
+        self.moves = Moves(catalog, placement, census, self.operation, self.settled, look_again)
+        self.merges = Merges(
+            catalog,
+            placement,
+            census,
+            self.operation,
+            self.settled,
+            owns_files,
+            tablet_ids.next,
+            runtime.wall_millis,
+            look_again,
+        )
         self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
         self._look_again = look_again
 
@@ -156,7 +172,7 @@ class Tables:
             record = self._existing(name)
             if record.state is not TableState.DISABLED:
                 raise TableNotDisabled(f"{shown(name)}")
-            old = self._settled(record.table_id)
+            old = self.settled(record.table_id)
             bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
             fresh = replace(record, table_id=self._table_ids.next(), state=TableState.ENABLING)
             ids = [self._tablet_ids.next() for _ in range(len(bounds) + 1)]
@@ -174,6 +190,10 @@ class Tables:
     def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
         self._check_master()
         self.moves.move(name, tablet_id, server)
+
+    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
+        self._check_master()
+        self.merges.merge(name, tablet_ids)
 
     def balance(self) -> bool:
         self._check_master()
@@ -272,7 +292,7 @@ class Tables:
         """From CREATING or ENABLING: every tablet is served, then the state says so."""
         problems: list[str] = []
         for _ in range(_ROUNDS):
-            tablets = self._settled(record.table_id)
+            tablets = self.settled(record.table_id)
             census = self._census()
             actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
             if not actions and census.loads and not any(tablet.owner in census.silent for tablet in tablets):
@@ -286,7 +306,7 @@ class Tables:
 
     def _finish_disabling(self, record: TableRecord) -> None:
         for _ in range(_ROUNDS):
-            served = [tablet for tablet in self._settled(record.table_id) if tablet.owner]
+            served = [tablet for tablet in self.settled(record.table_id) if tablet.owner]
             if not served:
                 self._enter(record, TableState.DISABLED)
                 return
@@ -301,7 +321,7 @@ class Tables:
         raise Unavailable(f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying")
 
     def _finish_deleting(self, record: TableRecord) -> None:
-        self._delete_rows(self._settled(record.table_id))
+        self._delete_rows(self.settled(record.table_id))
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
         # rows would look like a damaged table.
         self._catalog.delete_table(record)
@@ -323,17 +343,24 @@ class Tables:
         self._finish_enabling(record)
         return f"table {name}: finished its creation"
 
-    def _settled(self, table_id: int) -> list[TabletRecord]:
-        """The table's rows, unfinished splits completed first."""
-        rows = self._catalog.tablet_rows(table_id)
-        if all(row.left is None for row in rows):
-            return rows
-        for row in rows:
-            complete_split(self._catalog, row)
-        return self._catalog.tablet_rows(table_id)
+    def settled(self, table_id: int) -> list[TabletRecord]:
+        """The table's rows, unfinished splits completed and unfinished merges finished or undone first. The caller
+        holds the table's operation lock. Conflict: another master is at it."""
+        for _ in range(_ROUNDS):
+            rows = self._catalog.tablet_rows(table_id)
+            unsettled = [row for row in rows if row.left is not None or row.is_merging()]
+            if not unsettled:
+                return rows
+            for row in unsettled:
+                complete_split(self._catalog, row)
+                try:
+                    self.merges.settle(row)
+                except Conflict as error:  # the other row of the same merge, or another master
+                    log.info("master: a merge was changed meanwhile: %s", error)
+        raise Conflict(f"the tablets of table {table_id} go on changing; try again")
 
     def _tell_servers(self, record: TableRecord) -> None:
         census = self._census()
-        owners = {tablet.owner for tablet in self._settled(record.table_id)} & census.living
+        owners = {tablet.owner for tablet in self.settled(record.table_id)} & census.living
         for server in sorted(owners):
             self._placement.update_schema(server, record.table_id, record.schema)

@@ -293,6 +293,9 @@ DISABLE_TABLE: Final = _master("disable_table", {"name": BINARY})
 ALTER_TABLE: Final = _master("alter_table", {"schema": model.TABLE_SCHEMA})
 TRUNCATE_TABLE: Final = _master("truncate_table", {"name": BINARY, "keepSplits": BOOLEAN})
 MOVE_TABLET: Final = _master("move_tablet", {"name": BINARY, "tablet": INTEGER, "server": TEXT})
+MERGE_TABLETS: Final = _master(
+    "merge_tablets", {"name": BINARY, "tablets": Sequences(INTEGER)}, patience=Patience.COMPACT
+)
 BALANCE: Final = _master("balance", {}, BOOLEAN, Patience.COMPACT, repeatable=True)
 BALANCE_SWITCH: Final = _master("balance_switch", {"on": BOOLEAN}, BOOLEAN)
 BALANCER_ENABLED: Final = _master("balancer_enabled", {}, BOOLEAN, Patience.READ, repeatable=True)

@@ -116,6 +116,9 @@ class RemoteMaster:
     def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
         self._call(calls.MOVE_TABLET, (name, tablet_id, server))
 
+    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
+        self._call(calls.MERGE_TABLETS, (name, tablet_ids))
+
     def balance(self) -> bool:
         return cast(bool, self._call(calls.BALANCE, ()))
 

@@ -102,6 +102,10 @@ class MasterService(Protocol):
         """Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is
         one. TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server."""
 
+    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
+        """They are one tablet, served, on return. TableNotFound, TableNotEnabled, InvalidRequest unless they are two or
+        more neighbours of this table; Unavailable when it could not be done now."""
+
     def balance(self) -> bool:
         """Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm
         enough: a tablet has no server, or a server is stopping or silent."""

@@ -17,14 +17,14 @@ from typing import final
 from hbtable.encoding.cell_key import Pair
 from hbtable.errors import HbtableError, StaleLocation, Unavailable
 from hbtable.fs.interface import FileSystem
-from hbtable.model.tablet import SSTableRef
+from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.reader import SSTableReader
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.shared import SharedState
-from hbtable.tablet.version import LoadedFile, SharedFile
+from hbtable.tablet.version import LoadedFile, SharedFile, key_range
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +34,14 @@ def open_sstable(fs: FileSystem, cache: BlockCache, ref: SSTableRef, in_memory: 
     file = SharedFile(fs.open(ref.path))
     reader = SSTableReader.open(file.read_at, ref.path, ref.length_bytes, cache, ref.footer_checksum, in_memory)
     return LoadedFile(ref, reader)
+
+
+def owns_files(fs: FileSystem, record: TabletRecord) -> bool:
+    """Whether each SSTable that the record names lies inside its range: read from the files themselves. False for those
+    that a split's other child may name as well. *Switches.* Corruption, FileNotFound."""
+    keys = key_range(record.range)
+    cache = BlockCache(0)
+    return all(open_sstable(fs, cache, ref, False).inside(keys) for _, refs in record.files for ref in refs)
 
 
 @final

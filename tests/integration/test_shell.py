@@ -238,3 +238,49 @@ split region
     assert [first.stop_row, second.stop_row, third.stop_row] == [b"b", b"m", b""]
     assert (first.sstables, third.sstables) == (1, 0)
     assert (first.memtable_bytes, third.memtable_bytes > 0) == (0, True)
+
+
+MERGES = """\
+create TABLE, 'f', SPLITS => ['g', 'm', 's']
+create OTHER, 'f'
+put TABLE, 'a', 'f:', '1', 1
+put TABLE, 'h', 'f:', '2', 2
+put TABLE, 'z', 'f:', '3', 3
+a = locate_region(TABLE, 'a').getRegionInfo.getEncodedName
+b = locate_region(TABLE, 'h').getRegionInfo.getEncodedName
+c = locate_region(TABLE, 'n').getRegionInfo.getEncodedName
+d = locate_region(TABLE, 'z').getRegionInfo.getEncodedName
+n = locate_region(OTHER, 'z').getRegionInfo.getEncodedName
+"""
+
+
+def merges_in(table: str, line: str) -> str:
+    return (MERGES + line).replace("TABLE", f"'{table}'").replace("OTHER", f"'{table}_other'")
+
+
+def test_regions_are_merged_by_their_names(url: str) -> None:
+    script = merges_in("merged", "merge_region [b, a, c]\nget_splits TABLE\nscan TABLE\n")
+    result = shell(url, script)
+    assert result.returncode == 0, result.stderr
+    lines = [line for line in result.stdout.splitlines() if not line.startswith("Took")]
+    assert lines[-8:-5] == ["Total number of splits = 2", "s", '=> ["s"]']
+    assert lines[-1] == "3 row(s)"
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("merge_region a, d", "Unable to merge non-adjacent or non-overlapping regions 'A', 'D' when force=false"),
+        ("merge_region a, d, true", "'A', 'D' are not neighbours, and hbtable does not force it"),
+        ("merge_region a, a", "cannot merge a region to itself. Passed in 2 but only 1 unique."),
+        ("merge_region a, n", "Can't merge regions from different tables"),
+        ("merge_region a, 'none'", "UnknownRegionException: none"),
+    ],
+)
+def test_regions_that_cannot_be_merged_are_named(url: str, line: str, error: str) -> None:
+    result = shell(url, merges_in("".join(filter(str.isalnum, line)), line))
+    assert result.returncode == 1
+    names = [text.split('"')[1] for text in result.stdout.splitlines() if text.startswith('=> "')]
+    for letter, name in zip("ABCDN", names, strict=True):
+        error = error.replace(f"'{letter}'", f"'{name}'")
+    assert error in result.stderr

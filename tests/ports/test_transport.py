@@ -115,6 +115,7 @@ MASTER_CALLS = [
     ("alter_table", (SCHEMA,), None),
     ("truncate_table", (b"t", True), None),
     ("move_tablet", (b"t", 17, "server-2"), None),
+    ("merge_tablets", (b"t", [17, 18]), None),
     ("balance", (), True),
     ("balance_switch", (False,), True),
     ("balancer_enabled", (), False),

@@ -1,10 +1,15 @@
-"""Regions by their names: move, assign, reopen_regions; and merge_region, which hbtable does not do yet."""
+"""Regions by their names: move, assign, reopen_regions, merge_region."""
+
+from itertools import pairwise
+from typing import Final
 
 from hbtable.hbase.admin_structs import AdminTablet
 from hbtable.shell.commands.regions import encoded, tablets_of
 from hbtable.shell.context import Context, show_name, text_of
-from hbtable.shell.errors import BadArgument, ShellError
+from hbtable.shell.errors import BadArgument, ServerError, ShellError
 from hbtable.shell.literals import Value, shown
+
+_REFUSED: Final = "org.apache.hadoop.hbase.exceptions.MergeRegionException"
 
 
 def find_region(context: Context, name: bytes) -> tuple[bytes, AdminTablet] | None:
@@ -56,10 +61,35 @@ def _move(context: Context, table: bytes, tablet: AdminTablet, server: bytes) ->
 
 
 def merge_region(context: Context, arguments: list[Value]) -> Value:
-    names = [one for argument in arguments for one in (argument if isinstance(argument, list) else [argument])]
-    names = [name for name in names if isinstance(name, bytes)]
+    """`'R1', 'R2'[, ...][, force]`; without neighbours nothing is forced."""
+    values = [one for argument in arguments for one in (argument if isinstance(argument, list) else [argument])]
+    names = [name for name in values if isinstance(name, bytes)]
     if len(names) < 2:
         raise BadArgument("Must pass at least 2 regions to merge")
-    for name in names:
-        known_region(context, name)
-    raise ShellError("merge_region is not there yet: hbtable splits tablets and does not merge them")
+    found = [known_region(context, name) for name in names]
+    unique = len({tablet.tablet_id for _, tablet in found})
+    if unique != len(found):
+        raise ServerError(
+            _REFUSED,
+            f"Duplicate regions specified; cannot merge a region to itself. Passed in {len(found)} but only {unique} "
+            "unique.",
+        )
+    table = found[0][0]
+    if any(other != table for other, _ in found):
+        raise ServerError(_REFUSED, f"Can't merge regions from different tables: {', '.join(map(show_name, names))}")
+    tablets = sorted((tablet for _, tablet in found), key=lambda tablet: tablet.start_row)
+    for one, other in pairwise(tablets):
+        if one.stop_row != other.start_row:
+            _refuse_distant(one, other, forced=any(argument is True for argument in arguments))
+    context.on_table(table, "adminMerge", [tablet.tablet_id for tablet in tablets])
+    return None
+
+
+def _refuse_distant(one: AdminTablet, other: AdminTablet, forced: bool) -> None:
+    pair = f"'{encoded(one)}', '{encoded(other)}'"
+    if forced:
+        raise ShellError(
+            f"{pair} are not neighbours, and hbtable does not force it: the merged region would cover rows of those "
+            "in between"
+        )
+    raise ServerError(_REFUSED, f"Unable to merge non-adjacent or non-overlapping regions {pair} when force=false")

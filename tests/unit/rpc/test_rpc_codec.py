@@ -107,6 +107,7 @@ ARGUMENTS = {
     "alter_table": (schema,),
     "truncate_table": (raw, st.booleans()),
     "move_tablet": (raw, count, text),
+    "merge_tablets": (raw, st.lists(count, max_size=4)),
     "balance": (),
     "balance_switch": (st.booleans(),),
     "balancer_enabled": (),

@@ -1,0 +1,143 @@
+"""Neighbouring tablets that become one, while clients write and servers and masters die: nothing is lost."""
+
+import pytest
+
+from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound
+from tests.harness.many_servers import Cluster
+
+SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
+
+
+@pytest.fixture
+def cluster_of(machine):
+    return lambda seed: Cluster(seed, machine.options)
+
+
+def tablets(cluster, name=b"t"):
+    return cluster.client.admin.tablets(name)
+
+
+def test_neighbours_of_several_servers_become_one_and_can_split_again(cluster_of, machine):
+    cluster = cluster_of(1)
+
+    def body():
+        cluster.start(3)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        first, second, third, *others = tablets(cluster)
+        admin.merge_tablets(b"t", [third.tablet_id, first.tablet_id, second.tablet_id])
+        merged, *rest = tablets(cluster)
+        assert (merged.range.start, merged.range.stop) == (b"", SPLITS[2])
+        assert [one.tablet_id for one in rest] == [one.tablet_id for one in others]
+        assert machine.contents(cluster) == machine.expected(range(300))
+        machine.write(cluster, range(300), b"again")
+        assert machine.contents(cluster) == machine.expected(range(300), b"again")
+        # At the very row whose METADATA row says that a tablet is gone.
+        assert admin.split(b"t", SPLITS[0])
+        assert [one.range.start for one in tablets(cluster)][:3] == [b"", SPLITS[0], SPLITS[2]]
+        cluster.kill_server(tablets(cluster)[0].owner)
+        assert machine.contents(cluster) == machine.expected(range(300), b"again")
+        cluster.check_tiling()
+
+    cluster.runtime.run(body)
+
+
+def test_children_of_a_split_share_no_files_when_they_are_merged_again(cluster_of, machine):
+    cluster = cluster_of(2)
+
+    def body():
+        cluster.start(2)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema())
+        machine.write(cluster, range(100))
+        for row in (b"row000050", b"row000025", b"row000075"):
+            admin.split(b"t", row)
+        before = tablets(cluster)
+        assert len({ref.path for one in before for _, refs in one.files for ref in refs}) < 4
+        admin.merge_tablets(b"t", [one.tablet_id for one in before])
+        (merged,) = tablets(cluster)
+        paths = [ref.path for _, refs in merged.files for ref in refs]
+        assert len(paths) == len(set(paths)) >= 4
+        assert machine.contents(cluster) == machine.expected(range(100))
+        admin.major_compact(b"t")
+        assert machine.contents(cluster) == machine.expected(range(100))
+
+    cluster.runtime.run(body)
+
+
+def test_what_cannot_be_merged_is_refused(cluster_of, machine):
+    cluster = cluster_of(3)
+
+    def body():
+        cluster.start(2)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema(), SPLITS)
+        first, second, third = (one.tablet_id for one in tablets(cluster)[:3])
+        with pytest.raises(InvalidRequest, match="not neighbours"):
+            admin.merge_tablets(b"t", [first, third])
+        with pytest.raises(InvalidRequest, match="at least two"):
+            admin.merge_tablets(b"t", [first, first])
+        with pytest.raises(InvalidRequest, match="no tablet 7 "):
+            admin.merge_tablets(b"t", [first, 7])
+        with pytest.raises(TableNotFound):
+            admin.merge_tablets(b"u", [first, second])
+        admin.disable_table(b"t")
+        with pytest.raises(TableNotEnabled):
+            admin.merge_tablets(b"t", [first, second])
+
+    cluster.runtime.run(body)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_merges_and_splits_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, machine, seed):
+    cluster = cluster_of(400 + seed)
+    chance = cluster.chance
+    acknowledged = {}
+    done = []
+
+    def work():
+        for number in range(400):
+            row = b"row%06d" % chance.randrange(300)
+            acknowledged.pop(row, None)
+            try:
+                cluster.client.table(b"t").mutate([machine.put(row, b"%d" % number)])
+                acknowledged[row] = b"%d" % number
+            except HbtableError:
+                continue
+
+    def change():
+        while True:
+            try:
+                found = tablets(cluster)
+                place = chance.randrange(len(found))
+                if len(found) < 3 or chance.random() < 0.4:
+                    cluster.client.admin.split(b"t", b"row%06d" % chance.randrange(300))
+                elif found[place + 1 :]:
+                    cluster.client.admin.merge_tablets(b"t", [one.tablet_id for one in found[place : place + 2]])
+                    done.append(place)
+            except HbtableError:
+                cluster.runtime.sleep(0.1)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        task = cluster.runtime.spawn(work, name="work")
+        changer = cluster.runtime.spawn(change, name="change")
+        while not task.join(chance.random()):
+            if chance.random() < 0.3:
+                cluster.kill_server(chance.choice(sorted(cluster.servers)))
+                cluster.start_server()
+            else:
+                cluster.kill_master()
+                cluster.start_master()
+        assert task.error is None
+        changer.kill()
+        cluster.runtime.sleep(10)
+        assert acknowledged.items() <= machine.contents(cluster).items()
+        cluster.check_tiling()
+        assert {one.owner for one in tablets(cluster)} <= set(cluster.servers)
+        assert not any(one.is_merging() for one in tablets(cluster))
+        print("merges:", len(done), "tablets:", len(tablets(cluster)))
+
+    cluster.runtime.run(body)
