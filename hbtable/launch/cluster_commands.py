@@ -57,7 +57,7 @@ def master(
     listen = _listen(configuration.options("listen", ListenOptions), host, http_port)
     if rpc_port is not None:
         listen = replace(listen, master_port=rpc_port)
-    run_role.end(run_role.run_master(configuration, listen))
+    run_role.run_to_the_end(lambda: run_role.run_master(configuration, listen))
 
 
 @click.command()
@@ -89,7 +89,7 @@ def tabletserver(
         listen = replace(listen, thrift_port=port)
     if rpc_port is not None:
         listen = replace(listen, tabletserver_port=rpc_port)
-    run_role.end(run_role.run_tabletserver(configuration, listen))
+    run_role.run_to_the_end(lambda: run_role.run_tabletserver(configuration, listen))
 
 
 def _listen(given: "ListenOptions", host: str | None, http_port: int | None) -> "ListenOptions":

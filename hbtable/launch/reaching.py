@@ -47,11 +47,12 @@ def check_namenode(runtime: Runtime, address: str) -> None:
         if not host or not port.isdigit():
             raise InvalidConfiguration(f"cluster.files = {address!r}: {one!r} should be HOST:PORT")
         answer = runtime.offload("start", _ask, host.strip("[]"), int(port))
-        if isinstance(answer, str):
-            problems.append(f"{one} ({answer})")
-            continue
-        _check_kind(scheme, one, address, answer)
-        return
+        if isinstance(answer, bytes):
+            _check_kind(scheme, one, address, answer)
+            if _is_namenode(scheme, answer):
+                return
+            answer = "something answers there, but not as a NameNode does" if answer else "no answer"
+        problems.append(f"{one} ({answer})")
     raise Unavailable(
         f"no NameNode can be reached at {', '.join(problems)}: is HDFS running, and is "
         f"cluster.files = {address!r} right?"
@@ -69,6 +70,11 @@ def _check_kind(scheme: str, one: str, address: str, answer: bytes) -> None:
             f"cluster.files = {address!r}: {one} is a web port; give the NameNode's RPC port (by default 8020), or "
             "write webhdfs:// to use the web port"
         )
+
+
+def _is_namenode(scheme: str, answer: bytes) -> bool:
+    """A NameNode says so at its RPC port when it is asked for a web page; at its web port there is any answer."""
+    return _RPC_PORT_SAYS in answer if scheme == "hdfs" else answer.startswith(b"HTTP/")
 
 
 def _ask(host: str, port: int) -> bytes | str:
@@ -94,8 +100,8 @@ def check_writable(runtime: Runtime, fs: FileSystem, address: str) -> None:
         probe(runtime, fs)
     except HbtableError as error:
         raise Unavailable(
-            f"the folder of cluster.files = {address!r} cannot be written: {error}. Its owner must be the user that "
-            "hbtable runs as, and HDFS must have room and be out of safe mode"
+            f"the folder of cluster.files = {address!r} cannot be written: {error}. It must belong to the user that "
+            "hbtable runs as, and HDFS must be out of safe mode and have living DataNodes with room"
         ) from error
 
 

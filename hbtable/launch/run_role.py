@@ -3,9 +3,10 @@
 import logging
 import os
 import sys
+from collections.abc import Callable
 from typing import Final, NoReturn, Protocol
 
-from hbtable.errors import LockLost
+from hbtable.errors import HbtableError, InvalidConfiguration, LockLost
 from hbtable.launch.cluster_configuration import ListenOptions
 from hbtable.launch.configuration import Configuration
 from hbtable.launch.lifeline import LOST, Lifeline
@@ -48,6 +49,18 @@ def run_supervised(arguments: list[str]) -> int:
     """Runs the command line `arguments` without --supervised in a child, again and again (supervisor.py)."""
     log_to_stderr()
     return supervise([sys.executable, "-m", "hbtable", *(one for one in arguments[1:] if one != "--supervised")])
+
+
+def run_to_the_end(run: Callable[[], int]) -> NoReturn:
+    """Runs a role and ends the process with its exit code; 2 for a configuration that cannot be and 1 for anything else
+    that is in the way, with the sentence."""
+    try:
+        code = run()
+    except HbtableError as error:
+        # Here, and not where all commands' errors are shown: what was tried may have left calls that hang.
+        print(f"hbtable: {error}", file=sys.stderr)  # noqa: T201 -- what the person who started it needs
+        code = 2 if isinstance(error, InvalidConfiguration) else 1
+    end(code)
 
 
 def end(code: int) -> NoReturn:

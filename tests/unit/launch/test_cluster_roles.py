@@ -93,6 +93,19 @@ WEB = b'HTTP/1.1 200 OK\r\n\r\n{"Path":"/user/root"}'
 
 
 @pytest.mark.parametrize(
+    ("scheme", "answer"), [("hdfs", b"\0\0\0\5hello"), ("webhdfs", b"\x15\3\1\0\2\2"), ("hdfs", b"")]
+)
+def test_what_is_no_namenode_is_not_tried_for_long(
+    answering: tuple[int, list[bytes]], scheme: str, answer: bytes
+) -> None:
+    port, answers = answering
+    answers.append(answer)
+    words = "not as a NameNode does" if answer else "no answer"
+    with pytest.raises(Unavailable, match=rf"no NameNode can be reached at 127\.0\.0\.1:{port} \(.*{words}\)"):
+        check_namenode(GeventRuntime(), f"{scheme}://127.0.0.1:{port}/x")
+
+
+@pytest.mark.parametrize(
     ("scheme", "answer", "words"),
     [("hdfs", WEB, "is a web port"), ("webhdfs", IPC, "RPC port"), ("hdfs", IPC, ""), ("webhdfs", WEB, "")],
 )
