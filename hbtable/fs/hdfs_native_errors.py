@@ -37,8 +37,13 @@ _NOT_NOW: Final = (
     "ServerTooBusyException",
     "RecoveryInProgressException",
 )
+_FORBIDDEN: Final = "AccessControlException"
 _NO_FILE: Final = ("ParentNotDirectoryException", "PathIsNotEmptyDirectoryException")
 _SAME_HOLDER: Final = "is already the current lease holder"
+
+
+class NotAllowed(StorageFailed):
+    """This user may not: no other DataNode and no other moment would help."""
 
 
 def sentence(error: BaseException) -> str:
@@ -82,6 +87,8 @@ def translated(error: Exception, path: str, doing: str, writes: bool) -> Hbtable
         if any(word in text for word in _NO_FILE):
             return FileNotFound(f"there is no file {path}")
         return Unavailable(f"{doing} {path} failed: {sentence(error)}")
+    if _FORBIDDEN in text:
+        return NotAllowed(f"{doing} {path} is not allowed: {sentence(error)}; give this user the right to it")
     return StorageFailed(f"{doing} {path} failed: {sentence(error)}; what was not synced counts as lost")
 
 

@@ -26,7 +26,7 @@ from hbtable.errors import (
 )
 from hbtable.fs.calls import Calls, ThreadCalls
 from hbtable.fs.hdfs_native_client import NativeClient, NativeReader, NativeStatus, connect, guarded
-from hbtable.fs.hdfs_native_errors import is_a_folder, missing_parent, sentence, translated
+from hbtable.fs.hdfs_native_errors import NotAllowed, is_a_folder, missing_parent, sentence, translated
 from hbtable.fs.hdfs_native_files import NativeAppendFile, NativeReadFile, grown
 from hbtable.fs.hdfs_native_options import HdfsNativeOptions
 from hbtable.fs.hdfs_native_threads import WriterThread, WriterThreads
@@ -121,6 +121,8 @@ class HdfsNativeFileSystem:
                 self._put(path, temporary, data, replication)
                 self._replace(path, temporary, absolute, data)
                 return
+            except NotAllowed:
+                raise
             except StorageFailed:
                 # A DataNode that hangs or refuses, as a rule: another name gets other DataNodes, fewer of them more
                 # likely ones that answer.

@@ -12,9 +12,9 @@ from hbtable.launch.addresses import Addresses
 from hbtable.launch.cluster_configuration import ClusterOptions
 from hbtable.launch.configuration import Configuration
 from hbtable.launch.reaching import check_granted, check_namenode, check_writable, open_session
+from hbtable.launch.same_cluster import join_cluster
 from hbtable.launch.session_handover import hand_over
 from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
-from hbtable.master.bootstrap import check_log_kind
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import ThriftServer, ThriftServerOptions
@@ -30,6 +30,7 @@ class Parts:
     session: ZooKeeperSession
     fs: FileSystem
     addresses: Addresses
+    cluster_id: str
 
     def __init__(self, runtime: Runtime, configuration: Configuration) -> None:
         self._runtime = runtime
@@ -53,7 +54,7 @@ class Parts:
         self.addresses = Addresses(self.session)
         try:
             check_granted(session_options.session_seconds, session.timeout_seconds, cluster.zookeeper)
-            check_log_kind(self.session, self.fs.log_kind)
+            self.cluster_id = join_cluster(runtime, session, self.fs, cluster.files)
         except BaseException:
             self.session.close()
             raise

@@ -22,7 +22,6 @@ from hbtable.launch.lifeline import Lifeline
 from hbtable.launch.pages import Pages
 from hbtable.launch.reaching import check_ports
 from hbtable.lockservice.interface import Session
-from hbtable.master.bootstrap import cluster_id
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metrics.registry import Registry
@@ -105,7 +104,7 @@ class TabletServerProcess:
             self._listen.host,
             self._listen.thrift_port,
             self._configuration.options("thrift", FrontDoorOptions),
-            cluster_id(runtime, session, parts.fs.log_kind),
+            parts.cluster_id,
             lambda owner: parts.addresses.door(owner) or (announced.encode(), self.door.port),
         )
         self._open_ports(announced)

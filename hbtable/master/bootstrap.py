@@ -33,7 +33,7 @@ def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catal
     try:
         catalog.read_root()
     except StaleLocation:  # never started
-        _refuse_lost_lock_service(fs)
+        refuse_lost_lock_service(fs)
         _create_root(runtime, catalog)
     return cluster_id(runtime, session, fs.log_kind)
 
@@ -51,7 +51,8 @@ def _create_root(runtime: Runtime, catalog: Catalog) -> None:
         return  # another master started at the same moment
 
 
-def _refuse_lost_lock_service(fs: FileSystem) -> None:
+def refuse_lost_lock_service(fs: FileSystem) -> None:
+    """To be called when the lock service has no cluster. InvalidConfiguration when the file system has one."""
     try:
         data = fs.read_file(ROOT_COPY_PATH)
     except FileNotFound:
@@ -65,12 +66,13 @@ def _refuse_lost_lock_service(fs: FileSystem) -> None:
         )
 
 
-def cluster_id(runtime: Runtime, session: Session, log_kind: str) -> str:
-    """32 hexadecimal digits; made at the first call, together with the kind of the cluster's logs. *Switches.*"""
+def cluster_id(runtime: Runtime, session: Session, log_kind: str, new_id: str = "") -> str:
+    """32 hexadecimal digits; made at the first call, together with the kind of the cluster's logs: `new_id`, or drawn.
+    *Switches.*"""
     try:
         data = session.read(CLUSTER).data
     except FileNotFound:
-        new_id = f"{runtime.random.getrandbits(128):032x}"
+        new_id = new_id or f"{runtime.random.getrandbits(128):032x}"
         try:
             session.create(CLUSTER, json.dumps({"id": new_id, "format": FORMAT, "log_kind": log_kind}).encode())
         except AlreadyExists:

@@ -345,6 +345,36 @@ def test_answers_that_were_lost_are_not_taken_for_refusals() -> None:
     world.run(body)
 
 
+class Forbidding:
+    """A client whose user may not write."""
+
+    def __init__(self, client: object) -> None:
+        self.client = client
+        self.tries = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.client, name)
+
+    def create(self, path: str, replication: int) -> None:
+        self.tries += 1
+        raise RuntimeError(
+            'RPCError("org.apache.hadoop.security.AccessControlException", "Permission denied: user=me")'
+        )
+
+
+def test_what_is_not_allowed_is_not_tried_again() -> None:
+    world = World(1)
+    client = Forbidding(TwinClient(world.cluster, world.runtime, "second"))
+    fs = HdfsNativeFileSystem(world.runtime, "twin:8020", "/hbtable", world.options, client, TaskCalls(world.runtime))
+
+    def body() -> None:
+        with pytest.raises(StorageFailed, match=r"writing a is not allowed: .*Permission denied: user=me; give"):
+            fs.write_file("a", b"content")
+
+    world.run(body)
+    assert client.tries == 1
+
+
 def test_what_a_write_left_behind_is_listed_by_the_name_of_its_folder_only() -> None:
     world = World(1)
 
