@@ -7,7 +7,7 @@ The way from CommitLog.commit (interface.py) to durable, in the kind of log that
       open files: a local disk, HDFS natively            whole files: WebHDFS
       writer.py        one task takes batch after batch  file_groups.py    several batches are under way at a time
       segment_line.py  finds it a segment with room      group_sending.py  each is put as a file of its own
-      appender.py      appends it as a group, syncs it
+      appender.py      appends it as a group, syncs it (log_end.py)
       switching.py     the same on HDFS: a late group goes on in another segment
 
     hedging.py            on a cluster a late group is sent a second way, and a third

@@ -1,10 +1,8 @@
-"""The open end of a log: appends groups to the current segment, syncs it, goes on to the next segment.
-
-Knows files and LSNs; knows nothing of waiting commits. One task at a time may call what switches (the writer sees to
-it), except `sync_so_far`.
+"""The open end of a log on a local disk (log_end.py): appends groups to the current segment, syncs it, goes on to the
+next one. A sync that fails is the end of the log: what the file holds is unknown then.
 
 Invariants
-* `offset` is the end of the last good group; `lsn` its number. Neither moves unless the append succeeded.
+* `offset` and `lsn` do not move unless the append succeeded.
 * Once next_segment() or give_up() was called, the old segment gets no further byte, and its good length never changes:
   every header that ever names it, also that of a segment given up at once, tells the truth.
 * `watermark` counts what a sync that returned has covered, nothing else. With durability "os" it therefore lags behind
@@ -13,8 +11,7 @@ Invariants
 """
 
 import logging
-from collections.abc import Callable
-from typing import Protocol, final
+from typing import final
 
 from hbtable.commitlog import groups
 from hbtable.commitlog.segment import (
@@ -28,48 +25,26 @@ from hbtable.commitlog.state import LogBroken
 from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, StorageFailed
 from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.metrics.registry import Histogram
+from hbtable.runtime.interface import Runtime
 
 logger = logging.getLogger(__name__)
 
 
-class LogEnd(Protocol):
-    """What the writer needs of the open end of its log: SegmentAppender, and switching.py on HDFS."""
-
-    file: AppendFile | None
-    lsn: int
-    number: int
-    offset: int
-    oldest_segment: int
-    watermark: int
-
-    def append(self, payload: bytes, flags: int = 0) -> None: ...
-    def sync(self) -> None: ...
-    def next_segment(self, wall_millis: int) -> int: ...
-    def give_up(self) -> None: ...
-
-
 @final
 class SegmentAppender:
-    """`number` 0: no segment yet. `file` None: the next append needs next_segment() first."""
+    """Implements LogEnd. What was appended is durable only after sync(), with either durability."""
 
     __slots__ = (
-        "_clock_seconds", "_created", "_durability", "_folder", "_fs", "_incarnation", "_seed", "_sync_seconds",
+        "_created", "_durability", "_folder", "_fs", "_incarnation", "_runtime", "_seed", "_sync_seconds",
         "file", "lsn", "number", "offset", "oldest_segment", "watermark",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        fs: FileSystem,
-        folder: str,
-        durability: str,
-        clock_seconds: Callable[[], float],
-        sync_seconds: Histogram,
-    ) -> None:
+    def __init__(self, runtime: Runtime, fs: FileSystem, folder: str, durability: str, sync_seconds: Histogram) -> None:
+        self._runtime = runtime
         self._fs = fs
         self._folder = folder
         self._incarnation = incarnation_of(folder)
         self._durability = durability
-        self._clock_seconds = clock_seconds
         self._sync_seconds = sync_seconds
         self._created = 0
         """Highest number ever tried: a number is never used twice, whatever became of the attempt."""
@@ -100,7 +75,7 @@ class SegmentAppender:
             self._sync_file(self.file)
             self.watermark = max(self.watermark, lsn)
 
-    def next_segment(self, wall_millis: int) -> int:
+    def next_segment(self) -> int:
         """Starts a new segment; returns the good length of the one before it. *Switches.*
 
         LogBroken when a sync failed. Any other HbtableError: there is no open segment, try again later.
@@ -119,7 +94,7 @@ class SegmentAppender:
                 self.lsn + 1,
                 self.watermark,
                 self.oldest_segment,
-                wall_millis,
+                self._runtime.wall_millis(),
             )
         )
         try:
@@ -157,12 +132,12 @@ class SegmentAppender:
         file.close()
 
     def _sync_file(self, file: AppendFile) -> None:
-        started = self._clock_seconds()
+        started = self._runtime.clock_seconds()
         try:
             file.sync()
         except HbtableError as error:
             raise LogBroken(f"{file.path} could not be synced: {error}") from error
-        self._sync_seconds.observe(self._clock_seconds() - started)
+        self._sync_seconds.observe(self._runtime.clock_seconds() - started)
 
     def _clear_away(self, file: AppendFile) -> None:
         """Removes a segment that this process created and could not begin, so that a full disk collects no stumps.

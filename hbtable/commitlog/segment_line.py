@@ -14,10 +14,10 @@ import logging
 from collections.abc import Callable
 from typing import final
 
-from hbtable.commitlog.appender import LogEnd
 from hbtable.commitlog.deleting import delete_oldest_first
 from hbtable.commitlog.groups import CLEAN_END, MARKER
 from hbtable.commitlog.ledger import SegmentLedger
+from hbtable.commitlog.log_end import LogEnd
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.segment import segment_path
 from hbtable.commitlog.side_sync import SideSync
@@ -57,7 +57,7 @@ class SegmentLine:
         self._state = state
         self._broke = broke
         self._side_sync = SideSync(runtime, end, options.sync_every_bytes, broke)
-        end.next_segment(runtime.wall_millis())
+        end.next_segment()
 
     # ------------------------------------------------------------ groups
 
@@ -111,7 +111,7 @@ class SegmentLine:
         self._join_side_sync()
         number = end.number
         try:
-            length = end.next_segment(self._runtime.wall_millis())
+            length = end.next_segment()
         except (LogBroken, LockLost, Unavailable):
             raise
         except HbtableError as error:

@@ -6,7 +6,7 @@ It moves the watermark, and leaves little to sync at the end of a segment, when 
 from collections.abc import Callable
 from typing import final
 
-from hbtable.commitlog.appender import LogEnd
+from hbtable.commitlog.log_end import LogEnd
 from hbtable.runtime.interface import Runtime, Task
 
 

@@ -105,7 +105,7 @@ class SwitchingAppender:
     def sync(self) -> None:
         """Does nothing: append() left nothing to do."""
 
-    def next_segment(self, wall_millis: int) -> int:
+    def next_segment(self) -> int:
         """Starts a new segment, with a marker; returns the good length of the one before it. *Switches.* As append."""
         self.give_up()
         previous_bytes = self.offset

@@ -20,8 +20,9 @@ from collections.abc import Callable
 from typing import final
 
 from hbtable.commitlog.acknowledging import Acknowledger
-from hbtable.commitlog.appender import LogEnd, SegmentAppender
+from hbtable.commitlog.appender import SegmentAppender
 from hbtable.commitlog.ledger import SegmentLedger
+from hbtable.commitlog.log_end import LogEnd
 from hbtable.commitlog.metrics import LogMetrics
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.queue import Batch, CommitQueue
@@ -70,7 +71,7 @@ class LogWriter:
         self._acknowledger = Acknowledger(self._metrics, self._ledger, self._state, self._break)
         sync_seconds = self._metrics.sync_seconds
         self._end: LogEnd = (
-            SegmentAppender(fs, folder, options.durability, runtime.clock_seconds, sync_seconds)
+            SegmentAppender(runtime, fs, folder, options.durability, sync_seconds)
             if appender is None
             else appender(sync_seconds, self._ledger)
         )
