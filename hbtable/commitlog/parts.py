@@ -7,19 +7,16 @@ stored nowhere.
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from hbtable.commitlog.segment import Segment
 from hbtable.errors import InvalidRequest
 
-PART_BYTES: Final = 64 << 20
-"""A part ends before the segment that would make it larger. Raised: fewer and larger runs, more memory for a sort."""
-
 Part = tuple[Segment, ...]
 
 
-def plan_parts(segments: Sequence[Segment], part_bytes: int = PART_BYTES) -> list[Part]:
-    """All segments in their order, in parts of at least one. The same segments give the same parts."""
+def plan_parts(segments: Sequence[Segment], part_bytes: int) -> list[Part]:
+    """All segments in their order, in parts of at least one; a part ends before the segment that would make it larger
+    than `part_bytes`. The same segments give the same parts."""
     return list(_planned(segments, part_bytes))
 
 

@@ -3,7 +3,7 @@
 Every part of the log (parts.py) becomes one run sorted by (tablet, row, sequence), in which the records of a tablet are
 contiguous: a hundred servers that take one tablet each read each byte of the log once, not a hundred times. (A tablet
 belongs to one table, so sorting by tablet keeps the paper's order: table, row, sequence.) Parts are sorted by several
-servers at once (master.log_sorting), or one after the other here.
+servers at once (master.log_sorting).
 
 Invariants
 * The log must be fenced: its manifest says what it is. What recovery sees is settled by the list of runs, written once
@@ -18,9 +18,8 @@ from itertools import islice
 from typing import Final
 from zlib import crc32
 
-from hbtable.commitlog.manifest import Manifest
-from hbtable.commitlog.parts import PART_BYTES, Part, plan_parts
-from hbtable.commitlog.reading import log_segments, read_log, sound_groups
+from hbtable.commitlog.parts import Part
+from hbtable.commitlog.reading import read_log, sound_groups
 from hbtable.commitlog.records import LogRecord, decode_records, places
 from hbtable.commitlog.runs import (
     FOOTER_BYTES,
@@ -48,21 +47,6 @@ _TAIL_BYTES: Final = 16384
 
 _Place = tuple[bytes, int, int, int, int]
 """Row, sequence, and which bytes of which file of the part: plain comparison is the order within a tablet."""
-
-
-def sort_log(
-    runtime: Runtime,
-    fs: FileSystem,
-    folder: str,
-    manifest: Manifest | None = None,
-    part_bytes: int = PART_BYTES,
-) -> None:
-    """All runs and their list are durable on return. Nothing to do when the list exists. Holds one part and its
-    sorted copy in memory. *Switches*, also within a part. Corruption, UnsupportedFormat; Unavailable: not fenced."""
-    if fs.exists(list_path(folder)):
-        return
-    segments = log_segments(fs, folder, lambda: runtime.sleep(0), manifest)
-    publish(fs, folder, [sort_part(runtime, fs, folder, part) for part in plan_parts(segments, part_bytes)])
 
 
 def publish(fs: FileSystem, folder: str, runs: list[Run]) -> None:

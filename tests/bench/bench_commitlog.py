@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable
 
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.reading import read_log
+from hbtable.commitlog.parts import plan_parts
+from hbtable.commitlog.reading import log_segments, read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.sorting import recovered, sort_log
+from hbtable.commitlog.sorting import publish, recovered, sort_part
 from hbtable.commitlog.writer import LogWriter
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.local import LocalFileSystem
@@ -46,6 +47,11 @@ def many_clients(runtime: GeventRuntime, log: LogWriter, clients: int, count: in
     tasks = [runtime.spawn(one_client, log, count // clients) for _ in range(clients)]
     for task in tasks:
         task.join()
+
+
+def sort_log(runtime: GeventRuntime, fs: LocalFileSystem, folder: str) -> None:
+    parts = plan_parts(log_segments(fs, folder), 16 << 20)
+    publish(fs, folder, [sort_part(runtime, fs, folder, part) for part in parts])
 
 
 def main(folder: str) -> None:

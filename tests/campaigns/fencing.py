@@ -28,7 +28,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
 from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.sorting import recovered, sort_log
+from hbtable.commitlog.sorting import recovered
 from hbtable.errors import Corruption, HbtableError, Stalled, StorageFailed, Unavailable
 from hbtable.fs.calls import TaskCalls
 from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
@@ -43,6 +43,7 @@ from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.simulated import SimulatedRuntime
+from tests.harness.sorted_log import sort_log
 
 WRITERS: Final = 3
 ADDRESSES: Final = {"webhdfs": "webhdfs://localhost:9870/fencing", "hdfs": "hdfs://localhost:9820/fencing"}

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import hbtable
-from hbtable.commitlog.sorting import sort_log
 from hbtable.fs.local import LocalFileSystem
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.commands import ROOT, environment, run
+from tests.harness.sorted_log import sort_log
 
 pytestmark = pytest.mark.integration
 

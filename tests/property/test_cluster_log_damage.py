@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from hbtable.commitlog.fencing import fence
 from hbtable.commitlog.manifest import LogFile, Manifest
 from hbtable.commitlog.reading import read_log
-from hbtable.commitlog.sorting import recovered, sort_log
+from hbtable.commitlog.sorting import recovered
 from hbtable.errors import Corruption, FileNotFound, LockLost, OutOfSpace, Stalled, StorageFailed, Unavailable
 from hbtable.fs.interface import HDFS, WEBHDFS
 from hbtable.fs.memory import MemoryFileSystem
 from tests.harness.cluster_log import FOLDER, INCARNATION, Change, ClusterLog
+from tests.harness.sorted_log import sort_log
 
 OPERATIONS = {HDFS: ("create", "append", "sync"), WEBHDFS: ("put_new",)}
 kinds = pytest.mark.parametrize("kind", [HDFS, WEBHDFS])

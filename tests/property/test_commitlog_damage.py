@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.sorting import recovered, sort_log
+from hbtable.commitlog.sorting import recovered
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import Corruption, FileNotFound, OutOfSpace, Unavailable
 from hbtable.fs.interface import LOCAL, FileStatus
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.simulated import SimulatedRuntime
+from tests.harness.sorted_log import sort_log
 
 FOLDER = "logs/s1"
 Change = tuple[int, int]

@@ -7,9 +7,10 @@ from hbtable.commitlog import group_file, groups, runs, segment
 from hbtable.commitlog.fencing import fence, marker_path
 from hbtable.commitlog.manifest import LogFile, Manifest, decode_manifest, encode_manifest
 from hbtable.commitlog.records import LogRecord, encode_record
-from hbtable.commitlog.sorting import recovered, sort_log
+from hbtable.commitlog.sorting import recovered
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.interface import HDFS
+from tests.harness.sorted_log import sort_log
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = "logs/s1"

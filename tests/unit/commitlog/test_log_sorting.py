@@ -3,8 +3,9 @@ import random
 import pytest
 
 from hbtable.commitlog.records import encode_record, places
-from hbtable.commitlog.sorting import recovered, sort_log
+from hbtable.commitlog.sorting import recovered
 from hbtable.errors import Corruption, StorageFailed
+from tests.harness.sorted_log import sort_log
 
 
 def _fill(bench, count: int = 300, tablets: int = 4) -> dict[int, list[int]]:

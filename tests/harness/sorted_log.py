@@ -1,0 +1,19 @@
+"""A whole log sorted by one process, part after part: what master.log_sorting spreads over servers."""
+
+from hbtable.commitlog.manifest import Manifest
+from hbtable.commitlog.parts import plan_parts
+from hbtable.commitlog.reading import log_segments
+from hbtable.commitlog.runs import list_path
+from hbtable.commitlog.sorting import publish, sort_part
+from hbtable.fs.interface import FileSystem
+from hbtable.runtime.interface import Runtime
+
+
+def sort_log(
+    runtime: Runtime, fs: FileSystem, folder: str, manifest: Manifest | None = None, part_bytes: int = 16 << 20
+) -> None:
+    """Nothing to do when it was sorted before. Corruption; Unavailable: the log is not fenced."""
+    if fs.exists(list_path(folder)):
+        return
+    segments = log_segments(fs, folder, lambda: runtime.sleep(0), manifest)
+    publish(fs, folder, [sort_part(runtime, fs, folder, part) for part in plan_parts(segments, part_bytes)])
