@@ -1,8 +1,11 @@
 """Neighbouring tablets that become one, while clients write and servers and masters die: nothing is lost."""
 
+import random
+
 import pytest
 
 from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound
+from hbtable.metadata.tiling import verify_tiling
 from tests.harness.many_servers import Cluster
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
@@ -141,3 +144,31 @@ def test_merges_and_splits_under_writes_deaths_and_new_masters_lose_nothing(clus
         print("merges:", len(done), "tablets:", len(tablets(cluster)))
 
     cluster.runtime.run(body)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_power_goes_at_any_moment_of_a_merge(machine_of, seed):
+    """The master and the only tablet server end at once, and what was not synced is gone."""
+    machine = machine_of(500 + seed)
+    chance = random.Random(seed)
+
+    def make(cluster):
+        cluster.client.admin.create_table(machine.schema(), SPLITS[:2])
+        machine.write(cluster, range(120))
+
+    def merge_and_split(cluster):
+        admin = cluster.client.admin
+        while True:
+            admin.merge_tablets(b"t", [one.tablet_id for one in admin.tablets(b"t")[:2]])
+            admin.split(b"t", b"row%06d" % chance.randrange(1, 50))
+
+    def look(cluster):
+        rows = cluster.client.catalog.tablet_rows(cluster.client.catalog.read_table(b"t").table_id)
+        verify_tiling(rows)
+        assert not any(row.is_merging() for row in rows)
+        assert machine.contents(cluster) == machine.expected(range(120))
+
+    machine.life(make)
+    for _ in range(8):
+        machine.crash_during(merge_and_split, chance.uniform(0.005, 0.6))
+        machine.life(look)
