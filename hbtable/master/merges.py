@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final, final
 
-from hbtable.errors import Conflict, FileNotFound, HbtableError, Unavailable
+from hbtable.errors import Conflict, FileNotFound, HbtableError, OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.master import merging
 from hbtable.master.assignment import Assign, describe, least_loaded
 from hbtable.master.census import Census
@@ -66,21 +66,20 @@ class Merges:
 
     def merge(self, name: bytes, tablet_ids: Sequence[int]) -> None:
         """They are one tablet, which is served, on return. *Switches.* TableNotFound, TableNotEnabled; InvalidRequest
-        unless they are two or more neighbours of this table. Unavailable: not, or not all of them were merged, or the
-        merged one is not served yet; each is whole, and served soon."""
+        unless they are two or more neighbours of this table. Unavailable: nothing was merged. OutcomeUnknown: perhaps
+        not, or not all of them were merged, or the merged one is not served yet. Each is whole, and served soon."""
         with self._operation(name):
             table = enabled(self._catalog, name)
             chosen = merging.neighbours(self._settled(table.table_id), tablet_ids)
             try:
-                for tablet in chosen:
-                    self._take_own_files(tablet)
-                result, *others = [self._rested(tablet) for tablet in chosen]
-                for right in others:
-                    result = self._join(result, right)
-                self._serve(result, table)
-            except Conflict as error:
-                self._look_again()
-                raise Unavailable(f"tablets changed while they were merged; try again: {error}") from error
+                rested = self._at_rest(chosen)
+                try:
+                    self._serve(self._joined(rested), table)
+                except (Conflict, StaleLocation, Unavailable) as error:
+                    # Not to be repeated as it is: some of these tablets may be no more.
+                    raise OutcomeUnknown(
+                        f"{len(chosen)} tablets may or may not have been merged, or not all of them: {error}"
+                    ) from error
             except HbtableError:
                 self._look_again()
                 raise
@@ -106,6 +105,14 @@ class Merges:
 
     # ---------------------------------------------------------------- steps 1 and 2
 
+    def _at_rest(self, tablets: Sequence[TabletRecord]) -> list[TabletRecord]:
+        try:
+            for tablet in tablets:
+                self._take_own_files(tablet)
+            return [self._rested(tablet) for tablet in tablets]
+        except Conflict as error:
+            raise Unavailable(f"a tablet changed when it was to be merged; try again: {error}") from error
+
     def _take_own_files(self, tablet: TabletRecord) -> None:
         try:
             if self._owns_files(tablet):
@@ -126,6 +133,12 @@ class Merges:
         return current
 
     # ---------------------------------------------------------------- steps 3 to 6
+
+    def _joined(self, rested: Sequence[TabletRecord]) -> TabletRecord:
+        result, *others = rested
+        for right in others:
+            result = self._join(result, right)
+        return result
 
     def _join(self, left: TabletRecord, right: TabletRecord) -> TabletRecord:
         """The merged tablet's record, which anybody may own. Conflict: one of them changed."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import Conflict, InvalidRequest, Unavailable
+from hbtable.errors import Conflict, InvalidRequest, OutcomeUnknown, Unavailable
 from hbtable.master import merging
 from hbtable.master.assignment import ServerLoad, Snapshot, plan
 from hbtable.master.census import Census
@@ -175,7 +175,7 @@ def merges_of(view):
 def merge(view):
     try:
         merges_of(view).merge(b"t", [LEFT.tablet_id, RIGHT.tablet_id])
-    except (Unavailable, InvalidRequest):  # no server takes it; or another master was faster
+    except (OutcomeUnknown, Unavailable, InvalidRequest):  # no server takes it; or another master was faster
         pass
 
 
@@ -260,6 +260,18 @@ def test_a_merge_without_interruption_takes_four_changes_and_leaves_a_trace_for_
     metadata.now += GONE_MILLIS
     merges_of(view).forget_old([trace])
     assert b"m" not in metadata.rows
+
+
+def test_what_may_be_merged_already_is_not_said_to_be_untouched():
+    """Else a client would try again, and be told that there are no such tablets."""
+    metadata = Metadata()
+    with pytest.raises(OutcomeUnknown, match="no tablet server can take tablet 100"):
+        merges_of(View(metadata)).merge(b"t", [LEFT.tablet_id, RIGHT.tablet_id])
+    metadata = Metadata()
+    metadata.rows[b""] = replace(RIGHT, owner="s1")
+    with pytest.raises(Unavailable):
+        merges_of(View(metadata)).merge(b"t", [LEFT.tablet_id, RIGHT.tablet_id])
+    assert metadata.rows[b"m"] == LEFT
 
 
 @pytest.mark.parametrize("applied", [False, True])
