@@ -11,6 +11,9 @@ import pytest
 from Hbase_thrift import TScan
 
 from hbtable.fs.opened import close_file_system, open_file_system
+from hbtable.lockservice.places import LOCK_SUFFIX
+from hbtable.lockservice.places import SERVERS as SERVERS_FOLDER
+from hbtable.lockservice.zookeeper import ZooKeeperLockService
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import (
     HdfsServers,
@@ -100,8 +103,19 @@ class Lives:
         finally:
             close_file_system(fs)
 
+    def known(self) -> set[str]:
+        """The servers that ZooKeeper knows."""
+        service = ZooKeeperLockService(GeventRuntime(), self.cluster.zookeeper, self.cluster.root)
+        session = service.open_session("test")
+        try:
+            return {name.removesuffix(LOCK_SUFFIX) for name in session.list(SERVERS_FOLDER)}
+        finally:
+            session.close()
+
     def until_collected(self) -> None:
+        """Nothing is left of the lives before."""
         eventually(lambda: self.logs() <= self.living(), 30, f"only the logs of {self.living()}")
+        assert self.known() == self.living()
 
 
 def test_a_cluster_that_is_stopped_or_killed_goes_on_where_it_was(

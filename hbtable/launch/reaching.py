@@ -13,7 +13,8 @@ from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperSession
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import listen
 
-_PATIENCE_SECONDS: Final = 3.0
+_PATIENCE_SECONDS: Final = 10.0
+"""A NameNode that has just started takes seconds for its first web page."""
 _ROUNDING_SECONDS: Final = 0.001
 _QUESTION: Final = b"GET /webhdfs/v1/?op=GETHOMEDIRECTORY HTTP/1.0\r\n\r\n"
 _RPC_PORT_SAYS: Final = b"Hadoop IPC port"
@@ -51,7 +52,7 @@ def check_namenode(runtime: Runtime, address: str) -> None:
             _check_kind(scheme, one, address, answer)
             if _is_namenode(scheme, answer):
                 return
-            answer = "something answers there, but not as a NameNode does" if answer else "no answer"
+            answer = "it answers, but not as a NameNode does" if answer else "it takes connections and says nothing"
         problems.append(f"{one} ({answer})")
     raise Unavailable(
         f"no NameNode can be reached at {', '.join(problems)}: is HDFS running, and is "

@@ -128,6 +128,10 @@ class HdfsServers:
         address = f"127.0.0.1:{self.port + 10 * number}"
         eventually(lambda: address in self._namenode_says(), 60, f"DataNode {number} back")
 
+    def safe_mode(self, on: bool) -> None:
+        """While it is on, files can be read and not written."""
+        _run("real-hdfs", "admin", str(self.port), "-safemode", "enter" if on else "leave")
+
     def wait_until_writable(self) -> None:
         """The NameNode is out of safe mode on return."""
         eventually(lambda: '"Safemode" : ""' in self._namenode_says(), 60, "the end of safe mode")

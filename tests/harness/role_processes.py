@@ -98,6 +98,8 @@ class ProcessCluster:
     ) -> None:
         """`settings`: more of the configuration file."""
         self.session_seconds = session_seconds
+        self.zookeeper = zookeeper
+        self.root = root
         self.masters: list[RoleProcess] = []
         self.servers: list[RoleProcess] = []
         self._folder = folder
@@ -109,7 +111,11 @@ class ProcessCluster:
         )
 
     def start_master(self, *arguments: str) -> RoleProcess:
-        return self._start("master", self.masters, arguments).wait_until_ready()
+        return self.begin_master(*arguments).wait_until_ready()
+
+    def begin_master(self, *arguments: str) -> RoleProcess:
+        """It may not be ready yet."""
+        return self._start("master", self.masters, arguments)
 
     def start_server(self, *arguments: str) -> RoleProcess:
         return self._start("tabletserver", self.servers, arguments).wait_until_ready()

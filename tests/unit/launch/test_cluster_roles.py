@@ -100,7 +100,7 @@ def test_what_is_no_namenode_is_not_tried_for_long(
 ) -> None:
     port, answers = answering
     answers.append(answer)
-    words = "not as a NameNode does" if answer else "no answer"
+    words = "not as a NameNode does" if answer else "says nothing"
     with pytest.raises(Unavailable, match=rf"no NameNode can be reached at 127\.0\.0\.1:{port} \(.*{words}\)"):
         check_namenode(GeventRuntime(), f"{scheme}://127.0.0.1:{port}/x")
 
