@@ -9,7 +9,7 @@ All but listing are found within some seeds (test_cluster.py), and the same seed
     released     2   a log is declared unneeded before METADATA names the SSTables
     listing      5   an error while listing files is taken for "there are no more"
     redo         6   the redo point runs ahead of what was flushed
-    owner       10   a master overwrites METADATA without a comparison
+    hasty       10   a server is taken for dead because it does not answer
     retry       11   an increment with an unknown outcome is sent again
     sync        24   a failed sync is ignored
     lease       25   the lease is not looked at when a read is answered
@@ -22,11 +22,12 @@ from typing import Any
 from hbtable.commitlog.fencing import FENCED
 from hbtable.errors import FileNotFound, HbtableError, OutcomeUnknown
 from hbtable.fs.interface import HDFS, WEBHDFS, FileStatus
+from hbtable.lockservice.interface import VersionedFile
+from hbtable.lockservice.places import server_lock
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import LogRef, TabletRecord
 from tests.harness.sim_cluster import MasterProcess, Seams, ServerProcess, SimProcess
-from tests.harness.sim_network import SimTransport
-from tests.harness.sim_schedule import FAULT_SECONDS, Schedule
+from tests.harness.sim_schedule import FAULT_SECONDS, SESSION_SECONDS, Schedule
 from tests.harness.sim_sessions import SimSession
 from tests.harness.sim_storage import SimStorage
 
@@ -100,20 +101,25 @@ class RedoAhead(_Around):
         self._inner.replace_tablet(expected, record)
 
 
-class NoComparison(_Around):
-    """A master replaces whatever a row of METADATA holds."""
+class Hasty(_Around):
+    """A master takes a server for dead that it cannot reach, whoever holds its lock."""
 
-    def tablet_service(self, incarnation: str) -> Any:
-        return _Overwriting(self._process, self._inner.tablet_service(incarnation))
+    def holder(self, path: str) -> VersionedFile | None:
+        return None if self._silent(path) else self._inner.holder(path)
 
+    def lock(self, path: str, data: bytes = b"") -> int:
+        return 0 if self._silent(path) else self._inner.lock(path, data)
 
-class _Overwriting(_Around):
-    def check_and_mutate(self, tablet_id: int, *arguments: Any) -> bool:
-        *_, expected, mutation = arguments
-        if expected is None:  # put if absent
-            return self._inner.check_and_mutate(tablet_id, *arguments)
-        self._inner.mutate(tablet_id, [mutation])
-        return True
+    def unlock(self, path: str) -> None:
+        if not self._silent(path):
+            self._inner.unlock(path)
+
+    def _silent(self, path: str) -> bool:
+        network = self._process.cluster.network
+        for incarnation, (machine, _, _) in network.servers.items():
+            if path == server_lock(incarnation):
+                return not network.passes(machine.name, self._process.name)
+        return False
 
 
 class SecondTry(_Around):
@@ -153,6 +159,7 @@ class Bug:
     seconds: float = FAULT_SECONDS
     gap_seconds: float = 0.5
     chores: tuple[str, ...] = ()
+    session_seconds: float = SESSION_SECONDS
 
 
 def _session(process: SimProcess, session: SimSession) -> Any:
@@ -167,8 +174,8 @@ def _catalog(wrap: type[_Around]) -> Callable[[SimProcess, Catalog], Any]:
     return _of_servers(wrap)
 
 
-def _no_comparison(process: SimProcess, transport: SimTransport) -> Any:
-    return NoComparison(process, transport) if isinstance(process, MasterProcess) else transport
+def _hasty(process: SimProcess, session: SimSession) -> Any:
+    return Hasty(process, session) if isinstance(process, MasterProcess) else session
 
 
 BUGS: dict[str, Bug] = {
@@ -177,7 +184,7 @@ BUGS: dict[str, Bug] = {
     "released": Bug(Seams(catalog=_catalog(EarlyRelease)), ("kill", "cut", "pause")),
     "listing": Bug(Seams(storage=_listing), ("kill", "lossy"), seconds=20.0, gap_seconds=1.5),
     "redo": Bug(Seams(catalog=_catalog(RedoAhead)), ("kill",)),
-    "owner": Bug(Seams(transport=_no_comparison), ("pause", "kill"), seconds=10.0, gap_seconds=0.4, chores=("move",)),
+    "hasty": Bug(Seams(session=_hasty), ("island",), seconds=16.0, gap_seconds=6.0, session_seconds=4.0),
     "retry": Bug(Seams(transport=lambda process, transport: SecondTry(process, transport)), ("lossy", "cut")),
     "lease": Bug(Seams(session=_session), ("island",), seconds=16.0, gap_seconds=5.0),
 }
@@ -195,4 +202,5 @@ def schedule_with(name: str, seed: int, on: bool = True) -> Schedule:
         bug.seconds,
         gap_seconds=bug.gap_seconds,
         chores=bug.chores,
+        session_seconds=bug.session_seconds,
     )

@@ -22,6 +22,7 @@ from tests.harness.sim_faults import Faults
 from tests.harness.sim_workload import ROWS, SPLITS, TABLE, Journal, Worker, create, row_of, scanned
 
 FAULT_SECONDS = 7.0
+SESSION_SECONDS = 1.5
 GAPS_SECONDS = (0.4, 0.7, 1.5)
 READABLE_WITHIN_SECONDS = 30.0
 
@@ -52,10 +53,12 @@ class Schedule:
         twins: bool = False,
         gap_seconds: float = 0.0,
         chores: tuple[str, ...] | None = None,
+        session_seconds: float = SESSION_SECONDS,
     ) -> None:
         self.outcome = Outcome(seed)
+        kind = log_kind or (HDFS, WEBHDFS)[seed % 2]
         self.cluster = SimCluster(
-            SimOptions(seed, log_kind=log_kind or (HDFS, WEBHDFS)[seed % 2], seams=seams or Seams(), twins=twins)
+            SimOptions(seed, log_kind=kind, twins=twins, session_seconds=session_seconds, seams=seams or Seams())
         )
         lying = seed % 5 == 0 if lying_clocks is None else lying_clocks
         self.faults = Faults(self.cluster, lying, kinds)

@@ -15,7 +15,7 @@ from tests.harness.sim_schedule import Schedule
 
 SEEDS = 300
 BATCH = 25
-ENOUGH = {"marker": 60, "released": 150, "redo": 20, "retry": 30, "owner": 150, "sync": 20, "lease": 150}
+ENOUGH = {"marker": 60, "released": 150, "redo": 20, "retry": 30, "hasty": 60, "sync": 20, "lease": 150}
 """Seeds within which each bug must be found: about ten times as many as it takes in the mean, because every change of
 the program makes other schedules of the same seeds."""
 DONE = (
