@@ -48,7 +48,9 @@ def run_tabletserver(configuration: Configuration, listen: ListenOptions) -> int
 def run_supervised(arguments: list[str]) -> int:
     """Runs the command line `arguments` without --supervised in a child, again and again (supervisor.py)."""
     log_to_stderr()
-    return supervise([sys.executable, "-m", "hbtable", *(one for one in arguments[1:] if one != "--supervised")])
+    # -P: not whatever is called hbtable in the folder where it was started.
+    command = [sys.executable, "-P", "-m", "hbtable"]
+    return supervise([*command, *(one for one in arguments[1:] if one != "--supervised")])
 
 
 def run_to_the_end(run: Callable[[], int]) -> NoReturn:

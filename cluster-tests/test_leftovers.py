@@ -1,0 +1,55 @@
+"""What writes that were cut off left behind on a real HDFS is found and removed, by HDFS's own clock too."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from hbtable.fs.interface import FileSystem
+from hbtable.fs.opened import close_file_system, open_file_system
+from hbtable.fs.probing import probe
+from hbtable.master.census import Census
+from hbtable.master.collector import Collector, CollectorOptions
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.real_servers import HdfsServers
+
+pytestmark = pytest.mark.java
+
+
+@pytest.fixture(params=["hdfs", "webhdfs"])
+def fs(request: pytest.FixtureRequest, hdfs_servers: HdfsServers, own_folder: str) -> Iterator[FileSystem]:
+    address = hdfs_servers.hdfs(own_folder) if request.param == "hdfs" else hdfs_servers.webhdfs(own_folder)
+    opened = open_file_system(address, GeventRuntime())
+    yield opened
+    close_file_system(opened)
+
+
+class EmptyCatalog:
+    def all_tablet_rows(self, *_: object) -> list[object]:
+        return []
+
+    def tables(self) -> list[object]:
+        return []
+
+
+def test_leftovers_go_when_they_are_old(fs: FileSystem) -> None:
+    runtime = GeventRuntime()
+    options = CollectorOptions(leftover_seconds=3.0, trash_seconds=0.0)
+    collector = Collector(runtime, fs, EmptyCatalog(), None, lambda: None, options)  # type: ignore[arg-type]
+
+    def collect() -> str:
+        return collector.collect(lambda: Census({}, frozenset(), {}, []))[0]
+
+    assert abs(probe(runtime, fs) - time.time() * 1000) < 5000, "one machine, one clock"
+    fs.write_file("metadata/root-tablet", b"needed")
+    fs.put_new("unfinished/0123", b"half")
+    fs.put_new(f"trash/{int(time.time() * 1000)}/sstables/00000010/a.sst", b"garbage")
+    assert [status.path for status in fs.list_files("")] == [
+        "metadata/root-tablet",
+        fs.list_files("trash")[0].path,
+    ]
+    runtime.sleep(3.5)
+    fs.put_new("unfinished/4567", b"new")
+    assert "1 left-over files" in collect()
+    assert [status.path for status in fs.list_files("unfinished")] == ["unfinished/4567"]
+    assert [status.path for status in fs.list_files("")] == ["metadata/root-tablet"]
