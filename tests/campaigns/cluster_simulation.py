@@ -30,10 +30,12 @@ def main() -> None:
         schedule = schedule_with(arguments.bug, seed) if arguments.bug else Schedule(seed)
         outcome = schedule.run()
         total += outcome.count
+        if not (seed - first + 1) % 200:
+            print(f"{seed - first + 1} seeds, {failed} with violations so far", flush=True)
         if outcome.violations:
             failed += 1
             print(f"seed {seed}, faults {', '.join(schedule.faults.kinds)}: " + "\n    ".join(outcome.violations[:3]))
-            print(f"    replay: python -m tests.campaigns.cluster_simulation --seeds 1 --seed {seed}{bug}")
+            print(f"    replay: python -m tests.campaigns.cluster_simulation --seeds 1 --seed {seed}{bug}", flush=True)
             if bug:
                 print(f"{arguments.bug} was found after {seed - first + 1} seeds")
                 return
