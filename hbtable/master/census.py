@@ -25,6 +25,8 @@ class Census(NamedTuple):
     statuses: dict[str, list[TabletStatus]]
     buried: list[str]
     """Servers that this census found dead for the first time."""
+    starting: frozenset[str] = frozenset()
+    """They have their lock and are not known otherwise yet."""
 
     @property
     def living(self) -> frozenset[str]:
@@ -33,7 +35,7 @@ class Census(NamedTuple):
 
 def take_census(runtime: Runtime, session: Session, transport: Transport) -> Census:
     """Buries dead servers, asks the living ones. *Switches.* Unavailable when the lock service is."""
-    living, buried = look(session)
+    living, buried, starting = look(session)
     names = sorted(living)
 
     def question(name: str) -> list[TabletStatus]:
@@ -46,7 +48,7 @@ def take_census(runtime: Runtime, session: Session, transport: Transport) -> Cen
         if not isinstance(answer, HbtableError):
             statuses[name] = answer
             loads[name] = _load(living[name], answer)
-    return Census(loads, frozenset(names).difference(loads), statuses, buried)
+    return Census(loads, frozenset(names).difference(loads), statuses, buried, starting)
 
 
 def _load(file: ServerFile, statuses: list[TabletStatus]) -> ServerLoad:

@@ -92,7 +92,8 @@ class Collector:
         first = Scan(tuple(self._catalog.all_tablet_rows()))
         second = Scan(tuple(self._catalog.all_tablet_rows()))
         paths = garbage_files(files, in_flight, first, second)
-        dead_logs = garbage_logs(logs, now.living, first, second)
+        alive = now.living | now.starting  # a server has its lock before its log begins
+        dead_logs = garbage_logs(logs, alive, first, second)
         left_over = self._left_over()
         orphans = self._remove_orphans(second)
         self._check_master()
@@ -102,7 +103,7 @@ class Collector:
         for name in dead_logs:
             self._fs.delete_folder(log_folder(name))
         oldest = self._oldest(self._options.marker_seconds, [modified for _, modified in markers])
-        for name in garbage_markers(markers, set(logs), now.living, oldest):
+        for name in garbage_markers(markers, set(logs), alive, oldest):
             self._delete(marker_path(name))
         for path in left_over:
             self._delete(path)

@@ -22,13 +22,18 @@ class Servers(NamedTuple):
     living: dict[str, ServerFile]
     buried: list[str]
     """Servers that this look found dead; their files are gone now."""
+    starting: frozenset[str]
+    """Servers that have their lock, or had it just now, and no file: they may have a log."""
 
 
 def look(session: Session) -> Servers:
     """Reads the servers folder and buries the dead. *Switches.*"""
     living: dict[str, ServerFile] = {}
     buried: list[str] = []
-    for name in session.list(SERVERS):
+    names = session.list(SERVERS)
+    locked = {name.removesuffix(LOCK_SUFFIX) for name in names if name.endswith(LOCK_SUFFIX)}
+    starting = frozenset(locked.difference(names))
+    for name in names:
         if name.endswith(LOCK_SUFFIX):
             continue
         holder = session.holder(server_lock(name))
@@ -44,7 +49,7 @@ def look(session: Session) -> Servers:
             living[name] = ServerFile.decode(path, session.read(path).data)
         except FileNotFound:
             continue
-    return Servers(living, buried)
+    return Servers(living, buried, starting)
 
 
 def bury(session: Session, incarnation: str) -> bool:

@@ -6,7 +6,7 @@ is free and deleting the file. Nothing brings an incarnation back: who finds its
 
 from dataclasses import replace
 
-from hbtable.errors import AlreadyExists, FileNotFound, LockLost
+from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LockLost
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import INCARNATIONS, ServerFile, server_file, server_lock
 from hbtable.metadata.identifiers import Identifiers
@@ -26,6 +26,14 @@ class Membership:
     def __init__(self, session: Session, incarnation: str) -> None:
         self.incarnation = incarnation
         self._session = session
+
+    def claim(self) -> None:
+        """Before the log is begun: whoever looks for logs that nobody needs sees that this one's server is starting.
+        LockLost when the name is taken."""
+        try:
+            self._session.lock(server_lock(self.incarnation))
+        except Conflict as error:
+            raise LockLost(f"the name {self.incarnation} is taken: {error}; start again") from error
 
     def join(self, description: ServerFile) -> None:
         """Durable on return: the master may assign tablets to this server from now on. LockLost when the session

@@ -1,6 +1,6 @@
 """Builds a tablet server from its parts, starts and stops it (paper, section 5.2).
 
-Start: name -> log -> lock and server file (from then on the master gives it tablets) -> maintenance.
+Start: name -> lock -> log -> server file (from then on the master gives it tablets) -> maintenance.
 Stop, clean: draining -> maintenance off -> tablets flushed and unloaded -> log closed -> server file and lock gone.
 Each step of the stop makes the one after it safe: without tablets nobody needs the log, without log nobody needs the
 name.
@@ -78,6 +78,9 @@ class TabletServerRole:
         self._runtime = runtime
         self._options = options
         self.incarnation = new_incarnation(session, runtime)
+        self._membership = Membership(session, self.incarnation)
+        # The lock comes before the log: the collector takes a log whose server it does not know for garbage.
+        self._membership.claim()
         # The log begins before the server file exists: METADATA never names a log that is not there.
         self.commit_log = open_log(
             runtime,
@@ -88,7 +91,6 @@ class TabletServerRole:
             lambda: is_fenced(fs, self.incarnation),
             lambda: self._lose(),
         )
-        self._membership = Membership(session, self.incarnation)
         self.cache = _block_cache(options.block_cache_bytes, registry)
         # Maintenance flushes at the limit; twice the limit is where writers wait for it.
         limit = 2 * options.maintenance.total_memtable_bytes

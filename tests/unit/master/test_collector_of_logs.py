@@ -71,6 +71,20 @@ def test_a_log_is_fenced_deleted_and_its_marker_goes_much_later() -> None:
     runtime.run(main)
 
 
+def test_the_log_of_a_server_that_is_starting_is_left_alone() -> None:
+    runtime = SimulatedRuntime(1)
+    fs = Shared(MemoryFileSystem(runtime))
+    census = Census({}, frozenset(), {}, [], frozenset({NAME}))
+
+    def main() -> None:
+        fs.memory.write_file(f"logs/{NAME}/0000000001.log", b"just begun")
+        collector = Collector(runtime, fs, SomeCatalog(), None, lambda: None, CollectorOptions())  # type: ignore[arg-type]
+        assert collector.collect(lambda: census) == ("", [])
+        assert not fs.memory.exists(marker_path(NAME))
+
+    runtime.run(main)
+
+
 def test_a_log_whose_server_got_tablets_meanwhile_is_fenced_and_stays() -> None:
     """It began after the census. What it acknowledged until the fence is recovered from its log."""
     runtime = SimulatedRuntime(1)
