@@ -128,6 +128,21 @@ class HdfsServers:
         address = f"127.0.0.1:{self.port + 10 * number}"
         eventually(lambda: address in self._namenode_says(), 60, f"DataNode {number} back")
 
+    def kill_all(self) -> None:
+        """The NameNode and every DataNode."""
+        for number in range(1, self.datanodes + 1):
+            self.kill_datanode(number)
+        self.kill_namenode()
+
+    def restart_all(self) -> None:
+        """After kill_all, with their data; files can be written on return."""
+        self.restart_namenode()
+        for number in range(1, self.datanodes + 1):
+            _run("real-hdfs", "datanode", str(self.port), str(number))
+        addresses = [f"127.0.0.1:{self.port + 10 * number}" for number in range(1, self.datanodes + 1)]
+        eventually(lambda: all(one in self._namenode_says() for one in addresses), 120, "every DataNode back")
+        self.wait_until_writable()
+
     def safe_mode(self, on: bool) -> None:
         """While it is on, files can be read and not written."""
         _run("real-hdfs", "admin", str(self.port), "-safemode", "enter" if on else "leave")
