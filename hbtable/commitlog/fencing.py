@@ -1,7 +1,7 @@
 """Brings a log to its end, whoever may still be writing it (storage-and-faults 3.3 protocol D, and 0 for open files).
 
-    marker     fenced/<incarnation>: its existence says it all; put until it is seen, and never removed while the
-               log is there
+    marker     fenced/<incarnation>: its existence says it all; placed, whole, until it is seen, and never removed
+               while the log is there
     list       the log's folder; an error ends the attempt
     seal       kind hdfs: each listed file is taken from its writer, which makes its length final
     manifest   names and lengths, published under one name by whoever is first
@@ -142,14 +142,23 @@ class _Fencer:
         # Seen first: a fencer that comes later has nothing to write.
         if is_fenced(self._fs, self._incarnation):
             return
-        try:
-            self._fs.put_new(marker_path(self._incarnation), _marker(self._runtime, MAGIC, self._incarnation))
-        except AlreadyExists:
-            pass
-        # Whatever the answer was, only what is seen counts: a 201 alone proves nothing. Any content will do, so the
-        # name may be tried again after an error.
+        # Not put under its name: another fencer would see it before it is whole, list the log, and the put may yet come
+        # to nothing, so that the writer sees no marker and goes on.
+        error = self._place(marker_path(self._incarnation), _marker(self._runtime, MAGIC, self._incarnation))
         if not is_fenced(self._fs, self._incarnation):
-            raise Unavailable(f"{marker_path(self._incarnation)} was written and is not there")
+            raise Unavailable(f"{marker_path(self._incarnation)} is not there yet: {error}") from error
+
+    def _place(self, path: str, content: bytes) -> HbtableError | None:
+        """Brings a whole file under this name, unless there is one. Whatever the answer was, only what is seen then
+        counts; the error is for the report."""
+        # A name of its own for each try: what became of a try that went wrong cannot be known.
+        draft = f"{path}-{self._runtime.random.getrandbits(64):016x}"
+        try:
+            self._fs.put_new(draft, content)
+            self._fs.rename(draft, path)
+        except (AlreadyExists, FileNotFound, Unavailable, StorageFailed) as error:
+            return error
+        return None
 
     def sealed(self, listed: Manifest) -> Manifest:
         """The listing with final lengths."""
@@ -177,14 +186,7 @@ class _Fencer:
         return self.until_done(lambda: self._publish_once(encoded))
 
     def _publish_once(self, encoded: bytes) -> Manifest:
-        # A name of its own for each try: what became of a try that went wrong cannot be known.
-        draft = f"{manifest_path(self._folder)}-{self._runtime.random.getrandbits(64):016x}"
-        error: HbtableError | None = None
-        try:
-            self._fs.put_new(draft, encoded)
-            self._fs.rename(draft, manifest_path(self._folder))
-        except (AlreadyExists, FileNotFound, Unavailable, StorageFailed) as problem:
-            error = problem
+        error = self._place(manifest_path(self._folder), encoded)
         # One answer for all: what is there now, whoever it is from.
         stored = published(self._fs, self._folder)
         if stored is None:

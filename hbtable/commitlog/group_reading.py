@@ -149,7 +149,9 @@ class _Settling:
         try:
             buffer = self._fs.read_file(file.path)
         except FileNotFound:
-            self._vanished.append(file)
+            # One that was listed without content was being put, and came to nothing: nobody was told that it is there.
+            if file.length_bytes >= least_bytes(self._incarnation):
+                self._vanished.append(file)
             return None
         if len(buffer) < file.length_bytes:
             raise Corruption(file.path, len(buffer), f"the log was fenced with {file.length_bytes} bytes of it")

@@ -2,9 +2,11 @@
 
 import pytest
 
-from hbtable.errors import HbtableError, LockLost, OutOfSpace, Stalled, StorageFailed, Unavailable
+from hbtable.commitlog.manifest import LogFile, list_log
+from hbtable.commitlog.reading import read_log
+from hbtable.errors import Corruption, HbtableError, LockLost, OutOfSpace, Stalled, StorageFailed, Unavailable
 from hbtable.fs.interface import HDFS, WEBHDFS
-from tests.harness.cluster_log import ClusterLog
+from tests.harness.cluster_log import FOLDER, ClusterLog
 
 STALLED = Stalled("no answer")
 NO_ROOM = OutOfSpace("no room left")
@@ -212,6 +214,64 @@ def test_a_full_file_system_refuses_and_what_was_refused_does_not_come_back(kind
     bench.run(main)
 
 
+@pytest.mark.parametrize("name", ["0000000004.0.2.grp", "0000000009.0.1.grp"])
+def test_a_file_that_was_listed_empty_and_came_to_nothing_is_no_loss(name) -> None:
+    bench = ClusterLog(WEBHDFS)
+
+    def main() -> None:
+        log = bench.open()
+        for sequence in range(1, 4):
+            bench.commit(log, 1, sequence)
+        bench.memory.log_kind = WEBHDFS
+        listed = list_log(bench.memory, FOLDER)
+        being_put = listed._replace(files=tuple(sorted([*listed.files, LogFile(name, 0)])))
+        assert [record.sequence for record in read_log(bench.memory, FOLDER, being_put)] == [1, 2, 3]
+        complete = listed._replace(files=tuple(sorted([*listed.files, LogFile(name, 200)])))
+        with pytest.raises(Corruption, match="it is missing"):
+            list(read_log(bench.memory, FOLDER, complete))
+
+    bench.run(main)
+
+
+def test_nobody_is_told_of_a_refusal_before_a_marker_voids_what_may_yet_appear() -> None:
+    bench = ClusterLog(WEBHDFS)
+
+    def main() -> None:
+        log = bench.open()
+        bench.plan.fail("put_new", NO_ROOM, path="logs/", applied=True)
+        with pytest.raises(OutOfSpace):
+            bench.commit(log, 1, 1)
+        assert any(".1." in name for name in bench.files())
+        assert bench.written() == []
+
+    bench.run(main)
+
+
+@both
+@pytest.mark.parametrize("refused_first", [False, True])
+def test_when_the_log_breaks_nobody_waits_for_ever_not_even_who_closes_it(kind, refused_first) -> None:
+    bench = ClusterLog(kind)
+
+    def main() -> None:
+        log = bench.open(give_up_seconds=2.0, group_bytes=1, groups_under_way=1)
+        if refused_first:
+            bench.plan.fail(WRITES[kind][-1], NO_ROOM, path="logs/")
+            bench.runtime.spawn(bench.begin, log, 9, 1)
+            bench.runtime.sleep(0)
+        for operation in WRITES[kind]:
+            bench.plan.fail(operation, STALLED, path="logs/", nth=2 if refused_first else 1, times=-1)
+        tasks = [bench.begin(log, tablet, 1) for tablet in range(5)]
+        closing = bench.runtime.spawn(log.close)
+        assert closing.join(30)
+        assert isinstance(closing.error, StorageFailed)
+        for task in tasks:
+            assert task.join(1)
+        assert bench.applied == []
+        assert len(bench.errors) == len(bench.called)
+
+    bench.run(main)
+
+
 @both
 def test_what_nobody_needs_is_deleted_and_recovery_begins_behind_it(kind) -> None:
     bench = ClusterLog(kind)
@@ -234,6 +294,27 @@ def test_what_nobody_needs_is_deleted_and_recovery_begins_behind_it(kind) -> Non
         bench.commit(log, 2, 1)
         log.close()
         assert bench.written()[-1] == (2, 1)
+
+    bench.run(main)
+
+
+def test_no_file_is_deleted_before_a_durable_group_says_that_recovery_begins_behind_it() -> None:
+    bench = ClusterLog(WEBHDFS)
+
+    def main() -> None:
+        log = bench.open(groups_under_way=1)
+        for sequence in range(1, 300):
+            bench.commit(log, 1, sequence)
+        bench.plan.delay("put_new", 0.1, path="logs/", times=1)
+        task = bench.begin(log, 1, 300)  # its file says nothing of what nobody needs from here on
+        log.needed(1, 299)
+        bench.plan.delay("put_new", 5.0, path="logs/", nth=2, times=-1)
+        bench.runtime.sleep(4)
+        assert task.join(0)
+        assert bench.written() == bench.called
+        bench.runtime.sleep(30)
+        assert len(bench.files()) < 100
+        assert bench.written() == bench.called[-len(bench.written()) :]
 
     bench.run(main)
 

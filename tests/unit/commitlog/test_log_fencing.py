@@ -171,6 +171,39 @@ def test_a_file_that_its_writer_deletes_meanwhile_is_left_out(bench) -> None:
     bench.run(main)
 
 
+def test_a_put_that_is_seen_and_comes_to_nothing_fences_nobody(bench) -> None:
+    """WebHDFS shows a file while it is put; whoever took that for the marker would list a log that still goes on."""
+
+    class Dwindling(Shared):
+        """Its first file is there, empty, for a second."""
+
+        def put_new(self, path: str, content: bytes) -> None:
+            self.steps += 1
+            if self.steps > 1:
+                self.memory.put_new(path, content)
+                return
+            self.memory.write_file(path, b"")
+            bench.runtime.sleep(1)
+            self.memory.delete(path)
+            raise Stalled("no answer")
+
+        def __getattr__(self, name):
+            return getattr(self.memory, name)
+
+    def main() -> None:
+        _log(bench.memory, b"one")
+        first = bench.runtime.spawn(fence, bench.runtime, Dwindling(bench.memory, WEBHDFS), NAME)
+        bench.runtime.sleep(0.5)
+        fence(bench.runtime, Shared(bench.memory, WEBHDFS), NAME)
+        for _ in range(100):
+            assert is_fenced(bench.memory, NAME)
+            bench.runtime.sleep(0.01)
+        assert first.join(10)
+        assert first.error is None
+
+    bench.run(main)
+
+
 def test_unknown_is_not_unfenced(bench) -> None:
     def trouble(_number: int, _call: str, _after: bool) -> None:
         raise Unavailable("not now")
