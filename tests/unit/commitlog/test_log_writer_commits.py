@@ -111,6 +111,15 @@ def test_a_full_queue_refuses_all_but_exempt_commits(bench) -> None:
     bench.run(main)
 
 
+def test_a_commit_that_is_larger_than_the_queue_is_let_in_alone(bench) -> None:
+    def main() -> None:
+        log = bench.writer(queue_bytes=100)
+        bench.commit(log, 1, 1, bytes(300))
+        assert bench.applied == bench.written() == [(1, 1)]
+
+    bench.run(main)
+
+
 def test_a_waiter_that_is_killed_leaves_its_commit_to_the_log(bench) -> None:
     def main() -> None:
         log = bench.writer()
@@ -131,6 +140,20 @@ def test_an_apply_that_fails_stops_the_log(bench) -> None:
         with pytest.raises(StorageFailed, match="restart this tablet server"):
             log.commit(1, 1, bytes(10), broken)
         with pytest.raises(StorageFailed):
+            bench.commit(log, 1, 2)
+
+    bench.run(main)
+
+
+def test_os_an_apply_that_fails_stops_the_log_too(bench) -> None:
+    def broken() -> None:
+        raise ValueError("no")
+
+    def main() -> None:
+        log = bench.writer(durability="os")
+        with pytest.raises(ValueError, match="no"):
+            log.commit(1, 1, bytes(10), broken)
+        with pytest.raises(StorageFailed, match="restart this tablet server"):
             bench.commit(log, 1, 2)
 
     bench.run(main)

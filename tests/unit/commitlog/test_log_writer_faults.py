@@ -167,6 +167,24 @@ def test_os_a_failed_sync_beside_the_commits_stops_them(bench) -> None:
     bench.run(main)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_os_a_segment_is_not_closed_under_the_sync_beside_the_commits(bench_of, seed: int) -> None:
+    bench = bench_of(seed)
+
+    def main() -> None:
+        log = bench.writer(durability="os", sync_every_bytes=100)
+        bench.commit(log, 1, 1, bytes(200))
+        bench.commit(log, 1, 2)  # goes through the queue, and starts the sync
+        bench.fs.append_errors.append((NO_ROOM, 5))
+        with pytest.raises(OutOfSpace):
+            bench.commit(log, 1, 3)
+        bench.commit(log, 1, 4)
+        assert bench.fs.closed_while_syncing == 0
+        assert bench.applied == bench.written() == [(1, 1), (1, 2), (1, 4)]
+
+    bench.run(main)
+
+
 @BOTH
 def test_an_append_with_an_unknown_end_stops_the_log(bench, durability) -> None:
     def main() -> None:
