@@ -61,3 +61,11 @@ class Membership:
         except FileNotFound:
             pass
         self._session.unlock(server_lock(self.incarnation))
+
+
+def claimed(session: Session, incarnation: str) -> Membership:
+    """For a server that starts. Its log comes after this: the collector takes the log of a server that it does not know
+    for garbage. LockLost when the name is taken."""
+    membership = Membership(session, incarnation)
+    membership.claim()
+    return membership

@@ -36,7 +36,7 @@ from hbtable.tabletserver.admin import Administration
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.maintenance import Maintenance
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
-from hbtable.tabletserver.membership import Membership, new_incarnation
+from hbtable.tabletserver.membership import claimed, new_incarnation
 from hbtable.tabletserver.residence import Residence, drain
 from hbtable.tabletserver.server import TabletServer
 from hbtable.tabletserver.split import Splitter
@@ -78,9 +78,7 @@ class TabletServerRole:
         self._runtime = runtime
         self._options = options
         self.incarnation = new_incarnation(session, runtime)
-        self._membership = Membership(session, self.incarnation)
-        # The lock comes before the log: the collector takes a log whose server it does not know for garbage.
-        self._membership.claim()
+        self._membership = claimed(session, self.incarnation)
         # The log begins before the server file exists: METADATA never names a log that is not there.
         self.commit_log = open_log(
             runtime,
