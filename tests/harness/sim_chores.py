@@ -1,4 +1,4 @@
-"""What operators do to a simulated cluster while faults go on: tablets move, split and are compacted, servers stop.
+"""What operators do to a simulated cluster while faults go on: tablets move, split, merge, are compacted; servers stop.
 
 Also counts what the cluster does by itself, so that a batch of runs can say that all of it happened.
 """
@@ -13,6 +13,7 @@ from tests.harness.sim_cluster import ClientProcess, ServerProcess, SimCluster
 from tests.harness.sim_workload import ROWS, TABLE
 
 CHORES = ("move", "split", "compact", "balance", "stop")
+"""Of a run that names none; `merge` has runs of its own (simulation/test_merges.py)."""
 
 _STOP_SECONDS = 6.0
 """An operator's patience with a server that stops in order."""
@@ -53,6 +54,15 @@ class Operator:
 
     def _split(self, admin: Admin) -> bool:
         return admin.split(TABLE, self._chance.choice([None, *ROWS]))
+
+    def _merge(self, admin: Admin) -> bool:
+        tablets = admin.tablets(TABLE)
+        place = self._chance.randrange(len(tablets))
+        chosen = tablets[place : place + self._chance.randint(2, 3)]
+        if len(chosen) < 2:
+            return False
+        admin.merge_tablets(TABLE, [tablet.tablet_id for tablet in chosen])
+        return True
 
     def _compact(self, admin: Admin) -> bool:
         tablet = self._chance.choice(admin.tablets(TABLE)).tablet_id

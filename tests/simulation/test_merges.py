@@ -1,5 +1,6 @@
 """Neighbouring tablets that become one, while clients write and servers and masters die: nothing is lost."""
 
+import logging
 import random
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound
 from hbtable.metadata.tiling import verify_tiling
 from tests.harness.many_servers import Cluster
+from tests.harness.sim_schedule import Schedule
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -172,3 +174,21 @@ def test_the_power_goes_at_any_moment_of_a_merge(machine_of, seed):
     for _ in range(8):
         machine.crash_during(merge_and_split, chance.uniform(0.005, 0.6))
         machine.life(look)
+
+
+@pytest.fixture
+def quiet():
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_merges_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet):
+    """As simulation/test_cluster.py, with an operator who does little else. (Its default chores are without merges, so
+    that its seeds stay what they are.)"""
+    done = 0
+    for seed in range(30000, 30016):
+        outcome = Schedule(seed, chores=("merge", "split", "merge", "move"), gap_seconds=0.0 if seed % 2 else 1.0).run()
+        assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
+        done += outcome.count["chore: merge done"]
+    assert done >= 8
