@@ -14,10 +14,11 @@ not; the manifest decides that once for all, so everybody recovers the same (bug
 
 Every answer that leaves open whether a step took effect is resolved by looking.
 
-The marker: "BtLogFen" (8)  wall millis (8)  incarnation. Of its content only one thing is ever read: a log that nobody
-needed when it was fenced is *given up* before it is deleted, and then the first eight bytes are "BtLogEnd". From then
-on it is a log without files, for whoever fences it: a server that was just starting may be given tablets, and appear in
-their records, after its log was deleted, and what it still wrote would look like a log with a gap.
+The marker is empty: it needs the NameNode alone, also while DataNodes are dead or frozen. Unless the log, which nobody
+needed when it was fenced, was *given up* before it was deleted: then it is "BtLogEnd" (8)  wall millis (8)
+incarnation. From then on it is a log without files, for whoever fences it: a server that was just starting may be
+given tablets, and appear in their records, after its log was deleted, and what it still wrote would look like a log
+with a gap.
 """
 
 import logging
@@ -45,7 +46,6 @@ T = TypeVar("T")
 
 FENCED: Final = "fenced"
 """The folder of all markers."""
-MAGIC: Final = b"BtLogFen"
 GIVEN_UP: Final = b"BtLogEnd"
 
 
@@ -96,7 +96,8 @@ def give_up(runtime: Runtime, fs: FileSystem, incarnation: str) -> None:
     """The log is empty on return, for whoever fences it, and its files may be deleted; durable. It must have been
     fenced, and METADATA read after that without finding it in any tablet's record: so nothing of it counts, and nothing
     ever will, whoever names it later. *Switches.*"""
-    fs.write_file(marker_path(incarnation), _marker(runtime, GIVEN_UP, incarnation))
+    marker = GIVEN_UP + runtime.wall_millis().to_bytes(8, "big") + incarnation.encode()
+    fs.write_file(marker_path(incarnation), marker)
 
 
 def _known(fs: FileSystem, incarnation: str) -> Manifest | None:
@@ -107,10 +108,6 @@ def _known(fs: FileSystem, incarnation: str) -> Manifest | None:
     except FileNotFound:
         return None
     return published(fs, log_folder(incarnation))
-
-
-def _marker(runtime: Runtime, magic: bytes, incarnation: str) -> bytes:
-    return magic + runtime.wall_millis().to_bytes(8, "big") + incarnation.encode()
 
 
 class _Fencer:
@@ -144,7 +141,7 @@ class _Fencer:
             return
         # Not put under its name: another fencer would see it before it is whole, list the log, and the put may yet come
         # to nothing, so that the writer sees no marker and goes on.
-        error = self._place(marker_path(self._incarnation), _marker(self._runtime, MAGIC, self._incarnation))
+        error = self._place(marker_path(self._incarnation), b"")
         if not is_fenced(self._fs, self._incarnation):
             raise Unavailable(f"{marker_path(self._incarnation)} is not there yet: {error}") from error
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from hbtable.commitlog import group_file, groups, runs, segment
-from hbtable.commitlog.fencing import fence, marker_path
+from hbtable.commitlog.fencing import fence, give_up, marker_path
 from hbtable.commitlog.manifest import LogFile, Manifest, decode_manifest, encode_manifest
 from hbtable.commitlog.records import LogRecord, encode_record
 from hbtable.commitlog.sorting import recovered
@@ -59,7 +59,7 @@ def test_the_manifest_reads_and_is_written_as_the_text_says() -> None:
     assert encode_manifest(manifest) == _example("manifest")
 
 
-def test_the_marker_is_written_as_the_text_says(bench) -> None:
+def test_the_markers_are_written_as_the_text_says(bench) -> None:
     class Shared:
         log_kind = HDFS
 
@@ -69,6 +69,8 @@ def test_the_marker_is_written_as_the_text_says(bench) -> None:
     def main() -> bytes:
         bench.memory.write_file(f"{FOLDER}/0000000001.log", _example("segment"))
         fence(bench.runtime, Shared(), "s1")
+        assert bench.memory.read_file(marker_path("s1")) == b""
+        give_up(bench.runtime, Shared(), "s1")
         return bench.memory.read_file(marker_path("s1"))
 
     marker, shown = bench.run(main), _example("marker")
