@@ -2,15 +2,16 @@
 
     "BtLgFile" (8)  version (2)  header bytes (2)  flags (4)  LSN (8)  round (4)  first LSN of the round (8)
     watermark (8)  oldest LSN (8)  created millis (8)  payload bytes (4)  incarnation bytes (2)  incarnation
-    payload  crc32 of all before (4)
+    payload  zeros (any number)  crc32 of all before (4)
 
 Big-endian. The payload is a concatenation of records (records.py). Magic, version and the checksum at the end stay in
-every version, so that a newer file is told from a damaged one.
+every version, so that a newer file is told from a damaged one. The zeros make a file large enough to be led past a
+storage node that does not answer (fs.interface.PutHints).
 
     LSN         counts groups through the whole log from 1 without a gap
     round       a group that was refused gives its LSN back, and that begins a new round: files of lower rounds with
                 this LSN or a higher one are void once a file of the new round is there. Of one LSN and round all tries
-                have the same content
+                have the same content but for the zeros
     watermark   every group up to this LSN was acknowledged when this one was made: damage there is loss. Always < LSN
     oldest LSN  the first group that recovery must find; files before may be in the middle of being deleted
     flags       as in groups.py: 1 = marker, no records; 2 = clean end of the log
@@ -86,9 +87,23 @@ def encode_group_file(group: GroupFile, payload: bytes) -> bytes:
     return b"".join((fixed, name, payload, _CHECKSUM.pack(checksum)))
 
 
+def padded_group_file(content: bytes, least_bytes: int) -> bytes:
+    """The same group in a file of at least so many bytes."""
+    zeros = bytes(max(0, least_bytes - len(content)))
+    (before,) = _CHECKSUM.unpack(content[-_CHECKSUM.size :])
+    return b"".join((content[: -_CHECKSUM.size], zeros, _CHECKSUM.pack(crc32(zeros, before))))
+
+
 def payload_start(incarnation: str) -> int:
-    """Where the payload begins; it ends 4 bytes before the file does."""
+    """Where the payload begins."""
     return _FIXED.size + len(incarnation.encode())
+
+
+def payload_span(buffer: bytes) -> tuple[int, int]:
+    """Where the payload of a sound file begins and ends."""
+    start: int
+    _, _, start, _, _, _, _, _, _, _, payload_bytes, _ = _FIXED.unpack_from(buffer)
+    return start, start + payload_bytes
 
 
 def least_bytes(incarnation: str) -> int:
@@ -111,7 +126,7 @@ def decode_group_file(buffer: bytes, path: str, incarnation: str, name: GroupNam
     _, _, start, flags, lsn, turn, first, watermark, oldest, created, payload_bytes, name_bytes = _FIXED.unpack_from(
         buffer
     )
-    whole = start + payload_bytes + _CHECKSUM.size == len(buffer)
+    whole = start + payload_bytes + _CHECKSUM.size <= len(buffer)
     if not whole or buffer[_FIXED.size : _FIXED.size + name_bytes] != incarnation.encode():
         return None
     # A file of another LSN or round under this name checks by itself and is still the wrong one.

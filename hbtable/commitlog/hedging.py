@@ -98,7 +98,8 @@ class Hedge(Generic[T]):
             self._last_error = error
             if number == 1:
                 self._next_at = 0.0  # the second way may be open; those after it wait their time
-            logger.warning("commit log, try %d: %s", number, error)
+            if not self._results:
+                logger.warning("commit log, try %d: %s", number, error)
         except BaseException as error:
             self._fatal = error  # a bug, or this task was killed
             raise

@@ -40,7 +40,7 @@ class LogOptions:
     """Only clusters: ways at most by which a group is sent at a time. Raised: a better chance to find one past a
     frozen storage node, more calls that hang there."""
 
-    give_up_seconds: float = 60.0
+    give_up_seconds: float = 100.0
     """Only clusters: after so long without any confirmation this tablet server stops. Raised: sits out longer failures
     of the file system, during which its tablets take no writes."""
 

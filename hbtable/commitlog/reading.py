@@ -11,7 +11,7 @@ file is changed or removed here.
 
 from collections.abc import Callable, Iterator
 
-from hbtable.commitlog.group_file import SUFFIX, decode_group_file, group_name, payload_start
+from hbtable.commitlog.group_file import SUFFIX, decode_group_file, group_name, payload_span
 from hbtable.commitlog.group_reading import settled_group_files
 from hbtable.commitlog.groups import Group, group_at
 from hbtable.commitlog.manifest import Manifest, settled
@@ -72,4 +72,5 @@ def _only_group(buffer: bytes, segment: Segment) -> Group:
     found = decode_group_file(buffer, segment.path, incarnation, name) if name and len(buffer) == segment.end else None
     if found is None:
         raise Corruption(segment.path, 0, f"group {segment.first_lsn} is damaged, and it was durable")
-    return Group(0, payload_start(incarnation), segment.end - 4, found.lsn, found.watermark, found.oldest, found.flags)
+    start, end = payload_span(buffer)
+    return Group(0, start, end, found.lsn, found.watermark, found.oldest, found.flags)

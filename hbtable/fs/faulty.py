@@ -10,12 +10,11 @@ Operations: create, append, sync, open, read_at, read_file, write_file, exists, 
 delete_folder. A rename is matched by its source.
 """
 
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar, final
 
 from hbtable.errors import HbtableError
-from hbtable.fs.interface import AppendFile, FileStatus, FileSystem, RandomReadFile
+from hbtable.fs.interface import NO_HINTS, AppendFile, FileStatus, FileSystem, PutHints, RandomReadFile
 from hbtable.runtime.interface import Runtime
 
 T = TypeVar("T")
@@ -120,11 +119,9 @@ class FaultyFileSystem:
         self.inner.write_file(path, data)
         _lose_answer(rule)
 
-    def put_new(
-        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
-    ) -> None:
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         rule = self.before("put_new", path)
-        self.inner.put_new(path, data, avoid, on_node)
+        self.inner.put_new(path, data, hints)
         _lose_answer(rule)
 
     def seal(self, path: str) -> int:

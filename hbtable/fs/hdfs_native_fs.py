@@ -14,7 +14,7 @@ Renaming tells a lost answer from a missing source by looking at both names.
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Final, TypeVar, final
 
 from hbtable.errors import (
@@ -30,7 +30,7 @@ from hbtable.fs.hdfs_native_errors import NotAllowed, is_a_folder, missing_paren
 from hbtable.fs.hdfs_native_files import NativeAppendFile, NativeReadFile, grown
 from hbtable.fs.hdfs_native_options import HdfsNativeOptions
 from hbtable.fs.hdfs_native_threads import WriterThread, WriterThreads
-from hbtable.fs.interface import HDFS, AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import HDFS, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.paths import UNFINISHED, check_path
 from hbtable.runtime.interface import Event, Runtime
 
@@ -97,10 +97,8 @@ class HdfsNativeFileSystem:
         sync_seconds = options.log_sync_seconds if is_log else options.file_sync_seconds
         return NativeAppendFile(self, path, writer, thread, sync_seconds)
 
-    def put_new(
-        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
-    ) -> None:
-        """*Switches.* The client does not say which DataNodes it uses: `avoid` and `on_node` are ignored."""
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
+        """*Switches.* The client does not say which DataNodes it uses: `hints` are ignored."""
         absolute = self._absolute(path)
         if path in self._writing:
             raise AlreadyExists(f"{path} exists already")

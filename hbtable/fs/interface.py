@@ -70,6 +70,23 @@ class RandomReadFile(Protocol):
     def close(self) -> None: ...
 
 
+class PutHints(NamedTuple):
+    """For adapters with storage nodes; others ignore them."""
+
+    avoid: Collection[str] = ()
+    """Nodes that are better left out."""
+
+    on_node: Callable[[str], None] | None = None
+    """Is told the node that was chosen, before the data are sent. Must not switch."""
+
+    padded: Callable[[int], bytes] | None = None
+    """Data that mean the same and are at least so many bytes long: what is small cannot be led past a node that does
+    not answer. Raises Stalled when nobody waits for the file any more."""
+
+
+NO_HINTS: Final = PutHints()
+
+
 class FileSystem(Protocol):
     """A tree of append-only files."""
 
@@ -89,14 +106,10 @@ class FileSystem(Protocol):
     def write_file(self, path: str, data: bytes) -> None:
         """Creates or replaces atomically; durable on return. *Switches.*"""
 
-    def put_new(
-        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
-    ) -> None:
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """A new file with exactly this content, complete and durable on return; parent folders are made. Several may be
         under way at once. AlreadyExists. Any other error: the file may be absent, cut short or complete, now or
-        later, so its name must not be used again. `avoid` names storage nodes that are better left out, `on_node` is
-        told the node that was chosen (before the data are sent; it must not switch); adapters without nodes ignore
-        both. *Switches.*"""
+        later, so its name must not be used again. *Switches.*"""
 
     def seal(self, path: str) -> int:
         """Takes the file from whoever may still be writing it: after the return no append or sync of theirs

@@ -13,12 +13,11 @@ Changes of names are atomic among the tasks of this process; data_folder.py's fl
 """
 
 import os
-from collections.abc import Callable, Collection
 from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Corruption, FileNotFound, StorageFailed
 from hbtable.fs import disk
-from hbtable.fs.interface import LOCAL, AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.open_files import put_in_pieces
 from hbtable.fs.paths import UNFINISHED, check_path, read_error, write_error
 from hbtable.runtime.interface import Runtime
@@ -174,9 +173,7 @@ class LocalFileSystem:
         except OSError as error:
             raise write_error(error, path, "writing") from error
 
-    def put_new(
-        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
-    ) -> None:
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """*Switches.*"""
         put_in_pieces(self, path, data)
 

@@ -10,11 +10,10 @@ hears of it later still.
 """
 
 import random
-from collections.abc import Callable, Collection
 from typing import final
 
 from hbtable.errors import AlreadyExists, Corruption, FileNotFound, OutOfSpace, StorageFailed
-from hbtable.fs.interface import LOCAL, AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
 from hbtable.fs.open_files import put_in_pieces
 from hbtable.fs.paths import check_path
@@ -142,9 +141,7 @@ class MemoryFileSystem:
         self.disk.check_room(path, len(data))
         self._change_names({path: MemoryContent(data, len(data), self.runtime.wall_millis())})
 
-    def put_new(
-        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
-    ) -> None:
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """*Switches.*"""
         put_in_pieces(self, path, data)
 

@@ -73,8 +73,12 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     if not parts.scheme:
         return LocalFileSystem(parts.folder, runtime)
     if parts.scheme == "webhdfs":
-        http, close = _carrier(runtime, options.webhdfs)
-        return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=close)
+        # Also with Kerberos: what a DataNode is asked carries a token of the NameNode's redirect.
+        connections = HttpConnections(runtime.clock_seconds)
+        http, close = _carrier(connections, options.webhdfs)
+        return WebHdfsFileSystem(
+            runtime, parts.hosts, parts.folder, http, options.webhdfs, hold=connections.hold, on_close=close
+        )
     # Late, because its package is optional.
     from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
 
@@ -87,9 +91,8 @@ def close_file_system(fs: FileSystem) -> None:
         fs.close()
 
 
-def _carrier(runtime: Runtime, options: WebHdfsOptions) -> tuple[Http, Callable[[], None]]:
+def _carrier(connections: HttpConnections, options: WebHdfsOptions) -> tuple[Http, Callable[[], None]]:
     if options.sign_in != KERBEROS:
-        connections = HttpConnections(runtime.clock_seconds)
         return connections, connections.close
     from hbtable.fs.webhdfs_package import kerberos_session
 

@@ -4,11 +4,10 @@ For looking at a data folder with the ordinary recovery code (`hbtable check`), 
 must find everything and alter nothing.
 """
 
-from collections.abc import Callable, Collection
 from typing import final
 
 from hbtable.errors import AlreadyExists, FileNotFound
-from hbtable.fs.interface import AppendFile, FileStatus, FileSystem, RandomReadFile
+from hbtable.fs.interface import NO_HINTS, AppendFile, FileStatus, FileSystem, PutHints, RandomReadFile
 
 
 @final
@@ -45,9 +44,7 @@ class OverlayFileSystem:
     def write_file(self, path: str, data: bytes) -> None:
         self._scratch.write_file(path, data)
 
-    def put_new(
-        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
-    ) -> None:
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         if self._in_base(path):
             raise AlreadyExists(f"{path} already exists")
         self._scratch.put_new(path, data)

@@ -21,7 +21,7 @@ from typing import BinaryIO, Final, final
 
 from hbtable.errors import AlreadyExists, FileNotFound, Stalled, StorageFailed, Unavailable
 from hbtable.fs.calls import Calls, ThreadCalls
-from hbtable.fs.interface import WEBHDFS, AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import NO_HINTS, WEBHDFS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.paths import UNFINISHED, check_path
 from hbtable.fs.webhdfs_datanodes import LIST_TARGET, DataNodes
 from hbtable.fs.webhdfs_errors import exists_already, is_absent, refused, unread
@@ -30,12 +30,16 @@ from hbtable.fs.webhdfs_listing import Listing
 from hbtable.fs.webhdfs_namenodes import Answer, NameNodes
 from hbtable.fs.webhdfs_options import SIMPLE, TOKEN, WebHdfsOptions
 from hbtable.fs.webhdfs_put import NodeStatus, Puts, parse_status
-from hbtable.fs.webhdfs_requests import Http, boolean_of
+from hbtable.fs.webhdfs_requests import HoldHttp, Http, boolean_of
+from hbtable.fs.webhdfs_silent_nodes import SilentNodes
+from hbtable.fs.webhdfs_watched import WatchedPuts
 from hbtable.runtime.interface import Runtime
 
 _LOGS: Final = "logs/"
 _SMALL_CLUSTER: Final = 3
 _SMALL_LOG_COPIES: Final = 2
+_SECOND_TRIES: Final = 2
+_TURN_SECONDS: Final = 0.1
 
 
 @final
@@ -53,11 +57,12 @@ class WebHdfsFileSystem:
         http: Http,
         options: WebHdfsOptions | None = None,
         calls: Calls | None = None,
+        hold: HoldHttp | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
+        """Without `hold`, contents cannot be led past a DataNode that does not answer."""
         self.options = options or WebHdfsOptions()
-        self.close = on_close
-        """To be called after the last call: closes connections."""
+        self._on_close = on_close
         self._runtime = runtime
         self._root = f"/{root.strip('/')}".rstrip("/")
         calls = calls or ThreadCalls(runtime)
@@ -66,6 +71,19 @@ class WebHdfsFileSystem:
         self._puts = Puts(runtime, calls, http, self._namenodes, self._datanodes, self.options)
         self._reads = Reads(calls, http, self._namenodes, self._datanodes, self.options)
         self._listing = Listing(self._namenodes)
+        self._silent = SilentNodes(runtime, calls, http, self._datanodes.living)
+        self._second_tries = 0
+        self._watched: WatchedPuts | None = None
+        if hold is not None:
+            self._watched = WatchedPuts(
+                runtime, calls, hold, self._namenodes, self._datanodes, self._puts, self._root, self.options
+            )
+
+    def close(self) -> None:
+        """After the last call: closes connections."""
+        if self._watched is not None:
+            self._watched.close()
+        self._on_close()
 
     # ------------------------------------------------------------ writing
 
@@ -79,12 +97,26 @@ class WebHdfsFileSystem:
 
         return WebHdfsAppendFile(path, put, self.options.buffer_bytes)
 
-    def put_new(
-        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
-    ) -> None:
-        """*Switches.* `avoid` steers who takes the content, not where its further copies go. Nodes are named
-        host:port, of their HTTP port. Besides AlreadyExists: Unavailable when nothing was written."""
-        self._puts.put(self._absolute(path), data, len(data), self._replication(path), avoid, on_node)
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
+        """*Switches.* `hints.avoid` steers who takes the content, not where its further copies go; what can be padded
+        is watched while a node answers nothing. Nodes are named host:port, of their HTTP port. Besides AlreadyExists:
+        Unavailable when nothing was written."""
+        if self._watched is None or hints.padded is None or not (hints.avoid or self._silent.known):
+            self._put(path, data, hints)
+            return
+        while not (silent := self._silent.look()):
+            self._watched.close()
+            # A put that is under way while a node freezes uses up a thread of a sound one: not too many at a time.
+            if self._second_tries < _SECOND_TRIES:
+                self._second_tries += 1
+                try:
+                    self._put(path, data, hints)
+                    return
+                finally:
+                    self._second_tries -= 1
+            self._runtime.sleep(_TURN_SECONDS)
+            hints.padded(0)  # is it still wanted?
+        self.rename(self._watched.put(hints.padded, self._replication(path), silent), path)
 
     def write_file(self, path: str, data: bytes) -> None:
         absolute = self._absolute(path)
@@ -180,6 +212,9 @@ class WebHdfsFileSystem:
         return [FileStatus(path, found[path].length_bytes, found[path].modified_millis) for path in sorted(found)]
 
     # ------------------------------------------------------------ inside
+
+    def _put(self, path: str, data: bytes, hints: PutHints) -> None:
+        self._puts.put(self._absolute(path), data, len(data), self._replication(path), hints.avoid, hints.on_node)
 
     def _absolute(self, path: str) -> str:
         check_path(path)

@@ -10,15 +10,43 @@ import http.client
 import socket
 import threading
 from collections.abc import Callable
-from typing import Final, final
+from typing import BinaryIO, Final, final
 
-from hbtable.fs.webhdfs_requests import NoAnswer, NotSent, Request, Response
+from hbtable.fs.webhdfs_requests import HELD_BACK_BYTES, NoAnswer, NotSent, Request, Response
 
 _CONNECT_SECONDS: Final = 2.0
 _LONGEST_IDLE_SECONDS: Final = 4.0
 """Hadoop's own limit is 10 s, in newer versions 60."""
 _KEPT_PER_HOST: Final = 16
 _PIECE_BYTES: Final = 1 << 18
+
+
+@final
+class HeldPut:
+    """Implements HeldContent."""
+
+    def __init__(
+        self, connection: http.client.HTTPConnection, host: str, end: bytes, clock: Callable[[], float]
+    ) -> None:
+        self._connection = connection
+        self._host = host
+        self._end = end
+        self._clock = clock
+
+    def finish(self, seconds: float) -> Response:
+        ends = self._clock() + seconds
+        try:
+            _wait_at_most(self._connection, seconds)
+            try:
+                self._connection.send(self._end)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # as in _send
+            return _received(self._connection, lambda: ends - self._clock())[0]
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise NoAnswer(f"{self._host}: {type(error).__name__} {error}") from error
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 @final
@@ -46,6 +74,19 @@ class HttpConnections:
             else:
                 connection.close()
         return response
+
+    def hold(self, request: Request) -> HeldPut:
+        """As HoldHttp: sends the content but its end, over a connection of its own."""
+        ends = self._clock() + request.seconds
+        connection = _connected(request.host, min(_CONNECT_SECONDS, request.seconds))
+        assert isinstance(request.body, bytes)
+        try:
+            _wait_at_most(connection, ends - self._clock())
+            _send(connection, request, request.body[:-HELD_BACK_BYTES])
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            connection.close()
+            raise NoAnswer(f"{request.host}: {type(error).__name__} {error}") from error
+        return HeldPut(connection, request.host, request.body[-HELD_BACK_BYTES:], self._clock)
 
     def close(self) -> None:
         with self._lock:
@@ -91,16 +132,26 @@ def _exchanged(
 ) -> tuple[Response, bool]:
     """The answer, and whether the connection may be used again."""
     _wait_at_most(connection, left())
-    headers = {"Content-Type": "application/octet-stream"}
-    length = len(request.body) if isinstance(request.body, bytes) else request.length_bytes
-    if request.method != "GET":
-        headers["Content-Length"] = str(length)
     if not isinstance(request.body, bytes):
         request.body.seek(0)
+    _send(connection, request, request.body)
+    return _received(connection, left)
+
+
+def _send(connection: http.client.HTTPConnection, request: Request, content: bytes | BinaryIO) -> None:
+    """The header of `request`, and of its body only `content`."""
+    headers = {"Content-Type": "application/octet-stream"}
+    if request.method != "GET":
+        length = len(request.body) if isinstance(request.body, bytes) else request.length_bytes
+        headers["Content-Length"] = str(length)
     try:
-        connection.request(request.method, request.target, request.body or None, headers)
+        connection.request(request.method, request.target, content or None, headers)
     except (BrokenPipeError, ConnectionResetError):
         pass  # a server that refuses a body answers before it has read it, and closes
+
+
+def _received(connection: http.client.HTTPConnection, left: Callable[[], float]) -> tuple[Response, bool]:
+    """The answer, and whether the connection may be used again."""
     _wait_at_most(connection, left())
     answer = connection.getresponse()
     pieces: list[bytes] = []
@@ -114,6 +165,9 @@ def _exchanged(
             pieces.append(piece)
     except http.client.IncompleteRead:
         complete = False
+    except BaseException:
+        answer.close()  # or it keeps the socket open, whatever its connection does
+        raise
     body = b"".join(pieces)
     announced = answer.getheader("Content-Length")
     if announced is not None and announced.isdigit() and len(body) < int(announced):

@@ -20,7 +20,7 @@ from hbtable.fs.webhdfs_datanodes import DataNodes
 from hbtable.fs.webhdfs_errors import is_absent, put_refused, refused
 from hbtable.fs.webhdfs_namenodes import GRACE_SECONDS, NameNodes, not_now
 from hbtable.fs.webhdfs_options import WebHdfsOptions
-from hbtable.fs.webhdfs_requests import Http, NoAnswer, NotSent, Request, location_of, remote_error
+from hbtable.fs.webhdfs_requests import Http, NoAnswer, NotSent, Request, Response, location_of, remote_error
 from hbtable.runtime.interface import Runtime
 
 BYTES_PER_SECOND: Final = 4 << 20
@@ -116,16 +116,17 @@ class Puts:
         for attempt in range(_TRIES):
             if attempt:
                 self._runtime.sleep(_PAUSE_SECONDS * attempt)
-            node, target = self._place(path, replication, avoided)
+            node, target = self.place(path, replication, avoided)
             if on_node is not None:
                 on_node(node)
             why = self._send(path, node, target, body, length_bytes)
             if not why:
-                return self._look(path, length_bytes)
+                return self.look(path, length_bytes)
             avoided.append(node)
         raise Unavailable(f"{path} cannot be written: {why}")
 
-    def _place(self, path: str, replication: int, avoid: Collection[str]) -> tuple[str, str]:
+    def place(self, path: str, replication: int, avoid: Collection[str]) -> tuple[str, str]:
+        """*Switches.* The DataNode that is to receive a new file's content, and what it is to be asked. Unavailable."""
         parameters = {"overwrite": "false", "replication": str(replication)}
         if self._options.synced_blocks:
             # Without CREATE beside it Hadoop looks for a file to overwrite.
@@ -135,7 +136,7 @@ class Puts:
         answer = self._namenodes.ask("PUT", path, "CREATE", parameters=parameters)
         if answer.error is not None and _NO_NODE in answer.error.message:
             if avoid:  # a slow node is better than none
-                return self._place(path, replication, ())
+                return self.place(path, replication, ())
             raise Unavailable(f"{path} cannot be written: no DataNode is left ({answer.error.message})")
         if answer.error is not None:
             raise refused(answer.error, path, "creating")
@@ -162,6 +163,11 @@ class Puts:
                 return str(error)
             except (NoAnswer, Stalled) as error:
                 raise Stalled(f"writing {path} by {node}: {error}; whether it took effect is unknown") from error
+        return self.taken(response, path, node)
+
+    def taken(self, response: Response, path: str, node: str) -> str:
+        """Nothing when the DataNode said 201; else why it certainly wrote nothing. OutOfSpace, StorageFailed,
+        Stalled."""
         refusal = remote_error(response)
         if refusal is None:
             return ""
@@ -169,7 +175,8 @@ class Puts:
             return f"{node} says {refusal.java_class}"
         raise put_refused(refusal, path)
 
-    def _look(self, path: str, length_bytes: int) -> NodeStatus:
+    def look(self, path: str, length_bytes: int) -> NodeStatus:
+        """*Switches.* After a 201. Stalled unless the file is there with every byte."""
         try:
             answer = self._namenodes.ask("GET", path, "GETFILESTATUS")
         except Unavailable as error:

@@ -35,14 +35,20 @@ def answer(body: object) -> Response:
 
 @final
 class TwinNameNode:
-    """Answers requests at once. `choose` picks a DataNode, given those to be left out by block address."""
+    """Answers requests at once. `choose` picks a DataNode, given those to be left out by block address; `copies` says
+    by the same addresses where a file goes, given its inode number."""
 
     def __init__(
-        self, namespace: TwinNamespace, choose: Callable[[frozenset[str]], str], gateway: bool = False
+        self,
+        namespace: TwinNamespace,
+        choose: Callable[[frozenset[str]], str],
+        copies: Callable[[int], list[str]],
+        gateway: bool = False,
     ) -> None:
         self.namespace = namespace
         self.gateway = gateway
         self._choose = choose
+        self._copies = copies
 
     def serve(self, request: Request) -> Response:
         """Never switches."""
@@ -111,7 +117,8 @@ class TwinNameNode:
 
     def _get_get_block_locations(self, path: str, parameters: dict[str, str]) -> Response:
         file = self.namespace.file(path)
-        located = {"fileLength": file.length_bytes, "isUnderConstruction": bool(file.holder), "locatedBlocks": []}
+        blocks = [{"locations": [{"name": name} for name in self._copies(file.inode)]}]
+        located = {"fileLength": file.length_bytes, "isUnderConstruction": bool(file.holder), "locatedBlocks": blocks}
         return answer({"LocatedBlocks": located})
 
     def _fields(self, name: str, node: TwinFile | TwinFolder) -> dict[str, object]:

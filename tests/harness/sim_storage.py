@@ -4,11 +4,11 @@ A call that does not get through ends after a deadline: reads with Unavailable; 
 may have happened, or still happen. What a process appended and never synced may be gone after its death, as on HDFS.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from hbtable.errors import HbtableError, Stalled, Unavailable
-from hbtable.fs.interface import AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryContent
 from tests.harness.sim_network import STORAGE, Network
@@ -53,9 +53,7 @@ class SimStorage:
     def write_file(self, path: str, data: bytes) -> None:
         self._write(self.inner.write_file, path, data)
 
-    def put_new(
-        self, path: str, data: bytes, avoid: Collection[str] = (), on_node: Callable[[str], None] | None = None
-    ) -> None:
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         self.log_delay(path)
         self._write(self.inner.put_new, path, data)
 

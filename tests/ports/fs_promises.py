@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from hbtable.errors import AlreadyExists, Corruption, FileNotFound, InvalidRequest, StorageFailed, Unavailable
-from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, AppendFile, FileSystem, RandomReadFile
+from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, AppendFile, FileSystem, PutHints, RandomReadFile
 from hbtable.runtime.interface import Runtime
 
 
@@ -340,13 +340,13 @@ def test_put_new_makes_whole_files_and_never_replaces(adapter: Adapter) -> None:
 
     def body() -> None:
         puts = [(f"logs/p/{number}", bytes([number]) * 5000) for number in range(8)]
-        for task in [runtime.spawn(fs.put_new, path, data, (), nodes.append) for path, data in puts]:
+        for task in [runtime.spawn(fs.put_new, path, data, PutHints((), nodes.append)) for path, data in puts]:
             task.join()
             assert task.error is None
         for path, data in puts:
             assert fs.read_file(path) == data
         with pytest.raises(AlreadyExists):
-            fs.put_new("logs/p/3", b"other", avoid=nodes[:1])
+            fs.put_new("logs/p/3", b"other", PutHints(nodes[:1]))
         assert fs.read_file("logs/p/3") == puts[3][1]
         fs.put_new("logs/p/empty", b"")
         assert fs.status("logs/p/empty").length_bytes == 0

@@ -8,6 +8,7 @@ from hbtable.commitlog.group_sending import GroupSender
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.options import LogOptions
 from hbtable.errors import LockLost, OutOfSpace, Stalled
+from hbtable.fs.interface import PutHints
 from hbtable.runtime.simulated import SimulatedRuntime
 
 
@@ -18,8 +19,10 @@ class Nodes:
         self.answers = answers
         self.puts: list[tuple[str, tuple[str, ...]]] = []
 
-    def put_new(self, path: str, data: bytes, avoid, on_node) -> None:
-        self.puts.append((path, avoid))
+    def put_new(self, path: str, data: bytes, hints: PutHints) -> None:
+        avoid, on_node, _ = hints
+        assert on_node is not None
+        self.puts.append((path, tuple(avoid)))
         for node, error in self.answers.items():
             if node not in avoid:
                 on_node(node)

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from hbtable.errors import AlreadyExists, OutOfSpace, Stalled, StorageFailed, Unavailable
+from hbtable.fs.interface import PutHints
 from hbtable.fs.webhdfs_options import WebHdfsOptions
 from tests.unit.fs.webhdfs_rig import ROOT, Rig
 
@@ -84,10 +85,10 @@ def test_a_frozen_node_stalls_a_put_no_longer_than_told_and_can_be_avoided() -> 
         others = rig.twin.nodes[1:]
         before = rig.runtime.clock_seconds()
         with pytest.raises(Stalled):
-            rig.fs.put_new("a", b"x", avoid=others, on_node=took.append)
+            rig.fs.put_new("a", b"x", PutHints(others, took.append))
         assert rig.runtime.clock_seconds() - before < 3.5
         assert took == [rig.twin.nodes[0]]
-        rig.fs.put_new("b", b"x", avoid=took, on_node=took.append)
+        rig.fs.put_new("b", b"x", PutHints(took, took.append))
         assert took[1] in others
 
     rig.run(body)
@@ -98,7 +99,7 @@ def test_a_stalled_put_may_still_arrive_and_never_as_something_else() -> None:
 
     def body() -> None:
         with pytest.raises(Stalled):
-            rig.fs.put_new("a", b"content", on_node=lambda node: setattr(rig.quirks, "late", 1.0))
+            rig.fs.put_new("a", b"content", PutHints((), lambda node: setattr(rig.quirks, "late", 1.0)))
         rig.quirks.late = 0.0
         assert rig.content("a") is None
         rig.runtime.sleep(130)
@@ -114,7 +115,7 @@ def test_a_dead_node_is_left_out_without_asking_it_twice() -> None:
 
     def body() -> None:
         for number in range(5):
-            rig.fs.put_new(f"a{number}", b"x", on_node=took.append)
+            rig.fs.put_new(f"a{number}", b"x", PutHints((), took.append))
             assert took[-1] == rig.twin.nodes[2]
         rig.twin.dead.add(rig.twin.nodes[2])
         with pytest.raises(Unavailable):
@@ -128,7 +129,7 @@ def test_who_avoids_every_node_gets_one_all_the_same() -> None:
     rig = Rig()
 
     def body() -> None:
-        rig.fs.put_new("a", b"x", avoid=rig.twin.nodes)
+        rig.fs.put_new("a", b"x", PutHints(rig.twin.nodes))
         assert rig.content("a") == b"x"
 
     rig.run(body)

@@ -32,7 +32,8 @@ class Rig:
         self.quirks = self.twin.quirks
         http = self.twin.http(self.runtime)
         calls = TaskCalls(self.runtime)
-        self.fs = WebHdfsFileSystem(self.runtime, self.twin.hosts, ROOT, http, options, calls)
+        hold = self.twin.hold(self.runtime)
+        self.fs = WebHdfsFileSystem(self.runtime, self.twin.hosts, ROOT, http, options, calls, hold)
 
     def run(self, body: Callable[[], None]) -> None:
         self.runtime.run(body)

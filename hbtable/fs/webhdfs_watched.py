@@ -1,0 +1,182 @@
+"""Contents led past DataNodes that do not answer (storage-and-faults 3.4).
+
+WebHDFS takes hints about the node that receives a content, and none about those it hands copies on to. A copy for a
+frozen node stops the whole content for 75 s and more, and its sender cannot take it back: the receiving node's thread
+waits, and with it every connection that falls to that thread. Eight such contents, and three DataNodes take nothing any
+more.
+
+So a content is watched. All of it but its end is sent: enough that the receiving node asks the NameNode for a block,
+too little for it to wait for anything. The NameNode then says where the copies go (GET_BLOCK_LOCATIONS). If each of
+these nodes answers, the end follows; if not, the content is left without an end, and another begins elsewhere, under
+another name below unfinished/. The connection of one that was left stays open until its pipeline failed by itself: at
+its end the receiving thread would wait for that.
+"""
+
+import json
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import Final, final
+
+from hbtable.errors import HbtableError, Stalled
+from hbtable.fs.calls import Calls
+from hbtable.fs.paths import UNFINISHED
+from hbtable.fs.webhdfs_datanodes import DataNodes
+from hbtable.fs.webhdfs_namenodes import NameNodes
+from hbtable.fs.webhdfs_options import WebHdfsOptions
+from hbtable.fs.webhdfs_put import Puts, Threads
+from hbtable.fs.webhdfs_requests import HeldContent, HoldHttp, NoAnswer, NotSent, Request
+from hbtable.runtime.interface import Event, Runtime
+
+WATCHED_BYTES: Final = 66 << 10
+"""The least length of a watched content: a packet of HDFS's (64,512 bytes) and what is held back."""
+
+_BEGIN_SECONDS: Final = 0.4
+_LOOK_AGAIN_SECONDS: Final = 0.004
+_LEFT_OPEN_SECONDS: Final = 80.0
+"""HDFS's default for a pipeline of two: 60 s and 5 for each node."""
+_MOST_LEFT_OPEN: Final = 400
+_MANY_LEFT_OPEN: Final = 100
+_AT_ONCE: Final = 4
+
+
+@final
+class WatchedPuts:
+    """Owns the connections that were left open. `root`: absolute, of the folder that holds unfinished/."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        calls: Calls,
+        hold: HoldHttp,
+        namenodes: NameNodes,
+        datanodes: DataNodes,
+        puts: Puts,
+        root: str,
+        options: WebHdfsOptions,
+    ) -> None:
+        self._runtime = runtime
+        self._calls = calls
+        self._hold = hold
+        self._namenodes = namenodes
+        self._datanodes = datanodes
+        self._puts = puts
+        self._root = root
+        self._options = options
+        self._threads = Threads("webhdfs-watched")
+        self._under_way = 0
+        self._waiting: deque[Event] = deque()
+        self._left: deque[tuple[float, HeldContent]] = deque()
+
+    def put(self, padded: Callable[[int], bytes], replication: int, silent: Collection[str]) -> str:
+        """*Switches.* The name below the root of a new file with what `padded` (fs.interface.PutHints) gives, complete
+        as after Puts.put. It has a copy on none of the `silent` nodes, as far as that is known.
+
+        Stalled: there may be files below unfinished/ that nobody knows. OutOfSpace, StorageFailed, what `padded`
+        raises."""
+        self._enter()
+        try:
+            ends = self._runtime.clock_seconds() + self._options.put_seconds
+            why = "it was not begun in time"
+            while self._runtime.clock_seconds() < ends:
+                self._go_slowly()
+                content = padded(WATCHED_BYTES)
+                name = f"{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
+                why = self._attempt(f"{self._root}/{name}", content, replication, silent)
+                if not why:
+                    return name
+        finally:
+            self._leave()
+        raise Stalled(f"no way was found past {', '.join(sorted(silent))}: {why}")
+
+    def close(self) -> None:
+        """Ends the connections that were left open: all nodes answer, or there is no further put."""
+        while self._left:
+            self._left.popleft()[1].close()
+
+    # ------------------------------------------------------------ one attempt
+
+    def _attempt(self, path: str, content: bytes, replication: int, silent: Collection[str]) -> str:
+        """Nothing when the file stands; else why not."""
+        node, target = self._puts.place(path, replication, silent)
+        seconds = self._options.put_seconds
+        with self._threads.kind() as kind:
+            try:
+                request = Request("PUT", node, target, content, len(content), seconds)
+                held = self._calls.call(kind, seconds, self._hold, request)
+            except (NotSent, NoAnswer, Stalled) as error:
+                return str(error)
+            copies = self._copies(path)
+            if copies is None:
+                held.close()
+                return f"{node} began nothing"
+            if copies & set(self._datanodes.block_addresses(silent)):
+                self._leave_open(held)
+                self._forget(path)
+                return "a copy was to go to one of them"
+            try:
+                response = self._calls.call(kind, seconds, held.finish, seconds)
+            except (NoAnswer, Stalled) as error:
+                raise Stalled(f"writing {path} by {node}: {error}; whether it took effect is unknown") from error
+            finally:
+                held.close()
+        why = self._puts.taken(response, path, node)
+        if not why:
+            self._puts.look(path, len(content))
+        return why
+
+    def _copies(self, path: str) -> set[str] | None:
+        """The addresses for blocks of the nodes that get the content; none when that stays unknown. None: there is no
+        file, so the receiving node has not even begun."""
+        ends = self._runtime.clock_seconds() + _BEGIN_SECONDS
+        begun = False
+        while self._runtime.clock_seconds() < ends:
+            answer = self._namenodes.ask("GET", path, "GET_BLOCK_LOCATIONS")
+            if answer.error is None:
+                begun = True
+                copies = _addresses(answer.response.body)
+                if copies:
+                    return copies
+            self._runtime.sleep(_LOOK_AGAIN_SECONDS)
+        return set() if begun else None
+
+    def _forget(self, path: str) -> None:
+        try:
+            self._namenodes.ask("DELETE", path, "DELETE")
+        except HbtableError:
+            pass  # it lies below unfinished/
+
+    # ------------------------------------------------------------ how many at a time
+
+    def _enter(self) -> None:
+        if self._under_way >= _AT_ONCE:
+            turn = self._runtime.event()
+            self._waiting.append(turn)
+            turn.wait()
+        else:
+            self._under_way += 1
+
+    def _go_slowly(self) -> None:
+        """Each attempt may leave a connection open, here and at a DataNode: as many end as begin."""
+        now = self._runtime.clock_seconds()
+        while self._left and self._left[0][0] <= now:
+            self._left.popleft()[1].close()
+        if len(self._left) >= _MANY_LEFT_OPEN:
+            pause = _LEFT_OPEN_SECONDS / _MOST_LEFT_OPEN * _AT_ONCE
+            self._runtime.sleep(pause * len(self._left) / _MOST_LEFT_OPEN)
+
+    def _leave(self) -> None:
+        if self._waiting:
+            self._waiting.popleft().set()  # who waits takes this one's place
+        else:
+            self._under_way -= 1
+
+    def _leave_open(self, held: HeldContent) -> None:
+        self._left.append((self._runtime.clock_seconds() + _LEFT_OPEN_SECONDS, held))
+
+
+def _addresses(body: bytes) -> set[str]:
+    try:
+        blocks = json.loads(body)["LocatedBlocks"]["locatedBlocks"]
+        return {str(node["name"]) for block in blocks for node in block["locations"]}
+    except (ValueError, KeyError, TypeError):
+        return set()
