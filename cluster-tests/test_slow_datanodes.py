@@ -1,5 +1,5 @@
 """A commit log under load while a DataNode is killed, another time frozen: how long the longest commit takes, and that
-nothing acknowledged is lost. HDFS's own defaults: 75 s and more. On an HDFS of its own.
+nothing acknowledged is lost. HDFS's own defaults: 75 s and more. On an HDFS of its own that has these defaults.
 
 HBTABLE_TRIALS=20 for the figures of issue 5; by default a few. Prints the longest commit of every trial.
 """
@@ -38,7 +38,7 @@ VALUE = bytes(4000)
 @pytest.fixture(scope="module")
 def own_hdfs() -> Iterator[HdfsServers]:
     require_java()
-    with running_hdfs(3) as servers:
+    with running_hdfs(3, notices_late=True) as servers:
         yield servers
 
 

@@ -36,7 +36,7 @@ from hbtable.fs.hdfs_native_twin import TwinClient
 from hbtable.fs.hdfs_native_twin_nodes import TwinCluster, TwinQuirks
 from hbtable.fs.hdfs_twin_namespace import TwinNamespace
 from hbtable.fs.interface import FileSystem
-from hbtable.fs.opened import open_file_system
+from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.fs.webhdfs import WebHdfsFileSystem
 from hbtable.fs.webhdfs_twin import WebHdfsTwin
 from hbtable.metrics.registry import Registry
@@ -238,14 +238,23 @@ def on_real_servers(address: str, trials: int, seed: int, breaks: str = "") -> T
     tally = Tally()
     try:
         for number in range(trials):
-            trial = Trial(runtime, lambda: open_file_system(root, runtime), random.Random(seed + number), breaks, 0.3)
+            views: list[FileSystem] = []
+
+            def open_view(views: list[FileSystem] = views) -> FileSystem:
+                views.append(open_file_system(root, runtime))
+                return views[-1]
+
+            trial = Trial(runtime, open_view, random.Random(seed + number), breaks, 0.3)
             trial.run()
+            for view in views:
+                close_file_system(view)
             tally.add(trial)
             if trial.lost:
                 print(f"trial {number}: {len(trial.lost)} of {len(trial.acknowledged)} lost", flush=True)
         fs = open_file_system(root, runtime)
         for folder in ("logs", "fenced", "unfinished"):
             fs.delete_folder(folder)
+        close_file_system(fs)
     finally:
         runtime.close()
     return tally

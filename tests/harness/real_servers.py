@@ -88,9 +88,14 @@ def _runs(pid: int) -> bool:
         return False
 
 
-def _run(*command: str) -> str:
+def _run(*command: str, **more: str) -> str:
+    """`more`: variables of its environment."""
     done = subprocess.run(
-        [str(SERVERS / command[0]), *command[1:]], capture_output=True, text=True, timeout=_START_SECONDS
+        [str(SERVERS / command[0]), *command[1:]],
+        capture_output=True,
+        text=True,
+        timeout=_START_SECONDS,
+        env={**os.environ, **more},
     )
     assert done.returncode == 0, f"{' '.join(command)}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
     return done.stdout
@@ -99,7 +104,8 @@ def _run(*command: str) -> str:
 class HdfsServers:
     """A NameNode and DataNodes 1 to `datanodes`."""
 
-    def __init__(self, port: int, datanodes: int, folder: Path) -> None:
+    def __init__(self, port: int, datanodes: int, folder: Path, notices_late: bool = False) -> None:
+        self._notices_late = "1" if notices_late else ""
         self.port = port
         self.http_port = port + 1
         self.datanodes = datanodes
@@ -124,7 +130,7 @@ class HdfsServers:
 
     def restart_datanode(self, number: int) -> None:
         """After kill_datanode, with its data; returns when the NameNode counts it among the living."""
-        _run("real-hdfs", "datanode", str(self.port), str(number))
+        _run("real-hdfs", "datanode", str(self.port), str(number), HDFS_NOTICES_LATE=self._notices_late)
         address = f"127.0.0.1:{self.port + 10 * number}"
         eventually(lambda: address in self._namenode_says(), 60, f"DataNode {number} back")
 
@@ -199,12 +205,13 @@ class ZooKeeperServer:
 
 
 @contextmanager
-def running_hdfs(datanodes: int = 3) -> Iterator[HdfsServers]:
-    """A fresh one; its processes are ended and its files deleted at the end."""
+def running_hdfs(datanodes: int = 3, notices_late: bool = False) -> Iterator[HdfsServers]:
+    """A fresh one; its processes are ended and its files deleted at the end. `notices_late`: as HDFS's own defaults
+    have it, a frozen DataNode is written to for half a minute."""
     port = free_ports(10 * datanodes + 3)
     with _ended("real-hdfs", port) as folder:
-        _run("real-hdfs", "start", str(port), str(datanodes))
-        yield HdfsServers(port, datanodes, folder)
+        _run("real-hdfs", "start", str(port), str(datanodes), HDFS_NOTICES_LATE="1" if notices_late else "")
+        yield HdfsServers(port, datanodes, folder, notices_late)
 
 
 @contextmanager
