@@ -6,96 +6,64 @@ it again (which --supervised does).
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from hbtable.launch.cluster_configuration import ListenOptions
+Command = TypeVar("Command", bound=Callable[..., object])
 
-_CONFIG: Final = click.option(
-    "--config", "config_path", metavar="FILE", required=True, envvar="HBTABLE_CONFIG", help="See conf/cluster.toml."
+_OPTIONS: Final = (
+    click.option(
+        "--config", "path", metavar="FILE", required=True, envvar="HBTABLE_CONFIG", help="See conf/cluster.toml."
+    ),
+    click.option("--host", help="Address to listen on, instead of listen.host."),
+    click.option("--rpc-port", type=click.IntRange(0, 65535), help="Port for the other roles; 0 picks a free one."),
+    click.option("--http-port", type=click.IntRange(0, 65535), help="Port of status pages; 0: none."),
+    click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help="Overrides one configuration key."),
+    click.option(
+        "--supervised",
+        is_flag=True,
+        help="Runs the role as a child, ends its ZooKeeper session when it died, and starts it again.",
+    ),
 )
-_HOST: Final = click.option("--host", help="Address to listen on, instead of listen.host.")
-_RPC_PORT: Final = click.option(
-    "--rpc-port", type=click.IntRange(0, 65535), help="Port for the other roles; 0 picks a free one."
-)
-_HTTP_PORT: Final = click.option("--http-port", type=click.IntRange(0, 65535), help="Port of status pages; 0: none.")
-_DEFINE: Final = click.option(
-    "-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help="Overrides one configuration key."
-)
-_SUPERVISED: Final = click.option(
-    "--supervised",
-    is_flag=True,
-    help="Runs the role as a child, ends its ZooKeeper session when it died, and starts it again.",
-)
+
+
+def _role_options(command: Command) -> Command:
+    """Those of every role."""
+    for option in reversed(_OPTIONS):  # decorators nest: the first to be shown is the last to be put on
+        command = option(command)
+    return command
 
 
 @click.command()
-@_CONFIG
-@_HOST
-@_RPC_PORT
-@_HTTP_PORT
-@_DEFINE
-@_SUPERVISED
-def master(
-    config_path: str,
-    host: str | None,
-    rpc_port: int | None,
-    http_port: int | None,
-    define: tuple[str, ...],
-    supervised: bool,
-) -> None:
+@_role_options
+def master(rpc_port: int | None, **given: Any) -> None:
     """Runs a master of a cluster; the second and further ones stand by until the first is gone."""
-    from hbtable.launch import run_role
-    from hbtable.launch.cluster_configuration import ListenOptions, read_cluster_configuration
-
-    if supervised:
-        sys.exit(run_role.run_supervised(sys.argv))
-    configuration = read_cluster_configuration(config_path, os.environ, define)
-    listen = _listen(configuration.options("listen", ListenOptions), host, http_port)
-    if rpc_port is not None:
-        listen = replace(listen, master_port=rpc_port)
-    run_role.run_to_the_end(lambda: run_role.run_master(configuration, listen))
+    _run("master", given, master_port=rpc_port)
 
 
 @click.command()
-@_CONFIG
-@_HOST
 @click.option("--port", type=click.IntRange(0, 65535), help="Thrift port for clients; 0 picks a free one.")
-@_RPC_PORT
-@_HTTP_PORT
-@_DEFINE
-@_SUPERVISED
-def tabletserver(
-    config_path: str,
-    host: str | None,
-    port: int | None,
-    rpc_port: int | None,
-    http_port: int | None,
-    define: tuple[str, ...],
-    supervised: bool,
-) -> None:
+@_role_options
+def tabletserver(port: int | None, rpc_port: int | None, **given: Any) -> None:
     """Runs a tablet server of a cluster, with a front door for HBase clients. SIGTERM drains it."""
+    _run("tabletserver", given, thrift_port=port, tabletserver_port=rpc_port)
+
+
+def _run(role: str, given: dict[str, Any], **ports: int | None) -> NoReturn:
+    """`given`: by the name of the option; `ports`: by the key of [listen] that one overrides."""
     from hbtable.launch import run_role
     from hbtable.launch.cluster_configuration import ListenOptions, read_cluster_configuration
 
-    if supervised:
+    if given["supervised"]:
         sys.exit(run_role.run_supervised(sys.argv))
-    configuration = read_cluster_configuration(config_path, os.environ, define)
-    listen = _listen(configuration.options("listen", ListenOptions), host, http_port)
-    if port is not None:
-        listen = replace(listen, thrift_port=port)
-    if rpc_port is not None:
-        listen = replace(listen, tabletserver_port=rpc_port)
-    run_role.run_to_the_end(lambda: run_role.run_tabletserver(configuration, listen))
-
-
-def _listen(given: "ListenOptions", host: str | None, http_port: int | None) -> "ListenOptions":
-    if host is not None:
-        given = replace(given, host=host)
-    return given if http_port is None else replace(given, http_port=http_port)
+    configuration = read_cluster_configuration(given["path"], os.environ, given["define"])
+    wanted: dict[str, Any] = {"host": given["host"], "http_port": given["http_port"], **ports}
+    overrides = {key: value for key, value in wanted.items() if value is not None}
+    listen = replace(configuration.options("listen", ListenOptions), **overrides)
+    run_role.run_to_the_end(role, configuration, listen)
 
 
 COMMANDS: Final = (master, tabletserver)

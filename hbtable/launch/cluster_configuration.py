@@ -25,7 +25,6 @@ from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.thrift_server import ThriftServerOptions
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
-from hbtable.tabletserver.role import TabletServerOptions
 
 HEAD: Final = """\
 # The configuration of a cluster's roles, `hbtable master` and `hbtable tabletserver`: every key with its default.
@@ -163,13 +162,3 @@ def master_options(configuration: Configuration, session_seconds: float) -> Mast
     if options.suspended_seconds:
         return options
     return replace(options, suspended_seconds=session_seconds / 2)
-
-
-def tabletserver_options(configuration: Configuration) -> TabletServerOptions:
-    """Options of the tablet server's own parts."""
-    return TabletServerOptions(
-        block_cache_bytes=configuration.options("cache", CacheOptions).block_cache_bytes,
-        log=configuration.options("log", LogOptions),
-        tablet=configuration.options("tablet", TabletOptions),
-        maintenance=configuration.options("maintenance", MaintenanceOptions),
-    )

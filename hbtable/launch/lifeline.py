@@ -58,11 +58,11 @@ class Lifeline:
         """Before the session is closed in order."""
         self._released.set()
 
-    def lost(self, why: str = "the lock was lost: another process may own this data now") -> None:
-        """Any thread."""
+    def lost(self) -> None:
+        """Ends the process, unless it was released. Any thread."""
         if not self._released.is_set():
             # Not by the log: its lock may be held by whatever hangs.
-            os.write(2, f"{why}; stopping\n".encode())
+            os.write(2, b"the lock was lost: another process may own this data now; stopping\n")
             self._end(LOST)
 
     def _watch(self, session: Session) -> None:

@@ -1,4 +1,7 @@
-"""Which section of the configuration fills which Options dataclass, and how they make up a cluster's options."""
+"""Which section of the single server's configuration fills which Options dataclass, and what they make up.
+
+The roles of a cluster have most of the same sections (cluster_configuration.py).
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -68,16 +71,20 @@ def read_configuration(
     return load(SECTIONS, path, environment, overrides, elsewhere=CLUSTER_ALONE)
 
 
-def embedded_options(configuration: Configuration) -> EmbeddedOptions:
-    """Options of the embedded cluster."""
-    server = TabletServerOptions(
+def tabletserver_options(configuration: Configuration) -> TabletServerOptions:
+    """Options of a tablet server's parts, in a process of its own or in the single server."""
+    return TabletServerOptions(
         block_cache_bytes=configuration.options("cache", CacheOptions).block_cache_bytes,
         log=configuration.options("log", LogOptions),
         tablet=configuration.options("tablet", TabletOptions),
         maintenance=configuration.options("maintenance", MaintenanceOptions),
     )
+
+
+def embedded_options(configuration: Configuration) -> EmbeddedOptions:
+    """Options of the single server's roles."""
     return EmbeddedOptions(
-        server=server,
+        server=tabletserver_options(configuration),
         master=configuration.options("master", MasterOptions),
         collector=configuration.options("garbage", CollectorOptions),
     )

@@ -7,9 +7,7 @@ once; the log makes that safe.
 
 import logging
 import os
-import resource
 import signal
-import sys
 from collections.abc import Callable
 from typing import Final, final
 
@@ -21,23 +19,18 @@ from hbtable.hbase.server import FrontDoor, FrontDoorOptions
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.launch.configuration import Configuration
 from hbtable.launch.front_door import SCANNERS_FILE, make_front_door, restore_scanners, save_scanners
-from hbtable.launch.pages import Pages
+from hbtable.launch.lifeline import LOST
+from hbtable.launch.process import prepare
 from hbtable.launch.sections import ServerOptions, embedded_options
+from hbtable.launch.status import Status
 from hbtable.lockservice.local import LocalLockService
 from hbtable.master.bootstrap import cluster_id
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.http import HttpListener, serve_http
-from hbtable.runtime.hub_lag import HubLag
 from hbtable.runtime.signals import on_signal
 
 log = logging.getLogger(__name__)
 
-_LOST: Final = 3
-"""Exit code when the lock was lost: a supervisor may start the process again."""
-
-_OPEN_FILES: Final = 1 << 20
-_SWITCH_SECONDS: Final = 0.001
 _LOOK_SECONDS: Final = 0.1
 
 BANNER: Final = """\
@@ -66,13 +59,11 @@ class Server:
         self.runtime = GeventRuntime()
         self.registry = Registry()
         self._stop_asked = self.runtime.event()
-        self._draining = False
         self._folder: DataFolder
         self._fs: LocalFileSystem
         self.cluster: EmbeddedCluster
         self.door: FrontDoor
-        self._pages: HttpListener | None = None
-        self._hub_lag = HubLag(self.runtime, self.registry)
+        self._status: Status
 
     def start(self) -> None:
         """Serving on return. Raises a sentence: folder in use, port in use, damaged file."""
@@ -106,20 +97,8 @@ class Server:
         restore_scanners(self.door, self._fs, SCANNERS_FILE)
         self.door.start(options.host)
         self._folder.set_address(f"{options.host}:{self.door.port}")
-        self.registry.gauge("hbtable_build_info", "1; the label says which version.", lambda: 1.0, version=__version__)
-        self._hub_lag.start()
-        if options.http_port:
-            pages = Pages(self.registry, self.not_ready, self._hub_lag.lag_seconds, self.door.slow.newest_first)
-            self._pages = serve_http(options.host, options.http_port, pages)
-
-    def not_ready(self) -> list[str]:
-        """Reasons not to send clients here."""
-        reasons = ["draining"] if self._draining else []
-        if self.cluster.lost.is_set() or self.cluster.session.over():
-            reasons.append("the lock was lost")
-        elif not self.cluster.session.valid():
-            reasons.append("the lock service cannot be reached")
-        return reasons
+        self._status = Status(self.runtime, self.registry, cluster.session, cluster.lost.is_set)
+        self._status.open(options.host, options.http_port, self.door.slow.newest_first)
 
     def ask_to_stop(self) -> None:
         """The second time: at once."""
@@ -132,7 +111,7 @@ class Server:
         """Until a signal asks to stop (0) or the lock is lost (another code)."""
         self.runtime.spawn(self._watch_lock, name="lock watch")
         self._stop_asked.wait()
-        return _LOST if self.cluster.lost.is_set() else 0
+        return LOST if self.cluster.lost.is_set() else 0
 
     def _watch_lock(self) -> None:
         while not self.cluster.lost.wait(_LOOK_SECONDS):
@@ -143,47 +122,25 @@ class Server:
 
     def stop(self) -> None:
         """Drains: every request under way is answered, memtables are written out."""
-        self._draining = True
+        self._status.drain()
         self.door.drain()
         save_scanners(self.door, self._fs, SCANNERS_FILE)
         self.door.close()
-        self._hub_lag.stop()
         self.cluster.stop()
-        if self._pages is not None:
-            self._pages.close()  # last: /readyz says draining for as long as it does
+        self._status.close()
         self._folder.close()
 
     def banner(self) -> str:
-        host, pages = self._options.host, ""
-        if self._pages is not None:
-            pages = f"pages   http://{host}:{self._pages.port}/metrics  /livez  /readyz  /slow\n"
+        host = self._options.host
+        pages = self._status.pages(host)
         return BANNER.format(
             version=__version__,
             host=host,
             port=self.door.port,
             folder=self._path,
             durability=self._embedded.server.log.durability,
-            pages=pages,
+            pages=f"pages   {pages}\n" if pages else "",
         )
-
-
-def log_to_stderr() -> None:
-    """One line per change of state."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
-    )
-
-
-def raise_open_files() -> None:
-    """Takes all the open files that the system grants: each client and each SSTable needs one, and the usual soft limit
-    of 1024 is there for programs that use select()."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # macOS calls its limit infinite and refuses to set that.
-    wanted = min(hard, _OPEN_FILES) if hard != resource.RLIM_INFINITY else _OPEN_FILES
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    except (OSError, ValueError) as error:
-        log.warning("open files stay limited to %d: %s", resource.getrlimit(resource.RLIMIT_NOFILE)[0], error)
 
 
 def run(
@@ -194,11 +151,7 @@ def run(
     when_ready: Callable[[Server], None] | None = None,
 ) -> int:
     """Serves until a signal; the exit code. `when_ready` prints instead of the banner."""
-    log_to_stderr()
-    raise_open_files()
-    # A finished sync must not wait 5 ms until the busy hub lets its thread have the interpreter: with two clients that
-    # scan, a third one's synced puts went from 275 to 325 a second, and the scans were not slower.
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    prepare()
     given = configuration.options("server", ServerOptions)
     options = ServerOptions(
         data=data or given.data,

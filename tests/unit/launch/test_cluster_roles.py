@@ -10,14 +10,10 @@ import pytest
 from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.fs.local import LocalFileSystem
 from hbtable.launch.addresses import Addresses
-from hbtable.launch.cluster_configuration import (
-    ClusterOptions,
-    ListenOptions,
-    read_cluster_configuration,
-    tabletserver_options,
-)
+from hbtable.launch.cluster_configuration import ClusterOptions, ListenOptions, read_cluster_configuration
 from hbtable.launch.lifeline import LOST, Lifeline
 from hbtable.launch.reaching import check_namenode, check_ports, check_writable
+from hbtable.launch.sections import tabletserver_options
 from hbtable.lockservice.memory import MemoryLockService
 from hbtable.lockservice.places import MASTER, ServerFile, server_file, server_lock
 from hbtable.master.bootstrap import check_log_kind, cluster_id

@@ -11,7 +11,6 @@ from hbtable.launch.cluster_configuration import (
     ClusterOptions,
     master_options,
     read_cluster_configuration,
-    tabletserver_options,
 )
 from hbtable.launch.configuration import Configuration
 from hbtable.launch.reaching import check_granted, check_ports
@@ -22,6 +21,7 @@ from hbtable.launch.sections import (
     ServerOptions,
     embedded_options,
     read_configuration,
+    tabletserver_options,
 )
 
 MIB = 1 << 20

@@ -1,0 +1,39 @@
+"""What a serving process needs of its interpreter and of the operating system, whatever it serves."""
+
+import logging
+import resource
+import sys
+from typing import Final
+
+log = logging.getLogger(__name__)
+
+_OPEN_FILES: Final = 1 << 20
+_SWITCH_SECONDS: Final = 0.001
+
+
+def prepare() -> None:
+    """Before anything else of a server."""
+    log_to_stderr()
+    _raise_open_files()
+    # A finished sync must not wait 5 ms until the busy hub lets its thread have the interpreter: with two clients that
+    # scan, a third one's synced puts went from 275 to 325 a second, and the scans were not slower.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+
+
+def log_to_stderr() -> None:
+    """One line per change of state."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
+    )
+
+
+def _raise_open_files() -> None:
+    """Takes all the open files that the system grants: each client and each SSTable needs one, and the usual soft limit
+    of 1024 is there for programs that use select()."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # macOS calls its limit infinite and refuses to set that.
+    wanted = min(hard, _OPEN_FILES) if hard != resource.RLIM_INFINITY else _OPEN_FILES
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError) as error:
+        log.warning("open files stay limited to %d: %s", resource.getrlimit(resource.RLIMIT_NOFILE)[0], error)
