@@ -61,6 +61,15 @@ class Source:
         if elements > len(self.data) - position:
             raise ValueError(f"{elements} elements in {len(self.data) - position} bytes")
 
+    def elements(self, kind: int, position: int) -> tuple[int, int]:
+        """The head of a list or a set of this kind: how many there are, and where the first is. ValueError when they
+        are of another kind; an empty list may say anything."""
+        found, count = _LIST.unpack_from(self.data, position)
+        if found != kind and count:
+            raise ValueError(f"elements of kind {found} where {kind} belongs")
+        self.count(count, position + 5)
+        return count, position + 5
+
     def turn(self, elements: int) -> None:
         """*Switches* now and then."""
         self._elements += elements
@@ -183,13 +192,8 @@ class Sequences:
                 out.turn(_TURN)
 
     def read(self, source: Source, position: int) -> tuple[Any, int]:
-        kind, count = _LIST.unpack_from(source.data, position)
-        position += 5
-        element = self._element
-        if kind != element.kind and count:
-            raise ValueError(f"elements of kind {kind} where {element.kind} belongs")
-        source.count(count, position)
-        read = element.read
+        count, position = source.elements(self._element.kind, position)
+        read = self._element.read
         found = []
         for number in range(1, count + 1):
             each, position = read(source, position)
@@ -224,6 +228,10 @@ class Mapping:
         return found, position
 
 
+def tuple_of(*parts: Any) -> tuple[Any, ...]:
+    return parts
+
+
 class Required:
     """The default of a field that must be there."""
 
@@ -242,12 +250,16 @@ class Field(NamedTuple):
 
 @final
 class Struct:
-    """Fields in order of their ids. `parts` takes a value apart into theirs, `make` puts it together again."""
+    """Fields in order of their ids. `parts` takes a value apart into theirs, `make` puts it together again; as a rule
+    a value is a tuple of them."""
 
     kind = STRUCT
 
     def __init__(
-        self, fields: Sequence[Field], make: Callable[..., Any], parts: Callable[[Any], Iterable[Any]]
+        self,
+        fields: Sequence[Field],
+        make: Callable[..., Any] = tuple_of,
+        parts: Callable[[Any], Iterable[Any]] = iter,
     ) -> None:
         self.fields = tuple(fields)
         self._make = make

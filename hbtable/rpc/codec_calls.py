@@ -16,7 +16,6 @@ from hbtable.rpc.codec_binary import (
     BINARY,
     BOOLEAN,
     INTEGER,
-    REQUIRED,
     SET,
     STRING,
     TEXT,
@@ -70,12 +69,7 @@ class Failure(NamedTuple):
     message: str
 
 
-def _tuple(*values: Any) -> Any:
-    return values
-
-
-_RESULT_PARTS: Final = iter
-_FAILURE: Final = Struct([Field(1, "message", TEXT, "")], _tuple, iter)
+_FAILURE: Final = Struct([Field(1, "message", TEXT, "")])
 
 
 @final
@@ -98,9 +92,9 @@ class Method:
         self.name = name
         self.patience = patience
         self.repeatable = repeatable
-        self.arguments = Struct(fields, _tuple, iter)
+        self.arguments = Struct(fields)
         success = [] if result is None else [Field(0, "success", result, None)]
-        self.result = Struct([*success, Field(1, "error", RPC_ERROR, None)], _tuple, _RESULT_PARTS)
+        self.result = Struct([*success, Field(1, "error", RPC_ERROR, None)])
         title = len(name).to_bytes(4, "big") + name.encode()
         self._head = _VERSION + bytes((CALL,)) + title
         self._reply_head = _VERSION + bytes((REPLY,)) + title
@@ -184,21 +178,21 @@ def read_failure(source: Source, position: int) -> Failure:
 # ---------------------------------------------------------------- the calls themselves
 
 
-def _fields(shapes: dict[str, Shape | tuple[Shape, object]], first: int) -> list[Field]:
-    found = []
-    for number, (name, shape) in enumerate(shapes.items(), first):
-        default = REQUIRED
-        if isinstance(shape, tuple):
-            found.append(Field(number, name, shape[0], shape[1]))
-        else:
-            found.append(Field(number, name, shape, default))
-    return found
+Arguments = dict[str, Shape | tuple[Shape, object]]
+"""By name, in order; a tuple has the default of one that may be left out."""
+
+
+def _fields(shapes: Arguments, first: int) -> list[Field]:
+    return [
+        Field(number, name, *(shape if isinstance(shape, tuple) else (shape,)))
+        for number, (name, shape) in enumerate(shapes.items(), first)
+    ]
 
 
 def _server(
     role: Role,
     name: str,
-    shapes: dict[str, Shape | tuple[Shape, object]],
+    shapes: Arguments,
     result: Shape | None,
     patience: Patience,
     repeatable: bool = False,
@@ -209,7 +203,7 @@ def _server(
 
 def _master(
     name: str,
-    shapes: dict[str, Shape | tuple[Shape, object]],
+    shapes: Arguments,
     result: Shape | None = None,
     patience: Patience = Patience.LOAD,
     repeatable: bool = False,
@@ -217,14 +211,14 @@ def _master(
     return Method(Role.MASTER, name, _fields(shapes, 1), result, patience, repeatable)
 
 
-_CELL_NAME: Final[dict[str, Shape | tuple[Shape, object]]] = {
+_CELL_NAME: Final[Arguments] = {
     "tablet": INTEGER,
     "row": BINARY,
     "family": BINARY,
     "qualifier": BINARY,
 }
-_TABLET: Final[dict[str, Shape | tuple[Shape, object]]] = {"tablet": INTEGER}
-_EPOCH: Final[dict[str, Shape | tuple[Shape, object]]] = {"epoch": INTEGER}
+_TABLET: Final[Arguments] = {"tablet": INTEGER}
+_EPOCH: Final[Arguments] = {"epoch": INTEGER}
 
 MUTATE: Final = _server(Role.TABLETS, "mutate", {**_TABLET, "mutations": model.ROW_MUTATIONS}, None, Patience.WRITE)
 READ_ROWS: Final = _server(

@@ -32,7 +32,6 @@ from hbtable.rpc.codec_binary import (
 _LIST: Final = struct.Struct(">BI")
 _STRING: Final = struct.Struct(">BHI")
 _TIME_AND_STRING: Final = struct.Struct(">BHqBHI")
-_ROW_LIST: Final = struct.Struct(">BHBI")
 _KIND_AND_FAMILY: Final = struct.Struct(">BHBBHI")
 _TURN: Final = 256
 
@@ -50,13 +49,7 @@ class _Byte:
         return source.data[position], position + 1
 
 
-def _tuple(*values: Any) -> Any:
-    return values
-
-
-CELL: Final = Struct(
-    [Field(1, "column", BINARY), Field(2, "timestamp", INTEGER), Field(3, "value", BINARY)], _tuple, iter
-)
+CELL: Final = Struct([Field(1, "column", BINARY), Field(2, "timestamp", INTEGER), Field(3, "value", BINARY)])
 OPERATION: Final = Struct(
     [
         Field(1, "kind", _Byte()),
@@ -64,9 +57,7 @@ OPERATION: Final = Struct(
         Field(3, "qualifier", BINARY),
         Field(4, "timestamp", INTEGER),
         Field(5, "value", BINARY),
-    ],
-    _tuple,
-    iter,
+    ]
 )
 
 
@@ -94,11 +85,7 @@ class Cells:
 
     def read(self, source: Source, position: int) -> tuple[Any, int]:
         data = source.data
-        kind, count = _LIST.unpack_from(data, position)
-        position += 5
-        if kind != STRUCT and count:
-            raise ValueError(f"elements of kind {kind} where cells belong")
-        source.count(count, position)
+        count, position = source.elements(STRUCT, position)
         head, both = _STRING.unpack_from, _TIME_AND_STRING.unpack_from
         found: list[Cell] = []
         for number in range(1, count + 1):
@@ -123,7 +110,7 @@ class Cells:
 
 
 CELLS: Final = Cells()
-_ROW: Final = Struct([Field(1, "row", BINARY), Field(2, "cells", CELLS)], _tuple, iter)
+_ROW: Final = Struct([Field(1, "row", BINARY), Field(2, "cells", CELLS)])
 
 
 @final
@@ -181,11 +168,7 @@ class Operations:
 
     def read(self, source: Source, position: int) -> tuple[Any, int]:
         data = source.data
-        kind, count = _LIST.unpack_from(data, position)
-        position += 5
-        if kind != STRUCT and count:
-            raise ValueError(f"elements of kind {kind} where operations belong")
-        source.count(count, position)
+        count, position = source.elements(STRUCT, position)
         found: list[Operation] = []
         for number in range(1, count + 1):
             if not number % _TURN:

@@ -4,7 +4,7 @@ A class that the receiver does not know (a newer peer's, or one private to a pac
 ancestor: what the receiver does next follows from that one.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hbtable import errors
 from hbtable.errors import BadFilter, Corruption, HbtableError
@@ -46,10 +46,6 @@ def described(error: HbtableError, wrong_incarnation: bool = False) -> RemoteErr
     return RemoteError(classes, str(error), wrong_incarnation=wrong_incarnation)
 
 
-def _parts(error: Any) -> Any:
-    return error
-
-
 RPC_ERROR: Final = Struct(
     [
         Field(1, "classes", Sequences(TEXT)),
@@ -61,5 +57,4 @@ RPC_ERROR: Final = Struct(
         Field(7, "wrongIncarnation", BOOLEAN, False),
     ],
     RemoteError,
-    _parts,
 )

@@ -16,10 +16,6 @@ from hbtable.rpc.codec_binary import BINARY, BOOLEAN, INTEGER, Binary, Field, Se
 from hbtable.rpc.codec_cells import OPERATIONS, ROWS
 
 
-def _tuple(*values: Any) -> Any:
-    return values
-
-
 def _record(data: bytes) -> TabletRecord:
     return tablet_record.decode(data, "a tablet record in a message")
 
@@ -59,7 +55,7 @@ def _uncolumns(columns: Columns | None) -> list[tuple[bytes, list[bytes] | None]
     return [(family, None if wanted is None else sorted(wanted)) for family, wanted in columns.items()]
 
 
-FAMILY_COLUMNS: Final = Struct([Field(1, "family", BINARY), Field(2, "qualifiers", ROW_KEYS, None)], _tuple, iter)
+FAMILY_COLUMNS: Final = Struct([Field(1, "family", BINARY), Field(2, "qualifiers", ROW_KEYS, None)])
 READ_SPEC: Final = Struct(
     [
         Field(1, "columns", Sequences(FAMILY_COLUMNS, _columns), None),
@@ -84,7 +80,6 @@ READ_SPEC: Final = Struct(
 SCAN_POSITION: Final = Struct(
     [Field(1, "row", BINARY), Field(2, "cellsDone", INTEGER, 0), Field(3, "filterState", BINARY, b"")],
     ScanPosition,
-    iter,
 )
 
 
@@ -123,11 +118,8 @@ SCAN_PAGE: Final = Struct(
         Field(4, "filterState", BINARY, b""),
     ],
     ScanPage,
-    iter,
 )
-APPEND_VALUE: Final = Struct(
-    [Field(1, "family", BINARY), Field(2, "qualifier", BINARY), Field(3, "suffix", BINARY)], _tuple, iter
-)
+APPEND_VALUE: Final = Struct([Field(1, "family", BINARY), Field(2, "qualifier", BINARY), Field(3, "suffix", BINARY)])
 TABLET_STATUS: Final = Struct(
     [
         Field(1, "record", TABLET_RECORD),
@@ -139,7 +131,6 @@ TABLET_STATUS: Final = Struct(
         Field(7, "writes", INTEGER),
     ],
     TabletStatus,
-    iter,
 )
 RUN: Final = Struct(
     [
@@ -149,5 +140,4 @@ RUN: Final = Struct(
         Field(4, "lengthBytes", INTEGER),
     ],
     Run,
-    iter,
 )

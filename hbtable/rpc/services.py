@@ -104,7 +104,7 @@ class MasterService(Protocol):
 
     def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
         """They are one tablet, served, on return. TableNotFound, TableNotEnabled, InvalidRequest unless they are two or
-        more neighbours of this table; Unavailable when nothing was done."""
+        more neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some."""
 
     def balance(self) -> bool:
         """Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm

@@ -102,7 +102,7 @@ class ThriftTransport:
             return found
         peer = Peer(
             self._runtime,
-            f"{incarnation}",
+            incarnation,
             Pool(self._runtime, address, self._options, self._connect),
             self._options,
             lambda: self._address_of(incarnation) == address,
