@@ -92,7 +92,7 @@ class TabletServerProcess:
         # After the port is known: a scanner goes on only where its client looks for it.
         self._scanners = scanners_file(f"{announced}-{self.door.port}")
         restore_scanners(self.door, self._parts.fs, self._scanners)
-        self.role.start(self._address, self._parts.fs.log_kind, door=f"{announced}:{self.door.port}")
+        self.role.start(self._address, f"{announced}:{self.door.port}")
         self._status.open(self._listen.host, self._listen.http_port, self.door.slow.newest_first)
 
     def stop(self) -> None:

@@ -29,21 +29,20 @@ class Membership:
 
     def claim(self) -> None:
         """Before the log is begun: whoever looks for logs that nobody needs sees that this one's server is starting.
-        LockLost when the name is taken."""
+        And before the server file stands: one whose lock is free means 'dead' to the master. LockLost when the name is
+        taken."""
         try:
             self._session.lock(server_lock(self.incarnation))
         except Conflict as error:
-            raise LockLost(f"the name {self.incarnation} is taken: {error}; start again") from error
+            raise self._taken(error) from error
 
     def join(self, description: ServerFile) -> None:
-        """Durable on return: the master may assign tablets to this server from now on. LockLost when the session
-        ended meanwhile."""
+        """After claim(). Durable on return: the master may assign tablets to this server from now on. LockLost when
+        the session ended meanwhile."""
         try:
-            # The lock comes first: a file whose lock is free means 'dead' to the master.
-            self._session.lock(server_lock(self.incarnation))
             self._session.create(server_file(self.incarnation), description.encode())
         except AlreadyExists as error:
-            raise LockLost(f"the name {self.incarnation} is taken: {error}; start again") from error
+            raise self._taken(error) from error
 
     def drain(self) -> None:
         """The master gives this server no more tablets once it looks again. FileNotFound when it is declared dead."""
@@ -62,10 +61,5 @@ class Membership:
             pass
         self._session.unlock(server_lock(self.incarnation))
 
-
-def claimed(session: Session, incarnation: str) -> Membership:
-    """For a server that starts. Its log comes after this: the collector takes the log of a server that it does not know
-    for garbage. LockLost when the name is taken."""
-    membership = Membership(session, incarnation)
-    membership.claim()
-    return membership
+    def _taken(self, error: AlreadyExists) -> LockLost:
+        return LockLost(f"the name {self.incarnation} is taken: {error}; start again")

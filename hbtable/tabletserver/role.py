@@ -36,7 +36,7 @@ from hbtable.tabletserver.admin import Administration
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.maintenance import Maintenance
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
-from hbtable.tabletserver.membership import claimed, new_incarnation
+from hbtable.tabletserver.membership import Membership, new_incarnation
 from hbtable.tabletserver.residence import Residence, drain
 from hbtable.tabletserver.server import TabletServer
 from hbtable.tabletserver.split import Splitter
@@ -76,10 +76,14 @@ class TabletServerRole:
         options: TabletServerOptions,
     ) -> None:
         self._runtime = runtime
+        self._fs = fs
         self._options = options
+        self._on_lost = on_lost
         self.incarnation = new_incarnation(session, runtime)
-        self._membership = claimed(session, self.incarnation)
-        # The log begins before the server file exists: METADATA never names a log that is not there.
+        self._membership = Membership(session, self.incarnation)
+        # Lock, log, server file: the collector takes the log of a server that it does not know for garbage, and
+        # METADATA never names a log that is not there.
+        self._membership.claim()
         self.commit_log = open_log(
             runtime,
             fs,
@@ -94,16 +98,12 @@ class TabletServerRole:
         limit = 2 * options.maintenance.total_memtable_bytes
         self.shared = shared = SharedState(runtime, self.incarnation, registry, limit)
         suspension = Suspension(runtime, session, options.suspended_seconds)
-        commits = RecordCommits(catalog, self._abandon, suspension.outwait)
-
-        def open_tablet(record: TabletRecord, schema: TableSchema) -> Tablet:
-            return Tablet.load(
-                runtime, fs, self.commit_log, record, schema, options.tablet, self.cache, shared, commits.commit
-            )
-
-        self._residence = residence = Residence(runtime, self.incarnation, catalog, open_tablet, suspension.outwait)
+        self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
+        self._residence = residence = Residence(
+            runtime, self.incarnation, catalog, self._open_tablet, suspension.outwait
+        )
         tablet_ids = Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID)
-        splitter = Splitter(residence, catalog, commits, tablet_ids.next, runtime.wall_millis)
+        splitter = Splitter(residence, catalog, self._commits, tablet_ids.next, runtime.wall_millis)
         self._maintenance = Maintenance(
             runtime,
             residence.tablets,
@@ -114,15 +114,10 @@ class TabletServerRole:
             options.maintenance,
             options.tablet.memtable_bytes,
         )
-        self._on_lost = on_lost
         self.service = TabletServer(
             self.incarnation, residence.tablets, session.valid, suspension.wait, self._lose, registry
         )
-
-        def sort(incarnation: str, part: bytes) -> Run:
-            return sort_part(runtime, fs, log_folder(incarnation), decode_part(part))
-
-        self.admin = Administration(residence, splitter, shared.files_in_flight, suspension.refuse, sort)
+        self.admin = Administration(residence, splitter, shared.files_in_flight, suspension.refuse, self._sort_part)
         self._measure(registry)
 
     def _measure(self, registry: Registry) -> None:
@@ -139,10 +134,10 @@ class TabletServerRole:
         registry.gauge("hbtable_block_cache_bytes", "Memory of the block cache.", lambda: float(self.cache.used_bytes))
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
 
-    def start(self, address: str = "", log_kind: str = "local", door: str = "") -> None:
-        """The master may assign tablets from now on. LockLost when the session ended meanwhile. `door`: of the front
-        door beside this server."""
-        self._membership.join(ServerFile(address, self._runtime.wall_millis(), log_kind, door=door))
+    def start(self, address: str = "", door: str = "") -> None:
+        """The master may assign tablets from now on. LockLost when the session ended meanwhile. `address`: by which
+        other roles reach this server; "": they are all in this process. `door`: of the front door beside it."""
+        self._membership.join(ServerFile(address, self._runtime.wall_millis(), self._fs.log_kind, door=door))
         self._maintenance.start()
 
     def drain(self) -> None:
@@ -175,6 +170,22 @@ class TabletServerRole:
         except HbtableError as error:
             log.warning("%s: the commit log could not be closed cleanly: %s", self.incarnation, error)
         self._membership.leave()
+
+    def _open_tablet(self, record: TabletRecord, schema: TableSchema) -> Tablet:
+        return Tablet.load(
+            self._runtime,
+            self._fs,
+            self.commit_log,
+            record,
+            schema,
+            self._options.tablet,
+            self.cache,
+            self.shared,
+            self._commits.commit,
+        )
+
+    def _sort_part(self, incarnation: str, part: bytes) -> Run:
+        return sort_part(self._runtime, self._fs, log_folder(incarnation), decode_part(part))
 
     def _lose(self) -> None:
         # What is asked from now on was surely not applied: StaleLocation, which may be retried elsewhere.

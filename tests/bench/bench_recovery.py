@@ -64,7 +64,7 @@ class Cluster:
         )
         role.session = session  # type: ignore[attr-defined]
         self.transport.register_server(role.incarnation, role.service, role.admin)
-        role.start(log_kind=fs.log_kind)
+        role.start()
         return role
 
     def client(self) -> Client:

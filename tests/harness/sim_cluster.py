@@ -152,7 +152,7 @@ class ServerProcess(SimProcess):
         service = self.cluster.options.seams.service(self)
         self.cluster.network.servers[role.incarnation] = (self, service, role.admin)
         self.cluster.roles.append(role)
-        role.start(log_kind=self.fs.log_kind)
+        role.start()
 
     def stop(self) -> None:
         """*Switches.* In order: tablets flushed and given up, log closed, session ended. Runs in the process."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from hbtable.errors import LockLost
+from hbtable.lockservice.interface import Session
 from hbtable.lockservice.memory import MemoryLockService
 from hbtable.lockservice.places import ServerFile
 from hbtable.master.liveness import bury, look
@@ -18,6 +19,12 @@ def simulated(test: Callable[[SimulatedRuntime, MemoryLockService], None]) -> No
     runtime = SimulatedRuntime(seed=7)
     service = MemoryLockService(runtime)
     runtime.run(lambda: test(runtime, service))
+
+
+def joined(session: Session) -> None:
+    member = Membership(session, "00000001-a")
+    member.claim()
+    member.join(FILE)
 
 
 def test_names_are_unique_and_sort_by_age() -> None:
@@ -49,7 +56,7 @@ def test_a_server_lives_from_join_to_leave() -> None:
 def test_a_server_whose_session_ended_is_buried_once() -> None:
     def test(runtime: SimulatedRuntime, service: MemoryLockService) -> None:
         master, session = service.open_session("master"), service.open_session("s")
-        Membership(session, "00000001-a").join(FILE)
+        joined(session)
         service.expire(session)
         assert look(master)[:2] == ({}, ["00000001-a"])
         assert look(master) == ({}, [], set())
@@ -60,7 +67,7 @@ def test_a_server_whose_session_ended_is_buried_once() -> None:
 def test_a_living_server_cannot_be_buried() -> None:
     def test(runtime: SimulatedRuntime, service: MemoryLockService) -> None:
         master = service.open_session("master")
-        Membership(service.open_session("s"), "00000001-a").join(FILE)
+        joined(service.open_session("s"))
         assert not bury(master, "00000001-a")
         assert look(master).living == {"00000001-a": FILE}
 
@@ -69,8 +76,12 @@ def test_a_living_server_cannot_be_buried() -> None:
 
 def test_a_name_is_never_used_twice() -> None:
     def test(runtime: SimulatedRuntime, service: MemoryLockService) -> None:
-        Membership(service.open_session("one"), "00000001-a").join(FILE)
-        with pytest.raises(LockLost):
-            Membership(service.open_session("two"), "00000001-a").join(FILE)
+        one = service.open_session("one")
+        joined(one)
+        with pytest.raises(LockLost, match="the name 00000001-a is taken"):
+            joined(service.open_session("two"))
+        service.expire(one)
+        with pytest.raises(LockLost, match="the name 00000001-a is taken"):
+            joined(service.open_session("two"))
 
     simulated(test)
