@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, final
 
-from hbtable.errors import FileNotFound, HbtableError, LockLost
+from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, LockLost
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import BALANCER
 from hbtable.master.balancing import Move, plan_moves
@@ -51,8 +51,15 @@ class Balancer:
             return True
 
     def switch(self, on: bool) -> bool:
-        """Whether it was on before. Durable on return. *Switches.* Conflict when someone else switched meanwhile."""
-        data = _ON if on else _OFF
+        """Whether it was on before. Durable on return. *Switches.*"""
+        while True:
+            try:
+                return self._switched(_ON if on else _OFF)
+            except AlreadyExists:
+                continue  # somebody else switched at the same moment: this comes after it
+
+    def _switched(self, data: bytes) -> bool:
+        """AlreadyExists: the file is another one by now."""
         try:
             file = self._session.read(BALANCER)
         except FileNotFound:

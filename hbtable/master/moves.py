@@ -58,10 +58,10 @@ class Moves:
                     raise Unavailable(f"{describe(tablet)} was split or given to another server meanwhile; try again")
                 why = f"{describe(tablet)} goes to {target} because it was asked to"
                 self._placement.place(Assign(current, target, why), table.schema, self._census().living)
-            except Conflict as error:
-                raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
-            except HbtableError:
-                self._look_again()
+            except HbtableError as error:
+                self._look_again()  # it may have no server now
+                if isinstance(error, Conflict):
+                    raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
                 raise
 
     def tablet(self, table: TableRecord, tablet_id: int) -> TabletRecord:
