@@ -13,7 +13,8 @@ import pytest
 from kazoo.client import KazooClient
 
 from hbtable.errors import LockLost, OutcomeUnknown, Unavailable
-from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession, close_session
+from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
+from hbtable.lockservice.zookeeper_wire import close_session, parse_hosts
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import ZooKeeperServer
 
@@ -150,12 +151,13 @@ def test_a_session_closed_from_outside_is_over_for_ever(bench: Bench) -> None:
     session, other = bench.session(), bench.session()
     session.lock("/master")
     begin = time.monotonic()
-    assert close_session(bench.server.address, session.credentials)
+    hosts = parse_hosts(bench.server.address)
+    assert close_session(hosts, session.credentials, 5.0)
     assert bench.free(other, "/master"), "it is free on return"
     print(f"closed and seen free in {1000 * (time.monotonic() - begin):.1f} ms")
     bench.within(1, session.over)
     assert not session.valid()
-    assert not close_session(bench.server.address, session.credentials), "it was over already"
+    assert not close_session(hosts, session.credentials, 5.0), "it was over already"
     for call in (lambda: session.lock("/master"), lambda: session.create("/x", b""), lambda: session.read("/x")):
         with pytest.raises(LockLost):
             call()

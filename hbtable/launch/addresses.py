@@ -7,7 +7,7 @@ from typing import Final, final
 
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import MASTER, ServerFile, server_file, server_lock
+from hbtable.lockservice.places import MASTER, ServerFile, server_lock
 
 _MOST_KEPT: Final = 10_000
 
@@ -25,9 +25,8 @@ class Addresses:
         owner of a tablet that nobody has at the moment."""
         if not incarnation:
             return None
-        path = server_file(incarnation)
         try:
-            file = ServerFile.decode(path, self._session.read(path).data)
+            file = ServerFile.read(self._session, incarnation)
         except FileNotFound:
             return None
         if not file.address or self._session.holder(server_lock(incarnation)) is None:
@@ -39,9 +38,8 @@ class Addresses:
         known = self._doors.get(incarnation)
         if known is not None or not incarnation:
             return known
-        path = server_file(incarnation)
         try:
-            door = ServerFile.decode(path, self._session.read(path).data).door
+            door = ServerFile.read(self._session, incarnation).door
         except HbtableError:
             return None  # it is shown to people, and to clients that do not use it: not worth a failed call
         if not door:

@@ -11,7 +11,7 @@ from hbtable.hbase.backend import Address
 from hbtable.hbase.cluster import Cluster, LivingServer
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
+from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_lock
 from hbtable.master.collector import FRONT_DOORS
 from hbtable.metadata.identifiers import SCANNER_IDS, Identifiers
 from hbtable.metrics.registry import Registry
@@ -99,10 +99,9 @@ def living_servers(session: Session) -> list[LivingServer]:
         if name.endswith(LOCK_SUFFIX) or session.holder(server_lock(name)) is None:
             continue
         try:
-            file = ServerFile.decode(server_file(name), session.read(server_file(name)).data)
+            found.append(LivingServer(name, ServerFile.read(session, name).started_millis))
         except FileNotFound:
             continue
-        found.append(LivingServer(name, file.started_millis))
     return found
 
 

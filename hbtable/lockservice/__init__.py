@@ -1,4 +1,15 @@
 """The lock service port (Chubby's place, paper section 4): sessions, locks, small versioned files.
 
-interface.py states the promises; local.py keeps files in a folder behind one flock, memory.py in memory.
+interface.py states the promises, places.py what is kept where. On one machine sessions live in the process
+(sessions.py), with files in a folder (local.py, files.py). On a cluster they are ZooKeeper's:
+
+    zookeeper.py             the adapter: calls, deadlines
+    zookeeper_wire.py        a session's opening and end, over a plain socket
+    zookeeper_connection.py  kazoo's client, kept to that one session
+    zookeeper_keeper.py      renews the lease (lease.py) from a thread of its own
+    zookeeper_changes.py     what became of a change whose answer was lost
+    zookeeper_watches.py     watches of whole folders
+    zookeeper_nodes.py       how paths, files and locks look
+
+memory.py and memory_session.py are for tests and simulation: sessions that can be cut off, and end.
 """

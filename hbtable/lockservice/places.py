@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from hbtable.errors import Corruption
+from hbtable.lockservice.interface import Session
 
 CLUSTER: Final = "/cluster"
 INCARNATIONS: Final = "/incarnations"
@@ -48,6 +49,12 @@ class ServerFile:
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self), sort_keys=True).encode()
+
+    @staticmethod
+    def read(session: Session, incarnation: str) -> "ServerFile":
+        """As the lock service has it, whether or not that server lives. *Switches.* FileNotFound, Corruption."""
+        path = server_file(incarnation)
+        return ServerFile.decode(path, session.read(path).data)
 
     @staticmethod
     def decode(path: str, data: bytes) -> "ServerFile":

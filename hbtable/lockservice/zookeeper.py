@@ -251,9 +251,3 @@ class ZooKeeperSession:
             return self._runtime.offload(_THREADS, until_answered)
         except ANSWERS as error:
             raise OutcomeUnknown(f"the lock service refused a change half-way: {error}") from error
-
-
-def close_session(hosts: str, credentials: Credentials, deadline_seconds: float = 5.0) -> bool:
-    """For a supervisor: ends the session of a process that died, so that its locks are free on return. False when it
-    was over already. Blocks, for each host up to the deadline. Unavailable."""
-    return wire.close_session(wire.parse_hosts(hosts), credentials, deadline_seconds)

@@ -45,8 +45,7 @@ def look(session: Session) -> Servers:
                 buried.append(name)
             continue
         try:
-            path = server_file(name)
-            living[name] = ServerFile.decode(path, session.read(path).data)
+            living[name] = ServerFile.read(session, name)
         except FileNotFound:
             continue
     return Servers(living, buried, starting)
