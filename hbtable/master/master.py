@@ -1,42 +1,31 @@
 """The master (paper, sections 4 and 5.2): one at a time, by a lock; everything it knows it reads again.
 
-cycle() is all it does: look who lives, place the root tablet, then METADATA's tablets, then the others, finish
-interrupted splits and table operations, even servers out, and now and then collect garbage. It returns the sentence it
-decided. Nothing is remembered between two cycles but what saves work, so a new master just runs cycle().
+cycle() is all it does: look who lives, see that everything is served (upkeep.py), and now and then collect garbage. It
+returns the sentence it decided. Nothing is remembered between two cycles but what saves work, so a new master just
+runs cycle().
 """
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
 
 from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import MASTER, SERVERS
-from hbtable.master.assignment import Action, Snapshot, describe, plan
-from hbtable.master.bootstrap import bootstrap, first_metadata_row
+from hbtable.master.bootstrap import bootstrap
 from hbtable.master.census import Census, take_census
 from hbtable.master.collector import Collector, CollectorOptions
 from hbtable.master.liveness import bury
 from hbtable.master.log_sorting import LogSorting, LogSortingOptions
 from hbtable.master.placement import Placement
 from hbtable.master.tables import Tables
-from hbtable.metadata import layout
+from hbtable.master.upkeep import Upkeep
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.identifiers import TABLE_IDS, TABLET_IDS, Identifiers
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.patience import PatienceOptions
-from hbtable.metadata.split_repair import complete_split
-from hbtable.model.schema import TableSchema
-from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import (
-    FIRST_FREE_TABLET_ID,
-    FIRST_USER_TABLE_ID,
-    METADATA_TABLE_ID,
-    GoneTablet,
-    TabletRecord,
-)
+from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.tablet.files import owns_files
@@ -44,7 +33,7 @@ from hbtable.tablet.files import owns_files
 log = logging.getLogger(__name__)
 
 _LARGEST_TABLE_ID = 2**32
-_NOTHING = "everything is served"
+_ALL_SERVED = "everything is served"
 _LONGEST_DOUBLING = 10
 _ROUNDS = 1000
 _SHORT_PAUSE_SECONDS = 0.02
@@ -76,18 +65,6 @@ class MasterOptions:
     def __post_init__(self) -> None:
         if self.parallel_loads < 1 or self.period_seconds <= 0:
             raise InvalidConfiguration("parallel_loads is at least 1 and period_seconds above 0")
-
-
-class Decision(NamedTuple):
-    """What a part of the cycle decided."""
-
-    sentence: str
-    """"" when there was nothing to do."""
-    waits: bool = False
-    """Looking again at once would change nothing: something else has to happen first."""
-
-
-_NOTHING_TO_DO: Final = Decision("")
 
 
 class Master:
@@ -134,6 +111,7 @@ class Master:
             unnamed,
             self.look_again,
         )
+        self._upkeep = Upkeep(runtime, catalog, self._placement, self.tables, self.census)
         self.last_sentence = "the master has not worked yet"
         self._wake = runtime.event()
         self._stopping = False
@@ -278,10 +256,10 @@ class Master:
             return self._collect(now) or self.last_sentence
         self._looked_at = None
         self._system_served = False
-        sentence, waits = self._place_system(census)
+        sentence, waits = self._upkeep.system(census)
         self._system_served = not sentence
         if self._system_served:
-            sentence, waits = self._place_users(census)
+            sentence, waits = self._upkeep.users(census)
         if waits:
             self._failures = min(self._failures + 1, _LONGEST_DOUBLING)
             pause = min(self._options.scan_seconds, self._options.period_seconds * 2**self._failures)
@@ -293,7 +271,7 @@ class Master:
         # A tablet that could not be placed is tried again soon, and less and less often, or when servers come and go.
         self._looked_at = census.living
         self._scan_due = now + pause
-        return sentence or self._collect(now) or _NOTHING
+        return sentence or self._collect(now) or _ALL_SERVED
 
     def settle(self) -> None:
         """Cycles until all that can be served is, for starts and tests. Unavailable when METADATA cannot be; a user
@@ -304,82 +282,6 @@ class Master:
                 break
         if not self._system_served:
             raise Unavailable(f"METADATA is not served: {self.last_sentence}")
-
-    def _place_system(self, census: Census) -> Decision:
-        """The root tablet, then METADATA's others: what is needed to read the rest."""
-        decision = self._place([self._catalog.read_root()], census)
-        if decision.sentence:
-            return decision
-        first_metadata_row(self._runtime, self._catalog)
-        return self._place(self._settled_rows(METADATA_TABLE_ID), census)
-
-    def _place_users(self, census: Census) -> Decision:
-        """Interrupted operations first, then tablets of tables that should be served, table by table."""
-        tables = self._catalog.tables()
-        gone: list[GoneTablet] = []
-        rows = self._repaired(list(self._catalog.all_tablet_rows(gone)))
-        self.tables.merges.forget_old(gone)
-        by_table: dict[int, list[TabletRecord]] = {}
-        for row in rows:
-            by_table.setdefault(row.table_id, []).append(row)
-        decisions: list[Decision] = []
-        for table in tables:
-            if table.state is TableState.DISABLED or self.tables.is_busy(table.schema.name):
-                continue
-            try:
-                decisions.append(self._tend_table(table, by_table.get(table.table_id, []), census))
-            except LockLost:
-                raise
-            except HbtableError as error:  # one table in trouble must not keep the others waiting
-                decisions.append(Decision(f"waiting: {error}", waits=True))
-        sentence = "; ".join(one.sentence for one in decisions if one.sentence)
-        if not sentence:
-            return Decision(*self.tables.balancer.round(tables, rows, census))
-        return Decision(sentence, any(one.waits for one in decisions))
-
-    def _tend_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> Decision:
-        if table.state is not TableState.ENABLED:
-            return Decision(self.tables.resume(table))
-        self.tables.tell_stragglers(table, census)
-        if not plan(Snapshot(rows, census.loads, census.silent)) and not any(row.is_merging() for row in rows):
-            return _NOTHING_TO_DO
-        with self.tables.operation(table.schema.name):
-            # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
-            current = self._catalog.read_table(table.schema.name)
-            if current is None or current.state is not TableState.ENABLED:
-                return _NOTHING_TO_DO
-            return self._place(self.tables.settled(table.table_id), self.census(), current.schema)
-
-    def _place(self, tablets: list[TabletRecord], census: Census, schema: TableSchema = layout.SCHEMA) -> Decision:
-        """Plans and acts for tablets of one table; nothing to do when they are all served."""
-        actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
-        if not actions:
-            unserved = [tablet for tablet in tablets if tablet.owner not in census.living]
-            if unserved:
-                more = f" and {len(unserved) - 1} more" if unserved[1:] else ""
-                return Decision(f"waiting for a tablet server to serve {describe(unserved[0])}{more}", waits=True)
-            return _NOTHING_TO_DO
-        problems = self._placement.place_all(actions, lambda _tablet: schema, census.living)
-        if problems:
-            return Decision(f"waiting: {_first_of(problems)}", waits=True)
-        return Decision(_first_of([action.why for action in actions]))
-
-    def _settled_rows(self, table_id: int) -> list[TabletRecord]:
-        return self._repaired(self._catalog.tablet_rows(table_id))
-
-    def _repaired(self, rows: list[TabletRecord]) -> list[TabletRecord]:
-        """Completes the splits that the rows show (design, section 5); both children are in the answer."""
-        repaired: list[TabletRecord] = []
-        for row in rows:
-            if row.left is None:
-                repaired.append(row)
-                continue
-            current = complete_split(self._catalog, row)
-            left = self._catalog.read_tablet(row.table_id, row.left.range.stop)
-            repaired.extend(one for one in (left, current) if one is not None)
-        # The left child's row may have been there already.
-        unique = {layout.key_of(row): row for row in repaired}
-        return list(unique.values())
 
     def _collect(self, now: float) -> str:
         if now < self._garbage_due or not self._system_served:  # without METADATA it would only hold up the placing
@@ -393,7 +295,3 @@ class Master:
         for incarnation in dead_logs:
             self._placement.forget_log(incarnation)
         return sentence
-
-
-def _first_of(sentences: list[str]) -> str:
-    return sentences[0] + (f" (and {len(sentences) - 1} more)" if sentences[1:] else "")

@@ -1,0 +1,130 @@
+"""Everything is served that should be: one round over the tablets of the cluster (paper, sections 5.1 and 5.2).
+
+First what is needed to read the rest: the root tablet, METADATA's others. Then, table by table: operations that were
+interrupted, tablets without a server, servers that have an older schema. When none of these needs anything the tablets
+are evened out. Splits and merges that a crash interrupted are finished on the way. A round remembers nothing.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, final
+
+from hbtable.errors import HbtableError, LockLost
+from hbtable.master.assignment import Action, Snapshot, describe, plan
+from hbtable.master.bootstrap import first_metadata_row
+from hbtable.master.census import Census
+from hbtable.master.placement import Placement
+from hbtable.master.tables import Tables
+from hbtable.metadata import layout
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.split_repair import complete_split
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, TabletRecord
+from hbtable.runtime.interface import Runtime
+
+
+class Decision(NamedTuple):
+    """What a part of a round decided."""
+
+    sentence: str
+    """"" when there was nothing to do."""
+    waits: bool = False
+    """Looking again at once would change nothing: something else has to happen first."""
+
+
+_NOTHING_TO_DO: Final = Decision("")
+
+
+@final
+class Upkeep:
+    """`census` asks the servers now. The caller is the master, and calls one method at a time."""
+
+    def __init__(
+        self, runtime: Runtime, catalog: Catalog, placement: Placement, tables: Tables, census: Callable[[], Census]
+    ) -> None:
+        self._runtime = runtime
+        self._catalog = catalog
+        self._placement = placement
+        self._tables = tables
+        self._census = census
+
+    def system(self, census: Census) -> Decision:
+        """The root tablet, then METADATA's others: what is needed to read the rest. *Switches.*"""
+        decision = self._place([self._catalog.read_root()], census)
+        if decision.sentence:
+            return decision
+        first_metadata_row(self._runtime, self._catalog)
+        return self._place(self._settled_rows(METADATA_TABLE_ID), census)
+
+    def users(self, census: Census) -> Decision:
+        """Interrupted operations and tablets without a server, table by table; servers are evened out when there is
+        nothing of that to do. METADATA is served. *Switches.*"""
+        tables = self._catalog.tables()
+        gone: list[GoneTablet] = []
+        rows = self._repaired(list(self._catalog.all_tablet_rows(gone)))
+        self._tables.merges.forget_old(gone)
+        by_table: dict[int, list[TabletRecord]] = {}
+        for row in rows:
+            by_table.setdefault(row.table_id, []).append(row)
+        decisions: list[Decision] = []
+        for table in tables:
+            if table.state is TableState.DISABLED or self._tables.is_busy(table.schema.name):
+                continue
+            try:
+                decisions.append(self._tend_table(table, by_table.get(table.table_id, []), census))
+            except LockLost:
+                raise
+            except HbtableError as error:  # one table in trouble must not keep the others waiting
+                decisions.append(Decision(f"waiting: {error}", waits=True))
+        sentence = "; ".join(one.sentence for one in decisions if one.sentence)
+        if not sentence:
+            return Decision(*self._tables.balancer.round(tables, rows, census))
+        return Decision(sentence, any(one.waits for one in decisions))
+
+    def _tend_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> Decision:
+        if table.state is not TableState.ENABLED:
+            return Decision(self._tables.resume(table))
+        self._tables.tell_stragglers(table, census)
+        if not plan(Snapshot(rows, census.loads, census.silent)) and not any(row.is_merging() for row in rows):
+            return _NOTHING_TO_DO
+        with self._tables.operation(table.schema.name):
+            # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
+            current = self._catalog.read_table(table.schema.name)
+            if current is None or current.state is not TableState.ENABLED:
+                return _NOTHING_TO_DO
+            return self._place(self._tables.settled(table.table_id), self._census(), current.schema)
+
+    def _place(self, tablets: list[TabletRecord], census: Census, schema: TableSchema = layout.SCHEMA) -> Decision:
+        """Plans and acts for tablets of one table; nothing to do when they are all served."""
+        actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
+        if not actions:
+            unserved = [tablet for tablet in tablets if tablet.owner not in census.living]
+            if unserved:
+                more = f" and {len(unserved) - 1} more" if unserved[1:] else ""
+                return Decision(f"waiting for a tablet server to serve {describe(unserved[0])}{more}", waits=True)
+            return _NOTHING_TO_DO
+        problems = self._placement.place_all(actions, lambda _tablet: schema, census.living)
+        if problems:
+            return Decision(f"waiting: {_first_of(problems)}", waits=True)
+        return Decision(_first_of([action.why for action in actions]))
+
+    def _settled_rows(self, table_id: int) -> list[TabletRecord]:
+        return self._repaired(self._catalog.tablet_rows(table_id))
+
+    def _repaired(self, rows: list[TabletRecord]) -> list[TabletRecord]:
+        """Completes the splits that the rows show (design, section 5); both children are in the answer."""
+        repaired: list[TabletRecord] = []
+        for row in rows:
+            if row.left is None:
+                repaired.append(row)
+                continue
+            current = complete_split(self._catalog, row)
+            left = self._catalog.read_tablet(row.table_id, row.left.range.stop)
+            repaired.extend(one for one in (left, current) if one is not None)
+        # The left child's row may have been there already.
+        unique = {layout.key_of(row): row for row in repaired}
+        return list(unique.values())
+
+
+def _first_of(sentences: list[str]) -> str:
+    return sentences[0] + (f" (and {len(sentences) - 1} more)" if sentences[1:] else "")
