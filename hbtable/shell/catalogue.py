@@ -107,6 +107,10 @@ help help help_ 0..1
 exit general exit_ 0..1
 quit general quit_ 0..1
 puts general puts 0..
+print general print_ 0..
+p general p 0..
+debug general debug 0..0
+debug? general is_debugging 0..0
 """
 ENTRIES: Final[dict[str, Entry]] = {}
 for _line in _TABLE.split("\n"):
@@ -115,7 +119,7 @@ for _line in _TABLE.split("\n"):
         _least, _, _most = _arity.partition("..")
         ENTRIES[_name] = Entry(_module, _function, int(_least), int(_most) if _most else -1)
 
-UNTIMED: Final = frozenset(("help", "exit", "quit", "sleep", "puts"))
+UNTIMED: Final = frozenset(("help", "exit", "quit", "sleep", "puts", "print", "p", "debug", "debug?"))
 """Not commands of HBase's but words of its language: no Took line."""
 
 

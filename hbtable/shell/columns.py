@@ -6,6 +6,7 @@ qualifier with a colon can be named here. `family:` is the column with the empty
 
 import struct
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 from hbtable.hbase.admin_structs import AdminColumn
@@ -56,11 +57,18 @@ def named(converter: Value) -> Formatter:
     """By the name of a method of Bytes, also in the form c(Class).method."""
     name = text_of(converter, "a formatter").decode("utf-8", "replace")
     if name.startswith("c(") and ")." in name:
-        name = name.rpartition(").")[2]
+        java_class, _, name = name[2:].rpartition(").")
+        check_class(java_class)
     found = _FORMATTERS.get(name)
     if found is None:
         raise BadArgument(f"there is no formatter {name!r}; there is {', '.join(_FORMATTERS)}")
     return found
+
+
+def check_class(java_class: str) -> None:
+    """Formatters are the methods of HBase's Bytes; there is no Java here to find others in."""
+    if java_class not in ("Bytes", "org.apache.hadoop.hbase.util.Bytes"):
+        raise BadArgument(f"there is no formatter class {java_class}; there is org.apache.hadoop.hbase.util.Bytes")
 
 
 def _number(layout: str) -> Formatter:
@@ -70,7 +78,7 @@ def _number(layout: str) -> Formatter:
         if len(value) < width:
             raise ServerError(_ILLEGAL, f"offset (0) + length ({width}) exceed the capacity of the array: {len(value)}")
         number = struct.unpack(layout, value[:width])[0]
-        return str(number)
+        return inspect(number)
 
     return show
 
@@ -79,6 +87,14 @@ def _boolean(value: bytes) -> str:
     if len(value) != 1:
         raise ServerError(_ILLEGAL, f"Array has wrong size: {len(value)}")
     return "false" if value == b"\x00" else "true"
+
+
+def _decimal(value: bytes) -> str:
+    """Four bytes of scale, then the digits as one number in two's complement."""
+    if len(value) < 5:
+        raise ServerError(_ILLEGAL, f"offset (0) + length (5) exceed the capacity of the array: {len(value)}")
+    scale = int.from_bytes(value[:4], "big", signed=True)
+    return str(Decimal(int.from_bytes(value[4:], "big", signed=True)).scaleb(-scale))
 
 
 _FORMATTERS: Final[dict[str, Formatter]] = {
@@ -91,4 +107,6 @@ _FORMATTERS: Final[dict[str, Formatter]] = {
     "toString": lambda value: value.decode("utf-8", "replace"),
     "toStringBinary": text.binary,
     "toHex": bytes.hex,
+    "toBigDecimal": _decimal,
+    "len": lambda value: str(len(value)),
 }

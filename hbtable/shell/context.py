@@ -6,7 +6,7 @@ from typing import final
 from hbtable.hbase.admin_structs import AdminTable
 from hbtable.shell.connection import Connection
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
-from hbtable.shell.literals import Value, class_of, inspect
+from hbtable.shell.literals import Value, class_of, inspect, shown
 from hbtable.shell.output import Output
 
 TABLE_NOT_FOUND = "org.apache.hadoop.hbase.TableNotFoundException"
@@ -73,6 +73,15 @@ def table_error(error: ServerError, name: bytes) -> ShellError:
 
 def show_name(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
+
+
+def row_of(value: Value, what: str = "a row key") -> bytes:
+    """A row or a value as Ruby's to_s makes it of any scalar: 5 is the row '5'. BadArgument for arrays and hashes."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, (list, dict)):
+        raise BadArgument(f"{what} must be a string in quotes, not {inspect(value)} ({class_of(value)})")
+    return shown(value).encode("utf-8", "surrogateescape")
 
 
 def text_of(value: Value, what: str) -> bytes:

@@ -9,7 +9,9 @@ from hbtable.shell.context import show_name
 _RESERVED: Final = ("DURABILITY", "MAX_FILESIZE", "MEMSTORE_FLUSHSIZE", "PRIORITY", "READONLY", "REGION_REPLICATION")
 _TRACKER: Final = {"hbase.store.file-tracker.impl": "DEFAULT"}
 """HBase 2.6 shows this with every table."""
-_IN_LINE: Final = ("INDEX_BLOCK_ENCODING", "KEEP_DELETED_CELLS", "DATA_BLOCK_ENCODING", "REPLICATION_SCOPE")
+_RESERVED_OF_FAMILY: Final = ("ENCRYPTION", "ENCRYPTION_KEY", "IS_MOB", "MOB_THRESHOLD", "MOB_COMPACT_PARTITION_POLICY")
+"""Shown in line with the rest; others are METADATA."""
+_PLACES: Final = 32
 
 
 def table_line(table: AdminTable) -> str:
@@ -44,10 +46,12 @@ def family_line(family: AdminFamily) -> str:
         ("BLOCKCACHE", _flag(family.block_cache)),
         ("BLOCKSIZE", text.size(family.block_bytes)),
     ]
-    if family.new_version_behavior:
-        parts.append(("NEW_VERSION_BEHAVIOR", "true"))
+    parts += [(name, kept.pop(name)) for name in _RESERVED_OF_FAMILY if name in kept]
+    parts[1:] = sorted(parts[1:], key=_java_place)
     if family.locality_group:
         parts.append(("LOCALITY_GROUP", family.locality_group))
+    if family.new_version_behavior:
+        kept["NEW_VERSION_BEHAVIOR"] = "true"
     shown = [f"{name} => '{value}'" for name, value in parts]
     for group in ("METADATA", "CONFIGURATION"):
         inner = {name.partition("/")[2]: value for name, value in kept.items() if name.startswith(group + "/")}
@@ -60,6 +64,14 @@ def family_line(family: AdminFamily) -> str:
 
 def _hash(pairs: dict[str, str]) -> str:
     return "{" + ", ".join(f"'{name}' => '{pairs[name]}'" for name in sorted(pairs)) + "}"
+
+
+def _java_place(pair: tuple[str, str]) -> int:
+    """HBase keeps these in a hash map and shows them in its order: without it no line of describe would be equal."""
+    code = 1
+    for byte in pair[0].encode():
+        code = (31 * code + byte) & 0xFFFFFFFF
+    return (code ^ code >> 16) % _PLACES
 
 
 def _flag(value: bool) -> str:

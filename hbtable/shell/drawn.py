@@ -38,6 +38,7 @@ class TableOutput:
 
     def end(self, count: int | None) -> None:
         self._draw()
+        self._widths = []
         if count is not None:
             self.say(f"{count} row(s)")
 
@@ -53,6 +54,8 @@ class TableOutput:
             self.say(f"=> {inspect(value)}")
 
     def took(self, seconds: float) -> None:
+        self._draw()
+        self._widths = []  # rows without titles are a table of their own
         self.say(f"Took {seconds:.4f} seconds")
 
     def flush(self) -> None:

@@ -11,6 +11,9 @@ class ShellError(Exception):
     column: int | None = None
     """Where in the line, from 0; None: nowhere in particular."""
 
+    advice: str = ""
+    """A second line for people: what could stand there."""
+
     def __init__(self, message: str, column: int | None = None) -> None:
         super().__init__(message)
         self.column = column
@@ -26,6 +29,12 @@ class BadType(ShellError):
     """An argument of the wrong type."""
 
     kind = "TypeError"
+
+
+class OutOfRange(ShellError):
+    """A number that does not fit."""
+
+    kind = "RangeError"
 
 
 class UnknownName(ShellError):
@@ -57,9 +66,10 @@ class Incomplete(SyntaxMistake):
 class ServerError(ShellError):
     """What the server answered. `java_class` is the exception's class in HBase, "" when it named none."""
 
-    def __init__(self, java_class: str, message: str) -> None:
+    def __init__(self, java_class: str, message: str, advice: str = "") -> None:
         super().__init__(message)
         self.java_class = java_class
+        self.advice = advice
         if java_class:
             self.kind = f"Unhandled Java exception: {java_class}"
 

@@ -92,6 +92,8 @@ class Interpreter:
         if call is not None:
             receiver: Receiver = value  # type: ignore[assignment]  # what shows itself answers calls, too
             return receiver.call(node.name, arguments, self._run)
+        if node.name == "[]":
+            return _element(value, arguments, node.at)
         method = _PLAIN_METHODS.get(node.name)
         if method is None or arguments:
             raise UnknownMethod(f"undefined method `{node.name}' for {inspect(value)}:{class_of(value)}", node.at)
@@ -103,6 +105,18 @@ def _key(value: Value) -> Value:
     if isinstance(value, (list, dict)):
         raise BadType(f"{inspect(value)} cannot be a key")
     return value
+
+
+def _element(value: Value, arguments: list[Value], at: int) -> Value:
+    """value[place]: nil where there is nothing."""
+    if len(arguments) == 1 and isinstance(value, dict):
+        return value.get(_key(arguments[0]))
+    place = arguments[0] if len(arguments) == 1 else None
+    if not isinstance(value, (list, bytes)) or not isinstance(place, int):
+        raise UnknownMethod(f"undefined method `[]' for {inspect(value)}:{class_of(value)}", at)
+    if not -len(value) <= place < len(value):
+        return None
+    return value[place : place + 1 or None] if isinstance(value, bytes) else value[place]
 
 
 def _arithmetic(node: Arithmetic, left: Value, right: Value) -> Value:

@@ -74,10 +74,10 @@ class JsonOutput:
         text = self._encode(made)
         if self._by_line:
             self._stream.write(text + "\n")
-        elif self._open:
-            self._stream.write((",\n " if self._rows else "") + text)
         else:
-            self._stream.write(text + "\n")
+            if not self._open:  # an answer without titles is an array all the same
+                self.begin(())
+            self._stream.write((",\n " if self._rows else "") + text)
         self._rows += 1
         self._answered = True
 
@@ -122,19 +122,23 @@ class CsvOutput:
         self._stream = stream
         self._names: list[str] = []
         self._titles: Sequence[str] = ()
+        self._answered = False
 
     def begin(self, titles: Sequence[str]) -> None:
         self._names, self._titles = [], titles
+        self._answered = True
 
     def row(self, texts: Sequence[str], record: Record | None = None) -> None:
         made: Mapping[str, object] = record if record is not None else dict(zip(self._titles, texts, strict=False))
+        self._answered = True
         if not self._names:
             self._names = list(made)
             self._writer.writerow(self._names)
         self._writer.writerow([_csv(made.get(name)) for name in self._names])
 
     def end(self, count: int | None) -> None:
-        """No footer."""
+        """No footer. The next row begins a table of its own."""
+        self._names = []
 
     def say(self, text: str) -> None:
         """For people: not for this reader."""
@@ -143,10 +147,13 @@ class CsvOutput:
         """As say."""
 
     def value(self, value: Value) -> None:
-        """Rows only."""
+        """A single value where no rows were, under the title `value`."""
+        if not self._answered and isinstance(value, (bytes, bool, int, float)):
+            self.row((), {"value": value})
+        self._names, self._answered = [], False
 
     def took(self, seconds: float) -> None:
-        """Nothing."""
+        self._names = []
 
     def flush(self) -> None:
         self._stream.flush()
@@ -163,4 +170,8 @@ def _csv(value: object) -> str:
         import base64
 
         return "b64:" + base64.b64encode(value).decode("ascii")
+    if isinstance(value, (dict, list, tuple, bool)):
+        import json
+
+        return json.dumps(plain(value), ensure_ascii=False)  # true, not True
     return "" if value is None else str(value)

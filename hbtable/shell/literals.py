@@ -50,7 +50,16 @@ def inspect(value: Value) -> str:
         return "{" + ", ".join(f"{inspect(key)}=>{inspect(held)}" for key, held in value.items()) + "}"
     if isinstance(value, Shown):
         return value.inspect()
-    return str(value)
+    return _float(value) if isinstance(value, float) else str(value)
+
+
+def _float(value: float) -> str:
+    """1.0e+20 where Python writes 1e+20."""
+    text = repr(value)
+    if text in ("inf", "-inf", "nan"):
+        return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[text]
+    digits, exponent, power = text.partition("e")
+    return f"{digits}.0e{power}" if exponent and "." not in digits else text
 
 
 def quoted(value: bytes) -> str:

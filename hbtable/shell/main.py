@@ -132,6 +132,6 @@ def show_error(session: Session, error: ShellError, stream: TextIO) -> None:
         stream.write(f"  at byte {more.replace(')', '', 1)}\n")
     if error.column is not None:
         stream.write(f"  at column {error.column + 1}\n")
-    hint = session.hint(error)
+    hint = error.advice or session.hint(error)
     if hint:
         stream.write(f"  {hint}\n")

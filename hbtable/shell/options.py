@@ -3,6 +3,7 @@
 Unknown keys of scan are ignored, those of get refused, as HBase does; see reading.py for the calls.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,8 +13,8 @@ from hbtable.model.ranges import prefix_stop
 from hbtable.shell import columns, text
 from hbtable.shell.columns import Column, Formatter
 from hbtable.shell.context import text_of
-from hbtable.shell.errors import BadArgument, BadType, ServerError
-from hbtable.shell.literals import Value, class_of, inspect
+from hbtable.shell.errors import BadArgument, BadType, OutOfRange, ServerError
+from hbtable.shell.literals import Value, class_of, inspect, shown
 
 Given = dict[Value, Value]
 _ILLEGAL: Final = "java.lang.IllegalArgumentException"
@@ -22,6 +23,10 @@ _BESIDE_COLUMNS: Final = (
     b"FORMATTER_CLASS",
 )  # fmt: skip
 """Options of get that say nothing about which cells: they may stand alone."""
+
+
+_SUFFICIENT: Final = frozenset((b"TIMESTAMP", b"TIMERANGE", b"ATTRIBUTES", b"AUTHORIZATIONS"))
+"""With one of these get takes other options without columns."""
 
 
 @dataclass(slots=True)
@@ -59,9 +64,11 @@ def hash_of(value: Value, what: str) -> Given:
 
 def whole(value: Value, what: str) -> int:
     if isinstance(value, bytes) and value.lstrip(b"-").isdigit():
-        return int(value)
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadType(f"{what} must be a whole number, not {inspect(value)} ({class_of(value)})")
+    if not -(2**63) <= value < 2**63:
+        raise OutOfRange(f"bignum too big to convert into 'long': {what} is {value}")
     return value
 
 
@@ -69,14 +76,43 @@ def truth(value: Value) -> bool:
     return value not in (None, False, b"false", b"FALSE")
 
 
+_NAMES: Final = {
+    b"CONSISTENCY": ("Consistency", (b"STRONG", b"TIMELINE")),
+    b"ISOLATION_LEVEL": ("IsolationLevel", (b"READ_COMMITTED", b"READ_UNCOMMITTED")),
+    b"READ_TYPE": ("Scan.ReadType", (b"DEFAULT", b"STREAM", b"PREAD")),
+}
+
+
+def check_attributes(given: Given) -> None:
+    """Of options that change nothing here, what HBase refuses is refused."""
+    if given.get(b"ATTRIBUTES") is not None and not isinstance(given[b"ATTRIBUTES"], dict):
+        raise BadArgument("Attributes must be a Hash type")
+    if given.get(b"AUTHORIZATIONS") is not None and not isinstance(given[b"AUTHORIZATIONS"], list):
+        raise BadArgument("Authorizations must be a Array type")
+    for key, (kind, known) in _NAMES.items():
+        value = given.get(key)
+        if value is not None and value not in known:
+            raise no_such_constant(f"client.{kind}", value, known)
+
+
+def no_such_constant(kind: str, value: Value, known: Iterable[bytes]) -> ServerError:
+    """In Java's words, with what could be said instead."""
+    return ServerError(
+        _ILLEGAL,
+        f"No enum constant org.apache.hadoop.hbase.{kind}.{shown(value)}",
+        f"it is one of {', '.join(name.decode() for name in known)}",
+    )
+
+
 def get_options(arguments: list[Value]) -> tuple[AdminRead, Showing]:
     """From what follows the row in `get`."""
     given = _get_hash(arguments)
     showing = _showing(given)
     filter_text = _filter(given)
+    check_attributes(given)
     rest = {key: value for key, value in given.items() if key not in _BESIDE_COLUMNS}
     asked = rest.get(b"COLUMN", rest.get(b"COLUMNS"))
-    if rest and asked is None and b"TIMESTAMP" not in rest and b"TIMERANGE" not in rest:
+    if rest and asked is None and not given.keys() & _SUFFICIENT:
         raise BadArgument(f"Failed parse of {inspect(rest)}, Hash")
     low, high = _times(rest)
     versions = whole(rest.get(b"VERSIONS", 1), "VERSIONS")
@@ -87,7 +123,7 @@ def get_options(arguments: list[Value]) -> tuple[AdminRead, Showing]:
 
 def _get_hash(arguments: list[Value]) -> Given:
     if len(arguments) == 1 and isinstance(arguments[0], dict):
-        return arguments[0]
+        return {key: value for key, value in arguments[0].items() if value is not None}
     names: list[Value] = []
     given: Given = {}
     for argument in arguments:
@@ -95,14 +131,19 @@ def _get_hash(arguments: list[Value]) -> Given:
             given.update(argument)
         else:
             names += argument if isinstance(argument, list) else [argument]
+    names = [name for name in names if name is not None]
     if names:
         given[b"COLUMN"] = names
     return given
 
 
 def scan_options(given: Given) -> ScanOptions:
+    given = {key: value for key, value in given.items() if value is not None}
+    check_attributes(given)
     showing = _showing(given)
-    asked = given.get(b"COLUMN", given.get(b"COLUMNS"))
+    asked = given.get(b"COLUMNS", given.get(b"COLUMN"))
+    if asked is not None and not isinstance(asked, (bytes, list)):
+        raise BadArgument("COLUMNS must be specified as a String or an Array")
     low, high = _times(given)
     versions = whole(given.get(b"VERSIONS", 1), "VERSIONS")
     wanted = _columns(asked, showing)
@@ -120,6 +161,7 @@ def scan_options(given: Given) -> ScanOptions:
         options.page_rows = max(whole(given[b"CACHE"], "CACHE"), 1)
     if truth(given.get(b"ALL_METRICS")) or b"METRICS" in given:
         names = given.get(b"METRICS")
+        names = [names] if isinstance(names, bytes) else names
         options.metrics = [text.binary(text_of(name, "a metric")) for name in names] if isinstance(names, list) else []
     return options
 
@@ -142,6 +184,8 @@ def _filter(given: Given) -> bytes | None:
 def _times(given: Given) -> tuple[int, int]:
     if b"TIMESTAMP" in given:
         at = whole(given[b"TIMESTAMP"], "TIMESTAMP")
+        if at < 0:
+            raise ServerError(_ILLEGAL, f"invalid ts:{at}")
         return at, at + 1
     span = given.get(b"TIMERANGE")
     if span is None:
@@ -158,7 +202,7 @@ def _times(given: Given) -> tuple[int, int]:
 
 
 def _columns(asked: Value, showing: Showing) -> list[AdminColumn] | None:
-    if asked is None:
+    if asked is None or asked == []:
         return None
     parsed: list[Column] = columns.parse_all(asked)
     for column in parsed:
@@ -170,6 +214,8 @@ def _columns(asked: Value, showing: Showing) -> list[AdminColumn] | None:
 
 def _showing(given: Given) -> Showing:
     showing = Showing()
+    if b"FORMATTER_CLASS" in given:
+        columns.check_class(text_of(given[b"FORMATTER_CLASS"], "FORMATTER_CLASS").decode("utf-8", "replace"))
     if b"FORMATTER" in given:
         showing.formatter = columns.named(given[b"FORMATTER"])
         showing.plain = False

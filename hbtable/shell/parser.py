@@ -3,7 +3,8 @@
     program    := { statement ( newline | ';' ) }
     statement  := word '=' statement | expression
     expression := term { ('+'|'-') term }            term := factor { ('*'|'/'|'%') factor }
-    factor     := primary { '.' word [arguments] }   arguments := '(' list ')' | list on the same line
+    factor     := primary { '.' word [arguments] | '[' list ']' }
+                                                     arguments := '(' list ')' | list on the same line
     list       := item { ',' item }                  item := expression [ '=>' expression ]   pairs are a hash
     primary    := number | text | symbol | constant | word [arguments] | '[' list ']' | '{' pairs '}'
                   | '(' statement ')'
@@ -11,6 +12,7 @@
 A word takes arguments without brackets only when something that can begin a value follows it after a blank.
 """
 
+import re
 from typing import Final
 
 from hbtable.shell.errors import SyntaxMistake
@@ -18,9 +20,11 @@ from hbtable.shell.literals import Symbol
 from hbtable.shell.syntax import Arithmetic, Array, Assign, Call, Constant, Hash, Literal, Node, Text
 from hbtable.shell.tokens import Embedded, Token, incomplete, mistake, tokenize
 
-_BEGINS_VALUE: Final = frozenset(("number", "text", "symbol", "constant", "word", "[", "{"))
+_BEGINS_VALUE: Final = frozenset(("number", "text", "symbol", "constant", "word", "[", "{", "("))
 _WORDS: Final[dict[str, object]] = {"nil": None, "true": True, "false": False}
 _DEPTH: Final = 100
+_NO_RUBY: Final = "Ruby's blocks, loops and conditions are not there: write the commands one by one, or a program"
+_RUBY: Final = re.compile(r"\{\s*\||\bdo\s*(\||$)|^\s*(for|if|unless|while|until|def|begin)\b|\d\.\.", re.MULTILINE)
 
 
 def parse(text: str) -> list[Node]:
@@ -76,8 +80,11 @@ class _Parser:
             sign = self._take()
             return Arithmetic("-", Literal(0, sign.at), self._factor(), sign.at)
         node = self._primary()
-        while self._peek().kind in (".", "&.", "::"):
-            self._take()
+        while self._peek().kind in (".", "&.", "::") or (self._peek().kind == "[" and not self._peek().spaced):
+            mark = self._take()
+            if mark.kind == "[":
+                node = Call(node, "[]", self._list("]"), False, mark.at)
+                continue
             name = self._take()
             if name.kind not in ("word", "constant"):
                 self._place -= 1
@@ -216,4 +223,7 @@ class _Parser:
         shown = "end of line" if token.kind == "newline" else f"'{self._text[token.at : token.at + 1]}'"
         if token.kind in ("word", "constant", "number"):
             shown = f"'{token.value}'"
-        return mistake(self._text, token.at, f"syntax error, unexpected {shown}")
+        made = mistake(self._text, token.at, f"syntax error, unexpected {shown}")
+        if _RUBY.search(self._text):
+            made.advice = _NO_RUBY
+        return made

@@ -11,14 +11,14 @@ from typing import Final
 from hbtable.hbase.admin_structs import AdminFamily, AdminTable
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS
 from hbtable.shell.context import text_of
-from hbtable.shell.errors import BadArgument, BadType
-from hbtable.shell.literals import Value, inspect, shown
-from hbtable.shell.options import truth, whole
+from hbtable.shell.errors import BadArgument, ServerError
+from hbtable.shell.literals import Value, shown
+from hbtable.shell.options import no_such_constant, truth, whole
 
 Given = dict[Value, Value]
 _KEPT: Final = frozenset(
-    b"KEEP_DELETED_CELLS DATA_BLOCK_ENCODING INDEX_BLOCK_ENCODING REPLICATION_SCOPE ENCRYPTION ENCRYPTION_KEY "
-    b"STORAGE_POLICY DFS_REPLICATION IS_MOB MOB_THRESHOLD MOB_COMPACT_PARTITION_POLICY IN_MEMORY_COMPACTION "
+    b"INDEX_BLOCK_ENCODING REPLICATION_SCOPE ENCRYPTION ENCRYPTION_KEY "
+    b"STORAGE_POLICY DFS_REPLICATION IS_MOB MOB_THRESHOLD MOB_COMPACT_PARTITION_POLICY "
     b"CACHE_DATA_ON_WRITE CACHE_INDEX_ON_WRITE CACHE_BLOOMS_ON_WRITE EVICT_BLOCKS_ON_CLOSE PREFETCH_BLOCKS_ON_OPEN "
     b"COMPRESSION_COMPACT COMPRESSION_COMPACT_MAJOR COMPRESSION_COMPACT_MINOR".split()
 )
@@ -28,6 +28,17 @@ _OF_TABLE: Final = frozenset(
     b"NORMALIZER_TARGET_REGION_COUNT NORMALIZER_TARGET_REGION_SIZE NORMALIZER_TARGET_REGION_SIZE_MB".split()
 )
 _DURABILITIES: Final = ("USE_DEFAULT", "SKIP_WAL", "ASYNC_WAL", "SYNC_WAL", "FSYNC_WAL")
+_REFUSED: Final = "org.apache.hadoop.hbase.DoNotRetryIOException"
+_ILLEGAL: Final = "java.lang.IllegalArgumentException"
+_UPPER: Final = frozenset(b"ENCRYPTION STORAGE_POLICY MOB_COMPACT_PARTITION_POLICY".split())
+_ENUMS: Final[dict[Value, tuple[str, tuple[str, ...]]]] = {
+    b"KEEP_DELETED_CELLS": ("KeepDeletedCells", ("FALSE", "TRUE", "TTL")),
+    b"DATA_BLOCK_ENCODING": (
+        "io.encoding.DataBlockEncoding",
+        ("NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"),
+    ),
+    b"IN_MEMORY_COMPACTION": ("MemoryCompactionPolicy", ("NONE", "BASIC", "EAGER", "ADAPTIVE")),
+}
 _PIECE: Final = re.compile(r"(\d+)\s*([A-Za-z]+)")
 _SECONDS: Final = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 _BYTES: Final = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -37,6 +48,7 @@ def family(given: Given, base: AdminFamily, say: Callable[[str], None]) -> Admin
     """`base` with what `given` says. Unknown keys are reported through `say` and ignored."""
     attributes = dict(base.attributes or {})
     changed: dict[str, object] = {}
+    check_family_name(base.name)
     for key, value in given.items():
         name = shown(key)
         if key in _SETTERS:
@@ -45,15 +57,38 @@ def family(given: Given, base: AdminFamily, say: Callable[[str], None]) -> Admin
         elif key in (b"METADATA", b"CONFIGURATION"):
             for inner, held in _pairs(value, name):
                 attributes[f"{name}/{inner}"] = held
+        elif key in _ENUMS:
+            attributes[name] = _enum(key, value)
         elif key in _KEPT:
-            attributes[name] = _kept(value)
+            attributes[name] = _kept(value, upper=key in _UPPER)
         elif key != b"NAME":
             say(f"Unknown argument ignored for column family {shown(base.name)}: {name}")
     return base._replace(attributes=attributes, **changed)  # type: ignore[arg-type]  # fields as _SETTERS has them
 
 
-def table_attributes(given: Given, base: AdminTable, say: Callable[[str], None]) -> AdminTable:
-    """`base` with the table's own options; others are reported and ignored."""
+def check_family_name(name: bytes) -> None:
+    """In HBase's words."""
+    shown_name = name.decode("utf-8", "replace")
+    if not name:
+        raise ServerError(_ILLEGAL, "Column Family name can not be empty")
+    if name.startswith(b"."):
+        raise ServerError(_ILLEGAL, f"Column Family names cannot start with a period: {shown_name}")
+    for byte in name:
+        if byte in b":/\\" or byte < 0x20 or byte == 0x7F:
+            raise ServerError(
+                _ILLEGAL,
+                f"Illegal character <{byte}>. Column Family names cannot contain control characters or colons: "
+                f"{shown_name}",
+            )
+
+
+def table_attributes(
+    given: Given,
+    base: AdminTable,
+    say: Callable[[str], None],
+    ignored: str = "An argument ignored (unknown or overridden)",
+) -> AdminTable:
+    """`base` with the table's own options; others are reported, as `ignored`, and ignored."""
     attributes = dict(base.attributes or {})
     split_bytes = base.split_bytes
     for key, value in given.items():
@@ -63,11 +98,13 @@ def table_attributes(given: Given, base: AdminTable, say: Callable[[str], None])
         elif key in (b"METADATA", b"CONFIGURATION"):
             attributes.update(_pairs(value, name))
         elif key == b"DURABILITY":
-            attributes[name] = one_of(value, _DURABILITIES, "Durability type")
+            if shown(value) not in _DURABILITIES:
+                raise no_such_constant("client.Durability", value, map(str.encode, _DURABILITIES))
+            attributes[name] = shown(value)
         elif key in _OF_TABLE:
             attributes[name] = str(size(value)) if key == b"MEMSTORE_FLUSHSIZE" else _kept(value, upper=False)
         else:
-            say(f"An argument ignored (unknown or overridden): {name}")
+            say(f"{ignored}: {name}")
     return base._replace(attributes=attributes, split_bytes=split_bytes)
 
 
@@ -110,9 +147,31 @@ def _sum(value: bytes, units: dict[str, int], what: str) -> int:
     return total
 
 
+def _enum(key: Value, value: Value) -> str:
+    kind, known = _ENUMS[key]
+    name = shown(value).upper()
+    if name not in known:
+        raise no_such_constant(kind, name, map(str.encode, known))
+    return name
+
+
+def _block_size(value: Value) -> int:
+    count = size(value)
+    if not 1 << 10 <= count <= 16 << 20:
+        raise ServerError(_REFUSED, "Block size for column family must be between 1K and 16MB.")
+    return count
+
+
+def _versions(value: Value) -> int:
+    count = whole(value, "VERSIONS")
+    if count < 1:
+        raise ServerError(_ILLEGAL, "Maximum versions must be positive")
+    return count
+
+
 def _pairs(value: Value, what: str) -> list[tuple[str, str]]:
     if not isinstance(value, dict):
-        raise BadType(f"{what} must be a Hash type, not {inspect(value)}")
+        raise BadArgument(f"{what} must be a Hash type")
     return [(shown(key), shown(held)) for key, held in value.items()]
 
 
@@ -128,14 +187,14 @@ def _name_of_group(value: Value) -> str:
 
 
 _SETTERS: Final[dict[Value, tuple[str, Callable[[Value], object]]]] = {
-    b"VERSIONS": ("max_versions", lambda value: whole(value, "VERSIONS")),
+    b"VERSIONS": ("max_versions", _versions),
     b"MIN_VERSIONS": ("min_versions", lambda value: whole(value, "MIN_VERSIONS")),
     b"TTL": ("ttl_seconds", seconds),
     b"COMPRESSION": ("compression", lambda value: one_of(value, COMPRESSIONS, "Compression")),
     b"BLOOMFILTER": ("bloom", lambda value: one_of(value, BLOOM_TYPES, "BloomFilter type")),
     b"IN_MEMORY": ("in_memory", truth),
     b"BLOCKCACHE": ("block_cache", truth),
-    b"BLOCKSIZE": ("block_bytes", size),
+    b"BLOCKSIZE": ("block_bytes", _block_size),
     b"NEW_VERSION_BEHAVIOR": ("new_version_behavior", truth),
     b"LOCALITY_GROUP": ("locality_group", _name_of_group),
 }

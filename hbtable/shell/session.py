@@ -7,7 +7,7 @@ Lines are gathered until they are a complete statement, so that a question may r
 """
 
 from collections.abc import Callable, Iterator
-from typing import final
+from typing import Final, final
 
 from hbtable.shell.catalogue import UNTIMED, Catalogue
 from hbtable.shell.context import Context
@@ -17,6 +17,8 @@ from hbtable.shell.evaluate import Interpreter
 from hbtable.shell.literals import Value
 from hbtable.shell.parser import parse
 from hbtable.shell.syntax import Node
+
+_RUBY: Final = ("org", "java", "com", "import", "java_import", "include", "require")
 
 
 @final
@@ -70,6 +72,8 @@ class Session:
         if not isinstance(error, (UnknownName, UnknownMethod)):
             return ""
         word = str(error).rpartition("`")[2].rstrip("'") if "`" in str(error) else ""
+        if word in _RUBY or str(error).endswith(("Filter", "::Time", "::Java")):
+            return "classes of Java and Ruby are not there; a filter is a text: FILTER => \"PrefixFilter('a')\""
         near = self.catalogue.like(word) if word else []
         return f"did you mean {' or '.join(near)}?" if near else ""
 

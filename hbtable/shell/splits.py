@@ -7,6 +7,7 @@ from hbtable.shell.context import text_of
 from hbtable.shell.errors import BadArgument, ShellError
 from hbtable.shell.literals import Value, inspect
 from hbtable.shell.options import whole
+from hbtable.shell.text import from_binary
 
 KEYS: Final = (b"SPLITS", b"SPLITS_FILE", b"NUMREGIONS", b"SPLITALGO")
 
@@ -20,7 +21,7 @@ def from_hash(given: dict[Value, Value]) -> list[bytes]:
     if listed is not None:
         if not isinstance(listed, list):
             raise BadArgument(f"SPLITS is an array of rows, not {inspect(listed)}")
-        rows += [text_of(row, "a split row") for row in listed]
+        rows += [from_binary(text_of(row, "a split row")) for row in listed]
     if file is not None:
         rows += _from_file(text_of(file, "SPLITS_FILE").decode())
     if count is not None or algorithm is not None:
@@ -34,7 +35,9 @@ def from_hash(given: dict[Value, Value]) -> list[bytes]:
 
 def _from_file(path: str) -> list[bytes]:
     try:
-        return [line for line in Path(path).read_bytes().splitlines() if line]
+        return [from_binary(line) for line in Path(path).read_bytes().splitlines() if line]
+    except FileNotFoundError:
+        raise BadArgument(f"Splits file {path} doesn't exist") from None
     except OSError as error:
         raise ShellError(f"the splits file {path!r} cannot be read: {error.strerror}") from None
 

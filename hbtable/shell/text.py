@@ -1,14 +1,16 @@
 """Bytes and times as HBase's shell writes them."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) - {0x5C}
 _TABLE: Final = tuple(chr(byte) if byte in _PLAIN else f"\\x{byte:02X}" for byte in range(256))
+_ESCAPED: Final = re.compile(rb"\\x([0-9A-Fa-f]{2})")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FOREVER: Final = 2**31 - 1
 _UNITS: Final = (("DAY", 86400), ("HOUR", 3600), ("MINUTE", 60), ("SECOND", 1))
-_BYTE_UNITS: Final = (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1))
+_BYTE_UNITS: Final = (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1))
 
 
 def binary(value: bytes) -> str:
@@ -18,6 +20,11 @@ def binary(value: bytes) -> str:
         if text.isprintable():
             return text
     return "".join([_TABLE[byte] for byte in value])
+
+
+def from_binary(value: bytes) -> bytes:
+    r"""toBytesBinary: the four characters \xHH, which single quotes leave as they are, become one byte."""
+    return _ESCAPED.sub(lambda found: bytes((int(found.group(1), 16),)), value)
 
 
 def timestamp(millis: int) -> str:

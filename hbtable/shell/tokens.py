@@ -29,7 +29,7 @@ class Embedded(NamedTuple):
     at: int
 
 
-_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|\d[\d_]*\.\d+(?:[eE][+-]?\d+)?|\d[\d_]*")
+_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|\d[\d_]*(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)|\d[\d_]*")
 _WORD: Final = re.compile(r"[a-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*[?!]?")
 _CONSTANT: Final = re.compile(r"[A-Z][A-Za-z0-9_]*")
 _SYMBOL: Final = re.compile(r":([A-Za-z_][A-Za-z0-9_]*)")
@@ -105,7 +105,10 @@ class _Scanner:
                 self._add(sign, sign, self._at, spaced)
                 self._at += len(sign)
                 return
-        raise mistake(self._text, self._at, f"syntax error, unexpected {self._text[self._at]!r}")
+        made = mistake(self._text, self._at, f"syntax error, unexpected {self._text[self._at]!r}")
+        if self._text[self._at] == ":":
+            made.advice = "options are written NAME => value"
+        raise made
 
     def _match(self, kind: str, value: object, found: re.Match[str], spaced: bool) -> None:
         self._add(kind, value, found.start(), spaced)
@@ -179,7 +182,7 @@ def _number(text: str) -> int | float:
     plain = text.replace("_", "")
     if plain[:2] in ("0x", "0X"):
         return int(plain, 16)
-    return float(plain) if "." in plain else int(plain)
+    return int(plain) if plain.isdigit() else float(plain)
 
 
 def _until(text: str, char: str, at: int) -> int:

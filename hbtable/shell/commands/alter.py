@@ -1,10 +1,14 @@
 """alter 't', changes: the whole new schema goes to the master, which swaps it for the one of the version before."""
 
+from typing import Final
+
 from hbtable.hbase.admin_structs import AdminFamily, AdminTable
 from hbtable.shell import schema
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument
 from hbtable.shell.literals import Value, inspect, shown
+
+_UNSETTING: Final[dict[Value, str]] = {b"table_att_unset": "attribute", b"table_conf_unset": "configuration"}
 
 
 def alter(context: Context, arguments: list[Value]) -> Value:
@@ -22,7 +26,9 @@ def alter_async(context: Context, arguments: list[Value]) -> Value:
 
 def alter_status(context: Context, arguments: list[Value]) -> Value:
     name = text_of(arguments[0], "a table name")
-    table = context.table(name)
+    table = context.find_table(name)
+    if table is None:
+        raise BadArgument(f"Can't find a table: {show_name(name)}")
     count = len(context.server.admin("adminTablets", table.name))
     context.out.say(f"{count}/{count} regions updated.")
     context.out.say("Done.")
@@ -53,28 +59,31 @@ def _apply(
     if removed is not None:
         method, name = b"delete", removed
     say = context.out.say
-    if method == b"delete":
+    if method == b"delete" or method in _UNSETTING:
+        if name is None:
+            raise BadArgument(f"NAME parameter missing for {shown(method)} method")
+        for key in given:
+            say(f"Unknown argument ignored: {shown(key)}")
+        if method != b"delete":
+            return _unset(table, name, _UNSETTING[method])
         families.pop(text_of(name, "a column family").removesuffix(b":"), None)
-    elif method in (b"table_att_unset", b"table_conf_unset", b"table_remove_coprocessor"):
-        return _unset(table, name)
-    elif method is not None and method != b"table_att":
+        return table
+    if method is not None and method != b"table_att":
         raise BadArgument(f"Unknown method: {shown(method)}")
-    elif name is not None and method is None:
-        key = text_of(name, "a column family").removesuffix(b":")
+    if name is not None and method is None:
+        key = text_of(name, "a column family")
         families[key] = schema.family(given, families.get(key) or AdminFamily(key), say)
         return table
-    if not given:
-        return table
-    return schema.table_attributes(given, table, say)
+    return schema.table_attributes(given, table, say, "Unknown argument ignored")
 
 
-def _unset(table: AdminTable, names: Value) -> AdminTable:
+def _unset(table: AdminTable, names: Value, kind: str) -> AdminTable:
     attributes = dict(table.attributes or {})
     for name in names if isinstance(names, list) else [names]:
         if name == b"MAX_FILESIZE" and table.split_bytes:
             table = table._replace(split_bytes=0)
         elif attributes.pop(shown(name), None) is None:
-            raise BadArgument(f"Could not find attribute: {shown(name)}")
+            raise BadArgument(f"Could not find {kind}: {shown(name)}")
     return table._replace(attributes=attributes)
 
 

@@ -4,8 +4,8 @@ import struct
 
 from hbtable.hbase.admin_structs import AdminColumn, AdminRead, AdminRow
 from hbtable.shell import columns
-from hbtable.shell.context import Context, table_error, text_of
-from hbtable.shell.errors import BadType, ServerError
+from hbtable.shell.context import Context, row_of, table_error, text_of
+from hbtable.shell.errors import BadArgument, BadType, ServerError
 from hbtable.shell.literals import Value, inspect
 from hbtable.shell.text import binary
 
@@ -17,42 +17,51 @@ def incr(context: Context, arguments: list[Value]) -> Value:
         amount = rest[0]
     if not isinstance(amount, int) or isinstance(amount, bool):
         raise BadType(f"the amount of incr is a number without quotes, not {inspect(amount)}")
-    name, key = text_of(table, "a table name"), text_of(row, "a row key")
-    family, qualifier = columns.one(column)
+    name, key = text_of(table, "a table name"), row_of(row)
+    family, qualifier = _both(column, "incr")
     amount = (amount + 2**63) % 2**64 - 2**63
     try:
         value = context.server.hbase("atomicIncrement", name, key, family + b":" + qualifier, amount)
     except ServerError as error:
         raise table_error(error, name) from None
-    context.out.say(f"COUNTER VALUE = {value}")
+    context.out.row((f"COUNTER VALUE = {value}",), {"counter": value})
     return None
+
+
+def _both(column: Value, command: str) -> tuple[bytes, bytes]:
+    """`family:` is the empty qualifier; a family alone is refused."""
+    parsed = columns.parse(column)
+    if parsed.qualifier is None:
+        raise BadArgument(f"Failed to provide both column family and column qualifier for {command}")
+    return parsed.family, parsed.qualifier
 
 
 def get_counter(context: Context, arguments: list[Value]) -> Value:
     table, row, column = arguments
     family, qualifier = columns.one(column)
     read = AdminRead([AdminColumn(family, qualifier)])
-    rows = context.on_table(text_of(table, "a table name"), "adminGet", text_of(row, "a row key"), read)
+    rows = context.on_table(text_of(table, "a table name"), "adminGet", row_of(row), read)
     found = rows[0] if isinstance(rows, list) and rows else None
     if not isinstance(found, AdminRow) or not found.cells:
-        context.out.say("No counter found at specified coordinates")
+        context.out.row(("No counter found at specified coordinates",), {"counter": None})
         return None
     value = found.cells[0].value
     if len(value) != 8:
         raise ServerError("java.lang.IllegalArgumentException", f"Wrong length: {len(value)}, expected 8")
-    context.out.say(f"COUNTER VALUE = {struct.unpack('>q', value)[0]}")
+    number = struct.unpack(">q", value)[0]
+    context.out.row((f"COUNTER VALUE = {number}",), {"counter": number})
     return None
 
 
 def append(context: Context, arguments: list[Value]) -> Value:
     table, row, column, value, *_ = arguments
     name = text_of(table, "a table name")
-    family, qualifier = columns.one(column)
-    suffix = text_of(value, "a value")
+    family, qualifier = _both(column, "append")
+    suffix = row_of(value, "a value")
     try:
-        cells = context.server.append(name, text_of(row, "a row key"), family + b":" + qualifier, suffix)
+        cells = context.server.append(name, row_of(row), family + b":" + qualifier, suffix)
     except ServerError as error:
         raise table_error(error, name) from None
     if cells is not None:
-        context.out.say(f"CURRENT VALUE = {binary(cells)}")
+        context.out.row((f"CURRENT VALUE = {binary(cells)}",), {"value": cells})
     return None

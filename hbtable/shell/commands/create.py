@@ -4,8 +4,8 @@ from hbtable.hbase.admin_structs import AdminFamily, AdminTable
 from hbtable.shell import schema, splits
 from hbtable.shell.commands.references import TableReference
 from hbtable.shell.context import Context, show_name, text_of
-from hbtable.shell.errors import BadArgument, BadType, ServerError, ShellError
-from hbtable.shell.literals import Value, inspect
+from hbtable.shell.errors import BadArgument, ServerError, ShellError
+from hbtable.shell.literals import Value, class_of, inspect
 
 _ILLEGAL = "java.lang.IllegalArgumentException"
 
@@ -17,14 +17,16 @@ def create(context: Context, arguments: list[Value]) -> Value:
     families: dict[bytes, AdminFamily] = {}
     table = AdminTable(name)
     rows: list[bytes] = []
-    for argument in arguments[1:]:
+    for argument in _flat(arguments[1:]):
         given: dict[Value, Value] = {b"NAME": argument} if isinstance(argument, bytes) else _hash(argument)
         family_name = given.pop(b"NAME", None)
+        if family_name is None and given.pop(b"METHOD", b"table_att") != b"table_att":
+            raise BadArgument("table_att is currently the only supported method")
         rows += splits.from_hash(given)
         if family_name is None:
             table = schema.table_attributes(given, table, say)
             continue
-        family = AdminFamily(text_of(family_name, "a column family").removesuffix(b":"))
+        family = AdminFamily(text_of(family_name, "a column family"))
         family = schema.family(given, family, say)
         if family.name in families:
             say(f"Family '{show_name(family.name)}' already exists, the old one will be replaced")
@@ -62,9 +64,17 @@ def clone_table_schema(context: Context, arguments: list[Value]) -> Value:
     return None
 
 
+def _flat(values: list[Value]) -> list[Value]:
+    """Arrays are their elements, nil is nothing."""
+    found: list[Value] = []
+    for value in values:
+        found += _flat(value) if isinstance(value, list) else [] if value is None else [value]
+    return found
+
+
 def _hash(argument: Value) -> dict[Value, Value]:
     if not isinstance(argument, dict):
-        raise BadType(f"{inspect(argument)} of type {type(argument).__name__} is neither a family name nor a hash")
+        raise BadArgument(f"{class_of(argument)} of {inspect(argument)} is not of Hash or String type")
     return dict(argument)
 
 

@@ -7,7 +7,7 @@ from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION
 from hbtable.model.ranges import prefix_stop
 from hbtable.shell import columns
 from hbtable.shell.commands.put import timed
-from hbtable.shell.context import Context, text_of
+from hbtable.shell.context import Context, row_of, text_of
 from hbtable.shell.literals import Value
 from hbtable.shell.options import ScanOptions, Showing
 from hbtable.shell.scanning import Scan
@@ -16,17 +16,16 @@ _KEYS: Final = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 
 
 def delete(context: Context, arguments: list[Value]) -> Value:
-    table, row = text_of(arguments[0], "a table name"), text_of(arguments[1], "a row key")
+    name, row = text_of(arguments[0], "a table name"), arguments[1]
     column = columns.parse(arguments[2])
     timestamp, _ = timed(arguments[3:], "delete")
     if column.qualifier is None:
-        context.table(table)
+        context.table(name)
         context.out.note(
             "delete takes one cell, family:qualifier; for the whole family use deleteall: nothing was done"
         )
         return None
-    operation = AdminOperation(DELETE_VERSION, column.family, column.qualifier, timestamp)
-    context.on_table(table, "adminMutate", row, [operation], 0)
+    _apply(context, name, row, [AdminOperation(DELETE_VERSION, column.family, column.qualifier, timestamp)])
     return None
 
 
@@ -35,15 +34,19 @@ def deleteall(context: Context, arguments: list[Value]) -> Value:
     name = text_of(table, "a table name")
     column = rest.pop(0) if rest and not isinstance(rest[0], dict) else None
     timestamp, _ = timed(rest, "deleteall")
-    operations = _operations(context, name, column, timestamp)
+    _apply(context, name, row, _operations(context, name, column, timestamp))
+    return None
+
+
+def _apply(context: Context, table: bytes, row: Value, operations: list[AdminOperation]) -> None:
+    """To a row, or to all rows of {ROWPREFIXFILTER => ...}."""
     if not isinstance(row, dict):
-        context.on_table(name, "adminMutate", text_of(row, "a row key"), operations, 0)
-        return None
+        context.on_table(table, "adminMutate", row_of(row), operations, 0)
+        return
     prefix = text_of(row.get(b"ROWPREFIXFILTER"), "ROWPREFIXFILTER")
     options = ScanOptions(AdminRead(filter=_KEYS), Showing(), prefix, prefix_stop(prefix))
-    for found, _cells in Scan(context, name, options):
-        context.on_table(name, "adminMutate", found, operations, 0)
-    return None
+    for found, _cells in Scan(context, table, options):
+        context.on_table(table, "adminMutate", found, operations, 0)
 
 
 def _operations(context: Context, table: bytes, column: Value, timestamp: int) -> list[AdminOperation]:

@@ -1,4 +1,4 @@
-"""version, whoami, table_help, and the words that are no commands: exit, quit, sleep, puts."""
+"""version, whoami, table_help, and the words that are no commands: exit, quit, sleep, puts, p, print, debug."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ from typing import Final
 from hbtable import __version__
 from hbtable.shell.context import Context
 from hbtable.shell.errors import Leave
-from hbtable.shell.literals import Value, shown
+from hbtable.shell.literals import Value, inspect, shown
 from hbtable.shell.options import whole
 
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "idl", "admin.thrift")
@@ -24,7 +24,8 @@ def version_line() -> str:
 
 
 def version(context: Context, _: list[Value]) -> Value:
-    context.out.say(version_line())
+    line = version_line()
+    context.out.row((line,), {"version": __version__, "text": line})
     return None
 
 
@@ -42,6 +43,9 @@ def whoami(context: Context, _: list[Value]) -> Value:
             groups.append(grp.getgrgid(number).gr_name)
         except KeyError:
             groups.append(str(number))
+    if context.out.wants_records:
+        context.out.row((), {"user": user, "auth": "SIMPLE", "groups": groups})
+        return None
     context.out.say(f"{user} (auth:SIMPLE)")
     context.out.say(f"    groups: {', '.join(groups)}")
     return None
@@ -68,6 +72,29 @@ def sleep(context: Context, arguments: list[Value]) -> Value:
         context.out.flush()
         context.sleep(float(seconds))
     return seconds
+
+
+def p(context: Context, arguments: list[Value]) -> Value:
+    for argument in arguments:
+        context.out.say(inspect(argument))
+    return arguments[0] if len(arguments) == 1 else arguments or None
+
+
+def print_(context: Context, arguments: list[Value]) -> Value:
+    """With a line end, which Ruby leaves out."""
+    context.out.say("".join(map(shown, arguments)))
+    return None
+
+
+def debug(context: Context, _: list[Value]) -> Value:
+    """Errors are sentences here, and there is no trace behind them to be shown."""
+    context.out.note("hbtable's shell has no debug mode: its errors have no trace")
+    return is_debugging(context, [])
+
+
+def is_debugging(context: Context, _: list[Value]) -> Value:
+    context.out.say("Debug mode is OFF\n")
+    return None
 
 
 def puts(context: Context, arguments: list[Value]) -> Value:

@@ -27,7 +27,15 @@ def pattern_of(value: Value) -> re.Pattern[str]:
 def matching(context: Context, pattern: Value) -> list[AdminTable]:
     wanted = pattern_of(pattern)
     tables: list[AdminTable] = context.server.admin("adminTables")
-    return [table for table in tables if wanted.fullmatch(show_name(table.name))]
+    return [table for table in tables if _matches(wanted, show_name(table.name))]
+
+
+def _matches(wanted: re.Pattern[str], name: str) -> bool:
+    """A table of the default namespace is found by `default:...`, too. (HBase tries that name for every expression,
+    so that its drop_all 'd.*' means all tables.)"""
+    if wanted.fullmatch(name):
+        return True
+    return ":" in wanted.pattern and ":" not in name and bool(wanted.fullmatch(f"default:{name}"))
 
 
 def list_tables(context: Context, arguments: list[Value]) -> Value:

@@ -3,7 +3,7 @@
 from hbtable.shell.commands.listing import pattern_of
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
-from hbtable.shell.literals import Value, inspect, shown
+from hbtable.shell.literals import Value, class_of, inspect, shown
 
 
 def create(context: Context, arguments: list[Value]) -> Value:
@@ -11,8 +11,12 @@ def create(context: Context, arguments: list[Value]) -> Value:
     properties: dict[str, str] = {}
     for argument in arguments[1:]:
         if not isinstance(argument, dict):
-            raise BadArgument(f"a namespace's options are a hash, not {inspect(argument)}")
+            raise BadArgument(f"{class_of(argument)} of {inspect(argument)} is not of Hash or String type")
         properties.update({shown(key): shown(value) for key, value in argument.items()})
+    if name in (b"default", b"hbase"):  # the server takes their creation for done
+        raise ServerError(
+            "org.apache.hadoop.hbase.NamespaceExistException", f"Namespace {show_name(name)} already exists"
+        )
     context.server.admin("adminCreateNamespace", name, properties)
     return None
 
@@ -22,7 +26,7 @@ def alter(context: Context, arguments: list[Value]) -> Value:
     properties = _properties(context, name)
     for argument in arguments[1:]:
         if not isinstance(argument, dict):
-            raise BadArgument(f"a namespace's options are a hash, not {inspect(argument)}")
+            raise BadArgument(f"{class_of(argument)} of {inspect(argument)} is not of Hash type")
         given = dict(argument)
         method = given.pop(b"METHOD", None)
         if method == b"set":
@@ -30,7 +34,7 @@ def alter(context: Context, arguments: list[Value]) -> Value:
         elif method == b"unset":
             properties.pop(shown(given.get(b"NAME")), None)
         else:
-            raise BadArgument(f"Unknown method: {shown(method)}; it is 'set' or 'unset'")
+            raise BadArgument(f"Unknown method {shown(method)}")
     context.server.admin("adminAlterNamespace", name, properties)
     return None
 
@@ -57,7 +61,7 @@ def drop(context: Context, arguments: list[Value]) -> Value:
 def list_namespaces(context: Context, arguments: list[Value]) -> Value:
     wanted = pattern_of(arguments[0] if arguments else b".*")
     context.out.begin(("NAMESPACE",))
-    names = [name for name in context.server.admin("adminNamespaces") if wanted.fullmatch(show_name(name))]
+    names = [name for name in context.server.admin("adminNamespaces") if wanted.search(show_name(name))]
     for name in names:
         context.out.row((show_name(name),), {"namespace": name})
     context.out.end(len(names))

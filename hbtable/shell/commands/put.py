@@ -3,10 +3,10 @@
 from hbtable.hbase.admin_structs import AdminOperation
 from hbtable.model.mutation import PUT
 from hbtable.shell import columns
-from hbtable.shell.context import Context, text_of
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.context import Context, row_of, text_of
+from hbtable.shell.errors import BadArgument, ServerError
 from hbtable.shell.literals import Value, inspect, shown
-from hbtable.shell.options import whole
+from hbtable.shell.options import check_attributes, whole
 
 
 def put(context: Context, arguments: list[Value]) -> Value:
@@ -17,7 +17,7 @@ def put(context: Context, arguments: list[Value]) -> Value:
     content = value if isinstance(value, bytes) else shown(value).encode()
     operation = AdminOperation(PUT, family, qualifier, timestamp, content)
     name = text_of(table, "a table name")
-    context.on_table(name, "adminMutate", text_of(row, "a row key"), [operation], ttl)
+    context.on_table(name, "adminMutate", row_of(row), [operation], ttl)
     return None
 
 
@@ -27,8 +27,14 @@ def timed(rest: list[Value], what: str) -> tuple[int, dict[Value, Value]]:
     if rest and isinstance(rest[-1], dict):
         given = rest[-1]
         rest = rest[:-1]
+    check_attributes(given)
+    if len(rest) > 1:
+        raise BadArgument(f"the options of {what} are a hash such as {{ATTRIBUTES => {{...}}}}, not {inspect(rest[1])}")
     if not rest or rest[0] is None:
         return -1, given
     if not isinstance(rest[0], int) or isinstance(rest[0], bool):
         raise BadArgument(f"the timestamp of {what} is a number of milliseconds since 1970, not {inspect(rest[0])}")
-    return rest[0], given
+    timestamp = whole(rest[0], "a timestamp")
+    if timestamp < 0:  # the server would take -1 for now
+        raise ServerError("java.lang.IllegalArgumentException", f"Timestamp cannot be negative. ts={timestamp}")
+    return timestamp, given

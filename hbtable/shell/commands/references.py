@@ -19,7 +19,7 @@ class TableReference:
     """A name, nothing more: the table need not exist."""
 
     def __init__(self, name: bytes) -> None:
-        self.name = name
+        self.name = name.removeprefix(b"default:")
 
     def inspect(self) -> str:
         return f"Hbase::Table - {show_name(self.name)}"

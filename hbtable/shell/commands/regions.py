@@ -7,7 +7,7 @@ from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ServerError, ShellError, UnknownMethod
 from hbtable.shell.evaluate import RunCommand
 from hbtable.shell.literals import Value, shown
-from hbtable.shell.text import binary
+from hbtable.shell.text import binary, from_binary
 
 _COLUMNS = ("SERVER_NAME", "REGION_NAME", "START_KEY", "END_KEY", "SIZE", "REQ", "LOCALITY")
 
@@ -50,7 +50,7 @@ def tablets_of(context: Context, name: bytes) -> list[AdminTablet]:
 
 
 def locate_region(context: Context, arguments: list[Value]) -> Value:
-    name, row = text_of(arguments[0], "a table name"), text_of(arguments[1], "a row key")
+    name, row = text_of(arguments[0], "a table name"), from_binary(text_of(arguments[1], "a row key"))
     found = next(one for one in tablets_of(context, name) if not one.stop_row or row < one.stop_row)
     host = ":".join(found.server.split(",")[:2])
     context.out.begin(("HOST", "REGION"))

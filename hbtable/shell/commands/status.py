@@ -8,15 +8,35 @@ from hbtable.shell.literals import Value, shown
 def status(context: Context, arguments: list[Value]) -> Value:
     form = shown(arguments[0]) if arguments else "summary"
     servers: list[AdminServer] = context.server.admin("adminServers")
-    if form == "simple":
+    if form in ("simple", "detailed") and context.out.wants_records:
+        _records(context, servers, form == "detailed")
+    elif form == "simple":
         _simple(context, servers)
     elif form == "detailed":
         _detailed(context, servers)
+    elif form == "replication":
+        _replication(context, servers)
     else:
         tablets = sum(len(server.tablets or ()) for server in servers)
         load = tablets / len(servers) if servers else 0.0
-        context.out.say(f"1 active master, 0 backup masters, {len(servers)} servers, 0 dead, {load:.4f} average load")
+        context.out.row(
+            (f"1 active master, 0 backup masters, {len(servers)} servers, 0 dead, {load:.4f} average load",),
+            {"masters": 1, "backup_masters": 0, "servers": len(servers), "dead": 0, "regions": tablets},
+        )
     return None
+
+
+def _records(context: Context, servers: list[AdminServer], detailed: bool) -> None:
+    """A row for each server or, in detail, each region."""
+    context.out.begin(("SERVER",))
+    for server in servers:
+        of_server: dict[str, object] = {"server": f"{server.host},{server.port},{server.started_millis}"}
+        tablets = server.tablets or []
+        if not detailed:
+            context.out.row((), {**of_server, "regions": len(tablets), **_sizes(tablets)})
+        for tablet in tablets if detailed else ():
+            context.out.row((), {**of_server, "region": tablet.name, **_sizes([tablet])})
+    context.out.end(None)
 
 
 def _simple(context: Context, servers: list[AdminServer]) -> None:
@@ -35,7 +55,9 @@ def _detailed(context: Context, servers: list[AdminServer]) -> None:
 
     say = context.out.say
     say(f"version {__version__}")
+    say("0 regionsInTransition")
     _masters(context, servers)
+    say("master coprocessors: []")
     say(f"{len(servers)} live servers")
     for server in servers:
         say(f"    {server.host}:{server.port} {server.started_millis}")
@@ -44,6 +66,14 @@ def _detailed(context: Context, servers: list[AdminServer]) -> None:
             say(f'        "{show_name(tablet.name)}"')
             say(f"            {_of_tablet(tablet)}")
     say("0 dead servers")
+
+
+def _replication(context: Context, servers: list[AdminServer]) -> None:
+    from hbtable import __version__
+
+    context.out.say(f"version {__version__}")
+    context.out.say(f"{len(servers)} live servers")
+    context.out.note("hbtable does not replicate to other clusters")
 
 
 def _masters(context: Context, servers: list[AdminServer]) -> None:

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from hbtable.shell import text
+from hbtable.shell import columns, text
+from hbtable.shell.errors import ServerError
 from hbtable.shell.formats import make_output
 from hbtable.shell.output import HBaseOutput
 
@@ -80,3 +81,14 @@ def test_times_to_live_and_sizes() -> None:
 
 def test_a_time_that_no_calendar_has_is_a_number() -> None:
     assert text.timestamp(2**63 - 1) == str(2**63 - 1)
+
+
+def test_a_big_decimal_has_its_scale_in_front() -> None:
+    show = columns.named(b"toBigDecimal")
+    assert show(b"\x00\x00\x00\x02" + (-12345).to_bytes(2, "big", signed=True)) == "-123.45"
+    with pytest.raises(ServerError):
+        show(b"abc")
+
+
+def test_bytes_written_out_are_bytes() -> None:
+    assert text.from_binary(rb"a\x01\xfF\x0") == b"a\x01\xff\\x0"

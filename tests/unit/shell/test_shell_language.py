@@ -44,6 +44,11 @@ def run(text: str) -> tuple[Value, Calls]:
         ("{'k' => 1, COLUMNS => ['f']}", {b"k": 1, b"COLUMNS": [b"f"]}),
         ("x = 'a'; x + 'b'", b"ab"),
         ("'abc'.length", 3),
+        ("1e3", 1000.0),
+        ("[1, 2][-1]", 2),
+        ("[1, 2][5]", None),
+        ("x = {LIMIT => 4}; x[LIMIT]", 4),
+        ("'abc'[1]", b"b"),
         ("# only a comment", None),
     ],
 )
@@ -114,3 +119,23 @@ def test_deep_brackets_are_refused_not_crashed_on() -> None:
 def test_values_are_shown_as_ruby_shows_them() -> None:
     assert inspect([b'a"\n\xff', {b"k": None}, True, 1.5, Symbol("s")]) == r'["a\"\n\xFF", {"k"=>nil}, true, 1.5, :s]'
     assert inspect("größe".encode()) == '"größe"'
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("list.each { |t| puts t }", "Ruby's blocks, loops and conditions are not there"),
+        ("for i in 1..3 do puts i end", "Ruby's blocks, loops and conditions are not there"),
+        ("scan 't', LIMIT: 1", "options are written NAME => value"),
+        ("scan 't' 't2'; scan 't')", ""),
+    ],
+)
+def test_what_ruby_would_take_gets_advice(text: str, advice: str) -> None:
+    with pytest.raises(SyntaxMistake) as caught:
+        run(text)
+    assert caught.value.advice.startswith(advice)
+    assert bool(caught.value.advice) == bool(advice)
+
+
+def test_floats_are_shown_as_ruby_does() -> None:
+    assert [inspect(value) for value in (1e20, 1.5e-7, 0.5, float("inf"))] == ["1.0e+20", "1.5e-07", "0.5", "Infinity"]

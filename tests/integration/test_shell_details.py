@@ -1,0 +1,220 @@
+"""Details of commands that users of HBase's shell rely on, line by line and sentence by sentence, in one session."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hbtable.shell.errors import ShellError
+from hbtable.shell.main import ShellOptions, make_session
+from tests.harness.server import ServerProcess
+
+pytestmark = pytest.mark.integration
+
+Run = Callable[..., list[str]]
+SETUP = """\
+create 't', {NAME => 'f', VERSIONS => 3}, 'g'
+put 't', 'a', 'f:x', '1', 1
+put 't', 'a', 'g:y', '2', 2
+put 't', 'b', 'f:x', '3', 3
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Lines of the answer, without Took; an error is the last line, its advice behind it."""
+    with ServerProcess(tmp_path_factory.mktemp("shell") / "data") as server:
+
+        def answer(text: str, form: str = "hbase") -> list[str]:
+            stream = io.StringIO()
+            options = ShellOptions(f"127.0.0.1:{server.port}", format=form)
+            session = make_session(options, lambda question: True, stream=stream)
+            try:
+                session.execute(text)
+            except ShellError as error:
+                stream.write(f"{error}\n{error.advice or session.hint(error)}\n")
+            session.context.out.flush()
+            session.context.server.close()
+            return [line for line in stream.getvalue().splitlines() if line and not line.startswith("Took ")]
+
+        answer(SETUP)
+        yield answer
+        assert server.stop() == 0
+
+
+SENTENCES = [
+    ("incr 't', 'r', 'f'", "Failed to provide both column family and column qualifier for incr"),
+    ("append 't', 'r', 'f', 'x'", "Failed to provide both column family and column qualifier for append"),
+    ("put 't', 'r', 'f:a', 'v', -1", "Timestamp cannot be negative. ts=-1"),
+    ("put 't', 'r', 'f:a', 'v', 1, 2", "the options of put are a hash such as {ATTRIBUTES => {...}}, not 2"),
+    ("put 't', 'r', 'f:a', 'v', 1, {ATTRIBUTES => 2}", "Attributes must be a Hash type"),
+    ("create 'x', 5", "Integer of 5 is not of Hash or String type"),
+    ("create 'x', 'f', METHOD => 'other'", "table_att is currently the only supported method"),
+    ("create 'x', 'f', SPLITS_FILE => '/no/such'", "Splits file /no/such doesn't exist"),
+    ("create 'x', {NAME => 'f', VERSIONS => 0}", "Maximum versions must be positive"),
+    ("create 'x', {NAME => 'f', BLOCKSIZE => 10}", "Block size for column family must be between 1K and 16MB."),
+    ("create 'x', 'f', METADATA => 5", "METADATA must be a Hash type"),
+    ("create 'x', ''", "Column Family name can not be empty"),
+    ("create 'x', '.f'", "Column Family names cannot start with a period: .f"),
+    (
+        "create 'x', 'f:'",
+        "Illegal character <58>. Column Family names cannot contain control characters or colons: f:",
+    ),
+    ("alter 't', METHOD => 'delete'", "NAME parameter missing for delete method"),
+    ("alter 't', METHOD => 'table_att_unset'", "NAME parameter missing for table_att_unset method"),
+    ("alter 't', METHOD => 'table_conf_unset', NAME => 'a.b'", "Could not find configuration: a.b"),
+    ("alter 't', METHOD => 'table_att_unset', NAME => 'a.b'", "Could not find attribute: a.b"),
+    ("alter_status 'nope'", "Can't find a table: nope"),
+    ("create_namespace 'default'", "Namespace default already exists"),
+    ("create_namespace 'n', 5", "Integer of 5 is not of Hash or String type"),
+    ("alter_namespace 'default', {METHOD => 'x'}", "Unknown method x"),
+]
+
+
+@pytest.mark.parametrize(("line", "sentence"), SENTENCES)
+def test_sentences_of_errors(run: Run, line: str, sentence: str) -> None:
+    assert sentence in run(line)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence", "advice"),
+    [
+        ("CONSISTENCY => 'X'", "client.Consistency.X", "it is one of STRONG, TIMELINE"),
+        ("ISOLATION_LEVEL => 'X'", "client.IsolationLevel.X", "it is one of READ_COMMITTED, READ_UNCOMMITTED"),
+        ("READ_TYPE => 'X'", "client.Scan.ReadType.X", "it is one of DEFAULT, STREAM, PREAD"),
+        ("COLUMNS => 5", "COLUMNS must be specified as a String or an Array", ""),
+        ("TIMESTAMP => -1", "invalid ts:-1", ""),
+        ("AUTHORIZATIONS => 'a'", "Authorizations must be a Array type", ""),
+        ("FORMATTER_CLASS => 'no.Such'", "there is no formatter class no.Such; there is org.apache", ""),
+        ("COLUMNS => 'f:x:c(no.Such).toInt'", "there is no formatter class no.Such; there is org.apache", ""),
+        ("LIMIT => 99999999999999999999", "bignum too big to convert into 'long'", ""),
+        ("FILTER => PrefixFilter.new('a')", "uninitialized constant", "a filter is a text"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(run: Run, options: str, sentence: str, advice: str) -> None:
+    answer = "\n".join(run(f"scan 't', {{{options}}}"))
+    assert sentence in answer
+    assert advice in answer
+
+
+@pytest.mark.parametrize(
+    ("family", "advice"),
+    [
+        ("KEEP_DELETED_CELLS => 'X'", "it is one of FALSE, TRUE, TTL"),
+        ("DATA_BLOCK_ENCODING => 'X'", "it is one of NONE, PREFIX, DIFF, FAST_DIFF, ROW_INDEX_V1"),
+        ("IN_MEMORY_COMPACTION => 'X'", "it is one of NONE, BASIC, EAGER, ADAPTIVE"),
+    ],
+)
+def test_names_of_a_kind(run: Run, family: str, advice: str) -> None:
+    sentence, hint = run(f"create 'x', {{NAME => 'f', {family}}}")[-2:]
+    assert sentence.startswith("No enum constant org.apache.hadoop.hbase.")
+    assert hint == advice
+
+
+def test_numbers_are_rows_and_values(run: Run) -> None:
+    run("put 't', 5, 'f:n', 7, 1; incr 't', 5, 'f:c'; append 't', 5, 'f:n', 8")
+    assert run("get 't', 5, 'f:n:toString'")[1].endswith("value=78")
+    assert run("get_counter 't', '5', 'f:c'") == ["COUNTER VALUE = 1"]
+    run("delete 't', 5, 'f:c'; deleteall 't', 5")
+    assert run("get 't', 5")[-1] == "0 row(s)"
+
+
+def test_nothing_asked_for_means_everything(run: Run) -> None:
+    everything = run("scan 't'")
+    assert len(everything) == 5
+    for options in ("COLUMNS => []", "COLUMNS => nil", "LIMIT => nil", "TIMERANGE => nil"):
+        assert run(f"scan 't', {{{options}}}") == everything, options
+    assert run("get 't', 'a', nil") == run("get 't', 'a', {COLUMN => []}") == run("get 't', 'a'")
+    assert len(run("get 't', 'a', {ATTRIBUTES => {'k' => 'v'}, VERSIONS => 3}")) == 4
+
+
+def test_one_metric_by_its_name(run: Run) -> None:
+    assert run("scan 't', {METRICS => 'RPC_CALLS'}")[-2:] == ["METRIC  VALUE", " RPC_CALLS 1"]
+
+
+def test_delete_by_prefix(run: Run) -> None:
+    run("put 't', 'p1', 'f:x', 'old', 1; put 't', 'p1', 'f:x', 'new', 2; put 't', 'p2', 'f:x', 'v', 1")
+    run("delete 't', {ROWPREFIXFILTER => 'p'}, 'f:x'")
+    assert run("scan 't', {ROWPREFIXFILTER => 'p'}")[1:] == [
+        " p1 column=f:x, timestamp=1970-01-01T00:00:00.001, value=old",
+        "1 row(s)",
+    ]
+    run("deleteall 't', {ROWPREFIXFILTER => 'p'}")
+
+
+def test_families_in_arrays_and_splits_in_binary_text(run: Run) -> None:
+    assert run(r"create 'arrays', [{NAME => 'f'}, 'g'], SPLITS => ['\x01', '\x80a']")[0] == "Created table arrays"
+    assert run("get_splits 'arrays'")[1:3] == ["\\x01", "\\x80a"]
+    assert "STARTKEY => '\\x01'" in run(r"locate_region 'arrays', '\x02'")[1]
+
+
+def test_describe_has_the_order_of_hbases_hash_map(run: Run) -> None:
+    run("create 'order', {NAME => 'f', IS_MOB => true, MOB_THRESHOLD => 100, NEW_VERSION_BEHAVIOR => true}")
+    line = run("describe 'order'")[3]
+    assert line.startswith(
+        "{NAME => 'f', INDEX_BLOCK_ENCODING => 'NONE', MOB_THRESHOLD => '100', VERSIONS => '1', KEEP"
+    )
+    assert "IN_MEMORY => 'false', IS_MOB => 'true', COMPRESSION" in line
+    assert line.endswith("METADATA => {'NEW_VERSION_BEHAVIOR' => 'true'}}")
+
+
+def test_unknown_keys_of_alter_are_reported(run: Run) -> None:
+    assert run("alter 't', 'nosuch' => 1")[0] == "Unknown argument ignored: nosuch"
+    assert run("alter 't', METHOD => 'delete', NAME => 'absent', 'x' => 1")[0] == "Unknown argument ignored: x"
+
+
+def test_the_default_namespace_by_name(run: Run) -> None:
+    assert run("create 'default:d', 'f'") == ["Created table default:d", "=> Hbase::Table - d"]
+    assert run("list 'default:d'")[1:3] == ["d", "1 row(s)"]
+    assert run("list 'd.*'")[1:3] == ["d", "1 row(s)"]
+    assert run("list_namespace 'efaul'")[1:] == ["default", "1 row(s)"]
+
+
+def test_status_forms(run: Run) -> None:
+    detailed = run("status 'detailed'")
+    assert detailed[1] == "0 regionsInTransition"
+    assert detailed[4] == "master coprocessors: []"
+    assert run("status 'replication'")[1] == "1 live servers"
+
+
+def test_words_of_ruby(run: Run) -> None:
+    assert run("x = {LIMIT => 1}; x[LIMIT]") == ["=> 1"]
+    assert run("p 'a', 1") == ['"a"', "1", '=> ["a", 1]']
+    assert run("print 'a', 1") == ["a1"]
+    assert run("debug?") == ["Debug mode is OFF"]
+    assert len(run("scan ('t')")) == 5
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("version", "version"),
+        ("whoami", "user"),
+        ("status", "servers"),
+        ("status 'simple'", "regions"),
+        ("status 'detailed'", "region"),
+        ("incr 't', 'a', 'g:c'", "counter"),
+        ("get_counter 't', 'a', 'g:c'", "counter"),
+        ("append 't', 'a', 'g:z', 'x'", "value"),
+        ("get_splits 'arrays'", "row"),
+        ("list_regions 't'", "SERVER_NAME"),
+        ("show_filters", "filter"),
+        ("balancer_enabled", "enabled"),
+        ("describe 't'", "name"),
+    ],
+)
+def test_every_format_has_the_answer(run: Run, command: str, expected: str) -> None:
+    found = json.loads("\n".join(run(command, "json")))
+    assert expected in found[0]
+    assert expected in json.loads(run(command, "jsonl")[0])
+    # After the rows of another command, which must not lend their columns.
+    titles, *rows = run(f"list 't'; {command}", "csv")[2:]
+    assert expected in titles.split(",")
+    assert rows
+    assert expected in "\n".join(run(f"list 't'; {command}", "table")[3:])
+
+
+def test_single_values_in_csv(run: Run) -> None:
+    assert run("exists 't'", "csv") == ["value", "true"]
+    assert run("count 't'", "csv") == ["value", "2"]
