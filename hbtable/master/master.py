@@ -120,6 +120,8 @@ class Master:
         self._lost = False
         self._looked_at: frozenset[str] | None = None
         """The living servers at the last cycle that found nothing it could do; None after one that did something."""
+        self._asked_to_look = False
+        """Since the present cycle began, or the last one ended."""
         self._scan_due = 0.0
         self._failures = 0
         self._system_served = False
@@ -163,7 +165,7 @@ class Master:
 
     def look_again(self) -> None:
         """Work now, and look at every tablet whether or not servers came or went. Does not switch."""
-        self._looked_at = None
+        self._asked_to_look = True
         self._wake.set()
 
     def census(self) -> Census:
@@ -252,9 +254,10 @@ class Master:
         self._check()
         census = self.census()
         now = self._runtime.clock_seconds()
-        if self._looked_at == census.living and now < self._scan_due:
+        if self._looked_at == census.living and now < self._scan_due and not self._asked_to_look:
             return self._collect(now) or self.last_sentence
         self._looked_at = None
+        self._asked_to_look = False  # what is asked from here on may be for a tablet that this cycle has passed already
         self._system_served = False
         sentence, waits = self._upkeep.system(census)
         self._system_served = not sentence

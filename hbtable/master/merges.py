@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final, final
 
-from hbtable.errors import Conflict, FileNotFound, HbtableError, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.errors import Conflict, FileNotFound, OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.master import merging
 from hbtable.master.assignment import Assign, describe, least_loaded
 from hbtable.master.census import Census
@@ -40,7 +40,7 @@ GONE_MILLIS: Final = 86_400_000
 @final
 class Merges:
     """`operation` and `settled` are those of Tables. `owns_files`: whether each SSTable that a record names lies
-    inside its range. `look_again` makes the cycle look at once."""
+    inside its range."""
 
     def __init__(
         self,
@@ -52,7 +52,6 @@ class Merges:
         owns_files: Callable[[TabletRecord], bool],
         new_tablet_id: Callable[[], int],
         wall_millis: Callable[[], int],
-        look_again: Callable[[], None],
     ) -> None:
         self._catalog = catalog
         self._placement = placement
@@ -62,7 +61,6 @@ class Merges:
         self._owns_files = owns_files
         self._new_tablet_id = new_tablet_id
         self._wall_millis = wall_millis
-        self._look_again = look_again
 
     def merge(self, name: bytes, tablet_ids: Sequence[int]) -> None:
         """They are one tablet, which is served, on return. *Switches.* TableNotFound, TableNotEnabled; InvalidRequest
@@ -71,18 +69,14 @@ class Merges:
         with self._operation(name):
             table = enabled(self._catalog, name)
             chosen = merging.neighbours(self._settled(table.table_id), tablet_ids)
+            rested = self._at_rest(chosen)
             try:
-                rested = self._at_rest(chosen)
-                try:
-                    self._serve(self._joined(rested), table)
-                except (Conflict, StaleLocation, Unavailable) as error:
-                    # Not to be repeated as it is: some of these tablets may be no more.
-                    raise OutcomeUnknown(
-                        f"{len(chosen)} tablets may or may not have been merged, or not all of them: {error}"
-                    ) from error
-            except HbtableError:
-                self._look_again()
-                raise
+                self._serve(self._joined(rested), table)
+            except (Conflict, StaleLocation, Unavailable) as error:
+                # Not to be repeated as it is: some of these tablets may be no more.
+                raise OutcomeUnknown(
+                    f"{len(chosen)} tablets may or may not have been merged, or not all of them: {error}"
+                ) from error
 
     def settle(self, record: TabletRecord) -> None:
         """Finishes or undoes the merge that one of its two rows shows. *Switches.* The caller holds the table's

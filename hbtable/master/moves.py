@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import final
 
-from hbtable.errors import Conflict, HbtableError, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
+from hbtable.errors import Conflict, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
 from hbtable.master.assignment import Assign, describe, least_loaded
 from hbtable.master.census import Census
 from hbtable.master.placement import Placement
@@ -23,7 +23,7 @@ from hbtable.model.tablet import TabletRecord
 
 @final
 class Moves:
-    """`operation` and `settled` are those of Tables. `look_again` makes the cycle look at once."""
+    """`operation` and `settled` are those of Tables."""
 
     def __init__(
         self,
@@ -32,14 +32,12 @@ class Moves:
         census: Callable[[], Census],
         operation: Callable[[bytes], AbstractContextManager[object]],
         settled: Callable[[int], list[TabletRecord]],
-        look_again: Callable[[], None],
     ) -> None:
         self._catalog = catalog
         self._placement = placement
         self._census = census
         self._operation = operation
         self._settled = settled
-        self._look_again = look_again
 
     def move(self, name: bytes, tablet_id: int, server: str = "") -> None:
         """Served by `server` on return, which may be the one that had it: then it was loaded anew. "": by the least
@@ -58,11 +56,8 @@ class Moves:
                     raise Unavailable(f"{describe(tablet)} was split or given to another server meanwhile; try again")
                 why = f"{describe(tablet)} goes to {target} because it was asked to"
                 self._placement.place(Assign(current, target, why), table.schema, self._census().living)
-            except HbtableError as error:
-                self._look_again()  # it may have no server now
-                if isinstance(error, Conflict):
-                    raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
-                raise
+            except Conflict as error:
+                raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
 
     def tablet(self, table: TableRecord, tablet_id: int) -> TabletRecord:
         """InvalidRequest when the table has none with this id."""

@@ -17,8 +17,8 @@ so that a tablet is never assigned while its table is being disabled.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import cast
 
@@ -92,7 +92,7 @@ class Tables:
         self._unnamed = unnamed if unnamed is not None else set()
         self._locks: dict[bytes, Lock] = {}
         self.namespaces = Namespaces(catalog, check_master)
-        self.moves = Moves(catalog, placement, census, self.operation, self.settled, look_again)
+        self.moves = Moves(catalog, placement, census, self.operation, self.settled)
         self.merges = Merges(
             catalog,
             placement,
@@ -102,7 +102,6 @@ class Tables:
             owns_files,
             tablet_ids.next,
             runtime.wall_millis,
-            look_again,
         )
         self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
         self._look_again = look_again
@@ -116,7 +115,7 @@ class Tables:
         namespace, _ = names.split(schema.name)
         if not self._catalog.has_namespace(namespace):
             raise NamespaceNotFound(f"namespace {shown(namespace)} of table {shown(schema.name)} does not exist")
-        with self.operation(schema.name):
+        with self._asked_for(schema.name):
             # The schema's version begins at 1 whatever the caller says: servers compare versions of one table only.
             record = TableRecord(self._table_ids.next(), TableState.CREATING, replace(schema, version=1))
             self._catalog.create_table(record)
@@ -130,7 +129,7 @@ class Tables:
 
     def delete_table(self, name: bytes) -> None:
         self._check_master()
-        with self.operation(name):
+        with self._asked_for(name):
             record = self._existing(name)
             if record.state not in (TableState.DISABLED, TableState.DELETING):
                 raise TableNotDisabled(shown(name))
@@ -138,7 +137,7 @@ class Tables:
 
     def enable_table(self, name: bytes) -> None:
         self._check_master()
-        with self.operation(name):
+        with self._asked_for(name):
             record = self._existing(name)
             if record.state not in (TableState.DISABLED, TableState.ENABLING):
                 raise TableNotDisabled(shown(name))
@@ -146,7 +145,7 @@ class Tables:
 
     def disable_table(self, name: bytes) -> None:
         self._check_master()
-        with self.operation(name):
+        with self._asked_for(name):
             record = self._existing(name)
             if record.state not in (TableState.ENABLED, TableState.DISABLING):
                 raise TableNotEnabled(f"{shown(name)} is disabled.")
@@ -155,7 +154,7 @@ class Tables:
     def alter_table(self, schema: TableSchema) -> None:
         check_schema(schema)
         self._check_master()
-        with self.operation(schema.name):
+        with self._asked_for(schema.name):
             record = self._existing(schema.name)
             if schema.version != record.schema.version + 1:
                 raise Conflict(
@@ -168,7 +167,7 @@ class Tables:
 
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
         self._check_master()
-        with self.operation(name):
+        with self._asked_for(name):
             record = self._existing(name)
             if record.state is not TableState.DISABLED:
                 raise TableNotDisabled(f"{shown(name)}")
@@ -189,15 +188,18 @@ class Tables:
 
     def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
         self._check_master()
-        self.moves.move(name, tablet_id, server)
+        with self._followed_up():
+            self.moves.move(name, tablet_id, server)
 
     def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
         self._check_master()
-        self.merges.merge(name, tablet_ids)
+        with self._followed_up():
+            self.merges.merge(name, tablet_ids)
 
     def balance(self) -> bool:
         self._check_master()
-        return self.balancer.run()
+        with self._followed_up():
+            return self.balancer.run()
 
     def balance_switch(self, on: bool) -> bool:
         self._check_master()
@@ -217,6 +219,21 @@ class Tables:
 
     def delete_namespace(self, name: bytes) -> None:
         self.namespaces.delete(name)
+
+    @contextmanager
+    def _followed_up(self) -> Iterator[None]:
+        """What a failure may have left half done the cycle finishes, at once. Not for what the cycle itself begins: it
+        would never rest."""
+        try:
+            yield
+        except (Conflict, OutcomeUnknown, StaleLocation, Unavailable):
+            self._look_again()
+            raise
+
+    @contextmanager
+    def _asked_for(self, name: bytes) -> Iterator[None]:
+        with self._followed_up(), self.operation(name):
+            yield
 
     # ---------------------------------------------------------------- for the master's cycle
 

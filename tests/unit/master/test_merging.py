@@ -168,7 +168,6 @@ def merges_of(view):
         lambda record: True,
         lambda: next(view.metadata.ids),
         lambda: view.metadata.now,
-        lambda: None,
     )
 
 
