@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hbtable.commitlog.options import LogOptions
 from hbtable.errors import InvalidConfiguration, InvalidRequest
 from hbtable.fs.hdfs_native_options import HdfsNativeOptions
 from hbtable.fs.opened import parse_address
 from hbtable.fs.webhdfs_options import WebHdfsOptions
-from hbtable.hbase.server import FrontDoorOptions
 from hbtable.launch.configuration import Configuration, Defaults, load
 from hbtable.launch.example_configuration import example
-from hbtable.launch.sections import SERVER_ALONE, CacheOptions
+from hbtable.launch.sections import ROLE_SECTIONS, SERVER_ALONE
 from hbtable.lockservice.zookeeper import ZooKeeperOptions
 from hbtable.lockservice.zookeeper_nodes import check_root
 from hbtable.lockservice.zookeeper_wire import parse_hosts
@@ -24,7 +22,6 @@ from hbtable.master.master import MasterOptions
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.thrift_server import ThriftServerOptions
 from hbtable.tablet.options import TabletOptions
-from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 
 HEAD: Final = """\
 # The configuration of a cluster's roles, `hbtable master` and `hbtable tabletserver`: every key with its default.
@@ -89,13 +86,7 @@ CLUSTER_SECTIONS: Final[dict[str, type]] = {
     "webhdfs": WebHdfsOptions,
     "rpc": RpcOptions,
     "rpc_server": ThriftServerOptions,
-    "thrift": FrontDoorOptions,
-    "log": LogOptions,
-    "tablet": TabletOptions,
-    "maintenance": MaintenanceOptions,
-    "cache": CacheOptions,
-    "master": MasterOptions,
-    "garbage": CollectorOptions,
+    **ROLE_SECTIONS,
 }
 
 

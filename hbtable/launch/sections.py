@@ -47,8 +47,7 @@ class CacheOptions:
     """Blocks of SSTables. Larger: fewer reads from the file system, more memory."""
 
 
-SECTIONS: Final[dict[str, type]] = {
-    "server": ServerOptions,
+ROLE_SECTIONS: Final[dict[str, type]] = {
     "thrift": FrontDoorOptions,
     "log": LogOptions,
     "tablet": TabletOptions,
@@ -57,6 +56,10 @@ SECTIONS: Final[dict[str, type]] = {
     "master": MasterOptions,
     "garbage": CollectorOptions,
 }
+"""Those of a master and of a tablet server, in one process or in many."""
+
+SECTIONS: Final[dict[str, type]] = {"server": ServerOptions, **ROLE_SECTIONS}
+"""Those of the single server."""
 
 CLUSTER_ALONE: Final = ("cluster", "listen", "session", "hdfs", "webhdfs", "rpc", "rpc_server")
 """Sections that only a cluster's roles have."""

@@ -1,4 +1,5 @@
-"""`hbtable shell` and its one-shot forms get, put, scan, count: arguments only, the work is hbtable.shell's.
+"""`hbtable shell` and its one-shot forms get, put, scan, count, list...: arguments only, the work is
+hbtable.shell's.
 
 Exit codes: 0 fine, 1 the command failed, 2 misuse, 3 no server answers.
 """
@@ -150,4 +151,42 @@ def _run(url: str, form: str, name: str, arguments: list[object]) -> None:
     sys.exit(run_one(ShellOptions(url, format=form, quiet=True), name, arguments))
 
 
-COMMANDS: Final = (shell, get, put, scan, count)
+_PLAIN: Final = {
+    "list": ("[REGEX]", "Lists tables."),
+    "exists": ("TABLE", "Says whether there is such a table."),
+    "describe": ("TABLE", "Shows a table's options and families."),
+    "status": ("[simple|detailed]", "Shows how the cluster is."),
+    "create": ("TABLE FAMILY...", 'Creates a table; for options use the shell: hbtable shell -e "create ...".'),
+    "disable": ("TABLE", "Takes a table out of service."),
+    "enable": ("TABLE", "Puts a disabled table back into service."),
+    "drop": ("TABLE", "Removes a disabled table and all it holds."),
+    "truncate": ("TABLE", "Empties a table."),
+    "delete": ("TABLE ROW FAMILY:QUALIFIER [TIMESTAMP]", "Removes one version of a cell."),
+    "deleteall": ("TABLE ROW [FAMILY[:QUALIFIER]] [TIMESTAMP]", "Removes a row, a family or a column of it."),
+    "incr": ("TABLE ROW FAMILY:QUALIFIER [AMOUNT]", "Adds to a counter; a negative amount goes behind --."),
+    "get_counter": ("TABLE ROW FAMILY:QUALIFIER", "Shows a counter."),
+    "append": ("TABLE ROW FAMILY:QUALIFIER VALUE", "Writes bytes behind a cell's value."),
+}
+_NUMBERED: Final = ("delete", "deleteall", "incr")
+"""Their fourth argument is a number."""
+
+
+def _plain(name: str, syntax: str, what: str) -> click.Command:
+    """A command that takes names only, as the shell's command of that name does."""
+
+    @click.command(name, help=what)
+    @server_options
+    @_format_option
+    @click.argument("arguments", nargs=-1, metavar=syntax)
+    def run(url: str, form: str, arguments: tuple[str, ...]) -> None:
+        values: list[object] = [argument.encode() for argument in arguments]
+        if name in _NUMBERED and len(arguments) > 3:
+            if not arguments[3].removeprefix("-").isdigit():
+                raise click.BadParameter(f"{arguments[3]!r} is no whole number")
+            values[3] = int(arguments[3])
+        _run(url, form, name, values)
+
+    return run
+
+
+COMMANDS: Final = (shell, get, put, scan, count, *(_plain(name, *texts) for name, texts in _PLAIN.items()))
