@@ -1,6 +1,7 @@
 """What every living tablet server serves right now (paper, section 5.2, master startup step 3)."""
 
-from typing import NamedTuple
+import logging
+from typing import Final, NamedTuple
 
 from hbtable.errors import HbtableError
 from hbtable.lockservice.interface import Session
@@ -12,19 +13,19 @@ from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
 
-_PARALLEL = 32
+log = logging.getLogger(__name__)
+
+_PARALLEL: Final = 32
 
 
 class Census(NamedTuple):
-    """Who lives, what each serves, and who was found dead."""
+    """Who lives, and what each serves."""
 
     loads: dict[str, ServerLoad]
     """Servers that answered."""
     silent: frozenset[str]
     """They hold their lock but did not answer."""
     statuses: dict[str, list[TabletStatus]]
-    buried: list[str]
-    """Servers that this census found dead for the first time."""
     starting: frozenset[str] = frozenset()
     """They have their lock and are not known otherwise yet."""
 
@@ -36,6 +37,8 @@ class Census(NamedTuple):
 def take_census(runtime: Runtime, session: Session, transport: Transport) -> Census:
     """Buries dead servers, asks the living ones. *Switches.* Unavailable when the lock service is."""
     living, buried, starting = look(session)
+    for name in buried:
+        log.info("tablet server %s is dead: nobody holds its lock", name)
     names = sorted(living)
 
     def question(name: str) -> list[TabletStatus]:
@@ -48,7 +51,7 @@ def take_census(runtime: Runtime, session: Session, transport: Transport) -> Cen
         if not isinstance(answer, HbtableError):
             statuses[name] = answer
             loads[name] = _load(living[name], answer)
-    return Census(loads, frozenset(names).difference(loads), statuses, buried, starting)
+    return Census(loads, frozenset(names).difference(loads), statuses, starting)
 
 
 def _load(file: ServerFile, statuses: list[TabletStatus]) -> ServerLoad:

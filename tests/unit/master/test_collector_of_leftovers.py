@@ -54,7 +54,7 @@ class World:
 
     def collect(self) -> str:
         collector = Collector(self.runtime, self.fs, EmptyCatalog(), None, lambda: None, OPTIONS)  # type: ignore[arg-type]
-        return collector.collect(lambda: Census({}, frozenset(), {}, []))[0]
+        return collector.collect(lambda: Census({}, frozenset(), {}))[0]
 
     def put(self, *paths: str) -> None:
         for path in paths:

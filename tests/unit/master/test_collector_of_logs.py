@@ -51,7 +51,7 @@ def test_a_log_is_fenced_deleted_and_its_marker_goes_much_later() -> None:
     runtime = SimulatedRuntime(1)
     fs = Shared(MemoryFileSystem(runtime))
     options = CollectorOptions(marker_seconds=1000.0)
-    nobody = Census({}, frozenset(), {}, [])
+    nobody = Census({}, frozenset(), {})
 
     def collect() -> list[str]:
         collector = Collector(runtime, fs, SomeCatalog(), None, lambda: None, options)  # type: ignore[arg-type]
@@ -74,7 +74,7 @@ def test_a_log_is_fenced_deleted_and_its_marker_goes_much_later() -> None:
 def test_the_log_of_a_server_that_is_starting_is_left_alone() -> None:
     runtime = SimulatedRuntime(1)
     fs = Shared(MemoryFileSystem(runtime))
-    census = Census({}, frozenset(), {}, [], frozenset({NAME}))
+    census = Census({}, frozenset(), {}, frozenset({NAME}))
 
     def main() -> None:
         fs.memory.write_file(f"logs/{NAME}/0000000001.log", b"just begun")
@@ -89,7 +89,7 @@ def test_a_log_whose_server_got_tablets_meanwhile_is_fenced_and_stays() -> None:
     """It began after the census. What it acknowledged until the fence is recovered from its log."""
     runtime = SimulatedRuntime(1)
     fs = Shared(MemoryFileSystem(runtime))
-    nobody = Census({}, frozenset(), {}, [])
+    nobody = Census({}, frozenset(), {})
 
     def main() -> None:
         path = f"logs/{NAME}/0000000001.log"
@@ -108,7 +108,7 @@ def test_a_log_whose_server_got_tablets_meanwhile_is_fenced_and_stays() -> None:
 def test_a_log_that_is_named_after_it_was_deleted_is_empty_whatever_its_server_still_wrote() -> None:
     runtime = SimulatedRuntime(1)
     fs = Shared(MemoryFileSystem(runtime))
-    nobody = Census({}, frozenset(), {}, [])
+    nobody = Census({}, frozenset(), {})
 
     def main() -> None:
         fs.memory.write_file(f"logs/{NAME}/0000000001.log", b"the first file of a server that starts")

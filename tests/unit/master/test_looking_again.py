@@ -63,6 +63,17 @@ def with_master(test: Callable[[Master, EmbeddedCluster], None], hear: Callable[
     runtime.run(main)
 
 
+def failing_loads(failing: list[bool]) -> Callable[[Master, str], None]:
+    """The next load of a tablet is not answered when something is in the list."""
+
+    def hear(master: Master, name: str) -> None:
+        if name == "load_tablet" and failing:
+            failing.clear()
+            raise StaleLocation("no answer")
+
+    return hear
+
+
 def test_what_is_asked_while_a_cycle_runs_is_not_lost() -> None:
     scans: list[bool] = []
 
@@ -95,11 +106,6 @@ def test_what_is_asked_while_a_cycle_runs_is_not_lost() -> None:
 def test_a_tablet_whose_move_failed_is_served_after_one_cycle() -> None:
     failing: list[bool] = []
 
-    def hear(master: Master, name: str) -> None:
-        if name == "load_tablet" and failing:
-            failing.clear()
-            raise StaleLocation("no answer")
-
     def test(master: Master, cluster: EmbeddedCluster) -> None:
         (tablet,) = cluster.client.admin.tablets(b"t")
         failing.append(True)
@@ -109,16 +115,11 @@ def test_a_tablet_whose_move_failed_is_served_after_one_cycle() -> None:
         master.cycle()
         assert tablet.tablet_id in {one.record.tablet_id for one in cluster.server.admin.tablets()}
 
-    with_master(test, hear)
+    with_master(test, failing_loads(failing))
 
 
 def test_a_table_whose_creation_failed_is_finished_after_one_cycle() -> None:
     failing: list[bool] = []
-
-    def hear(master: Master, name: str) -> None:
-        if name == "load_tablet" and failing:
-            failing.clear()
-            raise StaleLocation("no answer")
 
     def test(master: Master, cluster: EmbeddedCluster) -> None:
         failing.append(True)
@@ -127,4 +128,4 @@ def test_a_table_whose_creation_failed_is_finished_after_one_cycle() -> None:
         master.cycle()
         cluster.client.rows(b"u").put(b"r", {b"f:q": b"v"})
 
-    with_master(test, hear)
+    with_master(test, failing_loads(failing))

@@ -155,7 +155,7 @@ class Idle:
     def vacate(self, record, living): ...
 
 
-NOBODY = Census({}, frozenset(), {}, [])
+NOBODY = Census({}, frozenset(), {})
 
 
 def merges_of(view):
