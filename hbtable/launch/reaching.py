@@ -8,6 +8,7 @@ from typing import Final
 
 from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
 from hbtable.fs.interface import FileSystem
+from hbtable.fs.opened import parse_address
 from hbtable.fs.probing import probe
 from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperSession
 from hbtable.runtime.interface import Runtime
@@ -36,17 +37,14 @@ def check_ports(host: str, ports: list[int]) -> None:
 
 
 def check_namenode(runtime: Runtime, address: str) -> None:
-    """Whether a server of the right kind answers at the address of a file system. *Switches.* Unavailable when nobody
-    does, InvalidConfiguration when it is the other kind."""
-    scheme, separator, rest = address.partition("://")
-    if not separator or scheme not in ("hdfs", "webhdfs"):
+    """Whether a server of the right kind answers at the address of a file system; a local one needs none. *Switches.*
+    Unavailable when nobody does, InvalidConfiguration when it is the other kind."""
+    scheme, hosts, _ = parse_address(address)
+    if not scheme:
         return
-    hosts = rest.partition("/")[0].split(",")
     problems = []
     for one in hosts:
         host, _, port = one.rpartition(":")
-        if not host or not port.isdigit():
-            raise InvalidConfiguration(f"cluster.files = {address!r}: {one!r} should be HOST:PORT")
         answer = runtime.offload("start", _ask, host.strip("[]"), int(port))
         if isinstance(answer, bytes):
             _check_kind(scheme, one, address, answer)

@@ -54,8 +54,6 @@ class SupervisorOptions:
 class Child(Protocol):
     """What is needed of a process (subprocess.Popen)."""
 
-    pid: int
-
     def wait(self) -> int: ...
     def send_signal(self, number: int, /) -> None: ...
 

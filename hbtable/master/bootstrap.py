@@ -22,8 +22,8 @@ FORMAT: Final = 1
 _ADDRESSES: Final = {LOCAL: "a folder", HDFS: "hdfs://...", WEBHDFS: "webhdfs://..."}
 
 
-def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catalog) -> str:
-    """The cluster's id; makes the cluster when the lock service is empty. Durable on return. *Switches.*
+def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catalog) -> None:
+    """Makes the cluster when the lock service is empty. Durable on return. *Switches.*
 
     InvalidConfiguration when the lock service is empty but the file system holds a cluster: an empty root tablet
     would make all of it garbage; and for a cluster with another kind of log. UnsupportedFormat when a newer hbtable
@@ -35,7 +35,7 @@ def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catal
     except StaleLocation:  # never started
         refuse_lost_lock_service(fs)
         _create_root(runtime, catalog)
-    return cluster_id(runtime, session, fs.log_kind)
+    cluster_id(runtime, session, fs.log_kind)
 
 
 def first_metadata_row(runtime: Runtime, catalog: Catalog) -> None:
