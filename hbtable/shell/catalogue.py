@@ -46,6 +46,7 @@ alter_status alter alter_status 1..1
 clone_table_schema create clone_table_schema 2..3
 describe describe describe 1..1
 desc describe describe 1..1
+get_all_columns describe get_all_columns 1..1
 disable states disable 1..1
 enable states enable 1..1
 drop states drop 1..1
@@ -119,7 +120,9 @@ for _line in _TABLE.split("\n"):
         _least, _, _most = _arity.partition("..")
         ENTRIES[_name] = Entry(_module, _function, int(_least), int(_most) if _most else -1)
 
-UNTIMED: Final = frozenset(("help", "exit", "quit", "sleep", "puts", "print", "p", "debug", "debug?"))
+UNTIMED: Final = frozenset(
+    ("help", "exit", "quit", "sleep", "puts", "get_all_columns", "print", "p", "debug", "debug?")
+)
 """Not commands of HBase's but words of its language: no Took line."""
 
 

@@ -6,7 +6,6 @@ qualifier with a colon can be named here. `family:` is the column with the empty
 
 import struct
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Final, NamedTuple
 
 from hbtable.hbase.admin_structs import AdminColumn
@@ -94,6 +93,8 @@ def _decimal(value: bytes) -> str:
     if len(value) < 5:
         raise ServerError(_ILLEGAL, f"offset (0) + length (5) exceed the capacity of the array: {len(value)}")
     scale = int.from_bytes(value[:4], "big", signed=True)
+    from decimal import Decimal  # few ask for it, and every shell would load it
+
     return str(Decimal(int.from_bytes(value[4:], "big", signed=True)).scaleb(-scale))
 
 

@@ -16,6 +16,7 @@ class TableOutput:
     """Widths are measured over up to 500 rows, then kept."""
 
     wants_records = True
+    values_are_answers = False
 
     def __init__(self, stream: TextIO, width: int = 0) -> None:
         self._stream = stream

@@ -51,6 +51,7 @@ class JsonOutput:
     """`by_line`: an object a line; else an array for each command."""
 
     wants_records = True
+    values_are_answers = True
 
     def __init__(self, stream: TextIO, by_line: bool) -> None:
         import json
@@ -114,6 +115,7 @@ class CsvOutput:
     """A header line, then rows; columns are those of the first row."""
 
     wants_records = True
+    values_are_answers = True
 
     def __init__(self, stream: TextIO) -> None:
         import csv

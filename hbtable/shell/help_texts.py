@@ -13,6 +13,7 @@ from hbtable.shell.errors import Incomplete, ShellError
 from hbtable.shell.parser import parse
 
 _FOLDER: Final = Path(__file__).parent / "help"
+_SAME: Final = {"debug?": "debug"}
 _ALIASES: Final = {"desc": "describe"}
 
 
@@ -50,7 +51,7 @@ def of_command(name: str) -> str | None:
     own = _FOLDER / f"{name}.txt"
     if own.exists():
         return own.read_text(encoding="utf-8").rstrip("\n")
-    return _sections().get(name) or f"{name}: see docs/shell.md"
+    return _sections().get(_SAME.get(name, name)) or f"{name}: no text"
 
 
 def table_help_text() -> str:

@@ -53,12 +53,12 @@ def run_shell(options: ShellOptions) -> int:
         lines = iter([f"{command}\n" for command in options.commands])
     elif options.file is not None:
         try:
-            lines = iter(Path(options.file).read_text(encoding="utf-8", errors="surrogateescape").splitlines(True))
+            lines = iter(Path(options.file).read_text(encoding="utf-8-sig", errors="surrogateescape").splitlines(True))
         except OSError as error:
             sys.stderr.write(f"hbtable: {options.file}: {error.strerror}\n")
             return 2
     else:
-        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")  # type: ignore[union-attr]
         lines = iter(sys.stdin.readline, "")
     return _run(options, lines)
 

@@ -21,6 +21,8 @@ class Output(Protocol):
 
     wants_records: bool
     """Rows for programs are looked at: make them."""
+    values_are_answers: bool
+    """What a command evaluates to is its answer where it has no rows: shown by one-shot forms, too."""
 
     def begin(self, titles: Sequence[str]) -> None: ...
     def row(self, texts: Sequence[str], record: Record | None = None) -> None: ...
@@ -43,6 +45,7 @@ class HBaseOutput:
     """`width` 0: not a terminal."""
 
     wants_records = False
+    values_are_answers = False
 
     def __init__(self, stream: TextIO, width: int = 0, notes: TextIO | None = None) -> None:
         self._stream = stream

@@ -132,7 +132,8 @@ def size(value: Value) -> int:
 
 
 def _sum(value: bytes, units: dict[str, int], what: str) -> int:
-    source = value.decode("utf-8", "replace").upper()
+    # describe's own words, such as `90000 SECONDS (1 DAY 1 HOUR)`, say it twice.
+    source = value.decode("utf-8", "replace").upper().partition("(")[0]
     found = _PIECE.findall(source)
     if not found or _PIECE.sub("", source).strip():
         raise BadArgument(

@@ -46,7 +46,7 @@ class Session:
     def call(self, name: str, arguments: list[Value]) -> None:
         """One command without the language, for one-shot forms."""
         value = self._run(name, arguments)
-        if not self._quiet:
+        if not self._quiet or self.context.out.values_are_answers:
             self.context.out.value(value)
 
     def run_lines(self, lines: Iterator[str], echo: Echo | None = None) -> None:

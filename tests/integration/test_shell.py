@@ -97,6 +97,21 @@ def test_one_shot_forms(url: str) -> None:
     assert '"value": "v"' in got.stdout
     assert hbtable("scan", "--url", url, "--prefix", "x", "shot").stdout.endswith("0 row(s)\n")
     assert hbtable("count", "--url", url, "shot").stdout == "1 row(s)\n"
+    assert hbtable("count", "--url", url, "--format", "json", "shot").stdout == "1\n"
+    assert hbtable("incr", "--url", url, "shot", "r1", "f:n", "5").stdout == "COUNTER VALUE = 5\n"
+    assert hbtable("incr", "--url", url, "shot", "r1", "f:n", "--format", "json", "--", "-2").stdout.strip() == (
+        '[{"counter": 3}]'
+    )
+    assert hbtable("incr", "--url", url, "shot", "r1", "f:n", "five").returncode == 2
+    assert hbtable("deleteall", "--url", url, "shot", "r1").returncode == 0
+    assert hbtable("exists", "--url", url, "shot").stdout == "Table shot does exist\n"
+    assert hbtable("drop", "--url", url, "shot").returncode == 1
+
+
+def test_a_script_may_begin_with_a_mark_of_utf_8(url: str, tmp_path: Path) -> None:
+    assert shell(url, "\ufeffversion\r\n").returncode == 0
+    (tmp_path / "script").write_text("\ufeffversion\n", encoding="utf-8")
+    assert hbtable("shell", "-n", "--url", url, str(tmp_path / "script")).returncode == 0
 
 
 def test_truncate_namespaces_and_read_only(url: str) -> None:

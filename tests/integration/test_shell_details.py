@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from hbtable.shell.catalogue import ENTRIES
 from hbtable.shell.errors import ShellError
+from hbtable.shell.help_texts import of_command
 from hbtable.shell.main import ShellOptions, make_session
 from tests.harness.server import ServerProcess
 
@@ -218,3 +220,26 @@ def test_every_format_has_the_answer(run: Run, command: str, expected: str) -> N
 def test_single_values_in_csv(run: Run) -> None:
     assert run("exists 't'", "csv") == ["value", "true"]
     assert run("count 't'", "csv") == ["value", "2"]
+
+
+def test_what_describe_says_can_be_typed(run: Run) -> None:
+    run("create 'said', {NAME => 'f', TTL => 90061, BLOCKSIZE => 70000, KEEP_DELETED_CELLS => true}")
+    line = run("describe 'said'")[3]
+    run(f"create 'again', {line}")
+    assert run("describe 'again'")[3] == line
+
+
+def test_the_families_of_a_reference(run: Run) -> None:
+    assert run("x = get_table 't'; x.get_all_columns") == ['=> ["f:", "g:"]']
+
+
+def test_regions_by_locality_and_columns(run: Run) -> None:
+    assert len(run("list_regions 't', {LOCALITY_THRESHOLD => 1.0}, ['SIZE']")) == 4
+    assert run("list_regions 't', {LOCALITY_THRESHOLD => -1.0}")[-1] == " 0 rows"
+    assert 'String of "SIZE" is not of Array type' in run("list_regions 't', nil, 'SIZE'")
+    assert "Integer of 5 is not of Hash or String type" in run("list_regions 't', 5")
+    assert "only NORMAL or MOB accepted for type!" in run("compact 't', 'f', 'OTHER'")
+
+
+def test_every_command_has_a_text() -> None:
+    assert [name for name in ENTRIES if "no text" in (of_command(name) or "no text")] == []

@@ -6,6 +6,12 @@ from hbtable.shell.description import family_line, table_line
 from hbtable.shell.literals import Value
 
 
+def get_all_columns(context: Context, arguments: list[Value]) -> Value:
+    """For references to tables: the families, each with a colon."""
+    table = existing(context, text_of(arguments[0], "a table name"))
+    return [family.name + b":" for family in table.families or ()]
+
+
 def describe(context: Context, arguments: list[Value]) -> Value:
     table = existing(context, text_of(arguments[0], "a table name"))
     out = context.out

@@ -9,7 +9,7 @@ from hbtable.shell.literals import Value
 
 _NAMES: Final = """
     put get scan count delete deleteall incr append get_counter get_splits describe enable disable drop flush snapshot
-    compact major_compact split truncate exists is_enabled is_disabled alter
+    compact major_compact split truncate get_all_columns exists is_enabled is_disabled alter
     """
 _METHODS: Final = frozenset(_NAMES.split())
 
@@ -31,8 +31,6 @@ class TableReference:
             return self.inspect().encode()
         if name == "help":
             return run("help", arguments) if arguments else run("table_help", [])
-        if name == "get_all_columns":
-            return run("describe", [self.name])
         if name not in _METHODS:
             raise UnknownMethod(f"undefined method `{name}' for {self.inspect()}:Hbase::Table")
         return run(name, [self.name, *arguments])

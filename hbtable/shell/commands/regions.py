@@ -6,7 +6,7 @@ from hbtable.hbase.admin_structs import AdminTablet
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ServerError, ShellError, UnknownMethod
 from hbtable.shell.evaluate import RunCommand
-from hbtable.shell.literals import Value, shown
+from hbtable.shell.literals import Value, class_of, inspect, shown
 from hbtable.shell.text import binary, from_binary
 
 _COLUMNS = ("SERVER_NAME", "REGION_NAME", "START_KEY", "END_KEY", "SIZE", "REQ", "LOCALITY")
@@ -78,14 +78,21 @@ def list_regions(context: Context, arguments: list[Value]) -> Value:
     name = text_of(arguments[0], "a table name")
     options = arguments[1] if len(arguments) > 1 else None
     asked = arguments[2] if len(arguments) > 2 else list(map(str.encode, _COLUMNS))
-    wanted = [shown(one).upper() for one in asked] if isinstance(asked, list) else list(_COLUMNS)
+    if not isinstance(asked, list):
+        raise ShellError(f"{class_of(asked)} of {inspect(asked)} is not of Array type")
+    wanted = [shown(one).upper() for one in asked]
     for column in wanted:
         if column not in _COLUMNS:
             raise ShellError(f"{column} is not a valid column. Possible values are {', '.join(_COLUMNS)}.")
     tablets = tablets_of(context, name)
+    if not isinstance(options, (dict, bytes, type(None))):
+        raise ShellError(f"{class_of(options)} of {inspect(options)} is not of Hash or String type")
     server = options.get(b"SERVER_NAME") if isinstance(options, dict) else options
     if isinstance(server, bytes) and server:
         tablets = [tablet for tablet in tablets if tablet.server.startswith(server.decode())]
+    most = options.get(b"LOCALITY_THRESHOLD") if isinstance(options, dict) else None
+    if isinstance(most, (int, float)):
+        tablets = [tablet for tablet in tablets if float(_cells(tablet)[-1]) <= most]
     _table(context, [_COLUMNS.index(column) for column in wanted], tablets)
     return None
 

@@ -3,7 +3,7 @@
 from hbtable.hbase.admin_structs import AdminTablet
 from hbtable.shell.commands.moving import find_region
 from hbtable.shell.context import Context, show_name, text_of
-from hbtable.shell.errors import ServerError
+from hbtable.shell.errors import BadArgument, ServerError
 from hbtable.shell.literals import Value
 
 
@@ -26,6 +26,8 @@ def major_compact(context: Context, arguments: list[Value]) -> Value:
 
 def _compact(context: Context, arguments: list[Value], major: bool) -> None:
     name, tablet_id = _place_of(context, arguments[0])
+    if len(arguments) > 2 and arguments[2] not in (b"NORMAL", b"MOB"):
+        raise BadArgument("only NORMAL or MOB accepted for type!")
     _check_family(context, name, arguments)
     context.on_table(name, "adminCompact", major, tablet_id)
 
