@@ -1,7 +1,7 @@
 """What a command works with: the server, the place for its answer, and questions to the person."""
 
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from hbtable.hbase.admin_structs import AdminTable
 from hbtable.shell.connection import Connection
@@ -9,6 +9,11 @@ from hbtable.shell.errors import BadArgument, ServerError, ShellError
 from hbtable.shell.literals import Value, class_of, inspect, shown
 from hbtable.shell.output import Output
 
+_SENTENCES: Final = {
+    "a table name": "Table name must be of type String",
+    "a namespace": "Namespace name must be of type String",
+}
+"""HBase's own."""
 TABLE_NOT_FOUND = "org.apache.hadoop.hbase.TableNotFoundException"
 
 
@@ -87,5 +92,7 @@ def row_of(value: Value, what: str = "a row key") -> bytes:
 def text_of(value: Value, what: str) -> bytes:
     """A string argument. BadArgument says what it is."""
     if not isinstance(value, bytes):
-        raise BadArgument(f"{what} must be a string in quotes, not {inspect(value)} ({class_of(value)})")
+        error = BadArgument(_SENTENCES.get(what, f"{what} must be a string in quotes, not {inspect(value)}"))
+        error.advice = f"{inspect(value)} is of type {class_of(value)}: strings stand in quotes"
+        raise error
     return value

@@ -114,6 +114,8 @@ def get_options(arguments: list[Value]) -> tuple[AdminRead, Showing]:
     asked = rest.get(b"COLUMN", rest.get(b"COLUMNS"))
     if rest and asked is None and not given.keys() & _SUFFICIENT:
         raise BadArgument(f"Failed parse of {inspect(rest)}, Hash")
+    if asked is not None and not isinstance(asked, (bytes, list)):
+        raise BadArgument(f"Failed parse column argument type {inspect(rest)}, Hash")
     low, high = _times(rest)
     versions = whole(rest.get(b"VERSIONS", 1), "VERSIONS")
     if versions < 1:
