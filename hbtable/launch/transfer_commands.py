@@ -77,13 +77,18 @@ def _kind(form: str | None, file: Path) -> str:
 
 
 def _show(work: Callable[[], str]) -> None:
-    from hbtable.shell.errors import CannotConnect, ShellError
+    from hbtable.shell.errors import CannotConnect, ServerError, ShellError
 
     try:
         click.echo(work(), err=True)
     except ShellError as error:
+        if isinstance(error, ServerError) and error.java_class.endswith(".TableNotFoundException"):
+            error = ShellError(f"Unknown table {error}!")
         click.echo(f"{error.kind}: {error}", err=True)
         sys.exit(3 if isinstance(error, CannotConnect) else 1)
+    except OSError as error:  # a folder that is not there, a full disk
+        click.echo(f"hbtable: {error.filename or 'the file'}: {error.strerror}", err=True)
+        sys.exit(1)
     except KeyboardInterrupt:
         click.echo("broken off; the same command goes on from here", err=True)
         sys.exit(130)

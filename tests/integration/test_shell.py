@@ -220,6 +220,20 @@ def test_import_export_and_import_again_give_an_equal_table(url: str, tmp_path: 
     ]
 
 
+def test_transfers_that_cannot_be_say_why(url: str, tmp_path: Path) -> None:
+    hbtable("shell", "-n", "--url", url, "-e", "create 'transfers', 'f'")
+    (tmp_path / "some.jsonl").write_text('{"row": "a"}\n')
+    for expected, *arguments in (
+        ("there is no 'cells'", "import", "--url", url, "transfers", str(tmp_path / "some.jsonl")),
+        ("Unknown table none!", "export", "--url", url, "none", "-o", str(tmp_path / "out.jsonl")),
+        ("No such file or directory", "export", "--url", url, "transfers", "-o", str(tmp_path / "none" / "out.jsonl")),
+    ):
+        result = hbtable(*arguments)
+        assert result.returncode == 1
+        assert expected in result.stderr
+        assert "Traceback" not in result.stderr
+
+
 def test_a_bad_record_stops_an_import_which_then_goes_on(url: str, tmp_path: Path) -> None:
     source, errors = tmp_path / "rows.tsv", tmp_path / "errors"
     source.write_text("a\t1\nb\t2\nonly one field\nc\t3\n")

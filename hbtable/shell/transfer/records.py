@@ -42,7 +42,9 @@ def from_json(line: str) -> AdminMutation:
             family, _, qualifier = _bytes(cell["column"]).partition(b":")
             operations.append(AdminOperation(PUT, family, qualifier, cell.get("timestamp", -1), _bytes(cell["value"])))
         return AdminMutation(_bytes(record["row"]), operations)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise BadRecord(f"a record has row and cells, a cell column and value: there is no {error}") from None
+    except (ValueError, TypeError, AttributeError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from None
 
 
