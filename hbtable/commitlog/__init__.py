@@ -16,5 +16,5 @@ The way from CommitLog.commit (interface.py) to durable, in the kind of log that
 
 How a log ends, closed or broken: state.py. What may be deleted: ledger.py, and for whole files group_retention.py.
 Bytes: records.py in groups.py in a segment.py, or in a group_file.py. After the writer: fencing.py ends its log and
-publishes a manifest.py, reading.py says what counts, sorting.py brings it to the tablets.
+publishes a manifest.py, reading.py says what counts, sorting.py brings it in order, and sorted_logs.py to the tablets.
 """

@@ -15,7 +15,7 @@ from typing import TypeVar, final
 from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.runs import Run
 from hbtable.commitlog.segment import LOGS
-from hbtable.commitlog.sorting import sorted_runs, verify_run
+from hbtable.commitlog.sorted_logs import sorted_runs, verify_run
 from hbtable.errors import HbtableError, InvalidRequest
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.interface import FileSystem

@@ -17,7 +17,7 @@ from typing import Final
 
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.sorting import recovered
+from hbtable.commitlog.sorted_logs import recovered
 from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 from hbtable.tablet.compaction import Compactor
 from hbtable.tablet.files import open_sstable
@@ -111,7 +111,7 @@ def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
         if ref.incarnation not in (NO_LOG, state.shared.incarnation):
             first_needed[ref.incarnation] = max(ref.first_needed, floor, first_needed.get(ref.incarnation, 0))
     return [
-        recovered(state.environment.fs, log_folder(incarnation), state.tablet_id, first)
+        recovered(state.environment.fs, log_folder(incarnation), state.tablet_id, first, state.shared.sorted_indexes)
         for incarnation, first in sorted(first_needed.items())
     ]
 

@@ -7,6 +7,7 @@ change happens in the same stretch without a switch as the change of the memtabl
 from collections.abc import Callable
 from typing import final
 
+from hbtable.commitlog.sorted_logs import SortedIndexes
 from hbtable.metrics.registry import LONG_SECONDS_BUCKETS, Registry
 from hbtable.runtime.interface import Runtime
 
@@ -39,10 +40,12 @@ class SharedState:
         "flushed_bytes",
         "flushes",
         "incarnation",
+        "loading",
         "memory_freed",
         "memtable_bytes",
         "memtable_limit_bytes",
         "registry",
+        "sorted_indexes",
         "stalls",
     )
 
@@ -52,6 +55,10 @@ class SharedState:
         """Above `memtable_limit_bytes` writers of user tablets wait. Larger: more memory, longer recovery."""
         self.incarnation = incarnation
         self.registry = registry
+        self.loading = 0
+        """Tablets that are being loaded: clients wait for them, and work that can wait does."""
+        self.sorted_indexes = SortedIndexes()
+        """Of dead servers' logs, of which this one recovers tablets."""
         self.memtable_bytes = 0
         self.memtable_limit_bytes = memtable_limit_bytes
         self.memory_freed = runtime.event()

@@ -125,7 +125,8 @@ class Maintenance:
             tablet.memtable_age_seconds,
             noted[1],
             noted[2],
-            tablet.needs_old_logs,
+            # Fifty tablets of a dead server: the flushes of the first would keep clients waiting for the last.
+            tablet.needs_old_logs and not self._shared.loading,
         )
 
     def _why_split(self, tablet: Tablet) -> str:

@@ -172,17 +172,21 @@ class TabletServerRole:
         self._membership.leave()
 
     def _open_tablet(self, record: TabletRecord, schema: TableSchema) -> Tablet:
-        return Tablet.load(
-            self._runtime,
-            self._fs,
-            self.commit_log,
-            record,
-            schema,
-            self._options.tablet,
-            self.cache,
-            self.shared,
-            self._commits.commit,
-        )
+        self.shared.loading += 1
+        try:
+            return Tablet.load(
+                self._runtime,
+                self._fs,
+                self.commit_log,
+                record,
+                schema,
+                self._options.tablet,
+                self.cache,
+                self.shared,
+                self._commits.commit,
+            )
+        finally:
+            self.shared.loading -= 1
 
     def _sort_part(self, incarnation: str, part: bytes) -> Run:
         return sort_part(self._runtime, self._fs, log_folder(incarnation), decode_part(part))

@@ -28,7 +28,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
 from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.sorting import recovered
+from hbtable.commitlog.sorted_logs import recovered
 from hbtable.errors import Corruption, HbtableError, Stalled, StorageFailed, Unavailable
 from hbtable.fs.calls import TaskCalls
 from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.sorting import recovered
+from hbtable.commitlog.sorted_logs import recovered
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import Corruption, FileNotFound, OutOfSpace, Unavailable
 from hbtable.fs.interface import LOCAL, FileStatus

@@ -7,7 +7,7 @@ from hbtable.commitlog import group_file, groups, runs, segment
 from hbtable.commitlog.fencing import fence, give_up, marker_path
 from hbtable.commitlog.manifest import LogFile, Manifest, decode_manifest, encode_manifest
 from hbtable.commitlog.records import LogRecord, encode_record
-from hbtable.commitlog.sorting import recovered
+from hbtable.commitlog.sorted_logs import recovered
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.interface import HDFS
 from tests.harness.sorted_log import sort_log

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from hbtable.commitlog.records import encode_record, places
-from hbtable.commitlog.sorting import recovered
+from hbtable.commitlog.sorted_logs import SortedIndexes, recovered
 from hbtable.errors import Corruption, StorageFailed
 from tests.harness.sorted_log import sort_log
 
@@ -55,6 +55,22 @@ def test_a_tablet_reads_one_contiguous_piece_per_run_and_only_runs_it_needs(benc
     bench.fs.reads.clear()
     _recovered(bench, 1, 295)
     assert len(bench.fs.reads) == len(runs) + 1
+
+
+def test_the_next_tablet_of_a_log_reads_no_index_again(bench) -> None:
+    sequences = _fill(bench)
+    bench.run(sort_log, bench.runtime, bench.fs, bench.folder, None, 10_000)
+    runs = [name for name in bench.segments() if name.endswith(".run")]
+    indexes = SortedIndexes()
+
+    def main(tablet: int) -> list[int]:
+        return [record.sequence for record in recovered(bench.fs, bench.folder, tablet, 0, indexes)]
+
+    assert bench.run(main, 1) == sequences[1]
+    bench.fs.reads.clear()
+    assert bench.run(main, 2) == sequences[2]
+    assert len(bench.fs.reads) == len(runs)  # the pieces
+    assert bench.run(main, 99) == []
 
 
 def test_runs_are_sorted_by_tablet_then_row_then_sequence(bench) -> None:

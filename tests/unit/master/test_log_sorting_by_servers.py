@@ -8,7 +8,8 @@ from hbtable.commitlog.parts import decode_part
 from hbtable.commitlog.records import encode_record
 from hbtable.commitlog.runs import list_path
 from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.sorting import recovered, sort_part, sorted_runs
+from hbtable.commitlog.sorted_logs import recovered, sorted_runs
+from hbtable.commitlog.sorting import sort_part
 from hbtable.commitlog.writer import LogWriter
 from hbtable.errors import Corruption, HbtableError, LockLost, StaleLocation, Unavailable
 from hbtable.fs.interface import HDFS
