@@ -69,13 +69,19 @@ class Balancer:
             self._session.write(BALANCER, data, file.version)
         return file.data != _OFF
 
-    def round(self, tables: Iterable[TableRecord], rows: Sequence[TabletRecord], census: Census) -> tuple[str, bool]:
-        """A few moves; what was done, "" for nothing, and whether a move failed. `census` is not much older than
-        `rows`. *Switches.*"""
+    def round(
+        self,
+        tables: Iterable[TableRecord],
+        rows: Sequence[TabletRecord],
+        census: Census,
+        interrupted: Callable[[], bool],
+    ) -> tuple[str, bool]:
+        """A few moves, one at least, until it is `interrupted`; what was done, "" for nothing, and whether a move
+        failed. `census` is not much older than `rows`. *Switches.*"""
         names, moves = self._plan(tables, rows, census)
         if not moves or not self.is_on():
             return "", False
-        return self._carry_out(names, moves)
+        return self._carry_out(names, moves, interrupted)
 
     def run(self) -> bool:
         """Rounds until nothing is left to do. False: it is off, or the cluster is not calm. *Switches.* Errors of
@@ -101,7 +107,9 @@ class Balancer:
         wanted = [row for row in rows if row.table_id in names]
         return names, plan_moves(wanted, census.loads, census.silent, _MOVES_A_ROUND)
 
-    def _carry_out(self, names: dict[int, bytes], moves: list[Move]) -> tuple[str, bool]:
+    def _carry_out(
+        self, names: dict[int, bytes], moves: list[Move], interrupted: Callable[[], bool]
+    ) -> tuple[str, bool]:
         done: list[str] = []
         for move in moves:
             if self._is_busy(names[move.record.table_id]):
@@ -113,6 +121,8 @@ class Balancer:
             except HbtableError as error:  # it may have split, or its table been disabled: the next plan knows
                 return f"waiting: {move.why}: {error}", True
             done.append(move.why)
+            if interrupted():
+                break
         return "; ".join(done), False
 
     def _move(self, names: dict[int, bytes], move: Move) -> None:

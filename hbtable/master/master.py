@@ -52,13 +52,16 @@ class MasterOptions:
     whose server died right after the commit."""
     lock_retry_seconds: float = 1.0
     """How often a standby master tries for the lock. Longer: later takeover."""
-    metadata_patience_seconds: float = 1.0
+    metadata_patience_seconds: float = 0.25
     """How long a step waits for a METADATA tablet before the master looks again who serves it. Longer: METADATA is
     brought back later when its server dies during a step."""
     suspended_seconds: float = 5.0
     """A master that could not reach the lock service for so long after its lease ran out stops, so that another one
     takes over. Half a session, which is what 0 means to a cluster's roles. Longer: fewer changes of masters, later
     takeover."""
+    balance_after_seconds: float = 10.0
+    """Tablets are evened out when no server came or went for so long. Longer: a server that is restarted gets its
+    share later, and a cluster that is being started moves fewer tablets."""
     parallel_loads: int = 16
     """Tablets loaded or unloaded at a time. More: faster recovery, more memory and disk seeks at once."""
 
@@ -89,7 +92,8 @@ class Master:
         self._on_lost = on_lost
         self._options = options or MasterOptions()
         # A locator of its own, that gives up soon: while the master waits for METADATA nobody brings METADATA back.
-        patience = PatienceOptions(deadline_seconds=self._options.metadata_patience_seconds)
+        seconds = self._options.metadata_patience_seconds
+        patience = PatienceOptions(deadline_seconds=seconds, longest_pause_seconds=seconds / 4)
         locator = Locator(session, transport, runtime, LocatorOptions(patience=patience))
         self._catalog = catalog = Catalog(session, locator, fs)
         self._garbage = collector_options or CollectorOptions()
@@ -123,6 +127,8 @@ class Master:
         self._asked_to_look = False
         """Since the present cycle began, or the last one ended."""
         self._scan_due = 0.0
+        self._servers: frozenset[str] = frozenset()
+        self._servers_since = 0.0
         self._failures = 0
         self._system_served = False
         self._garbage_due = runtime.clock_seconds() + self._garbage.period_seconds
@@ -254,6 +260,9 @@ class Master:
         self._check()
         census = self.census()
         now = self._runtime.clock_seconds()
+        if self._servers != census.living:
+            self._servers, self._servers_since = census.living, now
+        balanced_at = self._servers_since + self._options.balance_after_seconds
         if self._looked_at == census.living and now < self._scan_due and not self._asked_to_look:
             return self._collect(now) or self.last_sentence
         self._looked_at = None
@@ -262,7 +271,8 @@ class Master:
         sentence, waits = self._upkeep.system(census)
         self._system_served = not sentence
         if self._system_served:
-            sentence, waits = self._upkeep.users(census)
+            # Moves take their time: a server that dies meanwhile, or a request, does not wait for all of them.
+            sentence, waits = self._upkeep.users(census, now >= balanced_at, self._wake.is_set)
         if waits:
             self._failures = min(self._failures + 1, _LONGEST_DOUBLING)
             pause = min(self._options.scan_seconds, self._options.period_seconds * 2**self._failures)
@@ -273,7 +283,7 @@ class Master:
             return sentence  # something was done: look again at once whether that was all
         # A tablet that could not be placed is tried again soon, and less and less often, or when servers come and go.
         self._looked_at = census.living
-        self._scan_due = now + pause
+        self._scan_due = min(now + pause, balanced_at) if now < balanced_at else now + pause
         return sentence or self._collect(now) or _ALL_SERVED
 
     def settle(self) -> None:

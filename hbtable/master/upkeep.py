@@ -56,9 +56,9 @@ class Upkeep:
         first_metadata_row(self._runtime, self._catalog)
         return self._place(self._settled_rows(METADATA_TABLE_ID), census)
 
-    def users(self, census: Census) -> Decision:
-        """Interrupted operations and tablets without a server, table by table; servers are evened out when there is
-        nothing of that to do. METADATA is served. *Switches.*"""
+    def users(self, census: Census, may_balance: bool, interrupted: Callable[[], bool]) -> Decision:
+        """Interrupted operations and tablets without a server, table by table. When there is nothing of that to do and
+        it `may_balance`, servers are evened out until that is `interrupted`. METADATA is served. *Switches.*"""
         tables = self._catalog.tables()
         gone: list[GoneTablet] = []
         rows = self._repaired(list(self._catalog.all_tablet_rows(gone)))
@@ -77,8 +77,8 @@ class Upkeep:
             except HbtableError as error:  # one table in trouble must not keep the others waiting
                 decisions.append(Decision(f"waiting: {error}", waits=True))
         sentence = "; ".join(one.sentence for one in decisions if one.sentence)
-        if not sentence:
-            return Decision(*self._tables.balancer.round(tables, rows, census))
+        if not sentence and may_balance:
+            return Decision(*self._tables.balancer.round(tables, rows, census, interrupted))
         return Decision(sentence, any(one.waits for one in decisions))
 
     def _tend_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> Decision:

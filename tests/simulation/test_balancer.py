@@ -66,3 +66,21 @@ def test_the_switch_is_obeyed_and_outlives_the_master(cluster_of, machine):
         assert admin.balance()
 
     cluster.runtime.run(body)
+
+
+def test_a_server_that_only_just_came_gets_nothing_yet(cluster_of, machine):
+    """One that is restarted would be given tablets, and lose them again, each time."""
+    cluster = cluster_of(12)
+
+    def body():
+        cluster.start(1)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        cluster.runtime.sleep(15)
+        (old,) = cluster.servers
+        cluster.start_server()
+        cluster.runtime.sleep(8)
+        assert set(counts(cluster)) == {old}
+        cluster.runtime.sleep(10)
+        assert sorted(counts(cluster)) == sorted(cluster.servers)
+
+    cluster.runtime.run(body)

@@ -1,8 +1,14 @@
-"""The balancer's switch, when two people use it at the same moment."""
+"""The balancer's switch, when two people use it at the same moment; and what keeps it from going on."""
+
+import pytest
 
 from hbtable.lockservice.memory import MemoryLockService
 from hbtable.master.balancer import Balancer
+from hbtable.master.census import Census
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableRecord, TableState
 from hbtable.runtime.simulated import SimulatedRuntime
+from tests.unit.master.test_balancing import loads, tablet
 
 
 def test_two_who_switch_at_once_are_both_obeyed_one_after_the_other() -> None:
@@ -27,3 +33,24 @@ def test_two_who_switch_at_once_are_both_obeyed_one_after_the_other() -> None:
                 assert balancers[0].is_on() is on
 
         runtime.run(main)
+
+
+@pytest.mark.parametrize(("interrupted", "moved"), [(False, 4), (True, 1)])
+def test_a_round_ends_with_the_move_under_way_when_something_else_is_to_be_done(interrupted: bool, moved: int) -> None:
+    runtime = SimulatedRuntime(1)
+    moves: list[int] = []
+
+    class Moves:
+        def move(self, name: bytes, tablet_id: int, server: str) -> None:
+            moves.append(tablet_id)
+
+    def main() -> str:
+        session = MemoryLockService(runtime).open_session("master")
+        tablets = [tablet(number, "a") for number in range(12)]
+        census = Census(loads(tablets, "ab"), frozenset(), {})
+        table = TableRecord(16, TableState.ENABLED, TableSchema(b"t", {b"f": FamilySchema(b"f")}))
+        balancer = Balancer(session, None, lambda: census, Moves(), lambda _: False)  # type: ignore[arg-type]
+        return balancer.round([table], tablets, census, lambda: interrupted)[0]
+
+    assert "goes from a to b" in runtime.run(main)
+    assert len(moves) == moved
