@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from hbtable.errors import AlreadyExists, OutOfSpace
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.interface import FileSystem, PutHints
 from hbtable.fs.opened import close_file_system, open_file_system, parse_address
 from hbtable.fs.webhdfs import WebHdfsFileSystem
 from hbtable.fs.webhdfs_datanodes import LIST_TARGET, parse_live_nodes
@@ -95,7 +95,9 @@ def test_the_list_of_datanodes_is_understood_and_steers_the_redirect(web: FileSy
     assert len(nodes) == 3
     for kept in nodes:
         took: list[str] = []
-        web.put_new(f"kept-{kept.replace(':', '-')}", b"x", [node for node in nodes if node != kept], took.append)
+        web.put_new(
+            f"kept-{kept.replace(':', '-')}", b"x", PutHints([node for node in nodes if node != kept], took.append)
+        )
         assert took == [kept]
 
 

@@ -8,8 +8,9 @@ import pytest
 from hbtable.errors import FileNotFound, Stalled, StorageFailed, Unavailable
 from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
 from hbtable.fs.hdfs_native_options import HdfsNativeOptions
+from hbtable.fs.interface import AppendFile
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.real_servers import HdfsServers, eventually
+from tests.harness.real_servers import HdfsServers, eventually, in_time
 
 
 @pytest.fixture
@@ -41,16 +42,14 @@ def _lasts(call: object) -> float:
 def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
     fs: HdfsNativeFileSystem, hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime, fault: str
 ) -> None:
-    # Enough logs that DataNode 1 is in the pipeline of several, and others avoid it.
+    # Two copies on three DataNodes: with two of these frozen every log stalls, with one killed some may.
     eventually(lambda: _writes(fs, hdfs_servers.datanodes), 60, "DataNodes that all answer")
-    logs = [fs.create(f"logs/a/{number}") for number in range(8)]
-    for log in logs:
-        log.append(b"acknowledged")
-        log.sync()
+    logs = [_synced(fs, f"logs/a/{number}", b"acknowledged") for number in range(8)]
     if fault == "kill":
         hdfs_servers.kill_datanode(1)
     else:
         hdfs_servers.freeze_datanode(1)
+        hdfs_servers.freeze_datanode(2)
     stalled = 0
     try:
         for log in logs:
@@ -60,10 +59,11 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
                 log.sync()
             except Stalled:
                 stalled += 1
-            assert time.monotonic() - started < 1.5
-            assert _lasts(log.close) < 0.1
-        # By chance about 5 of 8 pipelines lead through DataNode 1. Told that it died, the client may go on without it.
-        assert (0 if fault == "freeze" else -1) < stalled < 8
+            assert time.monotonic() - started < in_time(1.5)
+            assert _lasts(log.close) < in_time(0.2)
+        if fault == "freeze":
+            assert stalled == len(logs)
+            hdfs_servers.thaw_datanode(2)
         # Files put whole get past it under other names.
         assert _lasts(lambda: fs.write_file("b", b"content")) < 33
         assert fs.read_file("b") == b"content"
@@ -77,6 +77,7 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
             hdfs_servers.restart_datanode(1)
         else:
             hdfs_servers.thaw_datanode(1)
+            hdfs_servers.thaw_datanode(2)
 
 
 def test_reads_go_on_with_a_datanode_frozen(fs: HdfsNativeFileSystem, hdfs_servers: HdfsServers) -> None:
@@ -89,7 +90,7 @@ def test_reads_go_on_with_a_datanode_frozen(fs: HdfsNativeFileSystem, hdfs_serve
         for file in files:
             started = time.monotonic()
             assert file.read_at(1000, 65536) == content[1000:66536]
-            assert time.monotonic() - started < 6
+            assert time.monotonic() - started < in_time(6)
     finally:
         hdfs_servers.thaw_datanode(2)
 
@@ -154,6 +155,19 @@ def test_a_namenode_that_is_away_is_unavailable_and_comes_back(
 
     eventually(back, 60, "the NameNode's answers")
     eventually(lambda: _writes(fs, 1), 60, "the end of safe mode")
+
+
+def _synced(fs: HdfsNativeFileSystem, path: str, content: bytes) -> AppendFile:
+    """A file with this content; under other names when a DataNode that just came back is slow."""
+    for attempt in range(20):
+        log = fs.create(f"{path}-{attempt}")
+        log.append(content)
+        try:
+            log.sync()
+        except Stalled:
+            continue
+        return log
+    raise AssertionError("no file could be synced")
 
 
 def _writes(fs: HdfsNativeFileSystem, times: int) -> bool:

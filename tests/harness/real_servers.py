@@ -55,6 +55,12 @@ def _is_free(port: int) -> bool:
     return True
 
 
+def in_time(seconds: float) -> float:
+    """A limit of the issue's, for a test that measures. In CI, whose machine is shared, three times as much: there it
+    is the order of magnitude that counts."""
+    return 3 * seconds if os.environ.get("CI", "").lower() == "true" else seconds
+
+
 def eventually(holds: Callable[[], bool], seconds: float, what: str) -> None:
     """Asks every 50 ms until it holds; AssertionError naming `what` when it does not in time."""
     end = time.monotonic() + seconds
