@@ -176,7 +176,13 @@ class MasterProcess(SimProcess):
             self.fs,
             self.transport,
             lambda: self.exit("master's lock lost"),
-            MasterOptions(period_seconds=0.3, scan_seconds=1.0, lock_retry_seconds=0.3, metadata_patience_seconds=0.6),
+            MasterOptions(
+                period_seconds=0.3,
+                scan_seconds=1.0,
+                lock_retry_seconds=0.3,
+                metadata_patience_seconds=0.6,
+                balance_after_seconds=0.5,
+            ),
             CollectorOptions(period_seconds=2.0, trash_seconds=1.0),
             LogSortingOptions(),
         )
