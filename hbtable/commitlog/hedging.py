@@ -8,7 +8,7 @@ end: LogBroken.
 
 import logging
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar, final
+from typing import Final, Generic, NamedTuple, TypeVar, final
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.state import LogBroken
@@ -20,9 +20,18 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _LONGEST_PAUSE_SECONDS: Final = 2.0
-_QUICK_TRIES: Final = 10
-"""With one of three storage nodes frozen, two of three new files of two copies meet it: so many tries, 0.3 s apart,
-find a way past it within 3 s. Slower ones took 7."""
+
+
+class Pace(NamedTuple):
+    """With one of three storage nodes dead or frozen two of three new files of two copies meet it, and only more tries
+    find a way past it."""
+
+    under_way: int
+    """Tries at a time."""
+    patient_tries: int = 10
+    """So many come hedge_seconds apart, those after them at twice that pace."""
+    quick_tries: int = 10
+    """Those after so many come ever more slowly: nothing is gained by asking a file system in trouble more often."""
 
 
 @final
@@ -35,12 +44,14 @@ class Hedge(Generic[T]):
         options: LogOptions,
         attempt: Callable[[int], T],
         discard: Callable[[T], None] = lambda _: None,
+        pace: Pace | None = None,
     ) -> None:
-        """`discard` gets what a try returned that came too late."""
+        """`discard` gets what a try returned that came too late. `pace`: by default tries_under_way at a time."""
         self._runtime = runtime
         self._options = options
         self._attempt = attempt
         self._discard = discard
+        self._pace = pace or Pace(options.tries_under_way)
         self._woken = runtime.event()
         self._results: list[T] = []
         self._given_up = False
@@ -69,11 +80,12 @@ class Hedge(Generic[T]):
                 if now >= give_up_at:
                     raise LogBroken(f"nothing was confirmed for {self._options.give_up_seconds:g} s: {self._why()}")
                 wake_at = give_up_at
-                if self._running < self._options.tries_under_way and self._refusal is None:
+                if self._running < self._pace.under_way and self._refusal is None:
                     if now >= self._next_at:
                         tries += 1
-                        self._next_at = now + pause
-                        if tries > _QUICK_TRIES:  # nothing is gained by asking a file system in trouble more often
+                        quick = self._pace.patient_tries < tries <= self._pace.quick_tries
+                        self._next_at = now + (pause / 2 if quick else pause)
+                        if tries > self._pace.quick_tries:
                             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                         self._running += 1
                         self._runtime.spawn(self._try, tries, name="commit-log-try")

@@ -37,7 +37,7 @@ class LogOptions:
     the log on a busy file system, a longer stall when a storage node dies."""
 
     tries_under_way: int = 3
-    """Only clusters: ways at most by which a group is sent at a time. Raised: a better chance to find one past a
+    """Only WebHDFS: ways at most by which a group is sent at a time. Raised: a better chance to find one past a
     frozen storage node, more calls that hang there."""
 
     give_up_seconds: float = 100.0
