@@ -38,7 +38,7 @@ def test_leftovers_go_when_they_are_old(fs: FileSystem) -> None:
     collector = Collector(runtime, fs, EmptyCatalog(), None, lambda: None, options)  # type: ignore[arg-type]
 
     def collect() -> str:
-        return collector.collect(lambda: Census({}, frozenset(), {}, []))[0]
+        return collector.collect(lambda: Census({}, frozenset(), {}))[0]
 
     assert abs(probe(runtime, fs) - time.time() * 1000) < 5000, "one machine, one clock"
     fs.write_file("metadata/root-tablet", b"needed")

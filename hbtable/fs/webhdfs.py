@@ -262,7 +262,8 @@ class WebHdfsFileSystem:
         no_folder = answer.error is not None and is_absent(answer.error)
         if no_folder or (answer.error is None and boolean_of(answer.response) is False):
             folder = target.rpartition("/")[0]
-            if self._look(folder) is None and self._look(source) is not None:
+            # Asked again also where the folder is there: another process may have made it just now.
+            if self._look(source) is not None:
                 made = self._namenodes.ask("PUT", folder, "MKDIRS")
                 if made.error is not None:
                     raise refused(made.error, folder, "making")

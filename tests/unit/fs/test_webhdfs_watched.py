@@ -160,7 +160,7 @@ def test_heartbeats_tell_the_frozen_node_from_sound_ones_whose_threads_all_wait(
 
 
 def test_what_was_left_open_is_closed_when_its_pipeline_has_failed() -> None:
-    rig = Rig(4, options=TWO_COPIES)
+    rig = Rig(1, options=TWO_COPIES)
     rig.quirks.scattered = True
 
     def body() -> None:
