@@ -146,6 +146,27 @@ class Cluster:
         self.master_node.crash()
         self.lock_service.expire(self.master_node.session, 0.3)
 
+    def replace(self, kind):
+        """A "server" at random, or the "master", dies, and another one starts."""
+        if kind == "server":
+            self.kill_server(self.chance.choice(sorted(self.servers)))
+            self.start_server()
+        else:
+            self.kill_master()
+            self.start_master()
+
+    def write_at_random(self, put, times, acknowledged, name=b"t"):
+        """`times` puts to one of 300 rows each; `put` makes one of row and value. Fills `acknowledged` with the last
+        value of each row that has one for certain."""
+        for number in range(times):
+            row = b"row%06d" % self.chance.randrange(300)
+            acknowledged.pop(row, None)
+            try:
+                self.client.table(name).mutate([put(row, b"%d" % number)])
+                acknowledged[row] = b"%d" % number
+            except HbtableError:
+                continue
+
     def _name(self, kind):
         self._names += 1
         return f"{kind} {self._names}"

@@ -101,16 +101,6 @@ def test_merges_and_splits_under_writes_deaths_and_new_masters_lose_nothing(clus
     acknowledged = {}
     done = []
 
-    def work():
-        for number in range(400):
-            row = b"row%06d" % chance.randrange(300)
-            acknowledged.pop(row, None)
-            try:
-                cluster.client.table(b"t").mutate([machine.put(row, b"%d" % number)])
-                acknowledged[row] = b"%d" % number
-            except HbtableError:
-                continue
-
     def change():
         while True:
             try:
@@ -127,15 +117,10 @@ def test_merges_and_splits_under_writes_deaths_and_new_masters_lose_nothing(clus
     def body():
         cluster.start(3)
         cluster.client.admin.create_table(machine.schema(), SPLITS)
-        task = cluster.runtime.spawn(work, name="work")
+        task = cluster.runtime.spawn(cluster.write_at_random, machine.put, 400, acknowledged, name="work")
         changer = cluster.runtime.spawn(change, name="change")
         while not task.join(chance.random()):
-            if chance.random() < 0.3:
-                cluster.kill_server(chance.choice(sorted(cluster.servers)))
-                cluster.start_server()
-            else:
-                cluster.kill_master()
-                cluster.start_master()
+            cluster.replace("server" if chance.random() < 0.3 else "master")
         assert task.error is None
         changer.kill()
         cluster.runtime.sleep(10)

@@ -121,16 +121,6 @@ def test_moves_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
     chance = cluster.chance
     acknowledged = {}
 
-    def work():
-        for number in range(300):
-            row = b"row%06d" % chance.randrange(300)
-            acknowledged.pop(row, None)
-            try:
-                cluster.client.table(b"t").mutate([machine.put(row, b"%d" % number)])
-                acknowledged[row] = b"%d" % number
-            except HbtableError:
-                continue
-
     def move():
         while True:
             try:
@@ -142,15 +132,10 @@ def test_moves_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
     def body():
         cluster.start(3)
         cluster.client.admin.create_table(machine.schema(), SPLITS)
-        task = cluster.runtime.spawn(work, name="work")
+        task = cluster.runtime.spawn(cluster.write_at_random, machine.put, 300, acknowledged, name="work")
         mover = cluster.runtime.spawn(move, name="move")
         while not task.join(chance.random() * 2):
-            if chance.random() < 0.5:
-                cluster.kill_server(chance.choice(sorted(cluster.servers)))
-                cluster.start_server()
-            else:
-                cluster.kill_master()
-                cluster.start_master()
+            cluster.replace("server" if chance.random() < 0.5 else "master")
         assert task.error is None
         mover.kill()
         cluster.runtime.sleep(8)
