@@ -116,7 +116,8 @@ class WebHdfsFileSystem:
                     self._second_tries -= 1
             self._runtime.sleep(_TURN_SECONDS)
             hints.padded(0)  # is it still wanted?
-        self.rename(self._watched.put(hints.padded, self._replication(path), silent), path)
+        name, status = self._watched.put(hints.padded, self._replication(path), silent)
+        self._rename(name, status, path)
 
     def write_file(self, path: str, data: bytes) -> None:
         absolute = self._absolute(path)
@@ -135,8 +136,12 @@ class WebHdfsFileSystem:
         raise error if isinstance(error, StorageFailed) else StorageFailed(f"writing {path} failed: {error}")
 
     def rename(self, source: str, target: str) -> None:
+        check_path(target)
+        self._rename(source, self._file_status(source), target)
+
+    def _rename(self, source: str, status: NodeStatus, target: str) -> None:
+        """`status`: of the source, just now."""
         absolute_source, absolute_target = self._absolute(source), self._absolute(target)
-        status = self._file_status(source)
         answer = self._renamed(absolute_source, absolute_target, "NONE")
         if answer.error is None and boolean_of(answer.response) is not False:
             return

@@ -23,7 +23,7 @@ from hbtable.fs.paths import UNFINISHED
 from hbtable.fs.webhdfs_datanodes import DataNodes
 from hbtable.fs.webhdfs_namenodes import NameNodes
 from hbtable.fs.webhdfs_options import WebHdfsOptions
-from hbtable.fs.webhdfs_put import Puts, Threads
+from hbtable.fs.webhdfs_put import NodeStatus, Puts, Threads
 from hbtable.fs.webhdfs_requests import HeldContent, HoldHttp, NoAnswer, NotSent, Request
 from hbtable.runtime.interface import Event, Runtime
 
@@ -67,9 +67,9 @@ class WatchedPuts:
         self._waiting: deque[Event] = deque()
         self._left: deque[tuple[float, HeldContent]] = deque()
 
-    def put(self, padded: Callable[[int], bytes], replication: int, silent: Collection[str]) -> str:
-        """*Switches.* The name below the root of a new file with what `padded` (fs.interface.PutHints) gives, complete
-        as after Puts.put. It has a copy on none of the `silent` nodes, as far as that is known.
+    def put(self, padded: Callable[[int], bytes], replication: int, silent: Collection[str]) -> tuple[str, NodeStatus]:
+        """*Switches.* The name below the root, and the status, of a new file with what `padded` (fs.interface.PutHints)
+        gives, complete as after Puts.put. It has a copy on none of the `silent` nodes, as far as that is known.
 
         Stalled: there may be files below unfinished/ that nobody knows. OutOfSpace, StorageFailed, what `padded`
         raises."""
@@ -81,9 +81,10 @@ class WatchedPuts:
                 self._go_slowly()
                 content = padded(WATCHED_BYTES)
                 name = f"{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
-                why = self._attempt(f"{self._root}/{name}", content, replication, silent)
-                if not why:
-                    return name
+                outcome = self._attempt(f"{self._root}/{name}", content, replication, silent)
+                if isinstance(outcome, NodeStatus):
+                    return name, outcome
+                why = outcome
         finally:
             self._leave()
         raise Stalled(f"no way was found past {', '.join(sorted(silent))}: {why}")
@@ -95,8 +96,8 @@ class WatchedPuts:
 
     # ------------------------------------------------------------ one attempt
 
-    def _attempt(self, path: str, content: bytes, replication: int, silent: Collection[str]) -> str:
-        """Nothing when the file stands; else why not."""
+    def _attempt(self, path: str, content: bytes, replication: int, silent: Collection[str]) -> NodeStatus | str:
+        """The file's status when it stands; else why it does not."""
         node, target = self._puts.place(path, replication, silent)
         seconds = self._options.put_seconds
         with self._threads.kind() as kind:
@@ -119,10 +120,7 @@ class WatchedPuts:
                 raise Stalled(f"writing {path} by {node}: {error}; whether it took effect is unknown") from error
             finally:
                 held.close()
-        why = self._puts.taken(response, path, node)
-        if not why:
-            self._puts.look(path, len(content))
-        return why
+        return self._puts.taken(response, path, node) or self._puts.look(path, len(content))
 
     def _copies(self, path: str) -> set[str] | None:
         """The addresses for blocks of the nodes that get the content; none when that stays unknown. None: there is no
