@@ -1,6 +1,7 @@
 """Real servers for `make cluster-test`: one HDFS and one ZooKeeper for the whole run, started when first asked for.
 
-A test that kills or freezes one of them puts it right again before it ends. Each test uses a folder of its own in both.
+A test that kills or freezes one of them puts it right again before it ends; should it fail in between, it is done here,
+so that one failure stays one. Each test uses a folder of its own in both.
 """
 
 import uuid
@@ -18,18 +19,30 @@ from tests.harness.real_servers import (
 
 
 @pytest.fixture(scope="session")
-def hdfs_servers() -> Iterator[HdfsServers]:
-    """A NameNode and three DataNodes."""
+def _hdfs_of_this_run() -> Iterator[HdfsServers]:
     require_java()
     with running_hdfs(3) as servers:
         yield servers
 
 
 @pytest.fixture(scope="session")
-def zookeeper_server() -> Iterator[ZooKeeperServer]:
+def _zookeeper_of_this_run() -> Iterator[ZooKeeperServer]:
     require_java()
     with running_zookeeper() as server:
         yield server
+
+
+@pytest.fixture
+def hdfs_servers(_hdfs_of_this_run: HdfsServers) -> Iterator[HdfsServers]:
+    """A NameNode and three DataNodes."""
+    yield _hdfs_of_this_run
+    _hdfs_of_this_run.put_right()
+
+
+@pytest.fixture
+def zookeeper_server(_zookeeper_of_this_run: ZooKeeperServer) -> Iterator[ZooKeeperServer]:
+    yield _zookeeper_of_this_run
+    _zookeeper_of_this_run.put_right()
 
 
 @pytest.fixture

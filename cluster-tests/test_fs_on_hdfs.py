@@ -24,7 +24,7 @@ from tests.ports.fs_promises import Adapter
 pytestmark = pytest.mark.java
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def addresses(request: pytest.FixtureRequest) -> dict[str, str]:
     """An address without a folder for each scheme."""
     named = os.environ.get("HBTABLE_HDFS")

@@ -15,6 +15,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -77,20 +78,32 @@ class _Place:
         self.folder = folder
 
     def signal(self, name: str, number: signal.Signals) -> None:
-        os.kill(int((self.folder / f"{name}.pid").read_text()), number)
+        os.kill(self._pid(name), number)
 
     def kill(self, name: str) -> None:
         """SIGKILL; on return the process is gone."""
-        pid = int((self.folder / f"{name}.pid").read_text())
+        pid = self._pid(name)
         os.kill(pid, signal.SIGKILL)
         eventually(lambda: not _runs(pid), 10, f"the end of {name}")
 
+    def put_right(self, name: str, start_again: Callable[[], None]) -> None:
+        """If a test that failed left it frozen or killed, it runs again on return."""
+        if _runs(self._pid(name)):
+            self.signal(name, signal.SIGCONT)
+        else:
+            start_again()
+
+    def _pid(self, name: str) -> int:
+        return int((self.folder / f"{name}.pid").read_text())
+
 
 def _runs(pid: int) -> bool:
-    """A process that nobody has waited for yet does not run."""
+    """A process that nobody has waited for yet (Z) has ended, but one that is killed shows Z (proc_pid_stat(5)) while
+    threads of it are still on their way out, and until the last of them is, its ports take connections."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state not in "ZX" or len(os.listdir(f"/proc/{pid}/task")) > 1
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -155,6 +168,15 @@ class HdfsServers:
         eventually(lambda: all(one in self._namenode_says() for one in addresses), 120, "every DataNode back")
         self.wait_until_writable()
 
+    def put_right(self) -> None:
+        """What a test that failed left frozen, killed or in safe mode; no call when everything runs."""
+        self._place.put_right("namenode", self.restart_namenode)
+        for number in range(1, self.datanodes + 1):
+            self._place.put_right(f"datanode{number}", partial(self.restart_datanode, number))
+        if '"Safemode" : ""' not in self._namenode_says():
+            self.safe_mode(False)
+            self.wait_until_writable()
+
     def safe_mode(self, on: bool) -> None:
         """While it is on, files can be read and not written."""
         _run("real-hdfs", "admin", str(self.port), "-safemode", "enter" if on else "leave")
@@ -201,6 +223,10 @@ class ZooKeeperServer:
     def start(self) -> None:
         """After stop(), with its data. Sessions go on if they come back within their timeout, counted from here."""
         _run("real-zookeeper", "again", str(self.port))
+
+    def put_right(self) -> None:
+        """Whatever a test that failed left."""
+        self._place.put_right("zookeeper", self.start)
 
     def freeze(self) -> None:
         """Connections stay, nothing answers."""
