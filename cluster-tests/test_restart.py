@@ -175,3 +175,16 @@ def test_a_cluster_comes_back_after_everything_under_it_was_killed_too(
         lives.write(2)
         lives.until_collected()
         lives.check()
+
+
+def test_a_role_whose_supervisor_was_killed_stops_in_order(
+    hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
+) -> None:
+    files = hdfs_servers.hdfs(own_folder)
+    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files) as cluster:
+        port = str(free_ports(1))
+        first = cluster.start_master("--supervised", "--rpc-port", port)
+        first.kill()
+        eventually(lambda: "stopped in order" in first.log(), 30, "the end of the child")
+        second = cluster.start_master("--supervised", "--rpc-port", port)
+        assert second.stop() == 0

@@ -1,15 +1,16 @@
-"""What ends a role's process: a signal, or the loss of its lock.
+"""What ends a role's process: a signal, the death of its supervisor, or the loss of its lock.
 
-A signal asks for an orderly stop, a second one for the end at once. A lost lock ends the process at once, from a thread
-that is not the hub's: a hub that hangs in a native call must not keep a process alive that others have declared dead
-(paper, section 5.2: a tablet server stops serving when it loses its lock).
+A signal asks for an orderly stop, a second one for the end at once. The death of the supervisor asks for an orderly
+stop as well, or whoever starts the role again would find its ports taken. A lost lock ends the process at once, from a
+thread that is not the hub's: a hub that hangs in a native call must not keep a process alive that others have declared
+dead (paper, section 5.2: a tablet server stops serving when it loses its lock).
 """
 
 import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, final
 
 from hbtable.lockservice.interface import Session
@@ -20,6 +21,10 @@ log = logging.getLogger(__name__)
 
 LOST: Final = 3
 """Exit code when the lock was lost: a supervisor may start the process again."""
+
+LIFE: Final = "HBTABLE_SUPERVISOR_LIFE"
+"""Of the environment: the number of a descriptor that reads as ended once the supervisor is dead. Not set: nobody
+supervises this process."""
 
 _LOOK_SECONDS: Final = 0.05
 
@@ -37,6 +42,12 @@ class Lifeline:
         """SIGTERM and SIGINT."""
         for number in (signal.SIGTERM, signal.SIGINT):
             on_signal(number, self.ask_to_stop)
+
+    def watch_supervisor(self, environ: Mapping[str, str]) -> None:
+        """Asks to stop, by a signal, when the supervisor that `environ` tells of has died. After handle_signals()."""
+        if descriptor := environ.get(LIFE):
+            name = "hbtable supervisor's life"
+            threading.Thread(target=_outlive, args=(int(descriptor),), name=name, daemon=True).start()
 
     def ask_to_stop(self) -> None:
         """The second time: at once."""
@@ -70,3 +81,10 @@ class Lifeline:
             if session.over():
                 self.lost()
                 return
+
+
+def _outlive(descriptor: int) -> None:
+    """Nothing is ever written: the read returns when the last process that could write is gone."""
+    os.read(descriptor, 1)
+    log.error("the supervisor died; stopping in order")
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -59,6 +59,7 @@ def _run(name: str, configuration: Configuration, listen: ListenOptions) -> int:
     lifeline = Lifeline(runtime)
     role = _ROLES[name](runtime, configuration, listen, lifeline)
     lifeline.handle_signals()
+    lifeline.watch_supervisor(os.environ)
     try:
         role.start()
         print(role.banner(), flush=True)  # noqa: T201 -- what the person who started it came for

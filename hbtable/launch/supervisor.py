@@ -8,8 +8,9 @@ supervisor sees the death immediately, ends the session in the child's name, and
     2 (misused, configuration)    the same: another try would fail alike
     3 (lock lost), 1, a signal    the next child, after a pause that doubles while children die young
 
-Invariant: the session is closed before the next child starts, or was tried to be; a session that could not be closed
-ends by its timeout, which is safe and only slower.
+Invariants: the session is closed before the next child starts, or was tried to be; a session that could not be closed
+ends by its timeout, which is safe and only slower. A child does not outlive its supervisor for longer than its orderly
+stop takes: it holds one end of a pipe (LIFE) and sees the other end close, however the supervisor died (lifeline.py).
 """
 
 import logging
@@ -27,6 +28,7 @@ from types import FrameType
 from typing import Final, Protocol, final
 
 from hbtable.errors import HbtableError
+from hbtable.launch.lifeline import LIFE
 from hbtable.launch.session_handover import VARIABLE, Handover, take_over
 from hbtable.lockservice import zookeeper_wire as wire
 
@@ -59,6 +61,7 @@ class Child(Protocol):
 
 
 Spawn = Callable[[list[str], Mapping[str, str]], Child]
+"""Command and environment. The child inherits the descriptor that LIFE names there."""
 
 
 def supervise(
@@ -71,18 +74,22 @@ def supervise(
     """Runs `command`, again and again, until it ends for good or SIGTERM or SIGINT was forwarded to it; the exit code
     (128 + n for a signal). Takes over the signal handlers; from the main thread only. Blocks.
 
-    The child finds the file for its session in the environment (session_handover.VARIABLE).
+    The environment tells the child the file for its session (session_handover.VARIABLE) and its end of the pipe (LIFE).
     """
     options = options or SupervisorOptions()
     close = close_session or (lambda handed: close_zookeeper_session(handed, options.close_seconds))
     folder = tempfile.mkdtemp(prefix="hbtable-supervisor-")
-    supervisor = _Supervisor(command, close, options, spawn or _spawn, clock, folder)
+    childs_end, own_end = os.pipe()
+    environ = {**os.environ, VARIABLE: str(Path(folder) / "session"), LIFE: str(childs_end)}
+    supervisor = _Supervisor(command, close, options, spawn or _spawn, clock, environ)
     handlers = {number: signal.signal(number, supervisor.forward) for number in _SIGNALS}
     try:
         return supervisor.run()
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+        os.close(childs_end)
+        os.close(own_end)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -102,14 +109,14 @@ class _Supervisor:
         options: SupervisorOptions,
         spawn: Spawn,
         clock: Callable[[], float],
-        folder: str,
+        environ: Mapping[str, str],
     ) -> None:
         self._command = command
         self._close = close
         self._options = options
         self._spawn = spawn
         self._clock = clock
-        self._session_file = str(Path(folder) / "session")
+        self._environ = environ
         self._child: Child | None = None
         self._asked_to_stop = threading.Event()
 
@@ -134,7 +141,7 @@ class _Supervisor:
 
     def _one_life(self) -> int:
         """The child's exit code; its session is closed on return if that was possible."""
-        child = self._child = self._spawn(self._command, {**os.environ, VARIABLE: self._session_file})
+        child = self._child = self._spawn(self._command, self._environ)
         if self._asked_to_stop.is_set():
             self._send(signal.SIGTERM)  # it was asked before there was a child to send it to
         code = child.wait()
@@ -152,7 +159,7 @@ class _Supervisor:
 
     def _end_session(self) -> None:
         try:
-            handed = take_over(self._session_file)
+            handed = take_over(self._environ[VARIABLE])
             if handed is not None:
                 self._close(handed)
         except (HbtableError, OSError, ValueError, KeyError) as error:
@@ -162,4 +169,6 @@ class _Supervisor:
 def _spawn(command: list[str], environ: Mapping[str, str]) -> Child:
     # In a session of its own: Ctrl-C would reach the child twice, from the terminal and forwarded, and the second
     # signal stops it at once.
-    return subprocess.Popen(command, env=dict(environ), start_new_session=True)  # noqa: S603  the operator's
+    return subprocess.Popen(  # noqa: S603  the operator's
+        command, env=dict(environ), start_new_session=True, pass_fds=[int(environ[LIFE])]
+    )

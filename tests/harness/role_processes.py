@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -84,7 +85,8 @@ class RoleProcess:
             self.process.kill()
             self.process.wait()
         for child in children:
-            os.kill(child, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it stops by itself when its supervisor is dead
+                os.kill(child, signal.SIGKILL)
         if self.process.stdout is not None:
             self.process.stdout.close()
         last_will().remove(f"role-{self.process.pid}")

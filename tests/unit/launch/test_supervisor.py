@@ -3,6 +3,8 @@
 import logging
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,3 +125,28 @@ def test_a_handover_is_private_and_taken_once(tmp_path: Path) -> None:
     assert take_over(str(path)) == OURS
     assert take_over(str(path)) is None
     hand_over({}, *OURS)  # nobody supervises
+
+
+CHILD = """
+import os
+from hbtable.launch.lifeline import Lifeline
+from hbtable.runtime.gevent_runtime import GeventRuntime
+runtime = GeventRuntime()
+runtime.spawn(runtime.sleep, 60)  # as long as its ports are open the hub has something to do
+lifeline = Lifeline(runtime)
+lifeline.handle_signals()
+lifeline.watch_supervisor(os.environ)
+print("ready", flush=True)
+lifeline.wait()
+print("stopped in order", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_child_stops_in_order_when_its_supervisor_dies(number: signal.Signals) -> None:
+    code = f"from hbtable.launch.supervisor import supervise; supervise({[sys.executable, '-c', CHILD]!r})"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as supervisor:
+        assert supervisor.stdout is not None
+        assert supervisor.stdout.readline() == "ready\n"
+        supervisor.send_signal(number)
+        assert supervisor.stdout.read() == "stopped in order\n"
