@@ -1,11 +1,13 @@
-"""hbtable beside a server that only speaks Thrift: writes, reads and scans (paper, section 7).
+"""hbtable beside a server that only speaks Thrift, or beside a real HBase: writes, reads and scans (paper, section 7).
 
 Both servers run at once, the clients drive them in turns, round by round, so that a noisy machine hits both. Writes
 go to a table of their own; reads and scans are of a table that was loaded and compacted, so they come from SSTables
 through the block cache.
-Prints for each workload hbtable's rate, the yardstick's, and the ratio of the medians.
+Prints for each workload hbtable's rate, the other's, and the ratio of the medians. --beside names the port of a server
+that runs already (compat-tests/servers/real-hbase start 9190); its tables `read` and `written` are dropped.
 
-    bench_thrift.py [--rows 20000] [--seconds 3] [--rounds 3] [--clients 1] [--durability os|sync] [--json FILE]
+    bench_thrift.py [--beside 9190] [--rows 20000] [--seconds 3] [--rounds 3] [--clients 1] [--durability os|sync]
+                    [--json FILE]
 """
 
 import argparse
@@ -153,12 +155,33 @@ def start_yardstick(value_bytes: int) -> tuple[subprocess.Popen[str], int]:
 
 def load(port: int, arguments: argparse.Namespace) -> None:
     connection = happybase.Connection("127.0.0.1", port, timeout=60000)
+    for table in {b"read", b"written"}.intersection(connection.tables()):
+        connection.delete_table(table, disable=True)
     connection.create_table("read", {"f": {}})
     connection.create_table("written", {"f": {}})
     client = Client(port, arguments.rows, arguments.value_bytes, 0)
     for start in range(0, arguments.rows, BATCH):
         client.send(client.table, start)
     connection.compact_table("read", major=True)
+
+
+def compare(our_port: int, other_port: int, other: str, arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Prints a line for each workload; the same figures."""
+    print(
+        f"{arguments.clients} client(s), {arguments.rows} rows of {arguments.value_bytes} bytes, "
+        f"durability = {arguments.durability}; rows or calls a second, median of {arguments.rounds}"
+    )
+    print(f"{'workload':<20}{'hbtable':>12}{other:>14}{'ratio':>8}")
+    figures = {}
+    for workload in arguments.workloads.split(","):
+        pairs = [
+            (rate(our_port, workload, arguments), rate(other_port, workload, arguments))
+            for _ in range(arguments.rounds)
+        ]
+        our_rate, other_rate = (statistics.median(one) for one in zip(*pairs, strict=True))
+        figures[workload] = {"hbtable": our_rate, other: other_rate, "ratio": our_rate / other_rate}
+        print(f"{workload:<20}{our_rate:>12,.0f}{other_rate:>14,.0f}{our_rate / other_rate:>8.2f}", flush=True)
+    return figures
 
 
 def main() -> None:
@@ -171,32 +194,27 @@ def main() -> None:
     parser.add_argument("--durability", choices=("os", "sync"), default="os")
     parser.add_argument("--workloads", default=",".join(WORKLOADS), help="comma-separated")
     parser.add_argument("--json", help="also write the figures to this file")
+    parser.add_argument("--beside", type=int, metavar="PORT", help="of another server, instead of the yardstick")
     arguments = parser.parse_args()
-    figures: dict[str, dict[str, float]] = {}
+    other = "thrift only" if arguments.beside is None else "the other"
+    processes = []
     with tempfile.TemporaryDirectory(prefix="hbtable-bench-") as folder:
-        ours, our_port = start_hbtable(folder, arguments.durability)
-        bare, bare_port = start_yardstick(arguments.value_bytes)
         try:
+            ours, our_port = start_hbtable(folder, arguments.durability)
+            processes.append(ours)
             load(our_port, arguments)
-            print(
-                f"{arguments.clients} client(s), {arguments.rows} rows of {arguments.value_bytes} bytes, "
-                f"durability = {arguments.durability}; rows or calls a second, median of {arguments.rounds}"
-            )
-            print(f"{'workload':<20}{'hbtable':>12}{'thrift only':>14}{'ratio':>8}")
-            for workload in arguments.workloads.split(","):
-                pairs = [
-                    (rate(our_port, workload, arguments), rate(bare_port, workload, arguments))
-                    for _ in range(arguments.rounds)
-                ]
-                our_rate = statistics.median(pair[0] for pair in pairs)
-                bare_rate = statistics.median(pair[1] for pair in pairs)
-                figures[workload] = {"hbtable": our_rate, "thrift_only": bare_rate, "ratio": our_rate / bare_rate}
-                print(f"{workload:<20}{our_rate:>12,.0f}{bare_rate:>14,.0f}{our_rate / bare_rate:>8.2f}", flush=True)
+            if arguments.beside is None:
+                yardstick, other_port = start_yardstick(arguments.value_bytes)
+                processes.append(yardstick)
+            else:
+                other_port = arguments.beside
+                load(other_port, arguments)
+            figures = compare(our_port, other_port, other, arguments)
         finally:
-            ours.terminate()
-            bare.terminate()
-            ours.wait(30)
-            bare.wait(10)
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait(30)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
 
