@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hbtable.errors import Stalled, StorageFailed, Unavailable
+from hbtable.errors import OutOfSpace, Stalled, StorageFailed, Unavailable
 from hbtable.fs.interface import PutHints
 from hbtable.fs.opened import close_file_system, parse_address
 from hbtable.fs.webhdfs import WebHdfsFileSystem
@@ -102,6 +102,15 @@ def test_a_put_follows_a_folder_that_is_renamed_and_a_new_put_makes_it_again(rig
     assert rig.finish(connection) == 201
     rig.fs.put_new("logs/b", b"x")
     assert [status.path for status in rig.fs.list_files("")] == ["gone/a", "logs/b"]
+
+
+def test_a_small_file_needs_little_room_while_it_is_written(rig: Rig) -> None:
+    """HDFS counts whole blocks, of 128 MiB unless it is told otherwise."""
+    rig.fs.put_new("before", b"x")
+    assert rig.ask("PUT", "", "SETQUOTA", storagespacequota=str(8 << 20), namespacequota="100").status == 200
+    rig.fs.put_new("a", b"x" * 5000)
+    with pytest.raises(OutOfSpace):
+        rig.fs.put_new("b", b"x" * (3 << 20))
 
 
 def test_parents_are_not_made_where_that_is_asked(rig: Rig) -> None:

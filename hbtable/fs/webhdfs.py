@@ -76,7 +76,15 @@ class WebHdfsFileSystem:
         self._watched: WatchedPuts | None = None
         if hold is not None:
             self._watched = WatchedPuts(
-                runtime, calls, hold, self._namenodes, self._datanodes, self._puts, self._root, self.options
+                runtime,
+                calls,
+                hold,
+                self._namenodes,
+                self._datanodes,
+                self._puts,
+                self._silent,
+                self._root,
+                self.options,
             )
 
     def close(self) -> None:
@@ -105,7 +113,6 @@ class WebHdfsFileSystem:
             self._put(path, data, hints)
             return
         while not (silent := self._silent.look()):
-            self._watched.close()
             # A put that is under way while a node freezes uses up a thread of a sound one: not too many at a time.
             if self._second_tries < _SECOND_TRIES:
                 self._second_tries += 1

@@ -27,6 +27,10 @@ BYTES_PER_SECOND: Final = 4 << 20
 """The slowest transfer that is not taken for a hanging one."""
 
 _NO_NODE: Final = "Failed to find datanode"
+_BLOCK_TOO_SMALL: Final = "min-block-size"
+_BLOCK_STEP_BYTES: Final = 1 << 20
+"""The smallest block HDFS takes by default."""
+_LARGEST_OWN_BLOCK: Final = 32 << 20
 _TRIES: Final = 4
 _PAUSE_SECONDS: Final = 0.1
 _THREADS_PER_KIND: Final = 4
@@ -99,6 +103,7 @@ class Puts:
         self._options = options
         self._threads = Threads("webhdfs-put")
         self._warned = False
+        self._own_blocks = True
 
     def put(
         self,
@@ -116,7 +121,7 @@ class Puts:
         for attempt in range(_TRIES):
             if attempt:
                 self._runtime.sleep(_PAUSE_SECONDS * attempt)
-            node, target = self.place(path, replication, avoided)
+            node, target = self.place(path, replication, avoided, length_bytes)
             if on_node is not None:
                 on_node(node)
             why = self._send(path, node, target, body, length_bytes)
@@ -125,9 +130,14 @@ class Puts:
             avoided.append(node)
         raise Unavailable(f"{path} cannot be written: {why}")
 
-    def place(self, path: str, replication: int, avoid: Collection[str]) -> tuple[str, str]:
+    def place(self, path: str, replication: int, avoid: Collection[str], length_bytes: int) -> tuple[str, str]:
         """*Switches.* The DataNode that is to receive a new file's content, and what it is to be asked. Unavailable."""
         parameters = {"overwrite": "false", "replication": str(replication)}
+        if self._own_blocks and length_bytes <= _LARGEST_OWN_BLOCK:
+            # HDFS keeps room for a whole block while a file is written, and for one that was left for ten minutes and
+            # more. Of 128 MiB, a few hundred contents led past a frozen node fill the disks, as the NameNode counts.
+            steps = max(1, -(-length_bytes // _BLOCK_STEP_BYTES))
+            parameters["blocksize"] = str(steps * _BLOCK_STEP_BYTES)
         if self._options.synced_blocks:
             # Without CREATE beside it Hadoop looks for a file to overwrite.
             parameters["createflag"] = "CREATE,SYNC_BLOCK"
@@ -136,7 +146,7 @@ class Puts:
         answer = self._namenodes.ask("PUT", path, "CREATE", parameters=parameters)
         if answer.error is not None and _NO_NODE in answer.error.message:
             if avoid:  # a slow node is better than none
-                return self.place(path, replication, ())
+                return self.place(path, replication, (), length_bytes)
             raise Unavailable(f"{path} cannot be written: no DataNode is left ({answer.error.message})")
         if answer.error is not None:
             raise refused(answer.error, path, "creating")
@@ -173,6 +183,9 @@ class Puts:
             return ""
         if not_now(refusal):
             return f"{node} says {refusal.java_class}"
+        if self._own_blocks and _BLOCK_TOO_SMALL in refusal.message:
+            self._own_blocks = False
+            return f"{node} says {refusal.message}"
         raise put_refused(refusal, path)
 
     def look(self, path: str, length_bytes: int) -> NodeStatus:

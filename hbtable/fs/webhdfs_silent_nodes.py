@@ -5,7 +5,7 @@ broken pipeline keeps the connections that fell to it waiting as well (netty; me
 processor). So several ask at a time, and one answer is enough.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, final
 
 from hbtable.errors import Stalled
@@ -45,6 +45,7 @@ class SilentNodes:
         self._asking: Event | None = None
         self.known: frozenset[str] = frozenset()
         """As of the last time, less than half of all. Empty as well when there are too many nodes."""
+        self._answered: frozenset[str] = frozenset()
 
     def look(self) -> frozenset[str]:
         """*Switches* while no node is known to be silent. `known`, about a second old at most."""
@@ -56,6 +57,10 @@ class SilentNodes:
             self._asking.wait()
         return self.known
 
+    def answered(self, nodes: Collection[str]) -> bool:
+        """The last time all of these did: they are neither silent nor gone."""
+        return self._answered.issuperset(nodes)
+
     def _renew(self, asking: Event) -> None:
         try:
             self.known = self._ask()
@@ -66,11 +71,13 @@ class SilentNodes:
 
     def _ask(self) -> frozenset[str]:
         nodes = self._living()
+        self._answered = frozenset()
         if len(nodes) > _MOST_NODES:
             return frozenset()
         silent = frozenset(nodes)
         for _ in range(_ROUNDS):
             silent = self._without_answer(sorted(silent))
+            self._answered = frozenset(nodes) - silent
             if 2 * len(silent) < len(nodes):
                 return silent
         # This machine may be the one that is slow, or every thread of a sound node waits for the frozen one.

@@ -57,7 +57,8 @@ class WebHdfsQuirks(DataNodeQuirks):
 @final
 class WebHdfsTwin:
     """One cluster: two NameNodes of which one is active, some DataNodes. `frozen` ones take connections and never
-    answer, nor does a pipeline with one; `dead` ones refuse connections; both are still named in redirects."""
+    answer, nor does a pipeline with one; `dead` ones refuse connections; both are still named in redirects, until the
+    NameNode counts them as `gone`."""
 
     def __init__(
         self,
@@ -75,6 +76,7 @@ class WebHdfsTwin:
         self.nodes = tuple(f"datanode-{number}:{_HTTP_PORT}" for number in range(1, nodes + 1))
         self.frozen: set[str] = set()
         self.dead: set[str] = set()
+        self.gone: set[str] = set()
         self.safe_mode = False
         self.log: list[Request] = []
         """Every request that was carried out, in order."""
@@ -83,7 +85,7 @@ class WebHdfsTwin:
         self._runtime = runtime
         self._chance = chance
         self.datanodes = TwinDataNodes(
-            runtime, namespace, chance, self.quirks, self.nodes, self.frozen, lambda path: self.between(path)
+            runtime, namespace, chance, self.quirks, self.nodes, self.frozen, self.gone, lambda path: self.between(path)
         )
         self._namenode = TwinNameNode(namespace, self._choose, self._copies, gateway)
 
@@ -162,6 +164,7 @@ class WebHdfsTwin:
                 "lastContact": _UNHEARD_SECONDS if node in self.frozen else 1,
             }
             for n, node in enumerate(self.nodes, 1)
+            if node not in self.gone
         }
         return answer({"beans": [{"LiveNodes": json.dumps(live)}]})
 
@@ -169,7 +172,7 @@ class WebHdfsTwin:
         return [_block(node) for node in self.datanodes.copies.get(inode, [])]
 
     def _choose(self, without: frozenset[str]) -> str:
-        fitting = [node for node in self.nodes if _block(node) not in without]
+        fitting = [node for node in self.nodes if _block(node) not in without and self.datanodes.takes(node)]
         if not fitting:
             message = f"Failed to find datanode, suggest to check cluster health. excludeDatanodes={','.join(without)}"
             raise JavaError("java.io.IOException", message)

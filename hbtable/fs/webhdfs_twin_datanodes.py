@@ -18,6 +18,7 @@ from hbtable.runtime.interface import Runtime
 PIPELINE_SECONDS: Final = 75.0
 
 _THREADS: Final = 4
+_BLOCK_BYTES: Final = 128 << 20
 
 
 @dataclass
@@ -39,6 +40,13 @@ class DataNodeQuirks:
 
     cut_content: float = 0.0
     """All versions: the connection breaks during the content; what had come becomes a complete-looking file."""
+
+    room_bytes: float = float("inf")
+    """All versions, of each node: as much as the blocks under way may take. A whole one is counted however little is in
+    it, also of a content that was left (for 10 to 20 minutes; here for good)."""
+
+    least_block_bytes: int = 1 << 20
+    """All versions: dfs.namenode.fs-limits.min-block-size."""
 
     cut_read: float = 0.0
     """All versions: 200, and the body ends early: a DataNode died, or each copy is damaged."""
@@ -75,6 +83,7 @@ class TwinDataNodes:
         quirks: DataNodeQuirks,
         nodes: tuple[str, ...],
         frozen: set[str],
+        gone: set[str],
         between: Callable[[str], None],
     ) -> None:
         self.runtime = runtime
@@ -82,11 +91,13 @@ class TwinDataNodes:
         self.chance = chance
         self.quirks = quirks
         self.frozen = frozen
+        self.gone = gone
         self.between = between
         self.copies: dict[int, list[str]] = {}
         """The nodes in a file's pipeline, by inode."""
         self.held_contents = 0
         """Begun, and neither ended nor cut off."""
+        self.scheduled_bytes = dict.fromkeys(nodes, 0)
         self._nodes = nodes
         self._writers = 0
         self._taken_until = {node: [0.0] * _THREADS for node in nodes}
@@ -120,11 +131,20 @@ class TwinDataNodes:
         self._writers += 1
         return f"DFSClient_{self._writers}"
 
-    def pipeline(self, receiver: str, replication: int) -> list[str]:
-        count = min(replication, len(self._nodes))
-        if self.quirks.scattered:
-            return self.chance.sample(self._nodes, count)
-        others = [node for node in self._nodes if node != receiver]
+    def takes(self, node: str, block_bytes: int = _BLOCK_BYTES) -> bool:
+        """Whether the NameNode leads a new block to it."""
+        return node not in self.gone and self.scheduled_bytes[node] + block_bytes <= self.quirks.room_bytes
+
+    def pipeline(self, receiver: str, replication: int, block_bytes: int) -> list[str]:
+        """At least one node. JavaError."""
+        fitting = [node for node in self._nodes if self.takes(node, block_bytes)]
+        if not fitting:
+            message = f"could only be written to 0 of the 1 minReplication nodes. {len(self._nodes)} are running"
+            raise JavaError("java.io.IOException", message)
+        count = min(replication, len(fitting))
+        if self.quirks.scattered or receiver not in fitting:
+            return self.chance.sample(fitting, count)
+        others = [node for node in fitting if node != receiver]
         return [receiver, *self.chance.sample(others, count - 1)]
 
     def _read(self, request: Request) -> Response:
@@ -150,9 +170,19 @@ class TwinContent:
         replication = int(parameters.get("replication", "3"))
         parents = parameters.get("createparent", "true") == "true"
         overwrite = parameters.get("overwrite") == "true"
+        self._block_bytes = int(parameters.get("blocksize", _BLOCK_BYTES))
+        if self._block_bytes < nodes.quirks.least_block_bytes:
+            message = (
+                "Specified block size is less than configured minimum value (dfs.namenode.fs-limits.min-block-size): "
+                f"{self._block_bytes} < {nodes.quirks.least_block_bytes}"
+            )
+            raise JavaError("java.io.IOException", message)
         self._holder = nodes.holder()
         self._file = nodes.namespace.create(self._path, self._holder, replication, overwrite, parents)
-        self._pipeline = nodes.copies[self._file.inode] = nodes.pipeline(request.host, replication)
+        self._pipeline = nodes.pipeline(request.host, replication, self._block_bytes)
+        nodes.copies[self._file.inode] = self._pipeline
+        for node in self._pipeline:
+            nodes.scheduled_bytes[node] += self._block_bytes
         self._fails_at = nodes.runtime.clock_seconds() + PIPELINE_SECONDS
 
     def finish(self, body: bytes) -> Response | None:
@@ -197,6 +227,8 @@ class TwinContent:
 
     def _complete(self, file: TwinFile) -> None:
         self._nodes.namespace.complete(file, self._holder)
+        for node in self._pipeline:
+            self._nodes.scheduled_bytes[node] -= self._block_bytes
 
     def _break(self) -> None:
         """What a 201 of 2.7.3 may stand for."""

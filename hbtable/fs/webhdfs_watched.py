@@ -8,14 +8,17 @@ more.
 So a content is watched. All of it but its end is sent: enough that the receiving node asks the NameNode for a block,
 too little for it to wait for anything. The NameNode then says where the copies go (GET_BLOCK_LOCATIONS). If each of
 these nodes answers, the end follows; if not, the content is left without an end, and another begins elsewhere, under
-another name below unfinished/. The connection of one that was left stays open until its pipeline failed by itself: at
-its end the receiving thread would wait for that.
+another name below unfinished/.
+
+The connection of one that was left stays open: at its end the receiving thread would wait for the pipeline. It is
+closed once the silent nodes answer again, or when the pipeline has failed by itself. The same goes for a content that
+the receiving node has not even begun: its thread waits for another one, and would begin this one later.
 """
 
 import json
 from collections import deque
-from collections.abc import Callable, Collection
-from typing import Final, final
+from collections.abc import Callable
+from typing import Final, NamedTuple, final
 
 from hbtable.errors import HbtableError, Stalled
 from hbtable.fs.calls import Calls
@@ -25,6 +28,7 @@ from hbtable.fs.webhdfs_namenodes import NameNodes
 from hbtable.fs.webhdfs_options import WebHdfsOptions
 from hbtable.fs.webhdfs_put import NodeStatus, Puts, Threads
 from hbtable.fs.webhdfs_requests import HeldContent, HoldHttp, NoAnswer, NotSent, Request
+from hbtable.fs.webhdfs_silent_nodes import SilentNodes
 from hbtable.runtime.interface import Event, Runtime
 
 WATCHED_BYTES: Final = 66 << 10
@@ -34,9 +38,20 @@ _BEGIN_SECONDS: Final = 0.4
 _LOOK_AGAIN_SECONDS: Final = 0.004
 _LEFT_OPEN_SECONDS: Final = 80.0
 """HDFS's default for a pipeline of two: 60 s and 5 for each node."""
+_NOT_BEGUN_SECONDS: Final = 2 * _LEFT_OPEN_SECONDS
+"""It may begin only when the pipeline that its thread waits for has failed."""
+_TEND_SECONDS: Final = 1.0
 _MOST_LEFT_OPEN: Final = 400
 _MANY_LEFT_OPEN: Final = 100
 _AT_ONCE: Final = 4
+
+
+class _Left(NamedTuple):
+    """A content without an end, because of nodes that did not answer."""
+
+    held: HeldContent
+    silent: frozenset[str]
+    until: float
 
 
 @final
@@ -51,6 +66,7 @@ class WatchedPuts:
         namenodes: NameNodes,
         datanodes: DataNodes,
         puts: Puts,
+        silent: SilentNodes,
         root: str,
         options: WebHdfsOptions,
     ) -> None:
@@ -60,14 +76,16 @@ class WatchedPuts:
         self._namenodes = namenodes
         self._datanodes = datanodes
         self._puts = puts
+        self._silent = silent
         self._root = root
         self._options = options
         self._threads = Threads("webhdfs-watched")
         self._under_way = 0
         self._waiting: deque[Event] = deque()
-        self._left: deque[tuple[float, HeldContent]] = deque()
+        self._left: list[_Left] = []
+        self._tending = False
 
-    def put(self, padded: Callable[[int], bytes], replication: int, silent: Collection[str]) -> tuple[str, NodeStatus]:
+    def put(self, padded: Callable[[int], bytes], replication: int, silent: frozenset[str]) -> tuple[str, NodeStatus]:
         """*Switches.* The name below the root, and the status, of a new file with what `padded` (fs.interface.PutHints)
         gives, complete as after Puts.put. It has a copy on none of the `silent` nodes, as far as that is known.
 
@@ -90,15 +108,15 @@ class WatchedPuts:
         raise Stalled(f"no way was found past {', '.join(sorted(silent))}: {why}")
 
     def close(self) -> None:
-        """Ends the connections that were left open: all nodes answer, or there is no further put."""
+        """Ends the connections that were left open: there is no further put."""
         while self._left:
-            self._left.popleft()[1].close()
+            self._left.pop().held.close()
 
     # ------------------------------------------------------------ one attempt
 
-    def _attempt(self, path: str, content: bytes, replication: int, silent: Collection[str]) -> NodeStatus | str:
+    def _attempt(self, path: str, content: bytes, replication: int, silent: frozenset[str]) -> NodeStatus | str:
         """The file's status when it stands; else why it does not."""
-        node, target = self._puts.place(path, replication, silent)
+        node, target = self._puts.place(path, replication, silent, len(content))
         seconds = self._options.put_seconds
         with self._threads.kind() as kind:
             try:
@@ -106,12 +124,16 @@ class WatchedPuts:
                 held = self._calls.call(kind, seconds, self._hold, request)
             except (NotSent, NoAnswer, Stalled) as error:
                 return str(error)
-            copies = self._copies(path)
+            try:
+                copies = self._copies(path)
+            except BaseException:
+                self._leave_open(held, silent, _NOT_BEGUN_SECONDS)
+                raise
             if copies is None:
-                held.close()
+                self._leave_open(held, silent, _NOT_BEGUN_SECONDS)
                 return f"{node} began nothing"
             if copies & set(self._datanodes.block_addresses(silent)):
-                self._leave_open(held)
+                self._leave_open(held, silent, _LEFT_OPEN_SECONDS)
                 self._forget(path)
                 return "a copy was to go to one of them"
             try:
@@ -155,9 +177,6 @@ class WatchedPuts:
 
     def _go_slowly(self) -> None:
         """Each attempt may leave a connection open, here and at a DataNode: as many end as begin."""
-        now = self._runtime.clock_seconds()
-        while self._left and self._left[0][0] <= now:
-            self._left.popleft()[1].close()
         if len(self._left) >= _MANY_LEFT_OPEN:
             pause = _LEFT_OPEN_SECONDS / _MOST_LEFT_OPEN * _AT_ONCE
             self._runtime.sleep(pause * len(self._left) / _MOST_LEFT_OPEN)
@@ -168,8 +187,28 @@ class WatchedPuts:
         else:
             self._under_way -= 1
 
-    def _leave_open(self, held: HeldContent) -> None:
-        self._left.append((self._runtime.clock_seconds() + _LEFT_OPEN_SECONDS, held))
+    def _leave_open(self, held: HeldContent, silent: frozenset[str], seconds: float) -> None:
+        self._left.append(_Left(held, silent, self._runtime.clock_seconds() + seconds))
+        if not self._tending:
+            self._tending = True
+            self._runtime.spawn(self._tend, name="webhdfs-left-open")
+
+    def _tend(self) -> None:
+        """Closes what can be closed: at once when its nodes answer, since another one may fall silent next, which its
+        pipeline, whole by then, would wait for."""
+        try:
+            while self._left:
+                self._runtime.sleep(_TEND_SECONDS)
+                self._silent.look()
+                now = self._runtime.clock_seconds()
+                left, self._left = self._left, []
+                for content in left:
+                    if content.until <= now or self._silent.answered(content.silent):
+                        content.held.close()
+                    else:
+                        self._left.append(content)
+        finally:
+            self._tending = False
 
 
 def _addresses(body: bytes) -> set[str]:

@@ -157,6 +157,32 @@ def test_a_full_quota_is_out_of_space() -> None:
     rig.run(body)
 
 
+def test_a_server_with_larger_least_blocks_gets_its_own() -> None:
+    rig = Rig()
+    rig.quirks.least_block_bytes = 64 << 20
+
+    def body() -> None:
+        for number in range(3):
+            rig.fs.put_new(f"a{number}", b"x")
+        asked = [request.target for request in rig.twin.log if "op=CREATE" in request.target]
+        assert sum("blocksize=1048576" in target for target in asked) == 2  # of the NameNode, and of the DataNode
+
+    rig.run(body)
+
+
+def test_a_block_is_as_large_as_the_file_and_that_of_a_large_one_as_hdfs_has_it() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        for size, block in ((0, 1), (1 << 20, 1), ((1 << 20) + 1, 2), (32 << 20, 32), ((32 << 20) + 1, None)):
+            rig.fs.put_new(f"a{size}", bytes(size))
+            asked = rig.twin.log[-2].target
+            assert (f"blocksize={block << 20}" if block else "replication=3") in asked
+            assert bool(block) == ("blocksize" in asked)
+
+    rig.run(body)
+
+
 def test_safe_mode_is_waited_for_and_then_unavailable() -> None:
     rig = Rig()
     rig.twin.safe_mode = True

@@ -183,6 +183,82 @@ def test_what_was_left_open_is_closed_when_its_pipeline_has_failed() -> None:
     rig.run(body)
 
 
+def test_contents_that_were_left_do_not_fill_the_disks_as_the_namenode_counts() -> None:
+    rig = Rig(4, options=TWO_COPIES)
+    rig.quirks.scattered = True
+    rig.quirks.room_bytes = 3 << 30  # 24 blocks of 128 MiB
+
+    def body() -> None:
+        rig.twin.frozen.add(rig.twin.nodes[2])
+        for number in range(60):
+            rig.fs.put_new(f"logs/{number}", b"content", suspicious(rig))
+        assert rig.twin.datanodes.held_contents > 60, "this many were left"
+
+    rig.run(body)
+
+
+def test_contents_that_were_never_begun_do_not_use_up_the_threads_later() -> None:
+    rig = Rig(3, options=WebHdfsOptions(replication=2, put_seconds=5.0))
+    rig.quirks.scattered = True
+
+    def body() -> None:
+        rig.twin.frozen.add(rig.twin.nodes[2])
+        rig.fs.put_new("logs/a", b"content", suspicious(rig))
+        for node in 4 * rig.twin.nodes[:2]:  # each of their threads waits for a pipeline
+            rig.twin.datanodes.thread(node).occupy(rig.runtime.clock_seconds() + 75)
+        attempts = [rig.runtime.spawn(rig.fs.put_new, f"try/{n}", b"x", suspicious(rig)) for n in range(4)]
+        for task in attempts:
+            task.join()
+            assert isinstance(task.error, Stalled), "every thread waits"
+        rig.runtime.sleep(80)  # what they waited for has failed; what waited for them begins
+        before = rig.runtime.clock_seconds()
+        for number in range(20):
+            rig.fs.put_new(f"after/{number}", b"content", suspicious(rig))
+        assert rig.runtime.clock_seconds() - before < 10
+
+    rig.run(body)
+
+
+def test_what_was_left_open_ends_as_soon_as_the_node_answers() -> None:
+    """Or the threads would wait for the next node that freezes."""
+    rig = Rig(1, options=TWO_COPIES)
+    rig.quirks.scattered = True
+
+    def body() -> None:
+        rig.twin.frozen.add(rig.twin.nodes[2])
+        for number in range(10):
+            rig.fs.put_new(f"logs/{number}", b"content", suspicious(rig))
+        assert rig.twin.datanodes.held_contents > 5
+        rig.twin.frozen.clear()
+        rig.runtime.sleep(5)  # nobody puts anything
+        assert rig.twin.datanodes.held_contents == 0
+
+    rig.run(body)
+
+
+def test_what_was_left_open_stays_so_when_the_namenode_counts_the_node_as_dead() -> None:
+    rig = Rig(1, options=TWO_COPIES)
+    rig.quirks.scattered = True
+
+    def body() -> None:
+        rig.twin.frozen.add(rig.twin.nodes[2])
+        for number in range(10):
+            rig.fs.put_new(f"logs/{number}", b"content", suspicious(rig))
+        left = rig.twin.datanodes.held_contents
+        assert left > 5
+        rig.twin.gone.add(rig.twin.nodes[2])
+        before = rig.runtime.clock_seconds()
+        for number in range(10):
+            rig.fs.put_new(f"logs/without{number}", b"content", suspicious(rig))
+        assert rig.runtime.clock_seconds() - before < 5, "no thread waits for the ends of the others"
+        rig.runtime.sleep(20)
+        assert rig.twin.datanodes.held_contents == left
+        rig.runtime.sleep(80)
+        assert rig.twin.datanodes.held_contents == 0
+
+    rig.run(body)
+
+
 def test_the_list_of_living_nodes_tells_when_each_was_heard_of() -> None:
     page = (
         b'{"beans": [{"LiveNodes": "{\\"one:9866\\": {\\"infoAddr\\": \\"10.0.0.1:9864\\", '
