@@ -255,6 +255,9 @@ class FileGroupLog:
         self._ledger.forget(tablet_id)
         self._plan_release()
 
+    def highest_needed(self, tablet_id: int) -> int:
+        return self._ledger.highest(tablet_id)
+
     def _plan_release(self) -> None:
         if not self._state.sentence and not self._state.closing and self._retention.advance():
             self._release = True

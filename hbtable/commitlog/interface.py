@@ -39,6 +39,9 @@ class CommitLog(Protocol):
     def forget(self, tablet_id: int) -> None:
         """This tablet needs nothing of this log any more. As needed()."""
 
+    def highest_needed(self, tablet_id: int) -> int:
+        """The tablet's highest acknowledged sequence in here that needed() and forget() have not let go of; 0: none."""
+
     def tablets_of_oldest_segment(self) -> list[int]:
         """The tablets whose flush would let the oldest part of the log go."""
 

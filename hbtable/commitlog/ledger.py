@@ -51,6 +51,10 @@ class SegmentLedger:
         for tablets in self._all():
             tablets.pop(tablet_id, None)
 
+    def highest(self, tablet_id: int) -> int:
+        """Of the tablet's sequences that are needed; 0: none."""
+        return max(tablets.get(tablet_id, 0) for tablets in self._all())
+
     def oldest_needed(self, active_number: int) -> int:
         """The first segment that must stay."""
         return next((segment.number for segment in self.held if segment.tablets), active_number)

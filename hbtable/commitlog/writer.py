@@ -228,6 +228,9 @@ class LogWriter:
         self._ledger.forget(tablet_id)
         self._plan_release()
 
+    def highest_needed(self, tablet_id: int) -> int:
+        return self._ledger.highest(tablet_id)
+
     def _plan_release(self) -> None:
         if self._line.releasable() and not self._state.sentence and not self._state.closing:
             self._release = True

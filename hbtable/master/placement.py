@@ -90,7 +90,9 @@ class Placement:
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
         if current is None or not current.owner or current.tablet_id != record.tablet_id:
             return
-        if current.owner == record.owner:  # another one may serve it, and was not asked to unload it
+        # Another owner may serve it, and was not asked to unload it; so may this one, in a later generation: a load may
+        # have come after it said that it does not (tabletserver.residence).
+        if (current.owner, current.generation) == (record.owner, record.generation):
             # Of a dead owner no log is dropped: the next one recovers.
             self._catalog.replace_tablet(current, given_back(current) if lives else released(current))
 

@@ -217,19 +217,22 @@ class Catalog:
         unsure = False
         while True:
             try:
-                if self._compare_and_set(key, expected, new):
-                    return True
-                current = self._calls.record_at(key)
-            except OutcomeUnknown:
-                unsure = True
                 try:
+                    if self._compare_and_set(key, expected, new):
+                        return True
                     current = self._calls.record_at(key)
-                except Unavailable as error:  # it would tell the caller that nothing was changed
-                    raise OutcomeUnknown(f"METADATA row {key!r} cannot be read to see what became of it") from error
-                if current not in (new, expected):
+                except OutcomeUnknown:
+                    unsure = True
+                    current = self._calls.record_at(key)
+                    if current not in (new, expected):
+                        raise
+                    if current == expected:
+                        continue  # it may still be under way; only one of the two can find what it expects
+            except Unavailable as error:
+                if not unsure:
                     raise
-                if current == expected:
-                    continue
+                # It would tell the caller that nothing was changed.
+                raise OutcomeUnknown(f"METADATA row {key!r} cannot be read to see what became of it") from error
             if current == new and (unsure or new is None):
                 return True
             if current is None or expected is None or current == expected:

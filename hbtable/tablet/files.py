@@ -82,8 +82,13 @@ class SSTableOutput:
 
     def refused(self, file: LoadedFile | None, error: BaseException) -> None:
         """The record was asked to name it and was not changed, as far as `error` tells."""
-        if file is not None and isinstance(error, (Unavailable, StaleLocation)):
+        if file is None:
+            return
+        if isinstance(error, Unavailable):
             self._remove(file.ref.path)
+        if isinstance(error, (Unavailable, StaleLocation)):
+            # Another owner's record may name the file: of a change without an answer the tablet hears when it asks
+            # again, and the next owner may have taken it over by then. METADATA tells, so the collector decides.
             self._shared.files_in_flight.discard(file.ref.path)
         # Any other error, StorageFailed of METADATA's log say, leaves open whether the record names the file once
         # that log is replayed: it stays in flight until this process ends.

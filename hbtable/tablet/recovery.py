@@ -18,6 +18,7 @@ from typing import Final
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorted_logs import recovered
+from hbtable.errors import Unavailable
 from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 from hbtable.tablet.compaction import Compactor
 from hbtable.tablet.files import open_sstable
@@ -32,9 +33,10 @@ _RECORDS_BETWEEN_PAUSES: Final = 64
 
 def recover(state: TabletState, compactor: Compactor) -> None:
     """The tablet is as it was, and may serve, on return. *Switches.* Corruption, FileNotFound, UnsupportedFormat,
-    StaleLocation (another owner), OutOfSpace: do not serve."""
-    _open_files(state)
+    StaleLocation (another owner), OutOfSpace, Unavailable (own log): do not serve."""
     record = state.keeper.record
+    _check_own_log(state, record)
+    _open_files(state)
     refs = [ref for _, files in record.files for ref in files]
     state.sequence = state.applied = max(
         [ref.last_sequence for ref in refs] + [log.first_needed - 1 for log in record.logs] + [0]
@@ -46,6 +48,7 @@ def recover(state: TabletState, compactor: Compactor) -> None:
     highest = max(highest, _replay(state, compactor))
     compactor.replaying = False
     state.clock.restore(highest)
+    _check_own_log(state, record)  # once more: what an earlier stay had under way may have landed since
     _own_log(state)
 
 
@@ -114,6 +117,22 @@ def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
         recovered(state.environment.fs, log_folder(incarnation), state.tablet_id, first, state.shared.sorted_indexes)
         for incarnation, first in sorted(first_needed.items())
     ]
+
+
+def _check_own_log(state: TabletState, record: TabletRecord) -> None:
+    """Unavailable when this server's own log has what `record` needs: going on would lose it, and each flush would move
+    the redo point past it. A restart ends that log, and then it is recovered like any other."""
+    held = state.environment.log.highest_needed(state.tablet_id)
+    first_needed = max([ref.first_needed for ref in record.logs] + [1])
+    if held >= first_needed:
+        own = state.shared.incarnation
+        sentence = (
+            f"tablet {state.tablet_id} is not loaded: the log of this server, {own}, has records of it up to sequence "
+            f"{held}, which no SSTable has, and METADATA needs all from {first_needed} on. It was taken out without a "
+            "flush, which is a bug; restart this server, so that its log is recovered"
+        )
+        logger.error("%s", sentence)
+        raise Unavailable(sentence)
 
 
 def by_sequence(logs: Iterable[Iterator[LogRecord]]) -> Iterator[LogRecord]:

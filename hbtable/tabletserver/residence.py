@@ -3,6 +3,10 @@
 Invariant: a tablet is served only while its METADATA row names this incarnation and this generation as its owner (bug
 class 10). load() reads the row itself; the master's record may be old by now, for example the parent of a split.
 Whoever finds a row changed under a served tablet takes the tablet out (abandon).
+
+A load never replays this server's own log. It need not, because a tablet only leaves with everything flushed: unload()
+flushes, a split's children come with what their parent has, and a load that failed had acknowledged nothing. Where that
+is broken all the same recovery refuses (tablet.recovery), and so does unload() before the master may drop the log.
 """
 
 import logging
@@ -44,8 +48,10 @@ class Residence:
         catalog: Catalog,
         open_tablet: Callable[[TabletRecord, TableSchema], Tablet],
         check: Callable[[], None] = lambda: None,
+        in_own_log: Callable[[int], int] = lambda tablet_id: 0,
     ) -> None:
-        """`check` is Suspension.outwait: a server that may have lost its lock takes no tablet in."""
+        """`check` is Suspension.outwait: a server that may have lost its lock takes no tablet in. `in_own_log` is
+        CommitLog.highest_needed."""
         self.tablets: dict[int, Tablet] = {}
         """Shared with server.py: what is in here is served."""
         self._runtime = runtime
@@ -53,6 +59,9 @@ class Residence:
         self._catalog = catalog
         self._open_tablet = open_tablet
         self._check = check
+        self._in_own_log = in_own_log
+        self._said_absent: set[int] = set()
+        """Tablets of which somebody was told that they are not served here, and that were not loaded since."""
         self._turns: dict[int, _Turn] = {}
         self._ended = False
 
@@ -92,6 +101,8 @@ class Residence:
             current = self._current(record)
             if served is not None:
                 self.abandon(served.record)
+            if record.tablet_id in self._said_absent:
+                current = self._in_a_new_generation(current)
             started = self._runtime.clock_seconds()
             tablet = self._open_tablet(current, schema)
             try:
@@ -101,16 +112,19 @@ class Residence:
                 tablet.close()
                 raise
             self.tablets[record.tablet_id] = tablet
+            self._said_absent.discard(record.tablet_id)
             seconds = self._runtime.clock_seconds() - started
             log.info("tablet %d: loaded generation %d in %.3f s", record.tablet_id, current.generation, seconds)
 
     def unload(self, tablet_id: int) -> None:
         """Flushed, its row without owner, not served on return: the next owner needs no log of this server. That it is
-        not served here says the same of it, so that is StaleLocation after end()."""
+        not served here says the same of it, so that is StaleLocation after end(), and Unavailable while this server's
+        log has something of it that was never flushed."""
         with self.turn(tablet_id):
             self._check_not_ended()
             tablet = self.tablets.get(tablet_id)
             if tablet is None:
+                self._say_absent(tablet_id)
                 return
             tablet.freeze_for_unload()
             # It stops answering *before* the row says that anyone may load it: the answer of that write may come late,
@@ -149,6 +163,24 @@ class Residence:
         del self.tablets[parent_id]
         for child in children:
             self.tablets[child.record.tablet_id] = child
+
+    def _say_absent(self, tablet_id: int) -> None:
+        held = self._in_own_log(tablet_id)
+        if held:
+            sentence = (
+                f"tablet {tablet_id} is not served by {self._incarnation}, whose log has records of it up to sequence "
+                f"{held} that were never flushed, which is a bug: restart this server, so that they are recovered"
+            )
+            log.error("%s", sentence)
+            raise Unavailable(sentence)
+        self._said_absent.add(tablet_id)
+
+    def _in_a_new_generation(self, record: TabletRecord) -> TabletRecord:
+        """Whoever was told that the tablet is not served here may be about to take it back: now his compare-and-set
+        fails, or it has made this one fail (Conflict). So a load that comes late does no harm."""
+        renewed = replace(record, generation=record.generation + 1)
+        self._catalog.replace_tablet(record, renewed)
+        return renewed
 
     def update_schema(self, table_id: int, schema: TableSchema) -> None:
         for tablet in list(self.tablets.values()):

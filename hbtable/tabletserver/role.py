@@ -100,7 +100,12 @@ class TabletServerRole:
         suspension = Suspension(runtime, session, options.suspended_seconds)
         self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
         self._residence = residence = Residence(
-            runtime, self.incarnation, catalog, self._open_tablet, suspension.outwait
+            runtime,
+            self.incarnation,
+            catalog,
+            self._open_tablet,
+            suspension.outwait,
+            self.commit_log.highest_needed,
         )
         tablet_ids = Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID)
         splitter = Splitter(residence, catalog, self._commits, tablet_ids.next, runtime.wall_millis)

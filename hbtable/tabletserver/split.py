@@ -57,13 +57,10 @@ class Splitter:
                 self._finish(tablet)  # an earlier split: one child can be embedded at a time
             # The ids come first: they may need the lock service, and writes wait from the freeze on.
             left_id, right_id = self._new_tablet_id(), self._new_tablet_id()
-            tablet.freeze_for_unload()
-            try:
-                right = self._commit(tablet, row, left_id, right_id)
-            except BaseException:
-                tablet.thaw()
-                raise
-            child = self._swap(tablet_id, tablet, right)
+            # The children's turns as well: METADATA shows them before its answer is here, and a master that finds them
+            # not served asks for them to be loaded, or takes them back.
+            with self._residence.turn(left_id), self._residence.turn(right_id):
+                child = self._swapped(tablet, row, left_id, right_id)
         tablet.close()
         log.info("tablet %d: split at %r into %d and %d", tablet_id, row, left_id, right_id)
         try:
@@ -71,6 +68,17 @@ class Splitter:
         except HbtableError as error:
             log.warning("tablet %d: the split is committed and will be finished later: %s", tablet_id, error)
         return True
+
+    def _swapped(self, tablet: Tablet, row: bytes, left_id: int, right_id: int) -> Tablet:
+        """Steps 1 to 3; the right child."""
+        parent_id = tablet.record.tablet_id
+        tablet.freeze_for_unload()
+        try:
+            right = self._commit(tablet, row, left_id, right_id)
+        except BaseException:
+            tablet.thaw()
+            raise
+        return self._swap(parent_id, tablet, right)
 
     def _commit(self, tablet: Tablet, row: bytes, left_id: int, right_id: int) -> TabletRecord:
         """The right child's record, once METADATA has it. An unknown outcome is tried until it is known

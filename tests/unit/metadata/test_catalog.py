@@ -221,6 +221,24 @@ def test_an_unknown_outcome_that_cannot_be_read_does_not_look_as_if_nothing_happ
         catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, owner="s1"))
 
 
+def test_a_change_that_may_still_come_is_in_doubt_though_the_row_was_read_as_before(catalog, cluster):
+    """A server that gave no answer in time carries it out when it can; what it answers meanwhile says nothing."""
+    catalog.put_tablet_if_absent(TABLET)
+    server = cluster.servers["s0"]
+
+    def no_answer_yet(method, tablet_id):
+        server.before = answers_reads_only
+        raise OutcomeUnknown("no answer in time")
+
+    def answers_reads_only(method, tablet_id):
+        if method == "check_and_mutate":
+            raise Unavailable("the tablet moves")
+
+    server.before = no_answer_yet
+    with pytest.raises(OutcomeUnknown):
+        catalog.replace_tablet(TABLET, dataclasses.replace(TABLET, owner="s1"))
+
+
 GONE = GoneTablet(16, 50, RowRange(b"", b"m"), 8, 5)
 MARKED = dataclasses.replace(TABLET, generation=7, merges_into=MergesInto(b"", 99, 3))
 

@@ -115,12 +115,37 @@ def test_a_tablet_whose_record_another_owner_has_changed_is_lost(bench: Bench) -
     def main() -> None:
         tablet = filled(bench)
         bench.records.record = bench.assign(bench.records.record)
-        files = sstables(bench)
         for _ in range(2):
             with pytest.raises(StaleLocation):
                 tablet.flush()
         assert tablet.lost
-        assert sstables(bench) == files
+        assert not bench.shared.files_in_flight, "what it wrote is the collector's"
+
+    bench.run(main)
+
+
+def test_an_sstable_that_the_next_owners_record_names_is_not_removed_by_the_last_one(bench: Bench) -> None:
+    """The change was made, its answer was lost, and when it was asked for again the tablet had another owner."""
+
+    def main() -> None:
+        tablet = filled(bench)
+        before = everything(tablet)
+        asked: list[int] = []
+
+        def next_owner() -> None:
+            asked.append(1)
+            if len(asked) == 2:
+                bench.start_server()
+                bench.records.record = bench.assign(bench.records.record)
+
+        bench.records.errors.append((OutcomeUnknown("no answer"), True))
+        bench.records.before_change = next_owner
+        old = bench.shared
+        with pytest.raises(StaleLocation):
+            tablet.flush()
+        assert tablet.lost
+        assert not old.files_in_flight, "METADATA says whether anybody needs it"
+        assert everything(bench.load_as_it_is()) == before
 
     bench.run(main)
 

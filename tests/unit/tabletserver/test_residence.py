@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import StaleLocation
+from hbtable.errors import Conflict, StaleLocation, Unavailable
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.tablet import TabletRecord
@@ -24,6 +24,11 @@ class Row:
 
     def read_tablet(self, table_id, end_row):
         return self.record
+
+    def replace_tablet(self, expected, record):
+        if self.record != expected:
+            raise Conflict("another one")
+        self.record = record
 
 
 class Loaded:
@@ -118,5 +123,52 @@ def test_a_tablet_that_is_loaded_while_the_server_ends_is_not_served():
             residence.load(FIRST, SCHEMA)
         assert loaded[0].closed
         assert not residence.tablets
+
+    runtime.run(body)
+
+
+def test_a_load_after_it_was_said_that_the_tablet_is_not_here_is_seen_in_its_row(run):
+    """Whoever was told so takes the tablet back by a compare-and-set, which has to fail then."""
+
+    def body(runtime, row, residence):
+        residence.unload(22)
+        residence.load(FIRST, SCHEMA)
+        assert row.record == residence.served(22).record == replace(FIRST, generation=4)
+
+    run(body)
+
+
+def test_a_tablet_that_is_taken_back_during_a_late_load_is_not_served(run):
+    def body(runtime, row, residence):
+        residence.unload(22)
+
+        def taken_back(expected, record):
+            row.record = replace(FIRST, owner="", generation=4)
+            raise Conflict("another one")
+
+        row.replace_tablet = taken_back
+        with pytest.raises(Conflict):
+            residence.load(FIRST, SCHEMA)
+        assert not residence.tablets
+
+    run(body)
+
+
+def test_a_load_of_which_nobody_heard_the_contrary_changes_nothing(run):
+    def body(runtime, row, residence):
+        residence.load(FIRST, SCHEMA)
+        assert row.record == residence.served(22).record == FIRST
+
+    run(body)
+
+
+def test_nobody_is_told_that_a_tablet_is_not_here_while_only_this_servers_log_has_it(caplog):
+    runtime = SimulatedRuntime(1)
+    residence = Residence(runtime, "s", Row(FIRST), lambda record, schema: Loaded(record), in_own_log=lambda _: 77)
+
+    def body():
+        with pytest.raises(Unavailable, match=r"tablet 22 is not served by s, whose log has .* up to sequence 77"):
+            residence.unload(22)
+        assert "restart this server" in caplog.text
 
     runtime.run(body)

@@ -1,0 +1,122 @@
+"""Calls that come late, answers that come later still: a tablet is served once, and nothing acknowledged is lost."""
+
+import pytest
+
+from hbtable.errors import OutcomeUnknown, Unavailable
+from tests.harness.many_servers import Cluster
+
+
+@pytest.fixture
+def cluster_of(machine):
+    return lambda seed, *more: Cluster(seed, machine.options, *more)
+
+
+class LateLoad:
+    """A tablet server's administration. Nothing is heard of a request to load, until it is carried out after all: when
+    the next request to unload has been answered, and before its caller goes on."""
+
+    def __init__(self, inner, then):
+        self._inner = inner
+        self._then = then
+        self._request = ()
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def load_tablet(self, *arguments):
+        self._request = arguments
+        raise OutcomeUnknown("no answer in time")
+
+    def unload_tablet(self, *arguments):
+        self._inner.unload_tablet(*arguments)
+        if self._request:
+            request, self._request = self._request, ()
+            self._inner.load_tablet(*request)
+            self._then()
+
+
+def test_a_load_that_comes_after_its_tablet_was_taken_back_does_not_serve_it_twice(cluster_of, machine):
+    """The server said that it does not serve the tablet; from then on the master may give it to another one."""
+    cluster = cluster_of(1)
+
+    def body():
+        cluster.start(3)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema())
+        machine.write(cluster, range(100))
+        (before,) = admin.tablets(b"t")
+        slow, other = sorted(name for name in cluster.servers if name != before.owner)
+        transport = cluster.transport
+        late = LateLoad(transport.tablet_admin(slow), lambda: machine.write(cluster, range(50, 150), b"again"))
+        transport.register_server(slow, transport.tablet_service(slow), late)
+        with pytest.raises(OutcomeUnknown):
+            admin.move_tablet(b"t", before.tablet_id, slow)
+        try:
+            admin.move_tablet(b"t", before.tablet_id, other)
+        except Unavailable:
+            pass  # it was loaded after all, which is as good
+        expected = machine.expected(range(50)) | machine.expected(range(50, 150), b"again")
+        assert machine.contents(cluster) == expected
+        transport.register_server(slow, transport.tablet_service(slow), late._inner)
+        admin.move_tablet(b"t", before.tablet_id, other)
+        assert machine.contents(cluster) == expected
+        serving = [name for name, (_, role) in cluster.servers.items() if before.tablet_id in role._residence.tablets]
+        assert serving == [other]
+
+    cluster.runtime.run(body)
+
+
+class HeldSplit:
+    """A catalog that commits splits, and says so only when `bell` rings."""
+
+    def __init__(self, inner, bell):
+        self._inner = inner
+        self._bell = bell
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def replace_tablet(self, expected, record):
+        self._inner.replace_tablet(expected, record)
+        if expected.tablet_id != record.tablet_id:
+            self._bell.wait()
+
+
+@pytest.mark.parametrize("order", ["load", "move"])
+def test_a_split_whose_commit_is_answered_late_is_not_loaded_beside_itself(cluster_of, machine, order):
+    """METADATA shows the children before their server knows; the master finds that it does not serve them."""
+    cluster = cluster_of(2, lambda catalog: HeldSplit(catalog, bell))
+    bell = cluster.runtime.event()
+
+    def body():
+        cluster.start(2)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema())
+        machine.write(cluster, range(100))
+        (whole,) = admin.tablets(b"t")
+        node, role = cluster.servers[whole.owner]
+        splitting = node.runtime.spawn(role.admin.split, whole.tablet_id, b"row000050", name="split")
+        cluster.runtime.sleep(1)
+        _, right = admin.tablets(b"t")
+        assert right.owner == whole.owner
+        assert not role._residence.tablets.keys() & {right.tablet_id}
+        if order == "load":
+            cluster.master.look_again()
+        else:
+            cluster.runtime.spawn(admin.move_tablet, b"t", right.tablet_id, name="move")
+        writing = cluster.runtime.spawn(machine.write, cluster, range(100), b"after", name="write")
+        cluster.runtime.sleep(3)
+        bell.set()
+        splitting.join()
+        writing.join()
+        assert writing.error is None
+        cluster.runtime.sleep(10)
+        assert machine.contents(cluster) == machine.expected(range(100), b"after")
+        for name in sorted(cluster.servers):
+            cluster.kill_server(name)
+            cluster.start_server()
+        cluster.runtime.sleep(10)
+        assert machine.contents(cluster) == machine.expected(range(100), b"after")
+        cluster.check_tiling()
+
+    cluster.runtime.run(body)
