@@ -1,11 +1,15 @@
-"""What ends a role's process: a signal, the death of its supervisor, or the loss of its lock.
+"""What ends a role's process: a signal, the death of its supervisor, the loss of its lock, or a hub that hangs.
 
 A signal asks for an orderly stop, a second one for the end at once. The death of the supervisor asks for an orderly
 stop as well, or whoever starts the role again would find its ports taken. A lost lock ends the process at once, from a
 thread that is not the hub's: a hub that hangs in a native call must not keep a process alive that others have declared
 dead (paper, section 5.2: a tablet server stops serving when it loses its lock).
+
+A hub that hangs for long ends the process as well: the lease has a thread of its own and would be kept for ever, and
+what this process holds, tablets or the master's lock, would never come to anybody else (Accumulo's ZombieTServer).
 """
 
+import faulthandler
 import logging
 import os
 import signal
@@ -27,14 +31,20 @@ LIFE: Final = "HBTABLE_SUPERVISOR_LIFE"
 supervises this process."""
 
 _LOOK_SECONDS: Final = 0.05
+_BEATS: Final = 10
+"""Of the hub, in the time after which it counts as hanging."""
 
 
 @final
 class Lifeline:
-    """Owns the watching thread from watch() to release(). `end` ends the process with an exit code."""
+    """Owns the watching thread from watch() to release(). `end` ends the process with an exit code. `hung_seconds`: for
+    how long the hub may come to nothing; far above any pause that it makes, and above what a busy machine costs."""
 
-    def __init__(self, runtime: Runtime, end: Callable[[int], object] = os._exit) -> None:
+    def __init__(self, runtime: Runtime, end: Callable[[int], object] = os._exit, hung_seconds: float = 30.0) -> None:
+        self._runtime = runtime
         self._end = end
+        self._hung_seconds = hung_seconds
+        self._beats = 0
         self._stop_asked = runtime.event()
         self._released = threading.Event()
 
@@ -61,7 +71,8 @@ class Lifeline:
         self._stop_asked.wait()
 
     def watch(self, session: Session) -> None:
-        """Ends the process as soon as the session is over, until release()."""
+        """Ends the process as soon as the session is over, or the hub hangs, until release()."""
+        self._runtime.spawn(self._beat, name="lifeline")
         thread = threading.Thread(target=self._watch, args=(session,), name="hbtable lifeline", daemon=True)
         thread.start()
 
@@ -77,10 +88,30 @@ class Lifeline:
             self._end(LOST)
 
     def _watch(self, session: Session) -> None:
+        beats = looks = 0
         while not self._released.wait(_LOOK_SECONDS):
             if session.over():
                 self.lost()
                 return
+            # Looks are counted, not seconds: while the whole process was frozen there were none.
+            looks = looks + 1 if beats == self._beats else 0
+            beats = self._beats
+            if looks * _LOOK_SECONDS >= self._hung_seconds:
+                self._hung()
+                return
+
+    def _beat(self) -> None:
+        while not self._released.is_set():
+            self._beats += 1
+            self._runtime.sleep(self._hung_seconds / _BEATS)
+
+    def _hung(self) -> None:
+        sentence = (
+            f"nothing was done in this process for {self._hung_seconds:g} s; stopping. What its threads were at:\n"
+        )
+        os.write(2, sentence.encode())  # not by the log, as in lost()
+        faulthandler.dump_traceback(2)
+        self._end(LOST)
 
 
 def _outlive(descriptor: int) -> None:

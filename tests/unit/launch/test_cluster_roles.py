@@ -230,6 +230,24 @@ def test_a_lost_session_ends_the_process_while_the_hub_hangs() -> None:
     assert codes == [LOST]
 
 
+def test_a_hub_that_hangs_ends_the_process_whose_lease_is_kept_all_the_same(capfd: pytest.CaptureFixture[str]) -> None:
+    runtime = GeventRuntime()
+    codes: list[int] = []
+    ended = threading.Event()
+
+    def end(code: int) -> None:
+        codes.append(code)
+        ended.set()
+
+    Lifeline(runtime, end, hung_seconds=1.0).watch(_Session())
+    for _ in range(20):
+        runtime.sleep(0.1)
+    assert codes == [], "a hub that works is left alone"
+    assert ended.wait(20), "this thread, the hub's, has not switched since"
+    assert codes == [LOST]
+    assert "nothing was done in this process for 1 s" in capfd.readouterr().err
+
+
 def test_a_session_that_is_closed_in_order_ends_nothing() -> None:
     codes: list[int] = []
     lifeline = Lifeline(GeventRuntime(), codes.append)
