@@ -68,6 +68,36 @@ struct AdminServer {
   6: i32 families = 0
 }
 
+/** Blocks that left the caches, which have that capacity together; regions whose server could not be asked. */
+struct AdminCacheEviction {
+  1: i64 blocks,
+  2: i64 capacityBytes,
+  3: list<binary> failedRegions
+}
+
+/** A tablet that is not served as it should be, in HBase's words (RegionState.State); no server: nobody owns it. */
+struct AdminTransition {
+  1: binary regionName,
+  2: string state,
+  3: string server = ""
+}
+
+/** A request to this port that took long. Decoding includes waiting for its bytes, answering the sending. */
+struct AdminSlowRequest {
+  1: i64 endedMillis,
+  2: string method,
+  3: string table,
+  4: string row,
+  5: string outcome,
+  6: double seconds,
+  7: double decodingSeconds,
+  8: double handlingSeconds,
+  9: double answeringSeconds,
+  10: i64 requestBytes,
+  11: i64 answerBytes,
+  12: string client
+}
+
 struct AdminCell {
   1: binary column,
   2: i64 timestamp,
@@ -163,6 +193,10 @@ service HbtableAdmin {
   void adminFlush(1: binary name, 2: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
   /** Starts it in the background: of the table, or of one tablet of it. */
   void adminCompact(1: binary name, 2: bool major, 3: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Starts it in the background: of all tablets of a server, by `host,port,startcode`, `host,port` or host. */
+  void adminCompactServer(1: binary server, 2: bool major) throws (1: IOError io, 2: IllegalArgument ia)
+  /** NONE, MINOR, MAJOR or MAJOR_AND_MINOR: what of the table's tablets runs or waits for its turn. */
+  string adminCompactionState(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
   /** At the row, or without one every tablet, or the one that is named, at its middle. False: nothing to split. */
   bool adminSplit(1: binary name, 2: binary row, 3: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
   /** To a server by its name as adminTablets or adminServers give it, loaded anew if it had it; without one to the
@@ -176,6 +210,24 @@ service HbtableAdmin {
   /** Whether tablets move by themselves; kept until it is switched again. Whether they did before. */
   bool adminBalanceSwitch(1: bool on) throws (1: IOError io)
   bool adminBalancerEnabled() throws (1: IOError io)
+
+  /* ------------------------------------------------------------------------------------------ chores */
+  /** On return no block of the table that was cached before the call is cached any more. */
+  AdminCacheEviction adminClearBlockCache(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+  /** One garbage collection, over on return: how many rows of METADATA went that belonged to no table. */
+  i64 adminRunCatalogJanitor() throws (1: IOError io)
+  /** The same: whether nothing is left that is not old enough to be deleted for good. */
+  bool adminRunCleaner() throws (1: IOError io)
+  /** The master begins to look at every tablet, and repairs what it finds. */
+  void adminRunRepair() throws (1: IOError io)
+  list<AdminTransition> adminTransitions() throws (1: IOError io)
+  /** Servers that are gone, and whose log a tablet still needs. */
+  list<string> adminDeadServers() throws (1: IOError io)
+  /** Owners of tablets that neither live nor are known to be dead. */
+  list<string> adminUnknownServers() throws (1: IOError io)
+  /** Of this front door alone, newest first. */
+  list<AdminSlowRequest> adminSlowRequests() throws (1: IOError io)
+  void adminClearSlowRequests() throws (1: IOError io)
 
   /* ------------------------------------------------------------------------------------------- cells */
   /** The row, or an empty list. */

@@ -24,6 +24,9 @@ service MasterService {
   /** Whether it was on before. */
   bool balance_switch(1: bool on) throws (1: tabletserver.RpcError error),
   bool balancer_enabled() throws (1: tabletserver.RpcError error),
+  tabletserver.Collection collect_garbage() throws (1: tabletserver.RpcError error),
+  /** The master looks at every tablet at once, whether or not servers came or went. */
+  void look_at_everything() throws (1: tabletserver.RpcError error),
   void create_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
   void alter_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
   void delete_namespace(1: binary name) throws (1: tabletserver.RpcError error)

@@ -107,7 +107,21 @@ struct TabletStatus {
   4: required i64 sstableBytes,
   5: required i64 sstables,
   6: required i64 reads,
-  7: required i64 writes
+  7: required i64 writes,
+  8: optional bool merging = 0,
+  9: optional bool major = 0
+}
+
+/** What a block cache lost when it was emptied of a table. */
+struct CacheEviction {
+  1: required i64 blocks,
+  2: required i64 capacityBytes
+}
+
+/** What a master's garbage collection came to: left-over rows removed, files in the trash that are not old enough. */
+struct Collection {
+  1: required i64 rows,
+  2: required i64 waiting
 }
 
 /** A run: a sorted part of a dead server's log, of the segments from `first` to `last`. */
@@ -155,5 +169,6 @@ service TabletAdmin {
   bool split(1: string incarnation, 2: i64 tablet, 3: optional binary row) throws (1: RpcError error),
 
   list<TabletStatus> tablets(1: string incarnation) throws (1: RpcError error),
-  set<string> files_in_flight(1: string incarnation) throws (1: RpcError error)
+  set<string> files_in_flight(1: string incarnation) throws (1: RpcError error),
+  CacheEviction clear_block_cache(1: string incarnation, 2: i64 table) throws (1: RpcError error)
 }

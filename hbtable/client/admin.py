@@ -99,34 +99,35 @@ class Admin:
 
     def balance(self) -> bool:
         """Tablets are spread evenly on return. False: switched off, or not now (services.MasterService.balance)."""
-        return self._ask(lambda master: master.balance())
+        return self.ask(lambda master: master.balance())
 
     def balance_switch(self, on: bool) -> bool:
         """Whether it was on before."""
-        return self._ask(lambda master: master.balance_switch(on))
+        return self.ask(lambda master: master.balance_switch(on))
 
     def balancer_enabled(self) -> bool:
-        return self._ask(lambda master: master.balancer_enabled())
+        return self.ask(lambda master: master.balancer_enabled())
 
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
-        self._ask(lambda master: master.create_namespace(name, properties))
+        self.ask(lambda master: master.create_namespace(name, properties))
 
     def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """All its properties from now on. NamespaceNotFound, InvalidRequest."""
-        self._ask(lambda master: master.alter_namespace(name, properties))
+        self.ask(lambda master: master.alter_namespace(name, properties))
 
     def delete_namespace(self, name: bytes) -> None:
         """NamespaceNotFound, InvalidRequest while it holds tables."""
-        self._ask(lambda master: master.delete_namespace(name))
+        self.ask(lambda master: master.delete_namespace(name))
 
     def _change(self, table: Table, call: Callable[[MasterService], None]) -> None:
         try:
-            self._ask(call)
+            self.ask(call)
         finally:
             table.invalidate()  # also after a failure: it may have been carried out all the same
 
-    def _ask(self, call: Callable[[MasterService], T]) -> T:
+    def ask(self, call: Callable[[MasterService], T]) -> T:
+        """Again and again while nothing was begun, until there is a master that takes it. Unavailable."""
         patience: Patience | None = None
         while True:
             try:

@@ -2,8 +2,9 @@
 
 bytes in    sniffing.py -> message_input.py -> binary_reader.py | compact_reader.py    laid out by interface.py
 calls       reads.py  writes.py  scanner_calls.py  admin_calls.py    one short method per call of the interface
-            admin_tables.py  admin_tablets.py  admin_cells.py    the same for our own service, thrift/admin.thrift
-meaning     conversion.py  regions.py  scanners.py  errors.py
+            admin_tables.py  admin_tablets.py  admin_cells.py  admin_compactions.py  admin_chores.py    the same for our
+            own service, thrift/admin.thrift
+meaning     conversion.py  regions.py  scanners.py  errors.py  transitions.py  server_names.py
 bytes out   answers.py -> binary_answers.py
 around      connection.py (one client), server.py (all of them), transfers.py (their memory), complaints.py, slow.py
 below       backend.py: what it needs from there

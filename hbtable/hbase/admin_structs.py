@@ -65,6 +65,39 @@ class AdminServer(NamedTuple):
     families: int = 0
 
 
+class AdminCacheEviction(NamedTuple):
+    """What block caches lost of a table."""
+
+    blocks: int = 0
+    capacity_bytes: int = 0
+    failed: list[bytes] | None = None
+
+
+class AdminTransition(NamedTuple):
+    """A tablet on the way between servers."""
+
+    name: bytes = b""
+    state: str = ""
+    server: str = ""
+
+
+class AdminSlowRequest(NamedTuple):
+    """A request that took long (hbase.slow.SlowRequest)."""
+
+    ended_millis: int = 0
+    method: str = ""
+    table: str = ""
+    row: str = ""
+    outcome: str = ""
+    seconds: float = 0.0
+    decoding_seconds: float = 0.0
+    handling_seconds: float = 0.0
+    answering_seconds: float = 0.0
+    request_bytes: int = 0
+    answer_bytes: int = 0
+    client: str = ""
+
+
 class AdminCell(NamedTuple):
     """A cell, or in raw scans a marker."""
 

@@ -2,32 +2,27 @@
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
-import logging
 from collections.abc import Sequence
-from typing import Final, final
+from typing import final
 
-from hbtable.errors import HbtableError
 from hbtable.hbase.admin_structs import AdminServer, AdminTablet
 from hbtable.hbase.backend import Address, Tables
 from hbtable.hbase.cluster import Cluster
-from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.regions import region_name
+from hbtable.hbase.server_names import ServerNames
 from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord
-from hbtable.runtime.interface import Runtime
-
-_LOG: Final = logging.getLogger(__name__)
 
 
 @final
 class AdminTablets:
     """`address`: of a tablet server's front door."""
 
-    def __init__(self, runtime: Runtime, tables: Tables, cluster: Cluster, address: Address) -> None:
-        self._runtime = runtime
+    def __init__(self, tables: Tables, cluster: Cluster, address: Address, names: ServerNames) -> None:
         self._tables = tables
         self._cluster = cluster
         self._address = address
+        self._names = names
 
     def adminTablets(self, name: bytes | None) -> list[AdminTablet]:
         canonical = self._tables.canonical(name)
@@ -61,16 +56,11 @@ class AdminTablets:
     def adminFlush(self, name: bytes | None, tablet_id: int | None) -> None:
         self._cluster.admin.flush(self._tables.canonical(name), tablet_id or 0)
 
-    def adminCompact(self, name: bytes | None, major: bool | None, tablet_id: int | None) -> None:
-        canonical = self._tables.canonical(name)
-        self._cluster.record(canonical)
-        self._runtime.spawn(self._compact, canonical, bool(major), tablet_id or 0, name="compaction-asked-for")
-
     def adminSplit(self, name: bytes | None, row: bytes | None, tablet_id: int | None) -> bool:
         return self._cluster.admin.split(self._tables.canonical(name), row or None, tablet_id or 0)
 
     def adminMove(self, name: bytes | None, tablet_id: int | None, server: bytes | None) -> None:
-        incarnation = self._incarnation(server.decode("utf-8", "backslashreplace")) if server else ""
+        incarnation = self._names.one(server) if server else ""
         self._cluster.admin.move_tablet(self._tables.canonical(name), tablet_id or 0, incarnation)
 
     def adminMerge(self, name: bytes | None, tablet_ids: Sequence[int] | None) -> None:
@@ -85,31 +75,11 @@ class AdminTablets:
     def adminBalancerEnabled(self) -> bool:
         return self._cluster.admin.balancer_enabled()
 
-    def _incarnation(self, shown_name: str) -> str:
-        for server in self._cluster.servers():
-            if shown_name in (server.name, self._shown(server.name, server.started_millis)):
-                return server.name
-        raise BadArgument(f"there is no tablet server {shown_name}")
-
-    def _shown(self, incarnation: str, started_millis: int) -> str:
-        host, port = self._address(incarnation)
-        return f"{host.decode()},{port},{started_millis}"
-
-    def _compact(self, name: bytes, major: bool, tablet_id: int) -> None:
-        try:
-            if major:
-                self._cluster.admin.major_compact(name, tablet_id)
-            else:
-                self._cluster.admin.compact(name, tablet_id)
-        except HbtableError as error:
-            # The caller was told that it is asked for.
-            _LOG.warning("a compaction of %r that a client asked for failed: %s", name, error)
-
     def _tablet(
         self, table: bytes, record: TabletRecord, status: TabletStatus | None, started_millis: int
     ) -> AdminTablet:
-        server = self._shown(record.owner, started_millis) if record.owner else ""
-        load = (0, 0, 0, 0, 0) if status is None else status[2:]
+        server = self._names.shown(record.owner, started_millis) if record.owner else ""
+        load = (0, 0, 0, 0, 0) if status is None else status[2:7]
         return AdminTablet(
             record.tablet_id,
             record.range.start,

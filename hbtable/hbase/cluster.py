@@ -1,13 +1,15 @@
 """What our own admin service (thrift/admin.thrift) needs from below: the cluster as a whole.
 
-client.admin.Admin is the Administration here; names may come in any spelling.
+client.admin.Admin is the ClusterAdministration here, client.operations.Operations the ClusterOperations; names may come
+in any spelling.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from hbtable.errors import HbtableError
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import TabletStatus
+from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
 
@@ -37,6 +39,19 @@ class ClusterAdministration(Protocol):
     def balancer_enabled(self) -> bool: ...
 
 
+class ClusterOperations(Protocol):
+    """As client.operations.Operations says."""
+
+    def table_records(self) -> list[TableRecord]: ...
+    def every_tablet(self) -> list[TabletRecord]: ...
+    def compact_server(self, server: str, major: bool) -> None: ...
+    def clear_block_cache(
+        self, table_id: int, servers: Iterable[str]
+    ) -> Mapping[str, CacheEviction | HbtableError]: ...
+    def collect_garbage(self) -> Collection: ...
+    def look_at_everything(self) -> None: ...
+
+
 class LivingServer(NamedTuple):
     """A tablet server that holds its lock."""
 
@@ -51,3 +66,4 @@ class Cluster(NamedTuple):
     record: Callable[[bytes], TableRecord]
     """A table's, by canonical name. TableNotFound."""
     servers: Callable[[], list[LivingServer]]
+    operations: ClusterOperations

@@ -12,6 +12,8 @@ from typing import Final, Protocol, final
 from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase.admin_calls import AdminCalls
 from hbtable.hbase.admin_cells import AdminCells
+from hbtable.hbase.admin_chores import AdminChores
+from hbtable.hbase.admin_compactions import AdminCompactions
 from hbtable.hbase.admin_tables import AdminTables
 from hbtable.hbase.admin_tablets import AdminTablets
 from hbtable.hbase.answers import BinaryDialect, CompactDialect
@@ -25,6 +27,7 @@ from hbtable.hbase.reads import Reads
 from hbtable.hbase.scanner_calls import ScannerCalls
 from hbtable.hbase.scanner_ids import Reserve, ScannerIds, unsaved
 from hbtable.hbase.scanners import ScannerOptions, Scanners
+from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.traffic import Traffic
 from hbtable.hbase.writes import Writes
@@ -172,9 +175,12 @@ class FrontDoor:
         bind(interface, parts)
 
     def _bind_admin(self, interface: Interface, tables: Tables, cluster: Cluster, identity: Identity) -> None:
+        names = ServerNames(cluster, identity.address)
         parts = (
             AdminTables(tables, cluster),
-            AdminTablets(self._runtime, tables, cluster, identity.address),
+            AdminTablets(tables, cluster, identity.address, names),
+            AdminCompactions(self._runtime, tables, cluster, names),
+            AdminChores(tables, cluster, names, self.slow),
             AdminCells(tables, self._options.answer_bytes),
         )
         bind_admin(interface, parts)

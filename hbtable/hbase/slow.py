@@ -36,8 +36,15 @@ class SlowRequests:
     def add(self, request: SlowRequest) -> None:
         self._ring.append(request)
 
+    def requests(self) -> list[SlowRequest]:
+        """Newest first."""
+        return list(reversed(self._ring))
+
+    def clear(self) -> None:
+        self._ring.clear()
+
     def newest_first(self) -> list[dict[str, object]]:
-        return [request._asdict() for request in reversed(self._ring)]
+        return [request._asdict() for request in self.requests()]
 
     def place(self, method: str, values: list[object]) -> tuple[str, str]:
         """(table, row) that a call is about, as far as its arguments tell; of many rows the first."""

@@ -84,7 +84,7 @@ class EmbeddedCluster:
             )
             self.server.start()
             self.transport.register_server(self.server.incarnation, self.server.service, self.server.admin)
-            self.transport.register_master(self.master.tables)
+            self.transport.register_master(self.master.calls)
             self.client = Client(runtime, session, self.transport, options.client, locator)
             self.master.settle()
             self.master.start()

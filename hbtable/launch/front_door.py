@@ -88,7 +88,12 @@ def make_front_door(
         identity,
         options,
         lambda count: ids.take(count).start,
-        Cluster(client.admin, lambda name: client.table(name).record(), lambda: living_servers(session)),
+        Cluster(
+            client.admin,
+            lambda name: client.table(name).record(),
+            lambda: living_servers(session),
+            client.operations,
+        ),
     )
 
 

@@ -59,7 +59,7 @@ class MasterProcess:
             master_options(self._configuration, session.timeout_seconds),
             self._configuration.options("garbage", CollectorOptions),
         )
-        local.register_master(master.tables)
+        local.register_master(master.calls)
         self._rpc, self._address = parts.serve_roles(local, self._listen.master_port)
         registry = Registry()
         registry.gauge("hbtable_is_master", "1 while this is the master, 0 on a standby.", lambda: float(master.acting))

@@ -16,7 +16,7 @@ outlives the log by a day.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hbtable.commitlog.fencing import FENCED, FencingOptions, fence, give_up, marker_path
 from hbtable.commitlog.segment import LOGS, log_folder
@@ -27,6 +27,7 @@ from hbtable.fs.probing import PROBES, probe
 from hbtable.master.census import Census
 from hbtable.master.garbage import ListedFile, Scan, garbage_files, garbage_logs, garbage_markers
 from hbtable.metadata.catalog import Catalog
+from hbtable.model.status import Collection
 from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
@@ -59,6 +60,17 @@ class CollectorOptions:
     be held up; longer: more dead bytes. Scanners of a stopped server are kept as long for its next start."""
 
 
+class Collected(NamedTuple):
+    """What a collection did."""
+
+    sentence: str
+    """"" when nothing."""
+    dead_logs: list[str]
+    """Whose logs are gone."""
+    result: Collection
+    """For who asked for it."""
+
+
 class Collector:
     """`check_master` raises LockLost when this is not the master any more."""
 
@@ -80,9 +92,14 @@ class Collector:
         self._transport = transport
         self._check_master = check_master
         self._options = options
+        self._turn = runtime.lock()
 
-    def collect(self, census: Callable[[], Census]) -> tuple[str, list[str]]:
-        """What it did in a sentence ("" when nothing), and whose logs are gone. *Switches* for long."""
+    def collect(self, census: Callable[[], Census]) -> Collected:
+        """One collection, after one that is under way. *Switches* for long."""
+        with self._turn:
+            return self._collect(census)
+
+    def _collect(self, census: Callable[[], Census]) -> Collected:
         # The order is the proof: see garbage.py.
         files = self._list_sstables()
         markers = [(status.path[len(FENCED) + 1 :], status.modified_millis) for status in self._fs.list_files(FENCED)]
@@ -97,7 +114,7 @@ class Collector:
         left_over = self._left_over()
         orphans = self._remove_orphans(second)
         self._check_master()
-        emptied = self._empty_trash()  # first: on a full disk this makes the room that moving may need
+        emptied, kept = self._empty_trash()  # first: on a full disk this makes the room that moving may need
         self._move_to_trash(paths)
         dead_logs = self._given_up(dead_logs)
         for name in dead_logs:
@@ -107,13 +124,14 @@ class Collector:
             self._delete(marker_path(name))
         for path in left_over:
             self._delete(path)
+        result = Collection(orphans, kept + len(paths))
         if not (paths or dead_logs or orphans or emptied or left_over):
-            return "", []
+            return Collected("", [], result)
         sentence = (
             f"collected {len(paths)} SSTables, {len(dead_logs)} logs, {len(left_over)} left-over files and {orphans} "
             f"left-over tablet rows; {emptied} files left the trash"
         )
-        return sentence, dead_logs
+        return Collected(sentence, dead_logs, result)
 
     def _given_up(self, logs: list[str]) -> list[str]:
         """Of these logs those that may be deleted: nothing that counts is in them, and nothing ever will be."""
@@ -191,14 +209,15 @@ class Collector:
             except FileNotFound:
                 continue  # another master was faster
 
-    def _empty_trash(self) -> int:
+    def _empty_trash(self) -> tuple[int, int]:
+        """How many files left it, and how many are still too young."""
         oldest = self._runtime.wall_millis() - int(self._options.trash_seconds * 1000)
         moved = [status.path.split("/")[1] for status in self._fs.list_files(TRASH)]
         old = [millis for millis in moved if millis.isdigit() and int(millis) <= oldest]
         for millis in sorted(set(old)):
             # The folder and those below it, too: a NameNode keeps each of them in memory.
             self._fs.delete_folder(f"{TRASH}/{millis}")
-        return len(old)
+        return len(old), len(moved) - len(old)
 
     def _delete(self, path: str) -> None:
         try:

@@ -15,16 +15,18 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import MASTER, SERVERS
 from hbtable.master.bootstrap import bootstrap
 from hbtable.master.census import Census, take_census
-from hbtable.master.collector import Collector, CollectorOptions
+from hbtable.master.collector import Collected, Collector, CollectorOptions
 from hbtable.master.liveness import bury
 from hbtable.master.log_sorting import LogSorting, LogSortingOptions
 from hbtable.master.placement import Placement
+from hbtable.master.service import MasterCalls
 from hbtable.master.tables import Tables
 from hbtable.master.upkeep import Upkeep
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.identifiers import TABLE_IDS, TABLET_IDS, Identifiers
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.patience import PatienceOptions
+from hbtable.model.status import Collection
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
@@ -71,7 +73,7 @@ class MasterOptions:
 
 
 class Master:
-    """One candidate for mastership. `tables` serves rpc.services.MasterService while this is the master."""
+    """One candidate for mastership. `calls` serves rpc.services.MasterService while this is the master."""
 
     def __init__(
         self,
@@ -115,6 +117,7 @@ class Master:
             unnamed,
             self.look_again,
         )
+        self.calls = MasterCalls(self.tables, self._admit, self._collected, self.look_again)
         self._upkeep = Upkeep(runtime, catalog, self._placement, self.tables, self.census)
         self.last_sentence = "the master has not worked yet"
         self._wake = runtime.event()
@@ -304,7 +307,20 @@ class Master:
 
     def collect_garbage(self) -> str:
         """One collection now; what it did, "" when there was no garbage."""
-        sentence, dead_logs = self._collector.collect(self.census)
-        for incarnation in dead_logs:
+        return self._collect_now().sentence
+
+    def _collect_now(self) -> Collected:
+        collected = self._collector.collect(self.census)
+        for incarnation in collected.dead_logs:
             self._placement.forget_log(incarnation)
-        return sentence
+        return collected
+
+    def _collected(self) -> Collection:
+        """One that was asked for."""
+        try:
+            collected = self._collect_now()
+        except LockLost as error:
+            raise Unavailable(f"{error}; ask that one") from error  # as in _admit; and it may be asked for twice
+        if collected.sentence:
+            log.info("master: %s, because it was asked to", collected.sentence)
+        return collected.result

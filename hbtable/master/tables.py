@@ -17,7 +17,7 @@ so that a tablet is never assigned while its table is being disabled.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import cast
@@ -62,7 +62,8 @@ _ROUNDS = 20
 
 
 class Tables:
-    """rpc.services.MasterService. `census` asks the servers now; `check_master` raises when this is not the master."""
+    """The calls of rpc.services.MasterService about tables; service.py has the others. `census` asks the servers now;
+    `check_master` raises when this is not the master."""
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Tables:
         self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
         self._look_again = look_again
 
-    # ---------------------------------------------------------------- MasterService
+    # ---------------------------------------------------------------- what others ask for
 
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
         check_schema(schema)
@@ -186,42 +187,8 @@ class Tables:
             self._delete_rows(old)
             self._finish_enabling(fresh)
 
-    def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
-        self._check_master()
-        with self._followed_up():
-            self.moves.move(name, tablet_id, server)
-
-    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
-        self._check_master()
-        with self._followed_up():
-            self.merges.merge(name, tablet_ids)
-
-    def balance(self) -> bool:
-        self._check_master()
-        with self._followed_up():
-            return self.balancer.run()
-
-    def balance_switch(self, on: bool) -> bool:
-        self._check_master()
-        before = self.balancer.switch(on)
-        self._look_again()
-        return before
-
-    def balancer_enabled(self) -> bool:
-        self._check_master()
-        return self.balancer.is_on()
-
-    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
-        self.namespaces.create(name, properties)
-
-    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
-        self.namespaces.alter(name, properties)
-
-    def delete_namespace(self, name: bytes) -> None:
-        self.namespaces.delete(name)
-
     @contextmanager
-    def _followed_up(self) -> Iterator[None]:
+    def followed_up(self) -> Iterator[None]:
         """What a failure may have left half done the cycle finishes, at once. Not for what the cycle itself begins: it
         would never rest."""
         try:
@@ -232,7 +199,7 @@ class Tables:
 
     @contextmanager
     def _asked_for(self, name: bytes) -> Iterator[None]:
-        with self._followed_up(), self.operation(name):
+        with self.followed_up(), self.operation(name):
             yield
 
     # ---------------------------------------------------------------- for the master's cycle

@@ -15,3 +15,23 @@ class TabletStatus(NamedTuple):
     sstables: int
     reads: int
     writes: int
+    merging: bool = False
+    """A merging compaction runs or waits for its turn."""
+    major: bool = False
+    """A major one runs."""
+
+
+class CacheEviction(NamedTuple):
+    """What a tablet server's block cache lost when it was emptied of a table."""
+
+    blocks: int
+    capacity_bytes: int
+
+
+class Collection(NamedTuple):
+    """What one garbage collection came to, for who asked for it."""
+
+    rows: int
+    """Tablet rows that belonged to no table; they are gone."""
+    waiting: int
+    """Files in the trash that are not old enough yet."""

@@ -279,6 +279,9 @@ TABLETS: Final = _server(Role.ADMIN, "tablets", {}, Sequences(model.TABLET_STATU
 FILES_IN_FLIGHT: Final = _server(
     Role.ADMIN, "files_in_flight", {}, Sequences(TEXT, set, SET), Patience.CENSUS, repeatable=True
 )
+CLEAR_BLOCK_CACHE: Final = _server(
+    Role.ADMIN, "clear_block_cache", {"table": INTEGER}, model.CACHE_EVICTION, Patience.READ, repeatable=True
+)
 
 CREATE_TABLE: Final = _master("create_table", {"schema": model.TABLE_SCHEMA, "splitRows": model.ROW_KEYS})
 DELETE_TABLE: Final = _master("delete_table", {"name": BINARY})
@@ -293,6 +296,8 @@ MERGE_TABLETS: Final = _master(
 BALANCE: Final = _master("balance", {}, BOOLEAN, Patience.COMPACT, repeatable=True)
 BALANCE_SWITCH: Final = _master("balance_switch", {"on": BOOLEAN}, BOOLEAN)
 BALANCER_ENABLED: Final = _master("balancer_enabled", {}, BOOLEAN, Patience.READ, repeatable=True)
+COLLECT_GARBAGE: Final = _master("collect_garbage", {}, model.COLLECTION, Patience.COMPACT, repeatable=True)
+LOOK_AT_EVERYTHING: Final = _master("look_at_everything", {}, repeatable=True)
 CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": Mapping()})
 ALTER_NAMESPACE: Final = _master("alter_namespace", {"name": BINARY, "properties": Mapping()})
 DELETE_NAMESPACE: Final = _master("delete_namespace", {"name": BINARY})

@@ -9,7 +9,7 @@ from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import TabletStatus
+from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec_binary import BINARY, BOOLEAN, INTEGER, Binary, Field, Sequences, Struct
@@ -129,9 +129,13 @@ TABLET_STATUS: Final = Struct(
         Field(5, "sstables", INTEGER),
         Field(6, "reads", INTEGER),
         Field(7, "writes", INTEGER),
+        Field(8, "merging", BOOLEAN, False),
+        Field(9, "major", BOOLEAN, False),
     ],
     TabletStatus,
 )
+CACHE_EVICTION: Final = Struct([Field(1, "blocks", INTEGER), Field(2, "capacityBytes", INTEGER)], CacheEviction)
+COLLECTION: Final = Struct([Field(1, "rows", INTEGER), Field(2, "waiting", INTEGER)], Collection)
 RUN: Final = Struct(
     [
         Field(1, "first", INTEGER),

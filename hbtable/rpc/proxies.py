@@ -8,7 +8,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import TabletStatus
+from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc import codec_calls as calls
 from hbtable.rpc.peer import Peer
@@ -85,6 +85,9 @@ class RemoteAdmin:
     def files_in_flight(self) -> set[str]:
         return cast(set[str], self._call(calls.FILES_IN_FLIGHT, (self._name,)))
 
+    def clear_block_cache(self, table_id: int) -> CacheEviction:
+        return cast(CacheEviction, self._call(calls.CLEAR_BLOCK_CACHE, (self._name, table_id)))
+
 
 @final
 class RemoteMaster:
@@ -127,6 +130,12 @@ class RemoteMaster:
 
     def balancer_enabled(self) -> bool:
         return cast(bool, self._call(calls.BALANCER_ENABLED, ()))
+
+    def collect_garbage(self) -> Collection:
+        return cast(Collection, self._call(calls.COLLECT_GARBAGE, ()))
+
+    def look_at_everything(self) -> None:
+        self._call(calls.LOOK_AT_EVERYTHING, ())
 
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         self._call(calls.CREATE_NAMESPACE, (name, properties))

@@ -11,7 +11,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import TabletStatus
+from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import TabletRecord
 
 
@@ -74,6 +74,9 @@ class TabletAdmin(Protocol):
     def files_in_flight(self) -> set[str]:
         """Paths of SSTables written or being written that METADATA may not name yet."""
 
+    def clear_block_cache(self, table_id: int) -> CacheEviction:
+        """No block of the SSTables of its tablets of this table is in the cache on return."""
+
 
 class MasterService(Protocol):
     """Table administration (paper, section 4: the master handles schema changes). All calls are synchronous:
@@ -114,6 +117,12 @@ class MasterService(Protocol):
         """Whether the master balances by itself from now on; whether it did before."""
 
     def balancer_enabled(self) -> bool: ...
+
+    def collect_garbage(self) -> Collection:
+        """One collection, over on return. Unavailable while METADATA or the file system is: nothing was removed."""
+
+    def look_at_everything(self) -> None:
+        """The master looks at every tablet at once, and repairs what it finds, whether or not servers came or went."""
 
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""

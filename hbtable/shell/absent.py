@@ -30,27 +30,18 @@ _GROUPS: Final = {
     "stop the server's process instead: SIGTERM drains it": "stop_master stop_regionserver",
     "hbtable has a single way to keep files": "change_sft change_sft_all",
     "hbtable begins a new log segment by itself": "wal_roll wal_roll_all hlog_roll",
-    "slow requests are on the page /slow of server.http_port": """
-        get_slowlog_responses get_largelog_responses clear_slowlog_responses""",
-    "the master gives every tablet of an enabled table a server by itself": """
-        rit""",
+    "hbtable remembers requests that were slow, not those that were large: get_slowlog_responses": """
+        get_largelog_responses""",
     "a tablet of an enabled table always has a server: move it, or disable the table": "unassign",
     "hbtable has no normalizer": "normalizer_switch normalizer_enabled normalize",
     "tablets split by their size; MAX_FILESIZE of a table sets it": "splitormerge_switch splitormerge_enabled",
-    "the master collects garbage and finishes what was interrupted by itself": """
-        catalogjanitor_switch catalogjanitor_enabled catalogjanitor_run cleaner_chore_switch cleaner_chore_enabled
-        cleaner_chore_run""",
+    "the master's collection of garbage cannot be switched off": "catalogjanitor_switch cleaner_chore_switch",
     "hbtable has no snapshots": "snapshot_cleanup_switch snapshot_cleanup_enabled",
     "compactions cannot be switched off": "compaction_switch",
-    "compactions are counted in /metrics of server.http_port": "compaction_state",
-    "blocks leave the cache by themselves": "clear_block_cache",
-    "the master buries a dead server and keeps nothing of it": """
-        list_deadservers list_unknownservers list_decommissioned_regionservers is_in_maintenance_mode""",
-    "hbtable has no access control to tell of": "list_security_capabilities",
     "hbtable does not do this by command yet": """
-        abort_procedure clear_compaction_queues clear_deadservers close_region compact_rs decommission_regionservers
-        flush_master_store get_balancer_decisions get_balancer_rejections hbck_chore_run
-        recommission_regionserver regioninfo trace""",
+        abort_procedure clear_compaction_queues close_region decommission_regionservers flush_master_store
+        get_balancer_decisions get_balancer_rejections list_decommissioned_regionservers recommission_regionserver
+        trace""",
 }  # fmt: skip
 REASONS: Final = {name: reason for reason, names in _GROUPS.items() for name in names.split()}
 

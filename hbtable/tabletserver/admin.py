@@ -4,20 +4,23 @@ Each call of a master carries the epoch of its lock. A smaller one than the high
 deposed without noticing (bug class 10): it is refused, and with LockLost it learns that it must stop.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import chain
 
 from hbtable.commitlog.runs import Run
 from hbtable.errors import LockLost
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import TabletStatus
+from hbtable.model.status import CacheEviction, TabletStatus
 from hbtable.model.tablet import TabletRecord
+from hbtable.sstable.cache import BlockCache
+from hbtable.tabletserver.asked_compactions import AskedCompactions
 from hbtable.tabletserver.residence import Residence
 from hbtable.tabletserver.split import Splitter
 
 
 class Administration:
     """Implements rpc.services.TabletAdmin. `files_in_flight`: of all tablets of this server. `sort_part`: of the log of
-    an incarnation (commitlog.sorting). `check` is Suspension.refuse."""
+    an incarnation (commitlog.sorting). `check` is Suspension.refuse. `merging` is Maintenance.merging."""
 
     def __init__(
         self,
@@ -26,12 +29,17 @@ class Administration:
         files_in_flight: set[str],
         check: Callable[[], None],
         sort_part: Callable[[str, bytes], Run],
+        cache: BlockCache,
+        merging: Callable[[], Collection[int]],
     ) -> None:
         self._residence = residence
         self._splitter = splitter
         self._files_in_flight = files_in_flight
         self._check_lock = check
         self._sort_part = sort_part
+        self._cache = cache
+        self._merging = merging
+        self._asked = AskedCompactions()
         self._epoch = 0
 
     def load_tablet(self, epoch: int, record: TabletRecord, schema: TableSchema) -> None:
@@ -52,7 +60,7 @@ class Administration:
 
     def compact(self, tablet_id: int, major: bool) -> None:
         self._check_lock()
-        self._residence.served(tablet_id).compact(major)
+        self._asked.run(self._residence.served(tablet_id), major)
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         self._check_lock()
@@ -63,10 +71,24 @@ class Administration:
         return self._sort_part(incarnation, part)
 
     def tablets(self) -> list[TabletStatus]:
-        return [tablet.status() for tablet in self._residence.tablets.values()]
+        merging, asked = self._merging(), self._asked
+        return [
+            tablet.status()._replace(
+                merging=tablet_id in merging or asked.is_merging(tablet_id), major=asked.is_major(tablet_id)
+            )
+            for tablet_id, tablet in self._residence.tablets.items()
+        ]
 
     def files_in_flight(self) -> set[str]:
         return set(self._files_in_flight)
+
+    def clear_block_cache(self, table_id: int) -> CacheEviction:
+        blocks = len(self._cache)
+        for tablet in self._residence.tablets.values():
+            if tablet.record.table_id == table_id:
+                for ref in chain.from_iterable(refs for _, refs in tablet.record.files):
+                    self._cache.drop_file(ref.path)
+        return CacheEviction(blocks - len(self._cache), self._cache.capacity_bytes)
 
     def _check(self, epoch: int) -> None:
         self._check_lock()

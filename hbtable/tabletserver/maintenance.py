@@ -97,8 +97,20 @@ class Maintenance:
 
     def waiting(self) -> float:
         """Tablets whose merging compaction is due and has not begun."""
-        running = {tablet_id for tablet_id, decision in self._busy.items() if isinstance(decision, Compact)}
+        running = self._running_compactions()
         return float(sum(1 for tablet_id, noted in self._noted.items() if noted[2] and tablet_id not in running))
+
+    def merging(self) -> set[int]:
+        """Tablets whose merging compaction runs, or waits for its turn."""
+        due = set()
+        for tablet_id, (record, _, why) in self._noted.items():
+            tablet = self._tablets.get(tablet_id)
+            if why and tablet is not None and tablet.record is record:  # what is known of other files is out of date
+                due.add(tablet_id)
+        return due | self._running_compactions()
+
+    def _running_compactions(self) -> set[int]:
+        return {tablet_id for tablet_id, decision in self._busy.items() if isinstance(decision, Compact)}
 
     # ---------------------------------------------------------------- the task
 

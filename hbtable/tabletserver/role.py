@@ -122,8 +122,12 @@ class TabletServerRole:
         self.service = TabletServer(
             self.incarnation, residence.tablets, session.valid, suspension.wait, self._lose, registry
         )
-        self.admin = Administration(residence, splitter, shared.files_in_flight, suspension.refuse, self._sort_part)
+        self.admin = self._administration(splitter, suspension.refuse)
         self._measure(registry)
+
+    def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> Administration:
+        in_flight, merging = self.shared.files_in_flight, self._maintenance.merging
+        return Administration(self._residence, splitter, in_flight, refuse, self._sort_part, self.cache, merging)
 
     def _measure(self, registry: Registry) -> None:
         tablets = self._residence.tablets

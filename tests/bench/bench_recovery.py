@@ -43,7 +43,7 @@ class Cluster:
         self.transport = LocalTransport()
         session = self.locks.open_session("master")
         self.master = Master(self.runtime, session, self._fs(), self.transport, lambda: None)
-        self.transport.register_master(self.master.tables)
+        self.transport.register_master(self.master.calls)
         self.master.start()
 
     def _fs(self):  # type: ignore[no-untyped-def]

@@ -104,7 +104,7 @@ class Cluster:
             lambda: self.lost.append("master"),
             MasterOptions(scan_seconds=5.0),
         )
-        self.transport.register_master(Remote(self, node, master.tables))
+        self.transport.register_master(Remote(self, node, master.calls))
         master.start()
 
     def start_server(self):

@@ -193,7 +193,7 @@ class MasterProcess(SimProcess):
         """The network knows the master by its lock's data; here it is asked."""
         while not self.master.acting:
             self.runtime.sleep(0.05)
-        self.cluster.network.master = (self, self.master.tables)
+        self.cluster.network.master = (self, self.master.calls)
         before = ""
         while True:
             sentence = self.master.last_sentence

@@ -21,7 +21,7 @@ from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.model.status import TabletStatus
+from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import ThriftServer
@@ -104,8 +104,10 @@ ADMIN_CALLS = [
     ("split", (17, None), False),
     ("split", (17, b"m"), True),
     ("tablets", (), [TabletStatus(RECORD, 1, 2, 3, 4, 5, 6)]),
+    ("tablets", (), [TabletStatus(RECORD, 1, 2, 3, 4, 5, 6, True, False)]),
     ("tablets", (), []),
     ("files_in_flight", (), {"f/1", "f/2"}),
+    ("clear_block_cache", (16,), CacheEviction(3, 1 << 40)),
 ]
 MASTER_CALLS = [
     ("create_table", (SCHEMA, [b"m", b"t"]), None),
@@ -119,6 +121,8 @@ MASTER_CALLS = [
     ("balance", (), True),
     ("balance_switch", (False,), True),
     ("balancer_enabled", (), False),
+    ("collect_garbage", (), Collection(2, 2**40)),
+    ("look_at_everything", (), None),
     ("create_namespace", (b"n", {"k": "v"}), None),
     ("alter_namespace", (b"n", {}), None),
     ("delete_namespace", (b"n",), None),

@@ -104,7 +104,7 @@ def test_a_tablet_that_its_new_server_cannot_load_can_be_moved_on(cluster_of, ma
         transport = cluster.transport
         transport.register_server(bad, transport.tablet_service(bad), NeverLoads(transport.tablet_admin(bad)))
         with pytest.raises(Unavailable):
-            cluster.master.tables.move_tablet(b"t", before.tablet_id, bad)
+            cluster.master.calls.move_tablet(b"t", before.tablet_id, bad)
         (stuck,) = admin.tablets(b"t")
         assert stuck.owner == bad
         admin.move_tablet(b"t", before.tablet_id, good)

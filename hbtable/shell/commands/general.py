@@ -51,6 +51,13 @@ def whoami(context: Context, _: list[Value]) -> Value:
     return None
 
 
+def list_security_capabilities(context: Context, _: list[Value]) -> Value:
+    """HBase's word for a server that takes everyone for who he says he is (whoami)."""
+    word = "SIMPLE_AUTHENTICATION"
+    context.out.row((word,), {"capability": word})
+    return [word.encode()]
+
+
 def table_help(context: Context, _: list[Value]) -> Value:
     from hbtable.shell.help_texts import table_help_text
 

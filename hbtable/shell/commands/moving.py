@@ -1,10 +1,10 @@
-"""Regions by their names: move, assign, reopen_regions, merge_region."""
+"""Regions by their names: regioninfo, move, assign, reopen_regions, merge_region; rit: those on the way."""
 
 from itertools import pairwise
 from typing import Final
 
-from hbtable.hbase.admin_structs import AdminTablet
-from hbtable.shell.commands.regions import encoded, tablets_of
+from hbtable.hbase.admin_structs import AdminTablet, AdminTransition
+from hbtable.shell.commands.regions import described, encoded, tablets_of
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
 from hbtable.shell.literals import Value, shown
@@ -27,6 +27,22 @@ def known_region(context: Context, value: Value) -> tuple[bytes, AdminTablet]:
     if found is None:
         raise ShellError(f"org.apache.hadoop.hbase.UnknownRegionException: {show_name(name)}")
     return found
+
+
+def regioninfo(context: Context, arguments: list[Value]) -> Value:
+    _, tablet = known_region(context, arguments[0])
+    context.out.row((described(tablet),), tablet._asdict())
+    return None
+
+
+def rit(context: Context, _: list[Value]) -> Value:
+    """Regions in transition: state and server as HBase has them, without since when, which nobody writes down."""
+    found: list[AdminTransition] = context.server.admin("adminTransitions")
+    for one in found:
+        text = f"{show_name(one.name)} state={one.state}, server={one.server or 'null'}"
+        context.out.row((text,), one._asdict())
+    context.out.end(len(found))
+    return None
 
 
 def move(context: Context, arguments: list[Value]) -> Value:

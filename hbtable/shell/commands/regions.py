@@ -54,13 +54,17 @@ def locate_region(context: Context, arguments: list[Value]) -> Value:
     found = next(one for one in tablets_of(context, name) if not one.stop_row or row < one.stop_row)
     host = ":".join(found.server.split(",")[:2])
     context.out.begin(("HOST", "REGION"))
-    shown_region = (
-        f"{{ENCODED => {encoded(found)}, NAME => '{binary(found.name)}', STARTKEY => '{binary(found.start_row)}', "
-        f"ENDKEY => '{binary(found.stop_row)}'}}"
-    )
-    context.out.row((host, shown_region), found._asdict())
+    context.out.row((host, described(found)), found._asdict())
     context.out.end(1)
     return Location(found)
+
+
+def described(tablet: AdminTablet) -> str:
+    """As HBase's RegionInfo describes itself."""
+    return (
+        f"{{ENCODED => {encoded(tablet)}, NAME => '{binary(tablet.name)}', STARTKEY => '{binary(tablet.start_row)}', "
+        f"ENDKEY => '{binary(tablet.stop_row)}'}}"
+    )
 
 
 def get_splits(context: Context, arguments: list[Value]) -> Value:

@@ -1,7 +1,32 @@
-"""The living servers, and what the lock service holds."""
+"""Tablet servers: the living, the dead, those that nobody knows; what the lock service holds."""
 
+from hbtable.hbase.admin_structs import AdminServer
 from hbtable.shell.context import Context
-from hbtable.shell.literals import Value
+from hbtable.shell.errors import BadArgument
+from hbtable.shell.literals import Value, class_of, inspect, shown
+
+
+def name_of(server: AdminServer) -> str:
+    return f"{server.host},{server.port},{server.started_millis}"
+
+
+def servers_named(context: Context, wanted: Value) -> list[AdminServer]:
+    """`'*'`: all that live. A name, or an array of them: host, `host,port` or `host,port,startcode`; each server once.
+    BadArgument for a name that none has."""
+    living: list[AdminServer] = context.server.admin("adminServers")
+    if wanted == b"*":
+        return living
+    names = wanted if isinstance(wanted, list) else [wanted]
+    found: list[AdminServer] = []
+    for name in names:
+        if not isinstance(name, bytes):
+            raise BadArgument(f"{class_of(wanted)} of {inspect(wanted)} is not of Array/String type")
+        text = shown(name)
+        meant = [one for one in living if text in (one.host, f"{one.host},{one.port}", name_of(one), one.name)]
+        if not meant:
+            raise BadArgument(f"Could not find any server(s) with specified name(s): {text}")
+        found += [one for one in meant if one not in found]
+    return found
 
 
 def _listed(context: Context, title: str, names: list[str]) -> None:
@@ -13,7 +38,32 @@ def _listed(context: Context, title: str, names: list[str]) -> None:
 
 def list_liveservers(context: Context, _: list[Value]) -> Value:
     found = context.server.admin("adminServers")
-    _listed(context, "SERVERNAME", [f"{one.host},{one.port},{one.started_millis}" for one in found])
+    _listed(context, "SERVERNAME", [name_of(one) for one in found])
+    return None
+
+
+def list_deadservers(context: Context, _: list[Value]) -> Value:
+    """By their names inside hbtable: where a server was reached is forgotten when it is buried."""
+    _listed(context, "SERVERNAME", context.server.admin("adminDeadServers"))
+    return None
+
+
+def list_unknownservers(context: Context, _: list[Value]) -> Value:
+    _listed(context, "SERVERNAME", context.server.admin("adminUnknownServers"))
+    return None
+
+
+def clear_deadservers(context: Context, arguments: list[Value]) -> Value:
+    """A dead server is listed exactly as long as its log is needed, so those that are asked for stay."""
+    dead: list[str] = context.server.admin("adminDeadServers")
+    asked = [shown(one) for argument in arguments for one in (argument if isinstance(argument, list) else [argument])]
+    left = [name for name in dead if name in asked] if asked else dead
+    if not left:
+        context.out.row(("true",), {"cleared": True})
+        return None
+    context.out.say("Some dead server clear failed")
+    _listed(context, "SERVERNAME", left)
+    context.out.note("their logs hold writes that are in no SSTable yet; they leave the list when that is done")
     return None
 
 

@@ -1,10 +1,10 @@
-"""flush, compact, major_compact, split: what becomes of a table's files."""
+"""flush, compact, major_compact, compact_rs, compaction_state, split: what becomes of a table's files."""
 
 from hbtable.hbase.admin_structs import AdminTablet
 from hbtable.shell.commands.moving import find_region
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ServerError
-from hbtable.shell.literals import Value
+from hbtable.shell.literals import Value, shown
 
 
 def flush(context: Context, arguments: list[Value]) -> Value:
@@ -30,6 +30,20 @@ def _compact(context: Context, arguments: list[Value], major: bool) -> None:
         raise BadArgument("only NORMAL or MOB accepted for type!")
     _check_family(context, name, arguments)
     context.on_table(name, "adminCompact", major, tablet_id)
+
+
+def compact_rs(context: Context, arguments: list[Value]) -> Value:
+    """All regions of a server: `host`, `host,port` or `host,port,startcode`; then whether it is to be a major one."""
+    server = text_of(arguments[0], "a server's name")
+    major = len(arguments) > 1 and shown(arguments[1]).lower() == "true"
+    context.server.admin("adminCompactServer", server, major)
+    return None
+
+
+def compaction_state(context: Context, arguments: list[Value]) -> Value:
+    state = str(context.on_table(text_of(arguments[0], "a table name"), "adminCompactionState"))
+    context.out.row((state,), {"state": state})
+    return state.encode()
 
 
 def split(context: Context, arguments: list[Value]) -> Value:

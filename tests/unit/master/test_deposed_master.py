@@ -20,14 +20,14 @@ def test_a_deposed_master_begins_nothing_and_sends_its_callers_on() -> None:
         lost: list[bool] = []
         master = Master(runtime, session, MemoryFileSystem(runtime), LocalTransport(), lambda: lost.append(True))
         with pytest.raises(Unavailable, match="this is not the master at the moment"):
-            master.tables.delete_table(b"t")
+            master.calls.delete_table(b"t")
         master.acquire("h:1")
         session.close()
         service.open_session("second").lock(MASTER, b"h:2")
         for call in (
-            lambda: master.tables.delete_table(b"t"),
-            lambda: master.tables.create_namespace(b"n", {}),
-            lambda: master.tables.balance(),
+            lambda: master.calls.delete_table(b"t"),
+            lambda: master.calls.create_namespace(b"n", {}),
+            lambda: master.calls.balance(),
         ):
             with pytest.raises(Unavailable, match=r"lost its lock and stops; .* nothing was begun, ask that one"):
                 call()

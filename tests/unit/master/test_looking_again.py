@@ -110,7 +110,7 @@ def test_a_tablet_whose_move_failed_is_served_after_one_cycle() -> None:
         (tablet,) = cluster.client.admin.tablets(b"t")
         failing.append(True)
         with pytest.raises((StaleLocation, Unavailable)):
-            master.tables.move_tablet(b"t", tablet.tablet_id)
+            master.calls.move_tablet(b"t", tablet.tablet_id)
         assert not failing
         master.cycle()
         assert tablet.tablet_id in {one.record.tablet_id for one in cluster.server.admin.tablets()}
@@ -124,7 +124,7 @@ def test_a_table_whose_creation_failed_is_finished_after_one_cycle() -> None:
     def test(master: Master, cluster: EmbeddedCluster) -> None:
         failing.append(True)
         with pytest.raises(OutcomeUnknown, match="may or may not come to exist"):
-            master.tables.create_table(TableSchema(b"u", SCHEMA.families))
+            master.calls.create_table(TableSchema(b"u", SCHEMA.families))
         master.cycle()
         cluster.client.rows(b"u").put(b"r", {b"f:q": b"v"})
 

@@ -18,7 +18,7 @@ from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.model.status import TabletStatus
+from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.rpc import codec_calls as calls
 from hbtable.rpc.codec_binary import REQUIRED, Output, Source, Struct, decode
@@ -80,7 +80,7 @@ schema = st.builds(
     TableSchema, raw, st.lists(family, max_size=3).map(lambda found: {one.name: one for one in found}), count, count,
     attributes,
 )  # fmt: skip
-status = st.builds(TabletStatus, record, count, count, count, count, count, count)
+status = st.builds(TabletStatus, record, count, count, count, count, count, count, st.booleans(), st.booleans())
 run = st.builds(Run, count, count, count, count)
 nothing = st.none()
 
@@ -100,6 +100,7 @@ ARGUMENTS = {
     "split": (text, count, st.none() | raw),
     "tablets": (text,),
     "files_in_flight": (text,),
+    "clear_block_cache": (text, count),
     "create_table": (schema, st.lists(raw, max_size=3)),
     "delete_table": (raw,),
     "enable_table": (raw,),
@@ -111,6 +112,8 @@ ARGUMENTS = {
     "balance": (),
     "balance_switch": (st.booleans(),),
     "balancer_enabled": (),
+    "collect_garbage": (),
+    "look_at_everything": (),
     "create_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "alter_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "delete_namespace": (raw,),
@@ -128,6 +131,8 @@ RESULTS = {
     "balancer_enabled": st.booleans(),
     "tablets": st.lists(status, max_size=2),
     "files_in_flight": st.frozensets(text, max_size=3),
+    "clear_block_cache": st.builds(CacheEviction, count, count),
+    "collect_garbage": st.builds(Collection, count, count),
 }
 EVERY = [pytest.param(method, id=method.name) for method in METHODS.values()]
 

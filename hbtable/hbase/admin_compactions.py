@@ -1,0 +1,80 @@
+"""Compactions of our own admin service: asked for in the background, and what of them is under way."""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Final, final
+
+from hbtable.errors import HbtableError
+from hbtable.hbase.backend import Tables
+from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.server_names import ServerNames
+from hbtable.runtime.interface import Runtime
+
+_LOG: Final = logging.getLogger(__name__)
+_STATES: Final = {
+    (False, False): "NONE",
+    (True, False): "MINOR",
+    (False, True): "MAJOR",
+    (True, True): "MAJOR_AND_MINOR",
+}
+"""HBase's words, by (merging, major)."""
+
+
+@final
+class AdminCompactions:
+    """Errors of what runs in the background are logged: the caller was told that it is asked for."""
+
+    def __init__(self, runtime: Runtime, tables: Tables, cluster: Cluster, names: ServerNames) -> None:
+        self._runtime = runtime
+        self._tables = tables
+        self._cluster = cluster
+        self._names = names
+        self._asked: Counter[tuple[bytes, bool]] = Counter()
+        """(table, major) of what this front door has asked for and was not told the end of: the servers may not have
+        heard of all of it."""
+
+    def adminCompact(self, name: bytes | None, major: bool | None, tablet_id: int | None) -> None:
+        canonical = self._tables.canonical(name)
+        self._cluster.record(canonical)
+        admin = self._cluster.admin
+        compact = admin.major_compact if major else admin.compact
+        place = (canonical, bool(major))
+        self._asked[place] += 1
+
+        def run() -> None:
+            try:
+                compact(canonical, tablet_id or 0)
+            finally:
+                self._asked[place] -= 1
+
+        self._in_background(f"of {canonical!r}", run)
+
+    def adminCompactServer(self, server: bytes | None, major: bool | None) -> None:
+        operations = self._cluster.operations
+        for one in self._names.living(server):
+            work = partial(operations.compact_server, one.name, bool(major))
+            self._in_background(f"of all on {one.name}", work)
+
+    def adminCompactionState(self, name: bytes | None) -> str:
+        canonical = self._tables.canonical(name)
+        table = self._cluster.record(canonical)
+        owners = {record.owner for record in self._cluster.admin.tablets(canonical) if record.owner}
+        merging, major = self._asked[canonical, False] > 0, self._asked[canonical, True] > 0
+        for statuses in self._cluster.admin.statuses(sorted(owners)).values():
+            for status in statuses:
+                if status.record.table_id == table.table_id:
+                    merging, major = merging or status.merging, major or status.major
+        return _STATES[merging, major]
+
+    def _in_background(self, what: str, work: Callable[[], None]) -> None:
+        def run() -> None:
+            try:
+                work()
+            except HbtableError as error:
+                _LOG.warning("a compaction %s that a client asked for failed: %s", what, error)
+
+        self._runtime.spawn(run, name="compaction-asked-for")

@@ -1,0 +1,45 @@
+"""Tablet servers by the names that HBase's people use: host, `host,port` or `host,port,startcode`."""
+
+from typing import final
+
+from hbtable.hbase.backend import Address
+from hbtable.hbase.cluster import Cluster, LivingServer
+from hbtable.hbase.errors import BadArgument
+
+
+@final
+class ServerNames:
+    """Host and port are those of a server's front door."""
+
+    def __init__(self, cluster: Cluster, address: Address) -> None:
+        self._cluster = cluster
+        self._address = address
+
+    def shown(self, incarnation: str, started_millis: int) -> str:
+        host, port = self._address(incarnation)
+        return f"{host.decode()},{port},{started_millis}"
+
+    def all_shown(self) -> dict[str, str]:
+        """Of the living, by incarnation."""
+        return {server.name: self.shown(server.name, server.started_millis) for server in self._cluster.servers()}
+
+    def living(self, name: bytes | None) -> list[LivingServer]:
+        """Those that `name` means: several when it is a host. BadArgument for none."""
+        text = (name or b"").decode("utf-8", "backslashreplace").replace(":", ",")
+        found = [server for server in self._cluster.servers() if text in self._names_of(server)]
+        if not found:
+            raise BadArgument(f"there is no tablet server {text}; list_liveservers shows them")
+        return found
+
+    def one(self, name: bytes) -> str:
+        """The incarnation. BadArgument for none, or several."""
+        found = self.living(name)
+        if len(found) > 1:
+            known = ", ".join(self.shown(*server) for server in found)
+            raise BadArgument(f"{name.decode(errors='replace')} has several tablet servers: {known}")
+        return found[0].name
+
+    def _names_of(self, server: LivingServer) -> tuple[str, ...]:
+        host, port = self._address(server.name)
+        address = f"{host.decode()},{port}"
+        return server.name, host.decode(), address, f"{address},{server.started_millis}"

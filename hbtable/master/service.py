@@ -1,0 +1,96 @@
+"""What the master offers to others: rpc.services.MasterService, each call handed to the part that carries it out.
+
+A call to one that is not the master, or not any more, begins nothing and is Unavailable: its caller may ask the master
+that there is now. What a call that fails may have left half done the master's cycle finishes at once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import final
+
+from hbtable.master.tables import Tables
+from hbtable.model.schema import TableSchema
+from hbtable.model.status import Collection
+
+
+@final
+class MasterCalls:
+    """`check_master` raises Unavailable when this is not the master; `collect` is one garbage collection; `look_again`
+    makes the cycle look at every tablet at once."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        check_master: Callable[[], None],
+        collect: Callable[[], Collection],
+        look_again: Callable[[], None],
+    ) -> None:
+        self._tables = tables
+        self._check_master = check_master
+        self._collect = collect
+        self._look_again = look_again
+
+    # ---------------------------------------------------------------- tables and namespaces
+
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
+        self._tables.create_table(schema, split_rows)
+
+    def delete_table(self, name: bytes) -> None:
+        self._tables.delete_table(name)
+
+    def enable_table(self, name: bytes) -> None:
+        self._tables.enable_table(name)
+
+    def disable_table(self, name: bytes) -> None:
+        self._tables.disable_table(name)
+
+    def alter_table(self, schema: TableSchema) -> None:
+        self._tables.alter_table(schema)
+
+    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
+        self._tables.truncate_table(name, keep_splits)
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        self._tables.namespaces.create(name, properties)
+
+    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        self._tables.namespaces.alter(name, properties)
+
+    def delete_namespace(self, name: bytes) -> None:
+        self._tables.namespaces.delete(name)
+
+    # ---------------------------------------------------------------- tablets
+
+    def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
+        self._check_master()
+        with self._tables.followed_up():
+            self._tables.moves.move(name, tablet_id, server)
+
+    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
+        self._check_master()
+        with self._tables.followed_up():
+            self._tables.merges.merge(name, tablet_ids)
+
+    def balance(self) -> bool:
+        self._check_master()
+        with self._tables.followed_up():
+            return self._tables.balancer.run()
+
+    def balance_switch(self, on: bool) -> bool:
+        self._check_master()
+        before = self._tables.balancer.switch(on)
+        self._look_again()
+        return before
+
+    def balancer_enabled(self) -> bool:
+        self._check_master()
+        return self._tables.balancer.is_on()
+
+    # ---------------------------------------------------------------- chores
+
+    def collect_garbage(self) -> Collection:
+        self._check_master()
+        return self._collect()
+
+    def look_at_everything(self) -> None:
+        self._check_master()
+        self._look_again()

@@ -1,0 +1,140 @@
+"""The shell's commands for operators against a real server: compactions, caches, garbage, regions, servers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.server import ServerProcess
+from tests.integration.test_shell import shell
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with ServerProcess(tmp_path_factory.mktemp("operations") / "data", ["thrift.slow_seconds=0.0"]) as server:
+        yield f"127.0.0.1:{server.port}"
+        assert server.stop() == 0
+
+
+def answer(url: str, script: str) -> list[str]:
+    result = shell(url, script)
+    assert result.returncode == 0, result.stderr
+    return [line for line in result.stdout.splitlines() if not line.startswith("Took ")]
+
+
+def test_compactions_of_a_table_and_of_a_server(url: str) -> None:
+    script = "create 'c', 'f'\n" + "put 'c', 'r', 'f:', 'v'\nflush 'c'\n" * 3
+    answer(url, script)
+    assert answer(url, "compaction_state 'c'") == ["NONE", '=> "NONE"']
+    (server,) = answer(url, "list_liveservers")[1:-1]
+    answer(url, f"compact_rs '{server}', true")
+    state = "is not known"
+    while state != ["NONE", '=> "NONE"']:
+        state = answer(url, "compaction_state 'c'")
+    detailed = answer(url, "status 'detailed'")
+    place = next(number for number, line in enumerate(detailed) if '"c,,' in line)
+    assert "numberOfStorefiles=1," in detailed[place + 1]
+    for line, error in (("compaction_state 'no'", "Unknown table no!"), ("compact_rs 'no'", "no tablet server no")):
+        failed = shell(url, line)
+        assert failed.returncode == 1
+        assert error in failed.stderr
+
+
+def test_garbage_and_what_runs_by_itself(url: str) -> None:
+    answer(url, "create 'g', 'f'\nput 'g', 'r', 'f:', 'v'\nflush 'g'\ndisable 'g'\ndrop 'g'\n")
+    assert answer(url, "catalogjanitor_run") == ["=> 0"]
+    assert answer(url, "cleaner_chore_run") == ["=> false"]
+    assert answer(url, "hbck_chore_run") == ["=> true"]
+    for command in ("catalogjanitor_enabled", "cleaner_chore_enabled"):
+        assert answer(url, command) == ["true", "=> true"]
+        failed = shell(url, command.replace("enabled", "switch") + " false")
+        assert failed.returncode == 1
+        assert "cannot be switched off" in failed.stderr
+    assert answer(url, "is_in_maintenance_mode") == ["false", "=> false"]
+
+
+def test_blocks_leave_the_cache(url: str) -> None:
+    answer(url, "create 'b', 'f'\nput 'b', 'r', 'f:', 'v'\nflush 'b'\nget 'b', 'r'\n")
+    (first,) = answer(url, "clear_block_cache 'b'")
+    (second,) = answer(url, "clear_block_cache 'b'")
+    assert first == (
+        f"CacheEvictionStats{{evictedBlocks=1, maxCacheSize={128 << 20}, failedRegionsSize=0, failedRegions=[]}}"
+    )
+    assert second == first.replace("evictedBlocks=1", "evictedBlocks=0")
+
+
+def test_a_region_is_described_and_none_is_in_transition(url: str) -> None:
+    script = "create 'i', 'f', SPLITS => ['m']\nregion = locate_region('i', 'x').getRegionInfo.getEncodedName\n"
+    lines = answer(url, script + "regioninfo region\nrit\n")
+    encoded = lines[-3].split('"')[1] if lines[-3].startswith("=>") else ""
+    assert lines[-2].startswith(f"{{ENCODED => {encoded}, NAME => 'i,m,")
+    assert lines[-2].endswith(f".{encoded}.', STARTKEY => 'm', ENDKEY => ''}}")
+    assert lines[-1] == "0 row(s)"
+    failed = shell(url, "regioninfo 'no,,1.00000000000000000000000000000000.'")
+    assert failed.returncode == 1
+    assert "UnknownRegionException" in failed.stderr
+
+
+def test_no_server_is_dead_or_unknown(url: str) -> None:
+    for command in ("list_deadservers", "list_unknownservers"):
+        assert answer(url, command) == ["SERVERNAME", "0 row(s)"]
+    assert answer(url, "clear_deadservers") == ["true"]
+    assert answer(url, "clear_deadservers '00000001-00000000'") == ["true"]
+
+
+def test_a_server_that_was_killed_is_dead_until_its_log_is_not_needed(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data") as server:
+        first = f"127.0.0.1:{server.port}"
+        answer(first, "create 'd', 'f'\nput 'd', 'r', 'f:', 'v'\n")
+        server.kill()
+    # No flush by itself: the log of the server that was killed stays needed.
+    with ServerProcess(tmp_path / "data", ["maintenance.period_seconds=3600.0"]) as server:
+        second = f"127.0.0.1:{server.port}"
+        title, dead, count = answer(second, "list_deadservers")
+        assert (title, count) == ("SERVERNAME", "1 row(s)")
+        assert dead.startswith("00000001-")
+        assert answer(second, "clear_deadservers") == [
+            "Some dead server clear failed", "SERVERNAME", dead, "1 row(s)",
+        ]  # fmt: skip
+        assert server.stop() == 0
+    with ServerProcess(tmp_path / "data") as server:
+        assert answer(f"127.0.0.1:{server.port}", "list_deadservers") == ["SERVERNAME", "0 row(s)"]
+
+
+def slow(url: str, rest: str) -> list[dict[str, object]]:
+    title, *lines = answer(url, f"get_slowlog_responses {rest}")
+    assert title == "Retrieved SlowLog Responses from RegionServers"
+    found, decoder, text = [], json.JSONDecoder(), "\n".join(lines)
+    while text.strip():
+        record, end = decoder.raw_decode(text.lstrip())
+        found.append(record)
+        text = text.lstrip()[end:]
+    return found
+
+
+def test_slow_requests_are_shown_and_forgotten(url: str) -> None:
+    answer(url, "create 's', 'f'\nput 's', 'r', 'f:', 'v'\nput 's', 'r2', 'f:', 'v'\n")
+    found = slow(url, "'*', {'TABLE_NAME' => 's', 'LIMIT' => 2}")
+    assert [(one["methodName"], one["tableName"], one["row"]) for one in found] == [
+        ("adminMutate", "s", "r2"),
+        ("adminMutate", "s", "r"),
+    ]
+    assert {type(one[name]) for one in found for name in ("startTime", "processingTime", "responseSize")} == {int}
+    assert len(slow(url, "['127.0.0.1']")) == 10
+    assert slow(url, "'*', {'TABLE_NAME' => 's', 'CLIENT_IP' => '10.0.0.1', 'FILTER_BY_OP' => 'AND'}") == []
+    assert len(slow(url, "'*', {'TABLE_NAME' => 'none', 'CLIENT_IP' => '127.0.0.1', 'LIMIT' => 3}")) == 3
+    assert answer(url, "clear_slowlog_responses") == ["Cleared Slowlog responses from 1/1 RegionServers"]
+    assert slow(url, "'*', {'TABLE_NAME' => 's'}") == []
+    for rest, error in (
+        ("'no'", "Could not find any server(s) with specified name(s): no"),
+        ("'*', {'USER' => 'me'}", "USER: slow requests are chosen by LIMIT, TABLE_NAME"),
+        ("'*', {'LIMIT' => 'x'}", "LIMIT must be a number"),
+        ("'*', {'FILTER_BY_OP' => 'XOR'}", "FILTER_BY_OP should be either OR / AND"),
+        ("'*', 5", "Filter parameters are not Hash"),
+    ):
+        failed = shell(url, f"get_slowlog_responses {rest}")
+        assert failed.returncode == 1
+        assert error in failed.stderr

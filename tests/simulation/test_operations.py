@@ -1,0 +1,270 @@
+"""What operators ask about a cluster of several servers: compactions, caches, garbage, tablets on the way, the dead."""
+
+import pytest
+
+from hbtable.errors import StaleLocation
+from hbtable.hbase.admin_chores import AdminChores
+from hbtable.hbase.admin_compactions import AdminCompactions
+from hbtable.hbase.backend import Tables
+from hbtable.hbase.cluster import Cluster as DoorCluster
+from hbtable.hbase.errors import BadArgument
+from hbtable.hbase.server_names import ServerNames
+from hbtable.hbase.slow import SlowRequests
+from hbtable.launch.front_door import living_servers
+from hbtable.model.read import EVERYTHING
+from tests.harness.many_servers import Cluster, Node
+
+SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
+
+
+class Door:
+    """The parts of a front door that answer operators, in a process of its own."""
+
+    def __init__(self, cluster):
+        client, session = cluster.client, Node(cluster, "door").session
+        tables = Tables(client.table)
+        door = DoorCluster(
+            client.admin,
+            lambda name: client.table(name).record(),
+            lambda: living_servers(session),
+            client.operations,
+        )
+        names = ServerNames(door, lambda owner: (b"h" + owner[7:8].encode(), 9090))
+        self.chores = AdminChores(tables, door, names, SlowRequests(1, 1.0, lambda _: None))
+        self.compactions = AdminCompactions(cluster.runtime, tables, door, names)
+        self.cluster = door
+
+
+@pytest.fixture
+def cluster_of(machine):
+    return lambda seed: Cluster(seed, machine.options)
+
+
+def filled(cluster, machine, servers):
+    cluster.start(servers)
+    cluster.client.admin.create_table(machine.schema(), SPLITS)
+    for value in (b"1" * 100, b"2" * 100):
+        machine.write(cluster, range(300), value)
+        cluster.client.admin.flush(b"t")
+    return Door(cluster)
+
+
+class SlowTablet:
+    """A tablet whose compactions wait for a bell."""
+
+    def __init__(self, tablet, bell):
+        self._tablet = tablet
+        self._bell = bell
+
+    def __getattr__(self, name):
+        return getattr(self._tablet, name)
+
+    def compact(self, major):
+        self._bell.wait()
+        self._tablet.compact(major)
+
+
+def make_slow(cluster, bell):
+    for _, role in cluster.servers.values():
+        served = role.admin._residence.served
+        role.admin._residence.served = lambda tablet_id, served=served: SlowTablet(served(tablet_id), bell)
+
+
+@pytest.mark.parametrize(
+    ("asked", "state"), [((True,), "MAJOR"), ((False,), "MINOR"), ((True, False), "MAJOR_AND_MINOR")]
+)
+def test_the_state_of_compactions_is_what_really_runs(cluster_of, machine, asked, state):
+    cluster = cluster_of(1)
+
+    def body():
+        door = filled(cluster, machine, 2)
+        other = Door(cluster)
+        bell = cluster.runtime.event()
+        make_slow(cluster, bell)
+        assert door.compactions.adminCompactionState(b"t") == "NONE"
+        for major in asked:
+            door.compactions.adminCompact(b"t", major, 0)
+        assert door.compactions.adminCompactionState(b"t") == state, "before any server has heard of it"
+        cluster.runtime.sleep(1)
+        assert other.compactions.adminCompactionState(b"t") == state, "through a front door that did not ask for it"
+        bell.set()
+        cluster.runtime.sleep(5)
+        assert door.compactions.adminCompactionState(b"t") == other.compactions.adminCompactionState(b"t") == "NONE"
+
+    cluster.runtime.run(body)
+
+
+def test_a_failed_compaction_does_not_count_for_ever(cluster_of, machine):
+    cluster = cluster_of(2)
+
+    def body():
+        door = filled(cluster, machine, 1)
+        door.compactions.adminCompact(b"t", True, 4711)
+        cluster.runtime.sleep(1)
+        assert door.compactions.adminCompactionState(b"t") == "NONE"
+
+    cluster.runtime.run(body)
+
+
+def get(cluster, name):
+    """Reads rows of each tablet one by one: scans leave the cache as it is."""
+    rows = [b"row000%03d" % n for n in range(0, 100 if name == b"u" else 300, 10)]
+    assert len(cluster.client.table(name).read_rows(rows, EVERYTHING)) == len(rows)
+
+
+def files(cluster, server):
+    admin = cluster.transport.tablet_admin(server)
+    return [status.sstables for status in admin.tablets() if status.record.table_id >= 16]
+
+
+def test_one_servers_tablets_are_compacted_and_no_others(cluster_of, machine):
+    cluster = cluster_of(3)
+
+    def body():
+        door = filled(cluster, machine, 2)
+        first, second = sorted(cluster.servers)
+        held = {name: len(files(cluster, name)) for name in cluster.servers}
+        assert files(cluster, first) == [2] * held[first]
+        assert files(cluster, second) == [2] * held[second]
+        shown = door.cluster.servers()[0]
+        door.compactions.adminCompactServer(f"h{first[7]},9090,{shown.started_millis}".encode(), True)
+        cluster.runtime.sleep(5)
+        assert files(cluster, first) == [1] * held[first]
+        assert files(cluster, second) == [2] * held[second]
+        with pytest.raises(BadArgument, match="no tablet server h9"):
+            door.compactions.adminCompactServer(b"h9", True)
+        door.compactions.adminCompactServer(b"h%b:9090" % second[7:8].encode(), True)
+        cluster.runtime.sleep(5)
+        assert files(cluster, second) == [1] * held[second]
+        assert machine.contents(cluster) == machine.expected(range(300), b"2" * 100)
+
+    cluster.runtime.run(body)
+
+
+def test_a_tables_blocks_leave_every_cache_and_no_other_tables(cluster_of, machine):
+    cluster = cluster_of(4)
+
+    def body():
+        door = filled(cluster, machine, 2)
+        cluster.client.admin.create_table(machine.schema(b"u"))
+        machine.write(cluster, range(100), name=b"u")
+        cluster.client.admin.flush(b"u")
+        get(cluster, b"t")
+        get(cluster, b"u")
+        caches = [role.cache for _, role in cluster.servers.values()]
+        before = sum(len(cache) for cache in caches)
+        found = door.chores.adminClearBlockCache(b"t")
+        after = sum(len(cache) for cache in caches)
+        assert found.blocks == before - after >= 12
+        assert after > 0, "those of the other table, and METADATA's"
+        assert found.capacity_bytes == 2 << 20
+        assert found.failed == []
+        assert door.chores.adminClearBlockCache(b"t").blocks == 0
+        misses = sum(cache.misses.value for cache in caches)
+        get(cluster, b"u")
+        assert sum(cache.misses.value for cache in caches) == misses
+        get(cluster, b"t")
+        assert sum(cache.misses.value for cache in caches) == misses + found.blocks
+
+    cluster.runtime.run(body)
+
+
+class Unreachable:
+    def __getattr__(self, name):
+        raise StaleLocation("no answer")
+
+
+def test_regions_whose_cache_could_not_be_asked_are_named(cluster_of, machine):
+    cluster = cluster_of(5)
+
+    def body():
+        door = filled(cluster, machine, 2)
+        away, _ = sorted(cluster.servers)
+        transport = cluster.transport
+        transport.register_server(away, transport.tablet_service(away), Unreachable())
+        found = door.chores.adminClearBlockCache(b"t")
+        assert len(found.failed) == sum(one.owner == away for one in cluster.client.admin.tablets(b"t")) > 0
+        assert found.capacity_bytes == 1 << 20
+
+    cluster.runtime.run(body)
+
+
+def test_garbage_is_collected_when_it_is_asked_for(cluster_of, machine):
+    cluster = cluster_of(6)
+
+    def body():
+        door = filled(cluster, machine, 1)
+        assert door.chores.adminRunCleaner()
+        cluster.client.admin.major_compact(b"t")
+        assert not door.chores.adminRunCleaner(), "what the compaction read is in the trash"
+        kept = [status.path for status in cluster.master_node.fs.list_files("trash")]
+        assert len(kept) == 12
+        cluster.runtime.sleep(61)
+        assert door.chores.adminRunCleaner()
+        assert door.chores.adminRunCatalogJanitor() == 0
+
+    cluster.runtime.run(body)
+
+
+def test_what_a_row_was_left_behind_of_is_counted_by_the_janitor(cluster_of, machine):
+    cluster = cluster_of(7)
+
+    def body():
+        door = filled(cluster, machine, 1)
+        left_over, *_ = cluster.client.admin.tablets(b"t")
+        cluster.client.admin.disable_table(b"t")
+        cluster.client.admin.delete_table(b"t")
+        node = Node(cluster, "slow repair")
+        assert node.catalog.put_tablet_if_absent(left_over)
+        assert door.chores.adminRunCatalogJanitor() == 1
+        assert door.chores.adminRunCatalogJanitor() == 0
+
+    cluster.runtime.run(body)
+
+
+def test_tablets_of_a_dead_server_are_on_the_way_until_another_serves_them(cluster_of, machine):
+    cluster = cluster_of(8)
+
+    def body():
+        door = filled(cluster, machine, 2)
+        machine.write(cluster, range(300), b"3")
+        assert door.chores.adminTransitions() == []
+        assert door.chores.adminDeadServers() == door.chores.adminUnknownServers() == []
+        cluster.kill_master()
+        user = {record.owner for record in cluster.client.admin.tablets(b"t")}
+        system = {record.owner for record in cluster.client.operations.every_tablet() if record.table_id < 16}
+        (dead,) = user - system
+        cluster.kill_server(dead)
+        cluster.runtime.sleep(2)
+        found = door.chores.adminTransitions()
+        assert {(one.state, one.server) for one in found} == {("ABNORMALLY_CLOSED", dead)}
+        assert len(found) == 4
+        assert all(one.name.startswith(b"t,") for one in found)
+        assert door.chores.adminDeadServers() == [dead]
+        assert door.chores.adminUnknownServers() == []
+        cluster.start_master()
+        cluster.runtime.sleep(20)
+        assert door.chores.adminTransitions() == []
+        assert machine.contents(cluster) == machine.expected(range(300), b"3")
+        cluster.client.admin.flush(b"t")
+        assert door.chores.adminDeadServers() == []
+
+    cluster.runtime.run(body)
+
+
+def test_a_look_that_is_asked_for_does_not_wait_for_the_next_scan(cluster_of, machine):
+    cluster = cluster_of(9)
+
+    def body():
+        door = filled(cluster, machine, 1)
+        cluster.runtime.sleep(20)
+        (node, role), (record, *_) = next(iter(cluster.servers.values())), cluster.client.admin.tablets(b"t")
+        asked = cluster.runtime.clock_seconds()
+        node.runtime.spawn(role._residence.unload, record.tablet_id, name="lose").join()
+        assert [one.state for one in door.chores.adminTransitions()] == ["OFFLINE"]
+        door.chores.adminRunRepair()
+        while door.chores.adminTransitions():
+            cluster.runtime.sleep(0.1)
+        assert cluster.runtime.clock_seconds() - asked < 1.5
+
+    cluster.runtime.run(body)
