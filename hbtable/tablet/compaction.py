@@ -74,16 +74,18 @@ class Compactor:
             clock_millis = state.clock.highest
             state.attention_at = state.environment.options.memtable_bytes
             written: list[Written] = []
+            asked = False
             try:
                 for stack in state.version.stacks:
                     if stack.frozen:
                         written.append((stack.key, stack.frozen, self._write_frozen(stack, clock_millis)))
                 if written or self.needs_old_logs():
+                    asked = True
                     self._name_flushed(written, first_needed)
             except BaseException as error:
                 state.unflushed_since = frozen_since or state.unflushed_since
                 for _, _, file in written:
-                    self._output.refused(file, error)
+                    self._output.refused(file, error) if asked else self._output.unasked(file)
                 raise
             if not self.replaying:
                 # After the record change was acknowledged, never before (bug class 2).

@@ -6,8 +6,8 @@ Order of a new file, each step for the crash between it and the next (paper, 5.4
     opened again and checked       length and footer checksum as METADATA will have them, before the inputs are let go
     named in the record            the caller's compare-and-set
     taken out of `files_in_flight`
-A file that was refused half-way is removed when the record was never asked to name it; otherwise it is left to the
-collector, because after an ambiguous answer it may be named (bug class 5).
+A file that was refused half-way is removed when the record was never asked to name it; otherwise only after an answer
+that leaves no doubt, because it may be named all the same (bug class 5).
 """
 
 import logging
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import final
 
 from hbtable.encoding.cell_key import Pair
-from hbtable.errors import HbtableError, StaleLocation, Unavailable
+from hbtable.errors import HbtableError, OutOfSpace, StaleLocation, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
@@ -48,19 +48,21 @@ def owns_files(fs: FileSystem, record: TabletRecord) -> bool:
 class SSTableOutput:
     """Writes SSTables of one tablet."""
 
-    __slots__ = ("_cache", "_fs", "_output_bytes", "_shared")
+    __slots__ = ("_cache", "_fs", "_in_doubt", "_output_bytes", "_shared")
 
     def __init__(self, fs: FileSystem, cache: BlockCache, shared: SharedState, output_bytes: int) -> None:
         self._fs = fs
         self._cache = cache
         self._shared = shared
         self._output_bytes = output_bytes
+        self._in_doubt: list[str] = []
+        """Files of which the record may yet come to know: see refused()."""
 
     def write(
         self, pairs: Iterable[Pair], options: SSTableOptions, identity: SSTableIdentity, in_memory: bool, pacer: Pacer
     ) -> LoadedFile | None:
-        """Durable, reopened, and still in flight on return: call settled() or refused() next. None, and no file, when
-        there are no pairs. *Switches.* OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
+        """Durable, reopened, and still in flight on return: call settled(), unasked() or refused() next. None, and no
+        file, when there are no pairs. *Switches.* OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
         chunks = pacer.chunks(pairs)
         first = next(chunks, None)
         if first is None:
@@ -71,22 +73,32 @@ class SSTableOutput:
             ref = self._write(path, SSTableBuilder(options, identity), first, chunks, pacer)
             return open_sstable(self._fs, self._cache, ref, in_memory)
         except BaseException:
-            self._remove(path)
-            self._shared.files_in_flight.discard(path)
+            self._drop(path)
             raise
 
     def settled(self, file: LoadedFile | None) -> None:
-        """The record names the file."""
+        """The record names the file. What was in doubt before is not in it, and never will be."""
         if file is not None:
             self._shared.files_in_flight.discard(file.ref.path)
+        while self._in_doubt:
+            self._drop(self._in_doubt.pop())
+
+    def unasked(self, file: LoadedFile | None) -> None:
+        """The record was never asked to name the file."""
+        if file is not None:
+            self._drop(file.ref.path)
 
     def refused(self, file: LoadedFile | None, error: BaseException) -> None:
         """The record was asked to name it and was not changed, as far as `error` tells."""
         if file is None:
             return
-        if isinstance(error, Unavailable):
-            self._remove(file.ref.path)
-        if isinstance(error, (Unavailable, StaleLocation)):
+        if isinstance(error, OutOfSpace):
+            # METADATA's log refused the change, but its bytes may be there, and if its server dies before it writes on
+            # they count (commitlog.interface). The next change that is made comes after them in any case.
+            self._in_doubt.append(file.ref.path)
+        elif isinstance(error, Unavailable):
+            self._drop(file.ref.path)
+        elif isinstance(error, StaleLocation):
             # Another owner's record may name the file: of a change without an answer the tablet hears when it asks
             # again, and the next owner may have taken it over by then. METADATA tells, so the collector decides.
             self._shared.files_in_flight.discard(file.ref.path)
@@ -129,6 +141,10 @@ class SSTableOutput:
             properties.last_sequence,
             properties.cells,
         )
+
+    def _drop(self, path: str) -> None:
+        self._remove(path)
+        self._shared.files_in_flight.discard(path)
 
     def _remove(self, path: str) -> None:
         try:

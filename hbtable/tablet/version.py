@@ -106,8 +106,9 @@ class Version:
         return self._with(Stack(key, stack.active, frozen, files))
 
     def compacted(self, key: str, inputs: tuple[LoadedFile, ...], output: LoadedFile | None) -> "Version":
-        """`output` stands for the `inputs` of the stack now; files that arrived meanwhile stay."""
-        stack = self.stack(key)
+        """`output` stands for the `inputs` of the stack now; files that arrived meanwhile stay. The stack may be gone:
+        it was empty, and the schema does not have its families any more."""
+        stack = next((stack for stack in self.stacks if stack.key == key), None) or Stack(key, None, (), ())
         files = tuple(file for file in stack.files if file not in inputs)
         if output is not None:
             files = in_order((*files, output))
@@ -168,9 +169,8 @@ class Version:
         return max((len(stack.files) for stack in self.stacks), default=0)
 
     def _with(self, changed: Stack) -> "Version":
-        return Version(
-            self.layout, tuple(changed if stack.key == changed.key else stack for stack in self.stacks)
-        ).without_empty_stacks()
+        stacks = tuple(changed if stack.key == changed.key else stack for stack in self.stacks)
+        return Version(self.layout, stacks if changed in stacks else (*stacks, changed)).without_empty_stacks()
 
 
 def key_range(rows: RowRange) -> tuple[bytes, bytes]:

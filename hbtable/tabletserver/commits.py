@@ -27,9 +27,10 @@ class RecordCommits:
 
     def commit(self, expected: TabletRecord, record: TabletRecord) -> None:
         """Durable on return. Conflict: the row changed under us, the tablet is not ours any more. *Switches.*"""
-        finish = self._first.get(record.tablet_id)
+        finish = self._first.get(expected.tablet_id)
         if finish is not None:
-            # The left child's record may not change before its own row stands: a repair would put the old one back.
+            # The left child's record may not change before its own row stands: a repair would put the old one back, and
+            # a split of the child itself would find no row, and take that for another owner's doing.
             finish()
         while True:
             self._check()

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hbtable.errors import Conflict, Corruption, OutcomeUnknown, OutOfSpace, StaleLocation, StorageFailed, Unavailable
+from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.tablet import NO_LOG, LogRef
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, delete, everything, put
@@ -146,6 +147,61 @@ def test_an_sstable_that_the_next_owners_record_names_is_not_removed_by_the_last
         assert tablet.lost
         assert not old.files_in_flight, "METADATA says whether anybody needs it"
         assert everything(bench.load_as_it_is()) == before
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_an_sstable_that_a_full_log_may_bring_into_the_record_after_all_stays(
+    bench: Bench, work: Callable[[Tablet], None]
+) -> None:
+    """METADATA's log had no room for the change; its server dies before it writes on, and recovery finds the bytes."""
+
+    def main() -> None:
+        tablet = filled(bench)
+        before = everything(tablet)
+        bench.records.errors.append((OutOfSpace("the log is full"), True))
+        with pytest.raises(OutOfSpace):
+            work(tablet)
+        assert named(bench) == sstables(bench)
+        bench.crash()
+        assert everything(bench.open()) == before
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_what_a_full_log_refused_goes_with_the_next_change(bench: Bench, work: Callable[[Tablet], None]) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        for _ in range(2):
+            bench.records.errors.append((OutOfSpace("the log is full"), False))
+            with pytest.raises(OutOfSpace):
+                work(tablet)
+        assert named(bench) < sstables(bench)
+        doubtful = set(bench.shared.files_in_flight)
+        assert doubtful == sstables(bench) - named(bench)
+        tablet.compact(True)
+        assert not doubtful & sstables(bench)
+        assert not bench.shared.files_in_flight
+
+    bench.run(main)
+
+
+def test_a_family_that_goes_while_its_table_is_regrouped_does_not_tear_record_and_version_apart(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        before = everything(tablet)
+        f, g, h = (FamilySchema(name, locality_group=group) for name, group in ((b"f", "a"), (b"g", "a"), (b"h", "h")))
+        tablet.schema = TableSchema(b"t", {b"f": f, b"g": g, b"h": h}, version=2)
+        tablet.flush()
+        bench.records.before_change = lambda: setattr(
+            tablet, "schema", TableSchema(b"t", {b"f": f, b"g": g}, version=3)
+        )
+        tablet.compact(True)
+        assert everything(tablet) == before
+        read = {file.ref.path for stack in tablet._state.version.stacks for file in stack.files}
+        assert read == named(bench)
 
     bench.run(main)
 

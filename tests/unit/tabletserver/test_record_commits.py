@@ -80,6 +80,15 @@ def test_a_left_child_waits_until_its_row_stands():
     assert rows.rows[b"m"] == changed
 
 
+def test_a_left_child_that_is_split_waits_for_its_row_as_well():
+    rows = Rows()
+    commits, lost = commits_over(rows)
+    commits.before(21, lambda: rows.rows.setdefault(b"m", LEFT))
+    _, right = split_records(LEFT, b"d", 30, 31, 77)
+    commits.commit(LEFT, right)
+    assert (rows.rows[b"m"], lost) == (right, [])
+
+
 def test_children_share_the_files_and_go_on_with_the_sequence():
     files = (("f", (SSTableRef("x", 1, 0, 1, 8, 1),)),)
     parent = replace(OLD, range=RowRange(b"a", b"z"), files=files)
