@@ -112,6 +112,9 @@ class Collector:
         alive = now.living | now.starting  # a server has its lock before its log begins
         dead_logs = garbage_logs(logs, alive, first, second)
         left_over = self._left_over()
+        # After the scans and before anything is removed: what a later master wrote before its name row was in a scan only
+        # if that began after this master's lease had run out.
+        self._check_master()
         orphans = self._remove_orphans(second)
         self._check_master()
         emptied, kept = self._empty_trash()  # first: on a full disk this makes the room that moving may need

@@ -182,8 +182,12 @@ class Tables:
                 # after leaves it empty, to be enabled by the cycle. Tablets that no name points at are swept.
                 self._write_rows(first_records(fresh.table_id, ids, bounds, self._runtime.wall_millis()))
                 self._catalog.replace_table(record, fresh)
-            finally:
+            except OutcomeUnknown:
+                raise  # the name row may come to point at them: they are spared while this is the master
+            except BaseException:
                 self._unnamed.discard(fresh.table_id)
+                raise
+            self._unnamed.discard(fresh.table_id)
             self._delete_rows(old)
             self._finish_enabling(fresh)
 
@@ -273,10 +277,12 @@ class Tables:
         results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "create"))
 
     def _finish_enabling(self, record: TableRecord) -> None:
-        """From CREATING or ENABLING: every tablet is served, then the state says so."""
+        """From CREATING or ENABLING: every tablet is served, then the state says so. Corruption when there are rows
+        without a tablet."""
         problems: list[str] = []
         for _ in range(_ROUNDS):
             tablets = self.settled(record.table_id)
+            verify_tiling(tablets)  # a table with a hole must not look as if it were whole
             census = self._census()
             actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
             if not actions and census.loads and not any(tablet.owner in census.silent for tablet in tablets):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from hbtable.errors import OutcomeUnknown
-from tests.harness.many_servers import Cluster
+from hbtable.errors import Corruption, OutcomeUnknown
+from hbtable.model.table import TableState
+from tests.harness.many_servers import Cluster, Node
 
 
 @pytest.fixture
@@ -125,5 +126,23 @@ def test_nothing_acknowledged_is_lost_while_servers_and_masters_come_and_go(clus
         cluster.runtime.sleep(5)
         assert acknowledged.items() <= machine.contents(cluster).items()
         cluster.check_tiling()
+
+    cluster.runtime.run(body)
+
+
+def test_a_table_with_a_hole_is_not_enabled(cluster_of, machine):
+    cluster = cluster_of(8)
+
+    def body():
+        cluster.start(2)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema(), [b"g", b"p"])
+        admin.disable_table(b"t")
+        _, middle, _ = admin.tablets(b"t")
+        Node(cluster, "vandal").catalog.delete_tablet(middle)
+        with pytest.raises(Corruption, match="no tablet covers rows from b'g' to b'p'"):
+            admin.enable_table(b"t")
+        cluster.runtime.sleep(10)
+        assert cluster.client.catalog.read_table(b"t").state is TableState.ENABLING
 
     cluster.runtime.run(body)

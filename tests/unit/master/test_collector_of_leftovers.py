@@ -1,10 +1,15 @@
 """What writes that were cut off leave behind on a shared file system goes by age, as two clocks have it."""
 
+import pytest
+
 from hbtable.commitlog.fencing import marker_path
+from hbtable.errors import LockLost
 from hbtable.fs.interface import HDFS, LOCAL, FileStatus
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.master.census import Census
 from hbtable.master.collector import Collector, CollectorOptions
+from hbtable.model.ranges import RowRange
+from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.simulated import SimulatedRuntime
 
 AGE = 1000.0
@@ -135,6 +140,38 @@ def test_a_data_folder_of_one_machine_is_left_alone() -> None:
         assert world.there() == ["front-door/scanners", "unfinished/1"]
 
     in_world(test, LOCAL)
+
+
+class CatalogOfOneLeftOver(EmptyCatalog):
+    def __init__(self) -> None:
+        self.rows = [TabletRecord(16, 22, RowRange(), 0)]
+
+    def all_tablet_rows(self) -> list[object]:
+        return list(self.rows)
+
+    def delete_tablet(self, record: TabletRecord) -> None:
+        self.rows.remove(record)
+
+
+def test_a_master_whose_lease_ran_out_during_its_scans_takes_no_row_for_a_left_over() -> None:
+    """Its successor may have written the row, and be about to write the name row that points at it."""
+
+    def test(world: World) -> None:
+        catalog, valid = CatalogOfOneLeftOver(), [False]
+
+        def check() -> None:
+            if not valid[0]:
+                raise LockLost("the master lost its lock")
+
+        collector = Collector(world.runtime, world.fs, catalog, None, check, OPTIONS)  # type: ignore[arg-type]
+        with pytest.raises(LockLost):
+            collector.collect(lambda: Census({}, frozenset(), {}))
+        assert catalog.rows
+        valid[0] = True
+        collector.collect(lambda: Census({}, frozenset(), {}))
+        assert not catalog.rows
+
+    in_world(test)
 
 
 def test_the_trash_goes_with_its_folders() -> None:
