@@ -112,8 +112,8 @@ class Collector:
         alive = now.living | now.starting  # a server has its lock before its log begins
         dead_logs = garbage_logs(logs, alive, first, second)
         left_over = self._left_over()
-        # After the scans and before anything is removed: what a later master wrote before its name row was in a scan only
-        # if that began after this master's lease had run out.
+        # After the scans and before anything is removed: rows that a later master wrote before their name row were in a
+        # scan only if that began after this master's lease had run out.
         self._check_master()
         orphans = self._remove_orphans(second)
         self._check_master()
