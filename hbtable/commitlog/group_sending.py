@@ -76,7 +76,7 @@ class GroupSender:
         path = group_path(self._folder, name)
         self._retention.tried(name.lsn, path)
         try:
-            self._fs.put_new(path, content, PutHints(avoid, choose, padded))
+            self._fs.put_new(path, content, PutHints(avoid, choose, padded, late=name.attempt > 1))
         except OutOfSpace as error:
             if avoid:  # there may be room on the nodes that were left out
                 raise Unavailable(str(error)) from error

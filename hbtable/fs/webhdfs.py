@@ -38,7 +38,9 @@ from hbtable.runtime.interface import Runtime
 _LOGS: Final = "logs/"
 _SMALL_CLUSTER: Final = 3
 _SMALL_LOG_COPIES: Final = 2
-_SECOND_TRIES: Final = 2
+_SUSPECTS: Final = 2
+_FEW_SUSPECTS: Final = 1
+"""Or all tries of a group would wait for the same frozen node, with nobody left to look for it."""
 _TURN_SECONDS: Final = 0.1
 
 
@@ -72,7 +74,7 @@ class WebHdfsFileSystem:
         self._reads = Reads(calls, http, self._namenodes, self._datanodes, self.options)
         self._listing = Listing(self._namenodes)
         self._silent = SilentNodes(runtime, calls, http, self._datanodes.living)
-        self._second_tries = 0
+        self._suspects = 0
         self._watched: WatchedPuts | None = None
         if hold is not None:
             self._watched = WatchedPuts(
@@ -109,18 +111,20 @@ class WebHdfsFileSystem:
         """*Switches.* `hints.avoid` steers who takes the content, not where its further copies go; what can be padded
         is watched while a node answers nothing. Nodes are named host:port, of their HTTP port. Besides AlreadyExists:
         Unavailable when nothing was written."""
-        if self._watched is None or hints.padded is None or not (hints.avoid or self._silent.known):
+        suspicious = hints.avoid or hints.late or self._silent.known
+        if self._watched is None or hints.padded is None or not suspicious:
             self._put(path, data, hints)
             return
         while not (silent := self._silent.look()):
             # A put that is under way while a node freezes uses up a thread of a sound one: not too many at a time.
-            if self._second_tries < _SECOND_TRIES:
-                self._second_tries += 1
+            few = hints.late or self._silent.unsure
+            if self._suspects < (_FEW_SUSPECTS if few else _SUSPECTS):
+                self._suspects += 1
                 try:
                     self._put(path, data, hints)
                     return
                 finally:
-                    self._second_tries -= 1
+                    self._suspects -= 1
             self._runtime.sleep(_TURN_SECONDS)
             hints.padded(0)  # is it still wanted?
         name, status = self._watched.put(hints.padded, self._replication(path), silent)

@@ -45,6 +45,8 @@ class SilentNodes:
         self._asking: Event | None = None
         self.known: frozenset[str] = frozenset()
         """As of the last time, less than half of all. Empty as well when there are too many nodes."""
+        self.unsure = False
+        """Half of all or more did not answer, and their heartbeats do not tell yet which are frozen."""
         self._answered: frozenset[str] = frozenset()
 
     def look(self) -> frozenset[str]:
@@ -71,7 +73,7 @@ class SilentNodes:
 
     def _ask(self) -> frozenset[str]:
         nodes = self._living()
-        self._answered = frozenset()
+        self._answered, self.unsure = frozenset(), False
         if len(nodes) > _MOST_NODES:
             return frozenset()
         silent = frozenset(nodes)
@@ -82,7 +84,10 @@ class SilentNodes:
                 return silent
         # This machine may be the one that is slow, or every thread of a sound node waits for the frozen one.
         unheard = frozenset(node for node in silent if nodes[node].unheard_seconds >= _UNHEARD_SECONDS)
-        return unheard if 0 < 2 * len(unheard) < len(nodes) else self.known & nodes.keys()
+        if 0 < 2 * len(unheard) < len(nodes):
+            return unheard
+        self.unsure = True
+        return self.known & nodes.keys()
 
     def _without_answer(self, nodes: list[str]) -> frozenset[str]:
         jobs = [lambda number=number: self._answers(nodes[number], number) for number in range(len(nodes))]

@@ -25,7 +25,6 @@ from hbtable.runtime.interface import Runtime
 
 _HTTP_PORT: Final = 9864
 _BLOCK_PORT: Final = 9866
-_UNHEARD_SECONDS: Final = 8
 _STANDBY: Final = JavaError(
     "org.apache.hadoop.ipc.StandbyException",
     "Operation category READ is not supported in state standby. Visit https://s.apache.org/sbnn-error",
@@ -37,6 +36,9 @@ class WebHdfsQuirks(DataNodeQuirks):
     """How likely each is for a request it can happen to; 0 is never. Versions: those that show it."""
 
     namenode_seconds: float = 0.001
+    unheard_seconds: int = 8
+    """Since the last heartbeat of a frozen node."""
+
     refused: float = 0.0
     """Any: no connection; nothing happens."""
 
@@ -161,7 +163,7 @@ class WebHdfsTwin:
             f"{node.partition(':')[0]}:{_BLOCK_PORT}": {
                 "infoAddr": f"10.0.0.{n}:{_HTTP_PORT}",
                 "xferaddr": _block(node),
-                "lastContact": _UNHEARD_SECONDS if node in self.frozen else 1,
+                "lastContact": self.quirks.unheard_seconds if node in self.frozen else 1,
             }
             for n, node in enumerate(self.nodes, 1)
             if node not in self.gone

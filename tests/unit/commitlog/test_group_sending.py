@@ -20,7 +20,8 @@ class Nodes:
         self.puts: list[tuple[str, tuple[str, ...]]] = []
 
     def put_new(self, path: str, data: bytes, hints: PutHints) -> None:
-        avoid, on_node, _ = hints
+        avoid, on_node, _, late = hints
+        assert late == (not path.endswith(".1.grp"))
         assert on_node is not None
         self.puts.append((path, tuple(avoid)))
         for node, error in self.answers.items():

@@ -74,6 +74,30 @@ def test_commits_go_on_beside_a_frozen_node_for_longer_than_the_log_would_wait(s
     assert len(acknowledged) > 200
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_commit_looks_for_the_frozen_node_until_its_heartbeats_give_it_away(seed: int) -> None:
+    """The threads of a sound node all wait for something else, so for some seconds there are two silent ones of three;
+    meanwhile the tries of the only group must not all wait for what they have met."""
+    runtime = SimulatedRuntime(seed)
+    twin = WebHdfsTwin(runtime, TwinNamespace(runtime.wall_millis), random.Random(seed))
+    twin.quirks.scattered = True
+
+    def body() -> None:
+        http, hold = twin.http(runtime), twin.hold(runtime)
+        fs = WebHdfsFileSystem(runtime, twin.hosts, "/hbtable", http, calls=TaskCalls(runtime), hold=hold)
+        log = open_log(runtime, fs, INCARNATION, LogOptions(), Registry(), lambda: False, lambda: None)
+        twin.frozen.add(twin.nodes[2])
+        twin.quirks.unheard_seconds = 0
+        frozen = runtime.clock_seconds()
+        for node in (*4 * twin.nodes[:1], twin.nodes[1]):
+            twin.datanodes.thread(node).occupy(frozen + 75)
+        runtime.spawn(lambda: (runtime.sleep(7), setattr(twin.quirks, "unheard_seconds", 7)))
+        log.commit(20, 1, encode_record(20, 1, 1, 0, [(KEY, b"v")]), lambda: None)
+        assert runtime.clock_seconds() - frozen < 15
+
+    runtime.run(body)
+
+
 def test_a_padded_group_file_holds_the_same_group_and_is_guarded_to_its_last_byte() -> None:
     group = GroupFile("s1", 7, 2, 5, 6, 3, 0, 1_700_000_000_000)
     content = encode_group_file(group, b"records" * 10)

@@ -259,6 +259,28 @@ def test_what_was_left_open_stays_so_when_the_namenode_counts_the_node_as_dead()
     rig.run(body)
 
 
+def test_a_killed_task_that_waits_for_its_turn_takes_no_place() -> None:
+    rig = Rig(1, options=WebHdfsOptions(replication=3, log_replication=3, put_seconds=3.0))
+
+    def body() -> None:
+        rig.twin.frozen.add(rig.twin.nodes[2])  # three copies on three nodes
+        tasks = [rig.runtime.spawn(rig.fs.put_new, f"logs/{n}", b"x", suspicious(rig)) for n in range(12)]
+        rig.runtime.sleep(2)
+        for task in tasks[4:]:
+            task.kill()
+        for task in tasks:
+            task.join()
+        rig.twin.frozen.clear()
+        rig.runtime.sleep(3)
+        rig.twin.frozen.add(rig.twin.nodes[2])
+        rig.fs.options = TWO_COPIES
+        last = rig.runtime.spawn(rig.fs.put_new, "logs/last", b"x", suspicious(rig))
+        assert last.join(5)
+        assert rig.content("logs/last") == padded(WATCHED_BYTES)
+
+    rig.run(body)
+
+
 def test_the_list_of_living_nodes_tells_when_each_was_heard_of() -> None:
     page = (
         b'{"beans": [{"LiveNodes": "{\\"one:9866\\": {\\"infoAddr\\": \\"10.0.0.1:9864\\", '
