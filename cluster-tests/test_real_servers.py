@@ -44,9 +44,9 @@ def test_hdfs_leaves_out_a_killed_datanode_and_takes_it_back(hdfs_servers: HdfsS
             return int(json.load(answer)["beans"][0]["NumStaleDataNodes"])
 
     hdfs_servers.kill_datanode(3)
-    eventually(lambda: stale() == 1, 10, "a DataNode known as stale")
+    eventually(lambda: stale() == 1, 60, "a DataNode known as stale")
     hdfs_servers.restart_datanode(3)
-    eventually(lambda: stale() == 0, 10, "no stale DataNode")
+    eventually(lambda: stale() == 0, 60, "no stale DataNode")
 
 
 def test_what_a_test_left_frozen_or_killed_is_put_right(
