@@ -220,6 +220,12 @@ service HbtableAdmin {
   bool adminRunCleaner() throws (1: IOError io)
   /** The master begins to look at every tablet, and repairs what it finds. */
   void adminRunRepair() throws (1: IOError io)
+  /** By their names as adminServers has them. */
+  list<string> adminDecommissioned() throws (1: IOError io)
+  /** No tablet is placed on these servers, named as in adminCompactServer, as long as they live. `offload`: those that
+   * they have are moved away, in the background. Refused when no other server would be left to take tablets. */
+  void adminDecommission(1: list<binary> servers, 2: bool offload) throws (1: IOError io, 2: IllegalArgument ia)
+  void adminRecommission(1: binary server) throws (1: IOError io, 2: IllegalArgument ia)
   list<AdminTransition> adminTransitions() throws (1: IOError io)
   /** Servers that are gone, and whose log a tablet still needs. */
   list<string> adminDeadServers() throws (1: IOError io)

@@ -24,6 +24,9 @@ service MasterService {
   /** Whether it was on before. */
   bool balance_switch(1: bool on) throws (1: tabletserver.RpcError error),
   bool balancer_enabled() throws (1: tabletserver.RpcError error),
+  /** No tablet is placed on these servers from now on; with offload those that they have are moved away. */
+  void decommission(1: list<string> servers, 2: bool offload) throws (1: tabletserver.RpcError error),
+  void recommission(1: string server) throws (1: tabletserver.RpcError error),
   tabletserver.Collection collect_garbage() throws (1: tabletserver.RpcError error),
   /** The master looks at every tablet at once, whether or not servers came or went. */
   void look_at_everything() throws (1: tabletserver.RpcError error),

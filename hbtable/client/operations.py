@@ -79,6 +79,15 @@ class Operations:
 
     # ---------------------------------------------------------------- the master
 
+    def decommission(self, servers: Iterable[str], offload: bool) -> None:
+        """As MasterService.decommission. InvalidRequest, Unavailable."""
+        names = list(servers)
+        self._ask(lambda master: master.decommission(names, offload))
+
+    def recommission(self, server: str) -> None:
+        """As MasterService.recommission. InvalidRequest, Unavailable."""
+        self._ask(lambda master: master.recommission(server))
+
     def collect_garbage(self) -> Collection:
         """One garbage collection, over on return. Unavailable."""
         return self._ask(lambda master: master.collect_garbage())

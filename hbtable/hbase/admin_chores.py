@@ -2,12 +2,14 @@
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
+from collections.abc import Sequence
 from typing import final
 
 from hbtable.errors import HbtableError
 from hbtable.hbase.admin_structs import AdminCacheEviction, AdminSlowRequest, AdminTransition
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
@@ -93,6 +95,21 @@ class AdminChores:
 
     def _living(self) -> set[str]:
         return {server.name for server in self._cluster.servers()}
+
+    # ---------------------------------------------------------------- servers out of service
+
+    def adminDecommissioned(self) -> list[str]:
+        servers = self._cluster.servers()
+        return [self._names.shown(one.name, one.started_millis) for one in servers if one.decommissioned]
+
+    def adminDecommission(self, servers: Sequence[bytes] | None, offload: bool | None) -> None:
+        if not servers:
+            raise BadArgument("the call has no servers")
+        found = [one.name for server in servers for one in self._names.living(server)]
+        self._cluster.operations.decommission(dict.fromkeys(found), bool(offload))
+
+    def adminRecommission(self, server: bytes | None) -> None:
+        self._cluster.operations.recommission(self._names.one(server or b""))
 
     # ---------------------------------------------------------------- slow requests
 

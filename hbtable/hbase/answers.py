@@ -59,6 +59,8 @@ _ADMIN_VOID: Final = frozenset(
         "adminFlush",
         "adminCompact",
         "adminCompactServer",
+        "adminDecommission",
+        "adminRecommission",
         "adminRunRepair",
         "adminClearSlowRequests",
         "adminMove",

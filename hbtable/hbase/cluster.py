@@ -48,6 +48,8 @@ class ClusterOperations(Protocol):
     def clear_block_cache(
         self, table_id: int, servers: Iterable[str]
     ) -> Mapping[str, CacheEviction | HbtableError]: ...
+    def decommission(self, servers: Iterable[str], offload: bool) -> None: ...
+    def recommission(self, server: str) -> None: ...
     def collect_garbage(self) -> Collection: ...
     def look_at_everything(self) -> None: ...
 
@@ -57,6 +59,7 @@ class LivingServer(NamedTuple):
 
     name: str
     started_millis: int
+    decommissioned: bool = False
 
 
 class Cluster(NamedTuple):

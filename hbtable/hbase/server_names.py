@@ -35,7 +35,7 @@ class ServerNames:
         """The incarnation. BadArgument for none, or several."""
         found = self.living(name)
         if len(found) > 1:
-            known = ", ".join(self.shown(*server) for server in found)
+            known = ", ".join(self.shown(server.name, server.started_millis) for server in found)
             raise BadArgument(f"{name.decode(errors='replace')} has several tablet servers: {known}")
         return found[0].name
 

@@ -104,7 +104,8 @@ def living_servers(session: Session) -> list[LivingServer]:
         if name.endswith(LOCK_SUFFIX) or session.holder(server_lock(name)) is None:
             continue
         try:
-            found.append(LivingServer(name, ServerFile.read(session, name).started_millis))
+            file = ServerFile.read(session, name)
+            found.append(LivingServer(name, file.started_millis, file.decommissioned))
         except FileNotFound:
             continue
     return found

@@ -46,6 +46,10 @@ class ServerFile:
     """It is about to stop and takes no more tablets."""
     door: str = ""
     """host:port of its Thrift front door, by which HBase clients know it; "" when there is one door for all."""
+    decommissioned: bool = False
+    """An operator wants no more tablets on it."""
+    leaving: bool = False
+    """Decommissioned, and the tablets it has are to go."""
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self), sort_keys=True).encode()
@@ -66,6 +70,8 @@ class ServerFile:
                 str(fields["log_kind"]),
                 bool(fields["draining"]),
                 str(fields.get("door", "")),
+                bool(fields.get("decommissioned", False)),
+                bool(fields.get("leaving", False)),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Corruption(path, 0, f"not a server file: {error}") from error

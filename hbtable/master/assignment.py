@@ -22,6 +22,13 @@ class ServerLoad(NamedTuple):
     sstable_bytes: int = 0
     draining: bool = False
     """It is about to stop: what it serves stays, nothing new comes."""
+    decommissioned: bool = False
+    """Nothing new comes, and what it was given before it serves."""
+    leaving: bool = False
+    """Decommissioned, and what it serves is to go."""
+
+    def takes_tablets(self) -> bool:
+        return not self.draining and not self.decommissioned
 
 
 class Snapshot(NamedTuple):
@@ -71,19 +78,21 @@ def level(record: TabletRecord) -> int:
 
 def plan(snapshot: Snapshot) -> list[Action]:
     """Actions for the most urgent level that needs any, in the snapshot's order; [] when all is served or no server
-    lives."""
-    counts = {server: len(load.tablet_ids) for server, load in snapshot.servers.items() if not load.draining}
+    takes tablets."""
+    counts = {server: len(load.tablet_ids) for server, load in snapshot.servers.items() if load.takes_tablets()}
     waiting = [record for record in snapshot.tablets if _needs(record, snapshot)]
-    if not waiting or not counts:
+    if not waiting:
         return []
     first = min(level(record) for record in waiting)
     actions: list[Action] = []
     for record in waiting:
         if level(record) != first:
             continue
-        if record.owner in counts:
+        if record.owner in snapshot.servers:
             why = f"{record.owner} owns {describe(record)} but does not serve it"
             actions.append(Load(record, record.owner, why))
+            continue
+        if not counts:
             continue
         server = _least_loaded(counts, snapshot.servers)
         counts[server] += 1

@@ -3,8 +3,8 @@ tablet-server load). Pure: a snapshot in, moves with their reasons out.
 
 Only a calm cluster is balanced: while a tablet has no server, or a server is silent or about to stop, there are no
 moves, because each of these changes what is fair. METADATA's tablets count but stay: every other tablet's commits need
-them. Of the fullest server goes a tablet of the table that it has most of in comparison, so that one table's tablets
-are spread as well.
+them. Decommissioned servers neither give nor take (decommissions.py). Of the fullest server goes a tablet of the table
+that it has most of in comparison, so that one table's tablets are spread as well.
 """
 
 from collections import Counter
@@ -30,10 +30,10 @@ def plan_moves(
     [] when they do not. `tablets`: of enabled tables. None: the cluster is not calm enough to say."""
     if silent or any(load.draining for load in servers.values()) or not all(_served(one, servers) for one in tablets):
         return None
-    counts = {name: len(load.tablet_ids) for name, load in servers.items()}
-    held: dict[str, list[TabletRecord]] = {name: [] for name in servers}
+    counts = {name: len(load.tablet_ids) for name, load in servers.items() if load.takes_tablets()}
+    held: dict[str, list[TabletRecord]] = {name: [] for name in counts}
     for tablet in tablets:
-        if tablet.table_id != METADATA_TABLE_ID:
+        if tablet.table_id != METADATA_TABLE_ID and tablet.owner in held:
             held[tablet.owner].append(tablet)
     moves: list[Move] = []
     while len(moves) < most:

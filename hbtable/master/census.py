@@ -56,4 +56,5 @@ def take_census(runtime: Runtime, session: Session, transport: Transport) -> Cen
 
 def _load(file: ServerFile, statuses: list[TabletStatus]) -> ServerLoad:
     ids = frozenset(status.record.tablet_id for status in statuses)
-    return ServerLoad(ids, sum(status.sstable_bytes for status in statuses), file.draining)
+    size = sum(status.sstable_bytes for status in statuses)
+    return ServerLoad(ids, size, file.draining, file.decommissioned, file.leaving)

@@ -145,7 +145,7 @@ class Merges:
 
     def _serve(self, tablet: TabletRecord, table: TableRecord) -> None:
         census = self._census()
-        takers = {name: load for name, load in census.loads.items() if not load.draining}
+        takers = {name: load for name, load in census.loads.items() if load.takes_tablets()}
         if not takers:
             raise Unavailable(f"no tablet server can take {describe(tablet)}")
         why = f"{describe(tablet)} was merged"

@@ -69,10 +69,13 @@ class Moves:
         )
 
     def _target(self, tablet: TabletRecord, census: Census, server: str) -> str:
-        takers = {name: load for name, load in census.loads.items() if not load.draining}
+        takers = {name: load for name, load in census.loads.items() if load.takes_tablets()}
         if server:
-            if server in takers:
+            load = census.loads.get(server)
+            if server in takers or (load is not None and server == tablet.owner and not load.draining):
                 return server
+            if load is not None and load.decommissioned:
+                raise InvalidRequest(f"tablet server {server} is decommissioned: it takes no tablets")
             if server in census.living:
                 raise Unavailable(f"tablet server {server} takes no tablets now: it is stopping or does not answer")
             raise InvalidRequest(f"there is no tablet server {server}")

@@ -85,6 +85,16 @@ class MasterCalls:
         self._check_master()
         return self._tables.balancer.is_on()
 
+    def decommission(self, servers: Sequence[str], offload: bool) -> None:
+        self._check_master()
+        self._tables.decommissions.mark(servers, offload)
+        self._look_again()
+
+    def recommission(self, server: str) -> None:
+        self._check_master()
+        self._tables.decommissions.unmark(server)
+        self._look_again()
+
     # ---------------------------------------------------------------- chores
 
     def collect_garbage(self) -> Collection:

@@ -37,6 +37,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.master.assignment import Action, Assign, Snapshot, plan
 from hbtable.master.balancer import Balancer
 from hbtable.master.census import Census
+from hbtable.master.decommissions import Decommissions
 from hbtable.master.merges import Merges
 from hbtable.master.moves import Moves
 from hbtable.master.namespaces import Namespaces
@@ -105,6 +106,7 @@ class Tables:
             runtime.wall_millis,
         )
         self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
+        self.decommissions = Decommissions(runtime, session, placement, census, self.moves, self.is_busy)
         self._look_again = look_again
 
     # ---------------------------------------------------------------- what others ask for
@@ -285,11 +287,12 @@ class Tables:
             verify_tiling(tablets)  # a table with a hole must not look as if it were whole
             census = self._census()
             actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
-            if not actions and census.loads and not any(tablet.owner in census.silent for tablet in tablets):
+            takers = any(load.takes_tablets() for load in census.loads.values())
+            if not actions and takers and not any(tablet.owner in census.silent for tablet in tablets):
                 self._enter(record, TableState.ENABLED)
                 return
             problems = self._placement.place_all(actions, lambda _tablet: record.schema, census.living)
-            if problems or not census.loads:
+            if problems or not takers:
                 break
         reason = problems[0] if problems else "no tablet server can take its tablets"
         raise Unavailable(f"table {shown(record.schema.name)} is not enabled yet, the master goes on trying: {reason}")

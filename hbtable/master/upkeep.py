@@ -1,8 +1,9 @@
 """Everything is served that should be: one round over the tablets of the cluster (paper, sections 5.1 and 5.2).
 
 First what is needed to read the rest: the root tablet, METADATA's others. Then, table by table: operations that were
-interrupted, tablets without a server, servers that have an older schema. When none of these needs anything the tablets
-are evened out. Splits and merges that a crash interrupted are finished on the way. A round remembers nothing.
+interrupted, tablets without a server, servers that have an older schema. When none of these needs anything tablets
+leave decommissioned servers, and then they are evened out. Splits and merges that a crash interrupted are finished on
+the way. A round remembers nothing.
 """
 
 from collections.abc import Callable
@@ -76,16 +77,30 @@ class Upkeep:
                 raise
             except HbtableError as error:  # one table in trouble must not keep the others waiting
                 decisions.append(Decision(f"waiting: {error}", waits=True))
+        if all(one.waits for one in decisions if one.sentence):
+            left = self._offload(tables, rows, census, interrupted)
+            if left.sentence:
+                return left
         sentence = "; ".join(one.sentence for one in decisions if one.sentence)
         if not sentence and may_balance:
             return Decision(*self._tables.balancer.round(tables, rows, census, interrupted))
         return Decision(sentence, any(one.waits for one in decisions))
 
+    def _offload(
+        self, tables: list[TableRecord], rows: list[TabletRecord], census: Census, interrupted: Callable[[], bool]
+    ) -> Decision:
+        """What decommissioned servers are to give away, METADATA's tablets included."""
+        if not any(load.leaving for load in census.loads.values()):
+            return _NOTHING_TO_DO
+        names = {table.table_id: table.schema.name for table in tables if table.state is TableState.ENABLED}
+        return Decision(*self._tables.decommissions.offload(names, rows, census, interrupted))
+
     def _tend_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> Decision:
         if table.state is not TableState.ENABLED:
             return Decision(self._tables.resume(table))
         self._tables.tell_stragglers(table, census)
-        if not plan(Snapshot(rows, census.loads, census.silent)) and not any(row.is_merging() for row in rows):
+        settled = all(row.owner in census.living and not row.is_merging() for row in rows)
+        if settled and not plan(Snapshot(rows, census.loads, census.silent)):
             return _NOTHING_TO_DO
         with self._tables.operation(table.schema.name):
             # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.

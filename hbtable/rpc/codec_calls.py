@@ -296,6 +296,8 @@ MERGE_TABLETS: Final = _master(
 BALANCE: Final = _master("balance", {}, BOOLEAN, Patience.COMPACT, repeatable=True)
 BALANCE_SWITCH: Final = _master("balance_switch", {"on": BOOLEAN}, BOOLEAN)
 BALANCER_ENABLED: Final = _master("balancer_enabled", {}, BOOLEAN, Patience.READ, repeatable=True)
+DECOMMISSION: Final = _master("decommission", {"servers": Sequences(TEXT), "offload": BOOLEAN}, repeatable=True)
+RECOMMISSION: Final = _master("recommission", {"server": TEXT}, repeatable=True)
 COLLECT_GARBAGE: Final = _master("collect_garbage", {}, model.COLLECTION, Patience.COMPACT, repeatable=True)
 LOOK_AT_EVERYTHING: Final = _master("look_at_everything", {}, repeatable=True)
 CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": Mapping()})

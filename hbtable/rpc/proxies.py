@@ -131,6 +131,12 @@ class RemoteMaster:
     def balancer_enabled(self) -> bool:
         return cast(bool, self._call(calls.BALANCER_ENABLED, ()))
 
+    def decommission(self, servers: Sequence[str], offload: bool) -> None:
+        self._call(calls.DECOMMISSION, (servers, offload))
+
+    def recommission(self, server: str) -> None:
+        self._call(calls.RECOMMISSION, (server,))
+
     def collect_garbage(self) -> Collection:
         return cast(Collection, self._call(calls.COLLECT_GARBAGE, ()))
 

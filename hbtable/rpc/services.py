@@ -118,6 +118,14 @@ class MasterService(Protocol):
 
     def balancer_enabled(self) -> bool: ...
 
+    def decommission(self, servers: Sequence[str], offload: bool) -> None:
+        """No tablet is placed on these tablet servers from now on, for as long as they live; with `offload` those that
+        they serve are moved away in the background. InvalidRequest: one of them is not there, or no other one would be
+        left to take tablets; none was marked."""
+
+    def recommission(self, server: str) -> None:
+        """It takes tablets again. InvalidRequest when it is not there."""
+
     def collect_garbage(self) -> Collection:
         """One collection, over on return. Unavailable while METADATA or the file system is: nothing was removed."""
 

@@ -39,9 +39,8 @@ _GROUPS: Final = {
     "hbtable has no snapshots": "snapshot_cleanup_switch snapshot_cleanup_enabled",
     "compactions cannot be switched off": "compaction_switch",
     "hbtable does not do this by command yet": """
-        abort_procedure clear_compaction_queues close_region decommission_regionservers flush_master_store
-        get_balancer_decisions get_balancer_rejections list_decommissioned_regionservers recommission_regionserver
-        trace""",
+        abort_procedure clear_compaction_queues close_region flush_master_store get_balancer_decisions
+        get_balancer_rejections trace""",
 }  # fmt: skip
 REASONS: Final = {name: reason for reason, names in _GROUPS.items() for name in names.split()}
 

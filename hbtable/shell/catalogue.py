@@ -88,6 +88,9 @@ status status status 0..2
 list_liveservers servers list_liveservers 0..0
 list_deadservers servers list_deadservers 0..0
 list_unknownservers servers list_unknownservers 0..0
+list_decommissioned_regionservers servers list_decommissioned_regionservers 0..0
+decommission_regionservers servers decommission_regionservers 1..2
+recommission_regionserver servers recommission_regionserver 1..2
 clear_deadservers servers clear_deadservers 0..
 catalogjanitor_run chores catalogjanitor_run 0..0
 catalogjanitor_enabled chores always_on 0..0

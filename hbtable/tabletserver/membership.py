@@ -47,9 +47,14 @@ class Membership:
     def drain(self) -> None:
         """The master gives this server no more tablets once it looks again. FileNotFound when it is declared dead."""
         path = server_file(self.incarnation)
-        file = self._session.read(path)
-        description = replace(ServerFile.decode(path, file.data), draining=True)
-        self._session.write(path, description.encode(), file.version)
+        while True:
+            file = self._session.read(path)
+            description = replace(ServerFile.decode(path, file.data), draining=True)
+            try:
+                self._session.write(path, description.encode(), file.version)
+                return
+            except Conflict:
+                continue  # the master marked it at this moment
 
     def leave(self) -> None:
         """After the last tablet was unloaded and the log closed: frees the lock at once, so that the master need not

@@ -181,6 +181,8 @@ def is_expected(name: str, line: str) -> bool:
     # HBase's own texts, kept as they are, fail there, too: a comma is missing, and its filters take no line end.
     if line.startswith("get 't1', 'r1' {COLUMN") or (name == "count" and "\n" in line):
         return True
+    if line.startswith("decommission_regionservers"):
+        return True  # of the only server: refused
     return (name, line) in (
         ("clone_table_schema", "clone_table_schema 't1', 't2'"),
         ("create_namespace", "create_namespace 'ns1'"),

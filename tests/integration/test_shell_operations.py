@@ -104,6 +104,25 @@ def test_a_server_that_was_killed_is_dead_until_its_log_is_not_needed(tmp_path: 
         assert answer(f"127.0.0.1:{server.port}", "list_deadservers") == ["SERVERNAME", "0 row(s)"]
 
 
+def test_the_only_server_stays_in_service(url: str) -> None:
+    (server,) = answer(url, "list_liveservers")[1:-1]
+    for line, error in (
+        (f"decommission_regionservers '{server}'", "no tablet server would be left that takes tablets"),
+        ("decommission_regionservers ['127.0.0.1', 'no'], true", "Could not find any server(s) with specified name"),
+        ("decommission_regionservers 5", "Integer of 5 is not of Array/String type"),
+        ("decommission_regionservers '127.0.0.1', 5", "5 is not a boolean value"),
+        ("recommission_regionserver 'no'", "Could not find any server(s) with specified name(s): no"),
+        ("recommission_regionserver ['127.0.0.1']", 'Array of ["127.0.0.1"] is not of String type'),
+        ("recommission_regionserver '127.0.0.1', 'r'", 'String of "r" is not of Array type'),
+        ("recommission_regionserver '127.0.0.1', ['r']", "UnknownRegionException: r"),
+    ):
+        failed = shell(url, line)
+        assert failed.returncode == 1
+        assert error in failed.stderr
+    assert answer(url, "list_decommissioned_regionservers") == ["DECOMMISSIONED REGION SERVERS", "0 row(s)"]
+    assert answer(url, f"recommission_regionserver '{server}'") == []
+
+
 def slow(url: str, rest: str) -> list[dict[str, object]]:
     title, *lines = answer(url, f"get_slowlog_responses {rest}")
     assert title == "Retrieved SlowLog Responses from RegionServers"

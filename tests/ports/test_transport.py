@@ -121,6 +121,8 @@ MASTER_CALLS = [
     ("balance", (), True),
     ("balance_switch", (False,), True),
     ("balancer_enabled", (), False),
+    ("decommission", (["server-1", "server-2"], True), None),
+    ("recommission", ("server-1",), None),
     ("collect_garbage", (), Collection(2, 2**40)),
     ("look_at_everything", (), None),
     ("create_namespace", (b"n", {"k": "v"}), None),

@@ -301,3 +301,25 @@ def test_a_look_that_is_asked_for_does_not_wait_for_the_next_scan(cluster_of, ma
         assert cluster.runtime.clock_seconds() - asked < 1.5
 
     cluster.runtime.run(body)
+
+
+def test_servers_are_taken_out_of_service_by_their_names(cluster_of, machine):
+    cluster = cluster_of(11)
+
+    def body():
+        door = filled(cluster, machine, 3)
+        first, second, _ = sorted(cluster.servers)
+        shown = door.cluster.servers()[1]
+        name = f"h{second[7]},9090,{shown.started_millis}"
+        assert door.chores.adminDecommissioned() == []
+        door.chores.adminDecommission([name.encode(), f"h{second[7]}".encode()], True)
+        assert door.chores.adminDecommissioned() == [name]
+        cluster.runtime.sleep(20)
+        assert second not in {record.owner for record in cluster.client.operations.every_tablet()}
+        with pytest.raises(BadArgument, match="no tablet server h9"):
+            door.chores.adminDecommission([f"h{first[7]}".encode(), b"h9"], True)
+        assert door.chores.adminDecommissioned() == [name], "none of them when one is not there"
+        door.chores.adminRecommission(name.encode())
+        assert door.chores.adminDecommissioned() == []
+
+    cluster.runtime.run(body)

@@ -1,6 +1,7 @@
-"""Tablet servers: the living, the dead, those that nobody knows; what the lock service holds."""
+"""Tablet servers: the living, the dead, those that nobody knows, those out of service; what the lock service holds."""
 
 from hbtable.hbase.admin_structs import AdminServer
+from hbtable.shell.commands.moving import known_region
 from hbtable.shell.context import Context
 from hbtable.shell.errors import BadArgument
 from hbtable.shell.literals import Value, class_of, inspect, shown
@@ -64,6 +65,40 @@ def clear_deadservers(context: Context, arguments: list[Value]) -> Value:
     context.out.say("Some dead server clear failed")
     _listed(context, "SERVERNAME", left)
     context.out.note("their logs hold writes that are in no SSTable yet; they leave the list when that is done")
+    return None
+
+
+def list_decommissioned_regionservers(context: Context, _: list[Value]) -> Value:
+    _listed(context, "DECOMMISSIONED REGION SERVERS", context.server.admin("adminDecommissioned"))
+    return None
+
+
+def decommission_regionservers(context: Context, arguments: list[Value]) -> Value:
+    """A server or an array of them, by host, `host,port` or `host,port,startcode`; whether regions are to leave."""
+    wanted, offload = arguments[0], arguments[1] if len(arguments) > 1 else False
+    if not isinstance(wanted, (bytes, list)) or wanted == b"*":
+        raise BadArgument(f"{class_of(wanted)} of {inspect(wanted)} is not of Array/String type")
+    if not isinstance(offload, (bool, bytes)):
+        raise BadArgument(f"{shown(offload)} is not a boolean value")
+    names = [one.name.encode() for one in servers_named(context, wanted)]
+    context.server.admin("adminDecommission", names, shown(offload).lower() == "true")
+    return None
+
+
+def recommission_regionserver(context: Context, arguments: list[Value]) -> Value:
+    """A server, and an array of encoded names of regions to move to it."""
+    server, regions = arguments[0], arguments[1] if len(arguments) > 1 else []
+    if not isinstance(server, bytes):
+        raise BadArgument(f"{class_of(server)} of {inspect(server)} is not of String type")
+    if not isinstance(regions, list):
+        raise BadArgument(f"{class_of(regions)} of {inspect(regions)} is not of Array type")
+    found = servers_named(context, server)
+    if len(found) > 1:
+        raise BadArgument(f"{shown(server)} has several servers: {' '.join(map(name_of, found))}")
+    known = [known_region(context, region) for region in regions]
+    context.server.admin("adminRecommission", found[0].name.encode())
+    for table, tablet in known:
+        context.on_table(table, "adminMove", tablet.tablet_id, found[0].name.encode())
     return None
 
 

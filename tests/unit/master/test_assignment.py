@@ -59,3 +59,11 @@ def test_a_draining_server_gets_nothing_new_and_gives_up_by_itself() -> None:
     tablets = [record(20, "a"), record(21, "a"), record(22)]
     assert [(one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))] == [(22, "b")]
     assert plan(Snapshot(tablets, {"a": live["a"]})) == []
+
+
+def test_a_decommissioned_server_gets_nothing_new_and_serves_what_it_was_given() -> None:
+    live = {"a": ServerLoad(frozenset({20}), decommissioned=True), "b": ServerLoad(frozenset({1, 2, 3}))}
+    tablets = [record(20, "a"), record(21, "a"), record(22), record(23, "dead")]
+    found = [(type(one), one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))]
+    assert found == [(Load, 21, "a"), (Assign, 22, "b"), (Assign, 23, "b")], "who may be loading it is not passed over"
+    assert [one.record.tablet_id for one in plan(Snapshot(tablets, {"a": live["a"]}))] == [21]

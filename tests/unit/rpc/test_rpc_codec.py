@@ -112,6 +112,8 @@ ARGUMENTS = {
     "balance": (),
     "balance_switch": (st.booleans(),),
     "balancer_enabled": (),
+    "decommission": (st.lists(text, max_size=3), st.booleans()),
+    "recommission": (text,),
     "collect_garbage": (),
     "look_at_everything": (),
     "create_namespace": (raw, st.dictionaries(text, text, max_size=3)),

@@ -1,13 +1,15 @@
 """The server-file protocol between a tablet server and the master that watches it."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
 from hbtable.errors import LockLost
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.memory import MemoryLockService
-from hbtable.lockservice.places import ServerFile
+from hbtable.lockservice.places import ServerFile, server_file
 from hbtable.master.liveness import bury, look
 from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tabletserver.membership import Membership, new_incarnation
@@ -49,6 +51,32 @@ def test_a_server_lives_from_join_to_leave() -> None:
         assert look(master).living["00000001-a"].draining
         member.leave()
         assert look(master) == ({}, [], set())
+
+    simulated(test)
+
+
+def test_a_server_that_is_marked_while_it_begins_to_drain_is_both() -> None:
+    def test(runtime: SimulatedRuntime, service: MemoryLockService) -> None:
+        session, master = service.open_session("s"), service.open_session("master")
+        joined(session)
+        path = server_file("00000001-a")
+
+        class MarkedInBetween:
+            """The session, with a mark by the master between the first read and the write."""
+
+            marks: ClassVar = [replace(FILE, decommissioned=True, leaving=True)]
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(session, name)
+
+            def write(self, path: str, data: bytes, version: int) -> int:
+                while self.marks:
+                    master.write(path, self.marks.pop().encode(), version)
+                return session.write(path, data, version)
+
+        Membership(MarkedInBetween(), "00000001-a").drain()  # type: ignore[arg-type]
+        found = ServerFile.decode(path, session.read(path).data)
+        assert (found.draining, found.decommissioned, found.leaving) == (True, True, True)
 
     simulated(test)
 
