@@ -1,0 +1,145 @@
+"""What operators do with the shell on a cluster of real processes: any server answers for all of them."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hbtable.shell.connection import Connection
+from hbtable.shell.main import ShellOptions, make_session
+from tests.harness.real_servers import HdfsServers, ZooKeeperServer, eventually
+from tests.harness.role_processes import ProcessCluster, RoleProcess
+
+pytestmark = pytest.mark.java
+
+SPLITS = [b"b", b"c", b"d", b"e", b"f"]
+
+
+@pytest.fixture
+def cluster(
+    hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
+) -> Iterator[ProcessCluster]:
+    """One master and three tablet servers that remember every request as slow."""
+    files = hdfs_servers.hdfs(own_folder)
+    settings = "[thrift]\nslow_seconds = 0.0\n"
+    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, settings=settings) as cluster:
+        yield cluster.start(3)
+
+
+Ask = Callable[[RoleProcess, str], list[str]]
+
+
+@pytest.fixture
+def ask() -> Ask:
+    """A script to the shell of one server; its answer without prompts and times."""
+
+    def answer(server: RoleProcess, script: str) -> list[str]:
+        stream = io.StringIO()
+        session = make_session(ShellOptions(f"127.0.0.1:{server.port}"), lambda _: True, stream=stream)
+        for line in script.splitlines():
+            session.execute(line)
+        session.context.server.close()
+        return [line for line in stream.getvalue().splitlines() if not line.startswith("Took ")]
+
+    return answer
+
+
+def filled(cluster: ProcessCluster) -> dict[bytes, bytes]:
+    cluster.create_table("t", SPLITS)
+    connection = cluster.connect()
+    rows = {b"%c%d" % (letter, number): b"v%d" % number for letter in b"abcdef" for number in range(10)}
+    for row, value in rows.items():
+        connection.table("t").put(row, {b"f:v": value})
+    connection.close()
+    return rows
+
+
+def contents(server: RoleProcess) -> dict[bytes, bytes]:
+    connection = server.connect()
+    try:
+        return {row: cells[b"f:v"] for row, cells in connection.table("t").scan()}
+    finally:
+        connection.close()
+
+
+def served(cluster: ProcessCluster) -> dict[int, list[bytes]]:
+    """The names of the regions that each server serves, METADATA's included, by its port."""
+    port = next(one for one in cluster.servers if one.process.poll() is None).port
+    connection = Connection(f"127.0.0.1:{port}")
+    found = {one.port: [tablet.name for tablet in one.tablets or ()] for one in connection.admin("adminServers")}
+    connection.close()
+    return found
+
+
+def holders(cluster: ProcessCluster, prefix: bytes) -> list[RoleProcess]:
+    """The servers that serve a region whose name begins so."""
+    found = served(cluster).items()
+    return [cluster.server_of(port) for port, names in found if any(name.startswith(prefix) for name in names)]
+
+
+def test_a_server_is_taken_out_of_service_and_put_back(cluster: ProcessCluster, ask: Ask) -> None:
+    rows = filled(cluster)
+    (leaving,) = holders(cluster, b"hbase:meta,,")  # the root tablet
+    first, second = [one for one in cluster.servers if one is not leaving]
+    name = next(line for line in ask(first, "list_liveservers") if f",{leaving.port}," in line)
+    assert ask(first, f"decommission_regionservers '{name}', true") == []
+    for server in cluster.servers:
+        assert ask(server, "list_decommissioned_regionservers")[1:] == [name, "1 row(s)"]
+    eventually(lambda: not served(cluster)[leaving.port], 30, "everything left")
+    assert leaving.port not in cluster.owners("t")
+    assert contents(leaving) == contents(second) == rows, "its front door goes on"
+    ask(second, "create 'u', 'f', SPLITS => ['1', '2', '3', '4', '5']")
+    assert leaving.port not in cluster.owners("u")
+    region = "locate_region('t', 'a').getRegionInfo.getEncodedName"
+    ask(second, f"recommission_regionserver '{name}', [{region}]")
+    assert leaving.port in cluster.owners("t")
+    assert ask(first, "list_decommissioned_regionservers")[1:] == ["0 row(s)"]
+    assert ask(first, "rit") == ["0 row(s)"]
+
+
+def test_compactions_caches_garbage_and_slow_requests_of_all_servers(cluster: ProcessCluster, ask: Ask) -> None:
+    rows = filled(cluster)
+    first, second, third = cluster.servers
+    ask(first, "flush 't'")
+    connection = second.connect()
+    for row, value in rows.items():
+        connection.table("t").put(row, {b"f:v": value})
+    connection.close()
+    ask(second, "flush 't'")
+    ask(second, f"compact_rs '127.0.0.1,{third.port}', true\nmajor_compact 't'")
+    eventually(lambda: ask(third, "compaction_state 't'")[0] == "NONE", 30, "compacted")
+    assert ask(third, "cleaner_chore_run") == ["=> false"], "what the compactions read is in the trash"
+    assert ask(third, "catalogjanitor_run") == ["=> 0"]
+    assert ask(third, "hbck_chore_run") == ["=> true"]
+    ask(first, "\n".join(f"get 't', '{letter}1'" for letter in "abcdef"))
+    (cleared,) = ask(second, "clear_block_cache 't'")
+    assert cleared.startswith(f"CacheEvictionStats{{evictedBlocks=6, maxCacheSize={3 * (128 << 20)}, failedRegionsSize")
+    _, *lines = ask(third, "get_slowlog_responses '*', {'TABLE_NAME' => 't', 'LIMIT' => 1}")
+    decoder, text, found = json.JSONDecoder(), "\n".join(lines), []
+    while text := text.strip():
+        record, end = decoder.raw_decode(text)
+        found.append((record["methodName"], record["row"]))
+        text = text[end:]
+    assert ("adminGet", "f1") in found, "asked of the first server"
+    assert len(found) == 3, "each server has at least one"
+    assert ask(third, "clear_slowlog_responses") == ["Cleared Slowlog responses from 3/3 RegionServers"]
+
+
+def test_a_killed_servers_regions_are_in_transition_and_it_is_dead(cluster: ProcessCluster, ask: Ask) -> None:
+    rows = filled(cluster)
+    for master in cluster.masters:
+        master.kill()
+    metadata = holders(cluster, b"hbase:meta,")  # without a master nobody brings it back, and nothing could be read
+    victim = next(one for one in cluster.servers if one not in metadata)
+    incarnation, held = victim.incarnation, cluster.owners("t").count(victim.port)
+    victim.kill()
+    left = next(one for one in cluster.servers if one is not victim)
+    eventually(lambda: ask(left, "list_deadservers")[1:-1] == [incarnation], 20, "its session is over")
+    *regions, count = ask(left, "rit")
+    assert count == f"{held} row(s)"
+    assert all(f"state=ABNORMALLY_CLOSED, server={incarnation}" in line for line in regions)
+    cluster.start_master()
+    eventually(lambda: ask(left, "rit") == ["0 row(s)"], 40, "served again")
+    assert contents(left) == rows
