@@ -31,9 +31,13 @@ logger = logging.getLogger(__name__)
 _RECORDS_BETWEEN_PAUSES: Final = 64
 
 
+class LeftUnflushed(Unavailable):
+    """Only this server's own log has something of the tablet: it is recovered when this server has ended."""
+
+
 def recover(state: TabletState, compactor: Compactor) -> None:
     """The tablet is as it was, and may serve, on return. *Switches.* Corruption, FileNotFound, UnsupportedFormat,
-    StaleLocation (another owner), OutOfSpace, Unavailable (own log): do not serve."""
+    StaleLocation (another owner), OutOfSpace, LeftUnflushed: do not serve."""
     record = state.keeper.record
     _check_own_log(state, record)
     _open_files(state)
@@ -120,19 +124,20 @@ def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
 
 
 def _check_own_log(state: TabletState, record: TabletRecord) -> None:
-    """Unavailable when this server's own log has what `record` needs: going on would lose it, and each flush would move
-    the redo point past it. A restart ends that log, and then it is recovered like any other."""
+    """LeftUnflushed when this server's own log has what `record` needs: going on would lose it, and each flush would
+    move the redo point past it. This can be without a bug: METADATA's log refused a change for want of room, and its
+    server died and the change came back, so that the tablet seemed to be another owner's."""
     held = state.environment.log.highest_needed(state.tablet_id)
     first_needed = max([ref.first_needed for ref in record.logs] + [1])
     if held >= first_needed:
         own = state.shared.incarnation
         sentence = (
             f"tablet {state.tablet_id} is not loaded: the log of this server, {own}, has records of it up to sequence "
-            f"{held}, which no SSTable has, and METADATA needs all from {first_needed} on. It was taken out without a "
-            "flush, which is a bug; restart this server, so that its log is recovered"
+            f"{held}, which no SSTable has, and METADATA needs all from {first_needed} on; it left without a flush, so "
+            "this server has to end, that its log is recovered"
         )
         logger.error("%s", sentence)
-        raise Unavailable(sentence)
+        raise LeftUnflushed(sentence)
 
 
 def by_sequence(logs: Iterable[Iterator[LogRecord]]) -> Iterator[LogRecord]:

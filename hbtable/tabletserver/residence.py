@@ -6,7 +6,8 @@ Whoever finds a row changed under a served tablet takes the tablet out (abandon)
 
 A load never replays this server's own log. It need not, because a tablet only leaves with everything flushed: unload()
 flushes, a split's children come with what their parent has, and a load that failed had acknowledged nothing. Where that
-is broken all the same recovery refuses (tablet.recovery), and so does unload() before the master may drop the log.
+is broken all the same recovery refuses (tablet.recovery), and so does unload() before the master may drop the log; and
+the server ends (role.py), so that its log is recovered by others.
 """
 
 import logging
@@ -21,6 +22,7 @@ from hbtable.metadata.split_repair import complete_split
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, ROOT_TABLET_ID, LogRef, TabletRecord
 from hbtable.runtime.interface import Lock, Runtime
+from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tablet.tablet import Tablet
 
 log = logging.getLogger(__name__)
@@ -49,9 +51,11 @@ class Residence:
         open_tablet: Callable[[TabletRecord, TableSchema], Tablet],
         check: Callable[[], None] = lambda: None,
         in_own_log: Callable[[int], int] = lambda tablet_id: 0,
+        on_unflushed: Callable[[], None] = lambda: None,
     ) -> None:
         """`check` is Suspension.outwait: a server that may have lost its lock takes no tablet in. `in_own_log` is
-        CommitLog.highest_needed."""
+        CommitLog.highest_needed. `on_unflushed` is called when only this server's log has something of a tablet that
+        it does not serve; it must not switch."""
         self.tablets: dict[int, Tablet] = {}
         """Shared with server.py: what is in here is served."""
         self._runtime = runtime
@@ -60,6 +64,7 @@ class Residence:
         self._open_tablet = open_tablet
         self._check = check
         self._in_own_log = in_own_log
+        self._on_unflushed = on_unflushed
         self._said_absent: set[int] = set()
         """Tablets of which somebody was told that they are not served here, and that were not loaded since."""
         self._turns: dict[int, _Turn] = {}
@@ -104,7 +109,7 @@ class Residence:
             if record.tablet_id in self._said_absent:
                 current = self._in_a_new_generation(current)
             started = self._runtime.clock_seconds()
-            tablet = self._open_tablet(current, schema)
+            tablet = self._opened(current, schema)
             try:
                 self._check()
                 self._check_not_ended()
@@ -116,10 +121,17 @@ class Residence:
             seconds = self._runtime.clock_seconds() - started
             log.info("tablet %d: loaded generation %d in %.3f s", record.tablet_id, current.generation, seconds)
 
+    def _opened(self, record: TabletRecord, schema: TableSchema) -> Tablet:
+        try:
+            return self._open_tablet(record, schema)
+        except LeftUnflushed:
+            self._on_unflushed()
+            raise
+
     def unload(self, tablet_id: int) -> None:
         """Flushed, its row without owner, not served on return: the next owner needs no log of this server. That it is
-        not served here says the same of it, so that is StaleLocation after end(), and Unavailable while this server's
-        log has something of it that was never flushed."""
+        not served here says the same of it, so that is StaleLocation after end(), and LeftUnflushed while this
+        server's log has something of it."""
         with self.turn(tablet_id):
             self._check_not_ended()
             tablet = self.tablets.get(tablet_id)
@@ -169,10 +181,11 @@ class Residence:
         if held:
             sentence = (
                 f"tablet {tablet_id} is not served by {self._incarnation}, whose log has records of it up to sequence "
-                f"{held} that were never flushed, which is a bug: restart this server, so that they are recovered"
+                f"{held} that were never flushed; this server has to end, so that they are recovered"
             )
             log.error("%s", sentence)
-            raise Unavailable(sentence)
+            self._on_unflushed()
+            raise LeftUnflushed(sentence)
         self._said_absent.add(tablet_id)
 
     def _in_a_new_generation(self, record: TabletRecord) -> TabletRecord:

@@ -18,7 +18,7 @@ from hbtable.commitlog.runs import Run
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorting import sort_part
 from hbtable.errors import FileNotFound, HbtableError
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import ServerFile
 from hbtable.metadata.catalog import Catalog
@@ -106,6 +106,7 @@ class TabletServerRole:
             self._open_tablet,
             suspension.outwait,
             self.commit_log.highest_needed,
+            self._left_unflushed,
         )
         tablet_ids = Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID)
         splitter = Splitter(residence, catalog, self._commits, tablet_ids.next, runtime.wall_millis)
@@ -199,6 +200,10 @@ class TabletServerRole:
 
     def _sort_part(self, incarnation: str, part: bytes) -> Run:
         return sort_part(self._runtime, self._fs, log_folder(incarnation), decode_part(part))
+
+    def _left_unflushed(self) -> None:
+        if self._fs.log_kind != LOCAL:  # on one machine nobody else could serve its tablets meanwhile
+            self._lose()
 
     def _lose(self) -> None:
         # What is asked from now on was surely not applied: StaleLocation, which may be retried elsewhere.

@@ -3,7 +3,10 @@
 import pytest
 
 from hbtable.errors import OutcomeUnknown, Unavailable
+from hbtable.model.read import EVERYTHING
 from tests.harness.many_servers import Cluster
+from tests.harness.sim_cluster import SimCluster, SimOptions
+from tests.harness.sim_workload import TABLE, create, put_of
 
 
 @pytest.fixture
@@ -120,3 +123,33 @@ def test_a_split_whose_commit_is_answered_late_is_not_loaded_beside_itself(clust
         cluster.check_tiling()
 
     cluster.runtime.run(body)
+
+
+def test_a_tablet_that_left_without_a_flush_is_recovered_by_another_server():
+    """Whatever took it out: its own server cannot load it again, and must not stand in the way of those who can."""
+    cluster = SimCluster(SimOptions(seed=4, servers=2, masters=1))
+    rows = [b"row%02d" % number for number in range(12)]
+
+    def use(process):
+        create(process)
+        table = process.client.table(TABLE)
+        for row in rows:
+            table.mutate([put_of(row, b"before")])
+        (name, *_) = [tablet.owner for tablet in process.client.admin.tablets(TABLE)]
+        (role,) = [role for role in cluster.roles if role.incarnation == name]
+        for tablet in list(role._residence.tablets.values()):
+            if tablet.memtable_bytes and tablet.record.table_id:
+                role._residence.abandon(tablet.record)
+        process.runtime.sleep(10)
+        found = dict(table.read_rows(rows, EVERYTHING))
+        assert sorted(found) == rows
+        assert name not in {tablet.owner for tablet in process.client.admin.tablets(TABLE)}
+        return True
+
+    def body():
+        cluster.start()
+        process = cluster.add_client()
+        cluster.in_process(process, use, process)
+
+    cluster.runtime.run(body)
+    assert cluster.ended["lock lost"] == 1

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import Conflict, StaleLocation, Unavailable
+from hbtable.errors import Conflict, StaleLocation
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tabletserver.residence import Residence
 
 SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f")})
@@ -164,11 +165,20 @@ def test_a_load_of_which_nobody_heard_the_contrary_changes_nothing(run):
 
 def test_nobody_is_told_that_a_tablet_is_not_here_while_only_this_servers_log_has_it(caplog):
     runtime = SimulatedRuntime(1)
-    residence = Residence(runtime, "s", Row(FIRST), lambda record, schema: Loaded(record), in_own_log=lambda _: 77)
+    ended = []
+    residence = Residence(
+        runtime,
+        "s",
+        Row(FIRST),
+        lambda record, schema: Loaded(record),
+        in_own_log=lambda _: 77,
+        on_unflushed=lambda: ended.append(1),
+    )
 
     def body():
-        with pytest.raises(Unavailable, match=r"tablet 22 is not served by s, whose log has .* up to sequence 77"):
+        with pytest.raises(LeftUnflushed, match=r"tablet 22 is not served by s, whose log has .* up to sequence 77"):
             residence.unload(22)
-        assert "restart this server" in caplog.text
+        assert "this server has to end" in caplog.text
+        assert ended
 
     runtime.run(body)
