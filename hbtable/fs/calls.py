@@ -4,26 +4,32 @@ hdfs-native hangs for ever when a DataNode of its pipeline dies (storage-and-fau
 alive a byte at a time. A call that is past its deadline is given up: its caller gets Stalled, and what it does later is
 nobody's any more. ThreadCalls runs calls in threads of the runtime; TaskCalls, for simulation, as tasks, so that a test
 twin may wait in virtual time.
+
+A call that hangs keeps its thread; others of its kind get fresh ones, and use them again once it ends, if ever. At
+MOST_HANGING of a kind no further call of it is made: a process that cannot write or read is replaced, one that has run
+out of threads takes everything with it.
 """
 
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar, final
 
-from hbtable.errors import Stalled
+from hbtable.errors import Stalled, Unavailable
 from hbtable.runtime.interface import Runtime
 
 T = TypeVar("T")
 
-_STUCK_PER_KIND: Final = 4
-"""Calls that were given up before a kind gets fresh threads: a stuck thread must not keep later calls waiting."""
+MOST_HANGING: Final = 256
+_HANGING_PER_LANE: Final = 4
+"""Then the next call gets another lane: a stuck thread must not keep later calls waiting."""
 
 
 class Calls(Protocol):
     """How an adapter makes its blocking calls."""
 
     def call(self, kind: str, deadline_seconds: float, function: Callable[..., T], *arguments: object) -> T:
-        """The function's result, or its error. Stalled when it took longer; it may still take effect. *Switches.*
-        `kind`: calls of one kind share threads."""
+        """The function's result, or its error. Stalled when it took longer; it may still take effect. Unavailable when
+        too many calls of this kind hang: the function is not called. *Switches.* `kind`: calls of one kind share
+        threads."""
 
 
 @final
@@ -38,23 +44,62 @@ class TaskCalls:
 
 
 @final
+class _Lane:
+    """Threads of a kind, and how many of its calls were given up and have not ended."""
+
+    __slots__ = ("hanging", "threads")
+
+    def __init__(self, threads: str) -> None:
+        self.threads = threads
+        self.hanging = 0
+
+
+@final
 class ThreadCalls:
     """Runs the functions in the runtime's threads (Runtime.offload)."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._stuck: dict[str, int] = {}
+        self._lanes: dict[str, list[_Lane]] = {}
 
     def call(self, kind: str, deadline_seconds: float, function: Callable[..., T], *arguments: object) -> T:
-        stuck = self._stuck.get(kind, 0)
-        threads = f"{kind}/{stuck // _STUCK_PER_KIND}"
+        lane = self._lane(kind)
+        given_up = ended = False
+
+        def begin() -> T:
+            """In a thread."""
+            if given_up:  # while it waited for that thread
+                raise Stalled(f"{kind}: not begun in time")
+            return function(*arguments)
+
+        def run() -> T:
+            nonlocal ended
+            try:
+                return self._runtime.offload(lane.threads, begin)
+            finally:
+                ended = True
+                if given_up:
+                    lane.hanging -= 1
+
         try:
-            return _within(
-                self._runtime, kind, deadline_seconds, lambda: self._runtime.offload(threads, function, *arguments)
-            )[0]
-        except Stalled:
-            self._stuck[kind] = self._stuck.get(kind, 0) + 1
-            raise
+            return _within(self._runtime, kind, deadline_seconds, run)[0]
+        finally:
+            if not ended:  # too late, or the caller is killed
+                given_up = True
+                lane.hanging += 1
+
+    def _lane(self, kind: str) -> _Lane:
+        lanes = self._lanes.setdefault(kind, [])
+        for lane in lanes:
+            if lane.hanging < _HANGING_PER_LANE:
+                return lane
+        hanging = sum(lane.hanging for lane in lanes)
+        if hanging >= MOST_HANGING:
+            raise Unavailable(
+                f"{kind}: {hanging} calls hang, no further one is made; if it stays so, restart this process"
+            )
+        lanes.append(_Lane(f"{kind}/{len(lanes)}"))
+        return lanes[-1]
 
 
 def _within(runtime: Runtime, kind: str, deadline_seconds: float, run: Callable[[], T]) -> tuple[T]:

@@ -160,12 +160,13 @@ def _write_and_close(writer: NativeWriter, data: bytes) -> None:
 class NativeReadFile:
     """An open immutable file. After a delete it is readable for the seconds until the DataNodes remove its blocks."""
 
-    __slots__ = ("_fs", "_reader", "length_bytes", "path")
+    __slots__ = ("_fs", "_modified_millis", "_reader", "length_bytes", "path")
 
-    def __init__(self, fs: "HdfsNativeFileSystem", path: str, reader: NativeReader) -> None:
+    def __init__(self, fs: "HdfsNativeFileSystem", path: str, reader: NativeReader, modified_millis: int) -> None:
         self.path = path
         self.length_bytes = reader.file_length()
         self._fs = fs
+        self._modified_millis = modified_millis
         self._reader: NativeReader | None = reader
 
     def read_at(self, offset: int, size: int) -> bytes:
@@ -188,8 +189,11 @@ class NativeReadFile:
         """In a thread."""
         reader = self._reader
         if reader is None:
-            reader = self._fs.client.read(self._fs.absolute(self.path))
-            if reader.file_length() != self.length_bytes:
+            absolute = self._fs.absolute(self.path)
+            reader = self._fs.client.read(absolute)
+            # In this order: what has the old file's time now was the old file when it was opened.
+            modified_millis = self._fs.client.get_file_info(absolute).modification_time
+            if (reader.file_length(), modified_millis) != (self.length_bytes, self._modified_millis):
                 raise FileNotFoundError  # the name was given to another file
             self._reader = reader
         return reader.read_range(offset, size)

@@ -85,7 +85,7 @@ class HdfsNativeFileSystem:
         options = self.options
         is_log = path.startswith(_LOGS)
         replication = options.log_replication if is_log else options.replication
-        thread = self.threads.take()
+        thread = self.threads.take(for_log=is_log)
         self._writing.add(path)
         try:
             writer = self.threads.call(thread, options.names_seconds, self.client.create, absolute, replication)
@@ -138,7 +138,7 @@ class HdfsNativeFileSystem:
             logger.info("%s is left: %s", temporary, sentence(error))
 
     def _put(self, path: str, absolute: str, data: bytes, replication: int) -> None:
-        thread = self.threads.take()
+        thread = self.threads.take(for_log=path.startswith(_LOGS))
         deadline_seconds = grown(self.options.put_seconds, len(data))
         try:
             self.threads.call(thread, deadline_seconds, _put_whole, self.client, absolute, data, replication)
@@ -175,7 +175,7 @@ class HdfsNativeFileSystem:
                 self.runtime.sleep(_OPEN_PAUSE_SECONDS * attempt)
             status, reader = self.read_repeatedly(path, 0, lambda: self._look_and_open(absolute))
             if reader.file_length() == status.length:
-                return NativeReadFile(self, path, reader)
+                return NativeReadFile(self, path, reader, status.modification_time)
         raise Unavailable(f"{path} is being written, {status.length} bytes so far: close or seal it before it is read")
 
     def _look_and_open(self, absolute: str) -> tuple[NativeStatus, NativeReader]:

@@ -30,7 +30,7 @@ from hbtable.fs.webhdfs_listing import Listing
 from hbtable.fs.webhdfs_namenodes import Answer, NameNodes
 from hbtable.fs.webhdfs_options import SIMPLE, TOKEN, WebHdfsOptions
 from hbtable.fs.webhdfs_put import NodeStatus, Puts, parse_status
-from hbtable.fs.webhdfs_requests import HoldHttp, Http, boolean_of
+from hbtable.fs.webhdfs_requests import OK, HoldHttp, Http, boolean_of
 from hbtable.fs.webhdfs_silent_nodes import SilentNodes
 from hbtable.fs.webhdfs_watched import WatchedPuts
 from hbtable.runtime.interface import Runtime
@@ -110,7 +110,7 @@ class WebHdfsFileSystem:
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """*Switches.* `hints.avoid` steers who takes the content, not where its further copies go; what can be padded
         is watched while a node answers nothing. Nodes are named host:port, of their HTTP port. Besides AlreadyExists:
-        Unavailable when nothing was written."""
+        Unavailable when nobody takes it."""
         suspicious = hints.avoid or hints.late or self._silent.known
         if self._watched is None or hints.padded is None or not suspicious:
             self._put(path, data, hints)
@@ -134,8 +134,14 @@ class WebHdfsFileSystem:
         absolute = self._absolute(path)
         temporary = f"{self._root}/{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
         self._puts.put(temporary, data, len(data), self._replication(path))
-        answer = self._renamed(temporary, absolute, "OVERWRITE")
-        if answer.error is None and boolean_of(answer.response) is not False:
+        try:
+            answer = self._renamed(temporary, absolute, "OVERWRITE")
+        except Stalled:
+            # It may yet be done, over a later content. Without its source it can do nothing any more.
+            if self._taken_back(temporary):
+                raise
+            return
+        if _renamed_it(answer):
             return
         # Denied: but a proxy may have repeated it, as this adapter does after a lost answer, and nobody else knows the
         # name. The target may hold a later writer's content already.
@@ -154,7 +160,7 @@ class WebHdfsFileSystem:
         """`status`: of the source, just now."""
         absolute_source, absolute_target = self._absolute(source), self._absolute(target)
         answer = self._renamed(absolute_source, absolute_target, "NONE")
-        if answer.error is None and boolean_of(answer.response) is not False:
+        if _renamed_it(answer):
             return
         if self._landed(absolute_source, absolute_target, status, answer.repeated):
             return
@@ -171,7 +177,10 @@ class WebHdfsFileSystem:
         answer = self._namenodes.ask("DELETE", self._absolute(path), "DELETE", parameters={"recursive": "false"})
         if answer.error is not None:
             raise refused(answer.error, path, "deleting")
-        if boolean_of(answer.response) is False and not answer.repeated:
+        deleted = boolean_of(answer.response)
+        if deleted is None:
+            raise Stalled(f"deleting {path}: the answer is none of Hadoop's")
+        if not deleted and not answer.repeated:
             raise FileNotFound(f"there is no file {path} to delete")
 
     def delete_folder(self, folder: str) -> None:
@@ -293,6 +302,12 @@ class WebHdfsFileSystem:
         except Unavailable as error:
             raise Stalled(f"whether {absolute} was renamed is unknown: {error}") from error
 
+    def _taken_back(self, temporary: str) -> bool:
+        """After a rename without an answer: it was not done, or that is unknown. False: it was, for nobody else knows
+        the name of its source. Stalled."""
+        answer = self._namenodes.ask("DELETE", temporary, "DELETE")
+        return answer.repeated or answer.error is not None or boolean_of(answer.response) is not False
+
     def _landed(self, source: str, target: str, status: NodeStatus, repeated: bool) -> bool:
         """After an answer that denies it: the file stands at `target` all the same, because this adapter or a proxy
         asked twice. Stalled when that cannot be known."""
@@ -303,6 +318,14 @@ class WebHdfsFileSystem:
             return repeated and there is not None and self._look(source) is None
         except Unavailable as error:
             raise Stalled(f"whether {source} was renamed to {target} is unknown: {error}") from error
+
+
+def _renamed_it(answer: Answer) -> bool:
+    """A page of some proxy is no yes. With options Hadoop's is empty."""
+    said = boolean_of(answer.response)
+    return answer.error is None and (
+        bool(said) or (said is None and answer.response.status in OK and not answer.response.body)
+    )
 
 
 def _identity(options: WebHdfsOptions) -> dict[str, str]:

@@ -108,7 +108,7 @@ class NameNodes:
         request = Request(method, host, target, seconds=seconds, keep_open=True)
         try:
             response = self._calls.call(_NAMES, seconds + GRACE_SECONDS, self._http, request)
-        except NotSent as error:
+        except (NotSent, Unavailable) as error:
             return True, str(error)
         except (NoAnswer, Stalled) as error:
             return False, str(error)

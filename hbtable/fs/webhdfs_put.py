@@ -4,7 +4,7 @@ The look is not caution: Hadoop 2's 201 may stand for a file that was deleted me
 goes away closes the file as if it were complete. Only a GETFILESTATUS after the 201 that shows every byte means the
 file is there, replicated, and (with synced blocks) on the disks of the DataNodes.
 
-The content is sent once. What went wrong before that is tried again with another DataNode; after that nobody may
+The content is taken once. What a DataNode did not get, or refuses for now, is sent to another; otherwise nobody may
 send it again under this name, since the first may still arrive.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Final, NamedTuple, final
 
-from hbtable.errors import Stalled, Unavailable
+from hbtable.errors import AlreadyExists, Stalled, Unavailable
 from hbtable.fs.calls import Calls
 from hbtable.fs.webhdfs_datanodes import DataNodes
 from hbtable.fs.webhdfs_errors import is_absent, put_refused, refused
@@ -114,19 +114,29 @@ class Puts:
         avoid: Collection[str] = (),
         on_node: Callable[[str], None] | None = None,
     ) -> NodeStatus:
-        """*Switches.* The new file's status. AlreadyExists. Unavailable: nothing was written. OutOfSpace, Stalled:
+        """*Switches.* The new file's status. AlreadyExists. Unavailable: no DataNode takes it now. OutOfSpace, Stalled:
         there may be a file, whole or not, now or later."""
         avoided = list(avoid)
         why = ""
+        begun = False
         for attempt in range(_TRIES):
             if attempt:
                 self._runtime.sleep(_PAUSE_SECONDS * attempt)
             node, target = self.place(path, replication, avoided, length_bytes)
             if on_node is not None:
                 on_node(node)
-            why = self._send(path, node, target, body, length_bytes)
-            if not why:
-                return self.look(path, length_bytes)
+            try:
+                why = self._send(path, node, target, body, length_bytes)
+            except NotSent as error:
+                why = str(error)
+            except AlreadyExists as error:
+                if begun:
+                    raise Stalled(f"{path}: an earlier try of this call made it, how much of it is unknown") from error
+                raise
+            else:
+                if not why:
+                    return self.look(path, length_bytes)
+                begun = True
             avoided.append(node)
         raise Unavailable(f"{path} cannot be written: {why}")
 
@@ -163,21 +173,19 @@ class Puts:
         return location
 
     def _send(self, path: str, node: str, target: str, body: bytes | BinaryIO, length_bytes: int) -> str:
-        """Nothing when the DataNode said 201; else why it certainly wrote nothing."""
+        """As `taken`. NotSent: it certainly wrote nothing."""
         seconds = self._options.put_seconds + length_bytes / BYTES_PER_SECOND
         request = Request("PUT", node, target, body, length_bytes, seconds)
         with self._threads.kind() as kind:
             try:
                 response = self._calls.call(kind, seconds + GRACE_SECONDS, self._http, request)
-            except NotSent as error:
-                return str(error)
             except (NoAnswer, Stalled) as error:
                 raise Stalled(f"writing {path} by {node}: {error}; whether it took effect is unknown") from error
         return self.taken(response, path, node)
 
     def taken(self, response: Response, path: str, node: str) -> str:
-        """Nothing when the DataNode said 201; else why it certainly wrote nothing. OutOfSpace, StorageFailed,
-        Stalled."""
+        """Nothing when the DataNode said 201; else why it takes nothing just now, where it may have begun. OutOfSpace,
+        StorageFailed, Stalled, AlreadyExists."""
         refusal = remote_error(response)
         if refusal is None:
             return ""

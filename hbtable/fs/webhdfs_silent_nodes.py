@@ -8,7 +8,7 @@ processor). So several ask at a time, and one answer is enough.
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, final
 
-from hbtable.errors import Stalled
+from hbtable.errors import Stalled, Unavailable
 from hbtable.fs.calls import Calls
 from hbtable.fs.webhdfs_datanodes import LiveNode
 from hbtable.fs.webhdfs_requests import Http, NoAnswer, NotSent, Request
@@ -98,6 +98,6 @@ class SilentNodes:
         request = Request("GET", node, _TARGET, seconds=_ANSWER_SECONDS)
         try:
             self._calls.call(f"webhdfs-silent-{number}", 2 * _ANSWER_SECONDS, self._http, request)
-        except (NotSent, NoAnswer, Stalled):
+        except (NotSent, NoAnswer, Stalled, Unavailable):
             return False
         return True

@@ -15,8 +15,9 @@ from hbtable.errors import (
     Unavailable,
 )
 from hbtable.fs import hdfs_native_client
-from hbtable.fs.calls import TaskCalls
+from hbtable.fs.calls import MOST_HANGING, TaskCalls
 from hbtable.fs.hdfs_native_client import NativePanic, guarded
+from hbtable.fs.hdfs_native_files import NativeReadFile
 from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
 from hbtable.fs.hdfs_native_options import HdfsNativeOptions
 from hbtable.fs.hdfs_native_threads import WriterThreads
@@ -387,6 +388,23 @@ def test_what_a_write_left_behind_is_listed_by_the_name_of_its_folder_only() -> 
     world.run(body)
 
 
+def test_a_reader_that_looks_for_another_copy_never_finds_another_file() -> None:
+    world = World(replication=3)
+
+    def body() -> None:
+        world.fs.write_file("a", b"one")
+        file = world.fs.open("a")
+        assert isinstance(file, NativeReadFile)
+        world.runtime.sleep(1)
+        world.fs.write_file("a", b"two")  # as long as the other
+        assert file.read_at(0, 3) == b"one"
+        world.runtime.sleep(100)  # its blocks are gone
+        with pytest.raises(FileNotFound):
+            file.read_at(0, 3)
+
+    world.run(body)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_a_write_file_that_was_given_up_never_comes_back_over_a_later_one(seed: int) -> None:
     world = World(seed, quirks=TwinQuirks(vanished=0.2, repeated=0.2))
@@ -504,6 +522,46 @@ def test_threads_are_used_again_unless_they_are_stuck() -> None:
         assert threads.take() is stuck
 
     runtime.run(body)
+
+
+def test_so_many_writes_may_hang_and_logs_still_find_a_thread() -> None:
+    runtime = SimulatedRuntime(1)
+    threads = WriterThreads(TaskCalls(runtime))
+    thawed = runtime.event()
+
+    def hang() -> None:
+        thread = threads.take(for_log=True)
+        with pytest.raises(Stalled):
+            threads.call(thread, 1.0, thawed.wait)
+        threads.give_back(thread)
+
+    def body() -> None:
+        for _ in range(MOST_HANGING):
+            hang()
+        with pytest.raises(Unavailable, match=f"{MOST_HANGING} writes"):
+            threads.take()
+        for _ in range(64):
+            hang()
+        with pytest.raises(Unavailable, match="restart"):
+            threads.take(for_log=True)
+        thawed.set()
+        runtime.sleep(0.1)
+        threads.take()
+
+    runtime.run(body)
+
+
+def test_a_write_that_was_never_begun_leaves_its_thread_to_others() -> None:
+    class Refusing:
+        def call(self, *arguments: object) -> None:
+            raise Stalled("given up while it waited")
+
+    threads = WriterThreads(Refusing())
+    thread = threads.take()
+    with pytest.raises(Stalled):
+        threads.call(thread, 1.0, int)
+    threads.give_back(thread)
+    assert threads.take() is thread
 
 
 def test_a_panic_of_the_library_is_an_error_like_others() -> None:

@@ -1,6 +1,7 @@
 """Renames and NameNodes through WebHDFS: answers that are lost or deny what was done, standbys, cut reads."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -13,7 +14,10 @@ from hbtable.errors import (
     StorageFailed,
     Unavailable,
 )
+from hbtable.fs.calls import TaskCalls
+from hbtable.fs.webhdfs import WebHdfsFileSystem
 from hbtable.fs.webhdfs_options import WebHdfsOptions
+from hbtable.fs.webhdfs_requests import Http, Request, Response
 from tests.unit.fs.webhdfs_rig import ROOT, Rig
 
 
@@ -45,6 +49,78 @@ def test_a_replacement_that_was_done_and_denied_is_done() -> None:
         rig.twin.between = lambda path: setattr(rig.quirks, "doubled", 1.0)
         rig.fs.write_file("a", b"2")
         assert rig.fs.read_file("a") == b"2"
+
+    rig.run(body)
+
+
+class Meddling:
+    """Between an adapter and the twin: does `meddle` with the requests of one operation."""
+
+    def __init__(self, rig: Rig, operation: str, meddle: Callable[[Http, Request], Response]) -> None:
+        http = rig.twin.http(rig.runtime)
+
+        def carry(request: Request) -> Response:
+            return meddle(http, request) if f"op={operation}" in request.target else http(request)
+
+        options = WebHdfsOptions(names_seconds=1.0, failover_seconds=3.0)
+        self.fs = WebHdfsFileSystem(rig.runtime, rig.twin.hosts, ROOT, carry, options, TaskCalls(rig.runtime))
+
+
+def test_a_write_file_that_was_given_up_never_comes_back_over_a_later_one() -> None:
+    """The NameNode was frozen, say, and has the rename in its queue."""
+    rig = Rig()
+
+    def late(http: Http, request: Request) -> Response:
+        rig.quirks.late = 1.0
+        try:
+            return http(request)
+        finally:
+            rig.quirks.late = 0.0
+
+    slow = Meddling(rig, "RENAME", late).fs
+
+    def body() -> None:
+        with pytest.raises(Stalled):
+            slow.write_file("a", b"old")
+        rig.fs.write_file("a", b"new")
+        rig.runtime.sleep(130)
+        assert rig.content("a") == b"new"
+        assert rig.namespace.files().keys() == {f"{ROOT}/a"}
+
+    rig.run(body)
+
+
+def test_a_write_file_whose_answer_alone_was_lost_is_done() -> None:
+    rig = Rig()
+
+    def deaf(http: Http, request: Request) -> Response:
+        rig.quirks.lost_reply = 1.0
+        try:
+            return http(request)
+        finally:
+            rig.quirks.lost_reply = 0.0
+
+    def body() -> None:
+        Meddling(rig, "RENAME", deaf).fs.write_file("a", b"new")
+        assert rig.content("a") == b"new"
+
+    rig.run(body)
+
+
+@pytest.mark.parametrize("answer", [Response(200, "", b"<html>Please sign in"), Response(307, "http://x/login", b"")])
+def test_a_page_of_a_proxy_is_not_taken_for_a_change_that_was_made(answer: Response) -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.fs.put_new("a", b"1")
+        fs = Meddling(rig, "RENAME", lambda http, request: answer).fs
+        with pytest.raises(StorageFailed):
+            fs.rename("a", "b")
+        with pytest.raises(StorageFailed):
+            fs.write_file("b", b"2")
+        with pytest.raises(StorageFailed):
+            Meddling(rig, "DELETE", lambda http, request: answer).fs.delete("a")
+        assert (rig.content("a"), rig.content("b")) == (b"1", None)
 
     rig.run(body)
 

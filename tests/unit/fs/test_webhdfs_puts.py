@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from hbtable.errors import AlreadyExists, OutOfSpace, Stalled, StorageFailed, Unavailable
+from hbtable.fs.hdfs_twin_namespace import JavaError
 from hbtable.fs.interface import PutHints
 from hbtable.fs.webhdfs_options import WebHdfsOptions
 from tests.unit.fs.webhdfs_rig import ROOT, Rig
@@ -179,6 +180,26 @@ def test_a_block_is_as_large_as_the_file_and_that_of_a_large_one_as_hdfs_has_it(
             asked = rig.twin.log[-2].target
             assert (f"blocksize={block << 20}" if block else "replication=3") in asked
             assert bool(block) == ("blocksize" in asked)
+
+    rig.run(body)
+
+
+def test_a_file_that_an_earlier_try_of_the_same_put_made_is_nobody_elses() -> None:
+    """The DataNode had its content, and the NameNode went into safe mode before it could complete the file."""
+    rig = Rig()
+    left = [1]
+
+    def enter(path: str) -> None:
+        if left:
+            left.pop()
+            message = "Cannot complete file. Name node is in safe mode."
+            raise JavaError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", message)
+
+    rig.twin.between = enter
+
+    def body() -> None:
+        with pytest.raises(Stalled, match="earlier"):
+            rig.fs.put_new("a", b"x")
 
     rig.run(body)
 
