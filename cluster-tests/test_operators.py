@@ -140,6 +140,9 @@ def test_a_killed_servers_regions_are_in_transition_and_it_is_dead(cluster: Proc
     *regions, count = ask(left, "rit")
     assert count == f"{held} row(s)"
     assert all(f"state=ABNORMALLY_CLOSED, server={incarnation}" in line for line in regions)
+    detailed = ask(left, "status 'detailed'")
+    assert detailed[1] == f"{held} regionsInTransition"
+    assert [line.strip() for line in detailed[2 : 2 + held]] == regions
     cluster.start_master()
     eventually(lambda: ask(left, "rit") == ["0 row(s)"], 40, "served again")
     assert contents(left) == rows

@@ -32,14 +32,14 @@ _GROUPS: Final = {
     "hbtable begins a new log segment by itself": "wal_roll wal_roll_all hlog_roll",
     "hbtable remembers requests that were slow, not those that were large: get_slowlog_responses": """
         get_largelog_responses""",
-    "a tablet of an enabled table always has a server: move it, or disable the table": "unassign",
+    "a tablet of an enabled table always has a server: move it, or disable the table": "unassign close_region",
     "hbtable has no normalizer": "normalizer_switch normalizer_enabled normalize",
     "tablets split by their size; MAX_FILESIZE of a table sets it": "splitormerge_switch splitormerge_enabled",
     "the master's collection of garbage cannot be switched off": "catalogjanitor_switch cleaner_chore_switch",
     "hbtable has no snapshots": "snapshot_cleanup_switch snapshot_cleanup_enabled",
     "compactions cannot be switched off": "compaction_switch",
     "hbtable does not do this by command yet": """
-        abort_procedure clear_compaction_queues close_region flush_master_store get_balancer_decisions
+        abort_procedure clear_compaction_queues flush_master_store get_balancer_decisions
         get_balancer_rejections trace""",
 }  # fmt: skip
 REASONS: Final = {name: reason for reason, names in _GROUPS.items() for name in names.split()}

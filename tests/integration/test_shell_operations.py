@@ -96,6 +96,10 @@ def test_a_server_that_was_killed_is_dead_until_its_log_is_not_needed(tmp_path: 
         title, dead, count = answer(second, "list_deadservers")
         assert (title, count) == ("SERVERNAME", "1 row(s)")
         assert dead.startswith("00000001-")
+        assert ", 1 servers, 1 dead, " in answer(second, "status")[0]
+        for form in ("simple", "detailed"):
+            lines = answer(second, f"status '{form}'")
+            assert lines[lines.index("1 dead servers") + 1] == f"    {dead}"
         assert answer(second, "clear_deadservers") == [
             "Some dead server clear failed", "SERVERNAME", dead, "1 row(s)",
         ]  # fmt: skip

@@ -20,9 +20,9 @@ def owners(cluster):
     return Counter(record.owner for record in cluster.client.operations.every_tablet())
 
 
-def holder_of_metadata(cluster):
-    (name,) = {record.owner for record in cluster.client.operations.every_tablet() if record.table_id < 16}
-    return name
+def holder_of_the_root(cluster):
+    root, *_ = cluster.client.operations.every_tablet()
+    return root.owner
 
 
 def until(cluster, done, seconds):
@@ -42,7 +42,7 @@ def test_every_tablet_leaves_while_clients_write(cluster_of, machine, seed):
         cluster.client.admin.create_table(machine.schema(), SPLITS)
         machine.write(cluster, range(300))
         cluster.client.admin.balance_switch(False)
-        leaving = holder_of_metadata(cluster)
+        leaving = holder_of_the_root(cluster)
         task = cluster.runtime.spawn(lambda: machine.write(cluster, range(300), b"again"), name="write")
         cluster.client.operations.decommission([leaving], True)
         until(cluster, lambda: leaving not in owners(cluster), 20)
@@ -93,7 +93,7 @@ def test_tablets_of_a_server_that_dies_go_past_the_decommissioned(cluster_of, ma
         cluster.start(3)
         cluster.client.admin.create_table(machine.schema(), SPLITS)
         machine.write(cluster, range(300))
-        metadata = holder_of_metadata(cluster)
+        metadata = holder_of_the_root(cluster)
         marked, dies = sorted(set(cluster.servers) - {metadata})
         cluster.client.operations.decommission([marked], False)
         kept = owners(cluster)[marked]
@@ -111,7 +111,7 @@ def test_when_only_marked_servers_are_left_the_master_says_that_it_waits(cluster
     def body():
         cluster.start(2)
         cluster.client.admin.create_table(machine.schema(), SPLITS)
-        metadata = holder_of_metadata(cluster)
+        metadata = holder_of_the_root(cluster)
         (dies,) = set(cluster.servers) - {metadata}
         cluster.client.operations.decommission([metadata], False)
         cluster.kill_server(dies)
@@ -167,7 +167,7 @@ def test_the_mark_and_the_leaving_outlive_the_master(cluster_of, machine):
         cluster.start(3)
         cluster.client.admin.create_table(machine.schema(), SPLITS)
         machine.write(cluster, range(300))
-        leaving = holder_of_metadata(cluster)
+        leaving = holder_of_the_root(cluster)
         before = owners(cluster)[leaving]
         cluster.client.operations.decommission([leaving], True)
         until(cluster, lambda: owners(cluster)[leaving] < before, 20)

@@ -36,13 +36,16 @@ def regioninfo(context: Context, arguments: list[Value]) -> Value:
 
 
 def rit(context: Context, _: list[Value]) -> Value:
-    """Regions in transition: state and server as HBase has them, without since when, which nobody writes down."""
     found: list[AdminTransition] = context.server.admin("adminTransitions")
     for one in found:
-        text = f"{show_name(one.name)} state={one.state}, server={one.server or 'null'}"
-        context.out.row((text,), one._asdict())
+        context.out.row((transition_text(one),), one._asdict())
     context.out.end(len(found))
     return None
+
+
+def transition_text(found: AdminTransition) -> str:
+    """State and server as HBase has them, without since when, which nobody writes down."""
+    return f"{show_name(found.name)} state={found.state}, server={found.server or 'null'}"
 
 
 def move(context: Context, arguments: list[Value]) -> Value:

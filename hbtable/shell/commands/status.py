@@ -1,6 +1,7 @@
 """status [, 'summary' | 'simple' | 'detailed' | 'replication']: the cluster in lines."""
 
-from hbtable.hbase.admin_structs import AdminServer, AdminTablet
+from hbtable.hbase.admin_structs import AdminServer, AdminTablet, AdminTransition
+from hbtable.shell.commands.moving import transition_text
 from hbtable.shell.context import Context, show_name
 from hbtable.shell.literals import Value, shown
 
@@ -19,9 +20,10 @@ def status(context: Context, arguments: list[Value]) -> Value:
     else:
         tablets = sum(len(server.tablets or ()) for server in servers)
         load = tablets / len(servers) if servers else 0.0
+        dead = len(context.server.admin("adminDeadServers"))
         context.out.row(
-            (f"1 active master, 0 backup masters, {len(servers)} servers, 0 dead, {load:.4f} average load",),
-            {"masters": 1, "backup_masters": 0, "servers": len(servers), "dead": 0, "regions": tablets},
+            (f"1 active master, 0 backup masters, {len(servers)} servers, {dead} dead, {load:.4f} average load",),
+            {"masters": 1, "backup_masters": 0, "servers": len(servers), "dead": dead, "regions": tablets},
         )
     return None
 
@@ -46,7 +48,7 @@ def _simple(context: Context, servers: list[AdminServer]) -> None:
     for server in servers:
         say(f"    {server.host}:{server.port} {server.started_millis}")
         say(f"        {_load(server)}")
-    say("0 dead servers")
+    _dead(context)
     say(f"Aggregate load: 0, regions: {sum(len(server.tablets or ()) for server in servers)}")
 
 
@@ -55,7 +57,10 @@ def _detailed(context: Context, servers: list[AdminServer]) -> None:
 
     say = context.out.say
     say(f"version {__version__}")
-    say("0 regionsInTransition")
+    moving: list[AdminTransition] = context.server.admin("adminTransitions")
+    say(f"{len(moving)} regionsInTransition")
+    for one in moving:
+        say(f"    {transition_text(one)}")
     _masters(context, servers)
     say("master coprocessors: []")
     say(f"{len(servers)} live servers")
@@ -65,7 +70,14 @@ def _detailed(context: Context, servers: list[AdminServer]) -> None:
         for tablet in server.tablets or ():
             say(f'        "{show_name(tablet.name)}"')
             say(f"            {_of_tablet(tablet)}")
-    say("0 dead servers")
+    _dead(context)
+
+
+def _dead(context: Context) -> None:
+    names: list[str] = context.server.admin("adminDeadServers")
+    context.out.say(f"{len(names)} dead servers")
+    for name in names:
+        context.out.say(f"    {name}")
 
 
 def _replication(context: Context, servers: list[AdminServer]) -> None:
