@@ -225,7 +225,7 @@ class FileGroupLog:
         self._round_first = self._lsn + 1
         logger.warning("%d groups of the commit log were refused: %s", len(groups), refusal)
         untold = [group.batch for group in groups if group.batch.payloads]
-        if untold and not self._state.closing:
+        if untold:
             # At once, not with the next commit: until a file of the new round is there, a crash would let recovery
             # take a refused group whose file did appear for an unacknowledged one, and show it.
             self._write(Batch(self._runtime.event()), MARKER).refused = untold

@@ -247,6 +247,29 @@ def test_nobody_is_told_of_a_refusal_before_a_marker_voids_what_may_yet_appear()
     bench.run(main)
 
 
+@pytest.mark.parametrize("closing", [False, True])
+def test_nobody_is_told_of_a_refusal_before_a_marker_voids_it_while_the_log_is_closed(closing) -> None:
+    bench = ClusterLog(WEBHDFS)
+
+    def main() -> None:
+        log = bench.open()
+        bench.plan.fail("put_new", NO_ROOM, path="logs/", applied=True)
+        task = bench.begin(log, 1, 1)
+        if closing:
+            bench.runtime.spawn(log.close)
+        found: list[list[tuple[int, int]]] = []
+        while not task.join(0):
+            bench.runtime.sleep(0)
+            if (1, 1) in bench.errors and not found:
+                found.append(bench.written())  # what a crash at this moment would leave
+        assert isinstance(bench.errors[1, 1], OutOfSpace)
+        assert [*found, bench.written()] == [[]] * (len(found) + 1)
+        log.close()
+        assert bench.written() == []
+
+    bench.run(main)
+
+
 @both
 @pytest.mark.parametrize("refused_first", [False, True])
 def test_when_the_log_breaks_nobody_waits_for_ever_not_even_who_closes_it(kind, refused_first) -> None:
