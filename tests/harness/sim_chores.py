@@ -13,7 +13,8 @@ from tests.harness.sim_cluster import ClientProcess, ServerProcess, SimCluster
 from tests.harness.sim_workload import ROWS, TABLE
 
 CHORES = ("move", "split", "compact", "balance", "stop")
-"""Of a run that names none; `merge` has runs of its own (simulation/test_merges.py)."""
+"""Of a run that names none; `merge` and `decommission` have runs of their own (simulation/test_merges.py and
+test_decommissioning.py)."""
 
 _STOP_SECONDS = 6.0
 """An operator's patience with a server that stops in order."""
@@ -73,6 +74,16 @@ class Operator:
         if self._chance.random() < 0.3:
             admin.balance_switch(self._chance.random() < 0.7)
         return admin.balance()
+
+    def _decommission(self, admin: Admin) -> bool:
+        """Or the other way round."""
+        operations = self._process.client.operations
+        server = self._chance.choice(sorted(self._cluster.network.servers))
+        if self._chance.random() < 0.6:
+            operations.decommission([server], self._chance.random() < 0.8)
+        else:
+            operations.recommission(server)
+        return True
 
     def _stop(self, admin: Admin) -> bool:
         """In order; killed when that takes too long."""

@@ -1,11 +1,13 @@
 """Servers that are taken out of service: they get nothing more, what they have leaves if it should, nothing is lost."""
 
+import logging
 from collections import Counter
 
 import pytest
 
 from hbtable.errors import HbtableError, InvalidRequest
 from tests.harness.many_servers import Cluster
+from tests.harness.sim_schedule import Schedule
 
 SPLITS = [b"row000%03d" % n for n in range(30, 300, 30)]
 
@@ -244,3 +246,23 @@ def test_marks_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
         cluster.check_tiling()
 
     cluster.runtime.run(body)
+
+
+@pytest.fixture
+def quiet():
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_decommissions_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet):
+    """As simulation/test_cluster.py, with an operator who does little else. METADATA's tablets leave, too."""
+    done = 0
+    for seed in range(40000, 40016):
+        outcome = Schedule(
+            seed, chores=("decommission", "decommission", "split", "move"), gap_seconds=0.0 if seed % 2 else 1.0
+        ).run()
+        assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
+        done += outcome.count["chore: decommission done"]
+    print(done)
+    assert done >= 40
