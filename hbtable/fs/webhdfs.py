@@ -11,26 +11,24 @@ Files appear whole, by one request each (webhdfs_put.py), so an open file here i
 
 write_file puts a file of a unique name below unfinished/ and renames it with OVERWRITE. Whoever lists that folder by
 name sees what was cut off; nobody else does.
-
-Renames are told from each other by inode number: an answer that was lost, or "there is no source" after it, is settled
-by looking which inode stands under the target's name.
 """
 
 from collections.abc import Callable, Collection
 from typing import BinaryIO, Final, final
 
-from hbtable.errors import AlreadyExists, FileNotFound, Stalled, StorageFailed, Unavailable
+from hbtable.errors import AlreadyExists, FileNotFound, Stalled, Unavailable
 from hbtable.fs.calls import Calls, ThreadCalls
 from hbtable.fs.interface import NO_HINTS, WEBHDFS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.paths import UNFINISHED, check_path
 from hbtable.fs.webhdfs_datanodes import LIST_TARGET, DataNodes
-from hbtable.fs.webhdfs_errors import exists_already, is_absent, refused, unread
+from hbtable.fs.webhdfs_errors import is_absent, refused
 from hbtable.fs.webhdfs_files import Reads, WebHdfsAppendFile, WebHdfsReadFile
 from hbtable.fs.webhdfs_listing import Listing
-from hbtable.fs.webhdfs_namenodes import Answer, NameNodes
+from hbtable.fs.webhdfs_namenodes import NameNodes
 from hbtable.fs.webhdfs_options import SIMPLE, TOKEN, WebHdfsOptions
-from hbtable.fs.webhdfs_put import NodeStatus, Puts, parse_status
-from hbtable.fs.webhdfs_requests import OK, HoldHttp, Http, boolean_of
+from hbtable.fs.webhdfs_put import NodeStatus, Puts
+from hbtable.fs.webhdfs_renames import Renames
+from hbtable.fs.webhdfs_requests import HoldHttp, Http, boolean_of
 from hbtable.fs.webhdfs_silent_nodes import SilentNodes
 from hbtable.fs.webhdfs_watched import WatchedPuts
 from hbtable.runtime.interface import Runtime
@@ -73,6 +71,7 @@ class WebHdfsFileSystem:
         self._puts = Puts(runtime, calls, http, self._namenodes, self._datanodes, self.options)
         self._reads = Reads(calls, http, self._namenodes, self._datanodes, self.options)
         self._listing = Listing(self._namenodes)
+        self._renames = Renames(self._namenodes)
         self._silent = SilentNodes(runtime, calls, http, self._datanodes.living)
         self._suspects = 0
         self._watched: WatchedPuts | None = None
@@ -128,50 +127,16 @@ class WebHdfsFileSystem:
             self._runtime.sleep(_TURN_SECONDS)
             hints.padded(0)  # is it still wanted?
         name, status = self._watched.put(hints.padded, self._replication(path), silent)
-        self._rename(name, status, path)
+        self._renames.rename(self._absolute(name), self._absolute(path), status)
 
     def write_file(self, path: str, data: bytes) -> None:
         absolute = self._absolute(path)
         temporary = f"{self._root}/{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
         self._puts.put(temporary, data, len(data), self._replication(path))
-        try:
-            answer = self._renamed(temporary, absolute, "OVERWRITE")
-        except Stalled:
-            # It may yet be done, over a later content. Without its source it can do nothing any more.
-            if self._taken_back(temporary):
-                raise
-            return
-        if _renamed_it(answer):
-            return
-        # Denied: but a proxy may have repeated it, as this adapter does after a lost answer, and nobody else knows the
-        # name. The target may hold a later writer's content already.
-        if self._gone(temporary):
-            return
-        if answer.error is None:
-            raise StorageFailed(f"writing {path} failed: this server renames over no file (HttpFS gateways do not)")
-        error = refused(answer.error, path, "writing")
-        raise error if isinstance(error, StorageFailed) else StorageFailed(f"writing {path} failed: {error}")
+        self._renames.replace(temporary, absolute, path)
 
     def rename(self, source: str, target: str) -> None:
-        check_path(target)
-        self._rename(source, self._file_status(source), target)
-
-    def _rename(self, source: str, status: NodeStatus, target: str) -> None:
-        """`status`: of the source, just now."""
-        absolute_source, absolute_target = self._absolute(source), self._absolute(target)
-        answer = self._renamed(absolute_source, absolute_target, "NONE")
-        if _renamed_it(answer):
-            return
-        if self._landed(absolute_source, absolute_target, status, answer.repeated):
-            return
-        if answer.error is None or exists_already(answer.error):
-            # False comes from gateways that do not know the options: for each reason there is.
-            if self._look(absolute_target) is not None:
-                raise AlreadyExists(f"{target} exists already, so {source} keeps its name")
-            if self._look(absolute_source) is None:
-                raise FileNotFound(f"there is no file {source} to rename to {target}")
-            raise StorageFailed(f"renaming {source} to {target} failed: HDFS would not, and does not say why")
-        raise refused(answer.error, source, f"renaming to {target}")
+        self._renames.rename(self._absolute(source), self._absolute(target), self._file_status(source))
 
     def delete(self, path: str) -> None:
         answer = self._namenodes.ask("DELETE", self._absolute(path), "DELETE", parameters={"recursive": "false"})
@@ -185,7 +150,7 @@ class WebHdfsFileSystem:
 
     def delete_folder(self, folder: str) -> None:
         absolute = self._absolute(folder)
-        status = self._look(absolute)
+        status = self._renames.look(absolute)
         if status is None or status.is_file:
             return
         answer = self._namenodes.ask("DELETE", absolute, "DELETE", parameters={"recursive": "true"})
@@ -216,7 +181,7 @@ class WebHdfsFileSystem:
 
     def exists(self, path: str) -> bool:
         """*Switches.*"""
-        status = self._look(self._absolute(path))
+        status = self._renames.look(self._absolute(path))
         return status is not None and status.is_file
 
     def status(self, path: str) -> FileStatus:
@@ -261,71 +226,11 @@ class WebHdfsFileSystem:
             raise ValueError(str(error)) from error
         return answer.response.body
 
-    def _look(self, absolute: str) -> NodeStatus | None:
-        """None when there is neither file nor folder. Unavailable when that cannot be known."""
-        try:
-            answer = self._namenodes.ask("GET", absolute, "GETFILESTATUS")
-        except Stalled as error:
-            raise Unavailable(f"looking for {absolute}: {error}") from error
-        if answer.error is None:
-            return parse_status(answer.response.body)
-        if is_absent(answer.error):
-            return None
-        raise unread(answer.error, absolute)
-
     def _file_status(self, path: str) -> NodeStatus:
-        status = self._look(self._absolute(path))
+        status = self._renames.look(self._absolute(path))
         if status is None or not status.is_file:
             raise FileNotFound(f"there is no file {path}")
         return status
-
-    def _renamed(self, source: str, target: str, options: str) -> Answer:
-        """The answer to a rename whose target has a folder. Repeated when an answer is lost: the second of two finds no
-        source, and no harm is done."""
-        parameters = {"destination": target, "renameoptions": options}
-        answer = self._namenodes.ask("PUT", source, "RENAME", parameters=parameters)
-        no_folder = answer.error is not None and is_absent(answer.error)
-        if no_folder or (answer.error is None and boolean_of(answer.response) is False):
-            folder = target.rpartition("/")[0]
-            # Asked again also where the folder is there: another process may have made it just now.
-            if self._look(source) is not None:
-                made = self._namenodes.ask("PUT", folder, "MKDIRS")
-                if made.error is not None:
-                    raise refused(made.error, folder, "making")
-                again = self._namenodes.ask("PUT", source, "RENAME", parameters=parameters)
-                return again._replace(repeated=again.repeated or answer.repeated)
-        return answer
-
-    def _gone(self, absolute: str) -> bool:
-        try:
-            return self._look(absolute) is None
-        except Unavailable as error:
-            raise Stalled(f"whether {absolute} was renamed is unknown: {error}") from error
-
-    def _taken_back(self, temporary: str) -> bool:
-        """After a rename without an answer: it was not done, or that is unknown. False: it was, for nobody else knows
-        the name of its source. Stalled."""
-        answer = self._namenodes.ask("DELETE", temporary, "DELETE")
-        return answer.repeated or answer.error is not None or boolean_of(answer.response) is not False
-
-    def _landed(self, source: str, target: str, status: NodeStatus, repeated: bool) -> bool:
-        """After an answer that denies it: the file stands at `target` all the same, because this adapter or a proxy
-        asked twice. Stalled when that cannot be known."""
-        try:
-            there = self._look(target)
-            if there is not None and there.inode > 0:
-                return there.inode == status.inode
-            return repeated and there is not None and self._look(source) is None
-        except Unavailable as error:
-            raise Stalled(f"whether {source} was renamed to {target} is unknown: {error}") from error
-
-
-def _renamed_it(answer: Answer) -> bool:
-    """A page of some proxy is no yes. With options Hadoop's is empty."""
-    said = boolean_of(answer.response)
-    return answer.error is None and (
-        bool(said) or (said is None and answer.response.status in OK and not answer.response.body)
-    )
 
 
 def _identity(options: WebHdfsOptions) -> dict[str, str]:
