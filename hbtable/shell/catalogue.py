@@ -37,8 +37,8 @@ deleteall delete deleteall 2..5
 scan scan scan 1..2
 count count count 1..2
 get_splits regions get_splits 1..1
-truncate truncate truncate 1..
-truncate_preserve truncate truncate_preserve 1..
+truncate truncate truncate 1..1
+truncate_preserve truncate truncate_preserve 1..1
 create create create 1..
 alter alter alter 1..
 alter_async alter alter_async 1..
@@ -56,7 +56,7 @@ is_disabled states is_disabled 1..1
 disable_all many disable_all 1..1
 enable_all many enable_all 1..1
 drop_all many drop_all 1..1
-get_table references get_table 1..1
+get_table references get_table 1..
 list listing list_tables 0..1
 list_enabled_tables listing list_enabled 0..0
 list_disabled_tables listing list_disabled 0..0
@@ -75,7 +75,7 @@ major_compact storage major_compact 1..3
 compact_rs storage compact_rs 1..2
 compaction_state storage compaction_state 1..1
 split storage split 1..2
-merge_region moving merge_region 1..
+merge_region moving merge_region 0..
 regioninfo moving regioninfo 1..1
 rit moving rit 0..0
 move moving move 1..2
@@ -110,7 +110,7 @@ restore_snapshot snapshots restore_snapshot 1..2
 delete_snapshot snapshots delete_snapshot 1..1
 delete_all_snapshot snapshots delete_all_snapshot 1..1
 delete_table_snapshots snapshots delete_table_snapshots 1..2
-list_quotas nothing list_quotas 0..
+list_quotas nothing list_quotas 0..1
 list_peers nothing list_peers 0..0
 list_replicated_tables nothing list_replicated_tables 0..1
 list_procedures nothing list_procedures 0..0

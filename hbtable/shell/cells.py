@@ -37,7 +37,9 @@ def cell_text(cell: AdminCell, showing: Showing) -> str:
     else:
         formatter = showing.by_column.get(cell.column, showing.formatter)
         shown = f"timestamp={moment}, value={formatter(cell.value)}"
-    return shown[: showing.max_length] if showing.max_length >= 0 else shown
+    if showing.max_length == -1:
+        return shown
+    return shown[: max(showing.max_length, 0)]
 
 
 def record(row: bytes, cell: AdminCell) -> dict[str, object]:

@@ -34,7 +34,7 @@ def parse(name: Value) -> Column:
     if not colon:
         return Column(family, None)
     qualifier, colon, converter = rest.partition(b":")
-    return Column(family, qualifier, named(converter) if colon and converter else None)
+    return Column(family, qualifier, named(converter) if colon else None)
 
 
 def parse_all(names: Value) -> list[Column]:
@@ -53,21 +53,30 @@ def one(name: Value) -> tuple[bytes, bytes]:
 
 
 def named(converter: Value) -> Formatter:
-    """By the name of a method of Bytes, also in the form c(Class).method."""
+    """By the name of a method of Bytes, also in the form c(Class).method. An unknown one is an error only when it has
+    something to show, as in HBase: put 't', 'r', 'f:a:b', 'v' never looks at b."""
     name = text_of(converter, "a formatter").decode("utf-8", "replace")
     if name.startswith("c(") and ")." in name:
         java_class, _, name = name[2:].rpartition(").")
-        check_class(java_class)
-    found = _FORMATTERS.get(name)
-    if found is None:
-        raise BadArgument(f"there is no formatter {name!r}; there is {', '.join(_FORMATTERS)}")
-    return found
+        if not is_known_class(java_class):
+            return no_such_class(java_class)
+    return _FORMATTERS.get(name) or _refusing(f"there is no formatter {name!r}; there is {', '.join(_FORMATTERS)}")
 
 
-def check_class(java_class: str) -> None:
+def is_known_class(java_class: str) -> bool:
+    return java_class in ("Bytes", "org.apache.hadoop.hbase.util.Bytes")
+
+
+def no_such_class(java_class: str) -> Formatter:
     """Formatters are the methods of HBase's Bytes; there is no Java here to find others in."""
-    if java_class not in ("Bytes", "org.apache.hadoop.hbase.util.Bytes"):
-        raise BadArgument(f"there is no formatter class {java_class}; there is org.apache.hadoop.hbase.util.Bytes")
+    return _refusing(f"there is no formatter class {java_class}; there is org.apache.hadoop.hbase.util.Bytes")
+
+
+def _refusing(sentence: str) -> Formatter:
+    def refuse(value: bytes) -> str:
+        raise BadArgument(sentence)
+
+    return refuse
 
 
 def _number(layout: str) -> Formatter:

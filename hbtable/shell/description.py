@@ -25,7 +25,7 @@ def table_line(table: AdminTable) -> str:
             in_bytes = name in ("MAX_FILESIZE", "MEMSTORE_FLUSHSIZE") and value.isdigit()
             parts.append(f"{name} => '{text.size(int(value)) if in_bytes else value}'")
     metadata = {**attributes, **_TRACKER}
-    parts.append(f"METADATA => {_hash(metadata)}")
+    parts.append(f"METADATA => {_hash(metadata, sorted(metadata))}")
     return f"{show_name(table.name)}, {{TABLE_ATTRIBUTES => {{{', '.join(parts)}}}}}"
 
 
@@ -55,15 +55,17 @@ def family_line(family: AdminFamily) -> str:
     shown = [f"{name} => '{value}'" for name, value in parts]
     for group in ("METADATA", "CONFIGURATION"):
         inner = {name.partition("/")[2]: value for name, value in kept.items() if name.startswith(group + "/")}
+        names = sorted(inner, key=_string_place)
         if group == "METADATA":
             inner.update({name: value for name, value in kept.items() if "/" not in name})
+            names = sorted(inner, key=lambda name: _java_place((name, "")))
         if inner:
-            shown.append(f"{group} => {_hash(inner)}")
+            shown.append(f"{group} => {_hash(inner, names)}")
     return f"{{{', '.join(shown)}}}"
 
 
-def _hash(pairs: dict[str, str]) -> str:
-    return "{" + ", ".join(f"'{name}' => '{pairs[name]}'" for name in sorted(pairs)) + "}"
+def _hash(pairs: dict[str, str], names: list[str]) -> str:
+    return "{" + ", ".join(f"'{name}' => '{pairs[name]}'" for name in names) + "}"
 
 
 def _java_place(pair: tuple[str, str]) -> int:
@@ -72,6 +74,14 @@ def _java_place(pair: tuple[str, str]) -> int:
     for byte in pair[0].encode():
         code = (31 * code + byte) & 0xFFFFFFFF
     return (code ^ code >> 16) % _PLACES
+
+
+def _string_place(name: str) -> int:
+    """The same of Java's strings, in a map of at most 12."""
+    code = 0
+    for char in name:
+        code = (31 * code + ord(char)) & 0xFFFFFFFF
+    return (code ^ code >> 16) % 16
 
 
 def _flag(value: bool) -> str:

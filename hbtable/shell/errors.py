@@ -57,6 +57,12 @@ class SyntaxMistake(ShellError):
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(f"(hbase):{line}: {message}", column)
         self.line = line
+        self._message = message
+
+    def count_from(self, before: int) -> None:
+        """`before` lines of the script came before the text that was parsed."""
+        self.line += before
+        self.args = (f"(hbase):{self.line}: {self._message}",)
 
 
 class Incomplete(SyntaxMistake):

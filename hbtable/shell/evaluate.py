@@ -5,11 +5,13 @@ arguments as Ruby's methods would: t.put 'r', ... is put with the table in front
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from typing import Protocol, final
 
-from hbtable.shell.constants import CONSTANTS
+from hbtable.shell.constants import ALIASES, CONSTANTS
 from hbtable.shell.errors import BadType, UnknownMethod, UnknownName
-from hbtable.shell.literals import Symbol, Value, class_of, inspect, shown
+from hbtable.shell.literals import Value, class_of, inspect, shown
+from hbtable.shell.methods import calculate
+from hbtable.shell.methods import call as call_method
 from hbtable.shell.syntax import Arithmetic, Array, Assign, Call, Constant, Hash, Literal, Node, Text
 
 
@@ -22,20 +24,6 @@ class Receiver(Protocol):
 
 RunCommand = Callable[[str, list[Value]], Value]
 """Carries a command out. UnknownMethod for what is none (`knows` was asked before)."""
-
-_PLAIN_METHODS: Final[dict[str, Callable[[Value], Value]]] = {
-    "to_s": lambda value: shown(value).encode(),
-    "inspect": lambda value: inspect(value).encode(),
-    "to_i": lambda value: int(value) if isinstance(value, (bytes, int, float)) else 0,
-    "nil?": lambda value: value is None,
-    "to_sym": lambda value: Symbol(shown(value)),
-    "length": lambda value: len(value) if isinstance(value, (bytes, list, dict)) else 0,
-    "size": lambda value: len(value) if isinstance(value, (bytes, list, dict)) else 0,
-    "upcase": lambda value: shown(value).upper().encode(),
-    "downcase": lambda value: shown(value).lower().encode(),
-    "first": lambda value: value[0] if isinstance(value, list) and value else None,
-    "last": lambda value: value[-1] if isinstance(value, list) and value else None,
-}
 
 
 @final
@@ -63,7 +51,7 @@ class Interpreter:
             self.variables[node.name] = value = self.evaluate(node.value)
             return value
         if isinstance(node, Arithmetic):
-            return _arithmetic(node, self.evaluate(node.left), self.evaluate(node.right))
+            return calculate(node.operator, self.evaluate(node.left), self.evaluate(node.right), node.at)
         return self._call(node)
 
     def _embedded(self, node: Node) -> bytes:
@@ -71,8 +59,11 @@ class Interpreter:
         return value if isinstance(value, bytes) else shown(value).encode()
 
     def _constant(self, node: Constant) -> Value:
-        if node.name in CONSTANTS:
-            return node.name.encode()
+        if node.name in self.variables:
+            return self.variables[node.name]
+        name = ALIASES.get(node.name, node.name)
+        if name in CONSTANTS:
+            return name.encode()
         raise UnknownName(f"uninitialized constant HBaseReceiver::{node.name}", node.at)
 
     def _call(self, node: Call) -> Value:
@@ -94,10 +85,7 @@ class Interpreter:
             return receiver.call(node.name, arguments, self._run)
         if node.name == "[]":
             return _element(value, arguments, node.at)
-        method = _PLAIN_METHODS.get(node.name)
-        if method is None or arguments:
-            raise UnknownMethod(f"undefined method `{node.name}' for {inspect(value)}:{class_of(value)}", node.at)
-        return method(value)
+        return call_method(value, node.name, arguments, node.at)
 
 
 def _key(value: Value) -> Value:
@@ -117,27 +105,3 @@ def _element(value: Value, arguments: list[Value], at: int) -> Value:
     if not -len(value) <= place < len(value):
         return None
     return value[place : place + 1 or None] if isinstance(value, bytes) else value[place]
-
-
-def _arithmetic(node: Arithmetic, left: Value, right: Value) -> Value:
-    sign = node.operator
-    if sign == "+" and isinstance(left, bytes) and isinstance(right, bytes):
-        return left + right
-    if sign == "*" and isinstance(left, bytes) and isinstance(right, int) and 0 <= right * len(left) <= 1 << 24:
-        return left * right
-    numbers = isinstance(left, (int, float)) and isinstance(right, (int, float))
-    if not numbers or isinstance(left, bool) or isinstance(right, bool):
-        raise BadType(f"{inspect(left)} {sign} {inspect(right)}: only numbers can be calculated with", node.at)
-    assert isinstance(left, (int, float)) and isinstance(right, (int, float))  # noqa: PT018 -- for mypy
-    if sign in "/%" and not right:
-        raise BadType("divided by 0", node.at)
-    whole = isinstance(left, int) and isinstance(right, int)
-    if sign == "+":
-        return left + right
-    if sign == "-":
-        return left - right
-    if sign == "*":
-        return left * right
-    if sign == "%":
-        return left % right
-    return left // right if whole else left / right

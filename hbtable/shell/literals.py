@@ -4,6 +4,7 @@ bytes  a string      int, float, bool, None      list  an array      dict  a has
 Symbol, and objects with an `inspect` of their own (tables)
 """
 
+import re
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 Value = object
@@ -18,7 +19,13 @@ _ESCAPES: Final = {
     0x1B: "\\e",
     0x07: "\\a",
     0x08: "\\b",
+    0x0B: "\\v",
+    0x0C: "\\f",
 }
+
+
+_EMBEDDED: Final = re.compile(r"#(?=[{$@])")
+"""What would be evaluated if it were typed again."""
 
 
 class Symbol(NamedTuple):
@@ -71,14 +78,14 @@ def quoted(value: bytes) -> str:
     out = []
     for char in text:
         code = ord(char)
-        out.append(_ESCAPES.get(code) or (char if char.isprintable() else _printable(code)))
-    return '"' + "".join(out) + '"'
+        out.append(_ESCAPES.get(code) or (char if char.isprintable() else f"\\u{code:04X}"))
+    return '"' + _EMBEDDED.sub(r"\\#", "".join(out)) + '"'
 
 
 def _printable(code: int) -> str:
     if 0x20 <= code < 0x7F:
         return chr(code)
-    return f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04x}"
+    return f"\\x{code:02X}"
 
 
 def class_of(value: Value) -> str:

@@ -15,6 +15,7 @@ from hbtable.shell.connection import Connection
 from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
 from hbtable.shell.errors import CannotConnect, Leave, ShellError
+from hbtable.shell.filter_errors import in_two
 from hbtable.shell.formats import make_output
 from hbtable.shell.literals import Value
 from hbtable.shell.session import Session
@@ -127,7 +128,10 @@ def asker(lines: Iterator[str], yes: bool, stream: TextIO) -> Callable[[str], bo
 
 def show_error(session: Session, error: ShellError, stream: TextIO) -> None:
     sentence, place, more = str(error).partition(" (at byte ")
+    sentence, reason = in_two(sentence)
     stream.write(f"{error.kind}: {sentence}\n")
+    if reason:
+        stream.write(f"  {reason}\n")
     if place:  # in a filter's text, and what could stand there
         stream.write(f"  at byte {more.replace(')', '', 1)}\n")
     if error.column is not None:

@@ -5,6 +5,7 @@ Unknown keys of scan are ignored, those of get refused, as HBase does; see readi
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Final
 
 from hbtable.hbase.admin_structs import AdminColumn, AdminRead
@@ -65,10 +66,14 @@ def hash_of(value: Value, what: str) -> Given:
 def whole(value: Value, what: str) -> int:
     if isinstance(value, bytes) and value.lstrip(b"-").isdigit():
         value = int(value)
+    if isinstance(value, float) and isfinite(value):
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadType(f"{what} must be a whole number, not {inspect(value)} ({class_of(value)})")
     if not -(2**63) <= value < 2**63:
-        raise OutOfRange(f"bignum too big to convert into 'long': {what} is {value}")
+        error = OutOfRange("bignum too big to convert into `long'")
+        error.advice = f"{what} is {value}"
+        raise error
     return value
 
 
@@ -106,37 +111,34 @@ def no_such_constant(kind: str, value: Value, known: Iterable[bytes]) -> ServerE
 
 def get_options(arguments: list[Value]) -> tuple[AdminRead, Showing]:
     """From what follows the row in `get`."""
-    given = _get_hash(arguments)
+    written = _get_hash(arguments)
+    given = {key: value for key, value in written.items() if value is not None}
     showing = _showing(given)
     filter_text = _filter(given)
     check_attributes(given)
-    rest = {key: value for key, value in given.items() if key not in _BESIDE_COLUMNS}
-    asked = rest.get(b"COLUMN", rest.get(b"COLUMNS"))
+    rest = {key: value for key, value in written.items() if key not in _BESIDE_COLUMNS}
+    asked = given.get(b"COLUMN", given.get(b"COLUMNS"))
     if rest and asked is None and not given.keys() & _SUFFICIENT:
         raise BadArgument(f"Failed parse of {inspect(rest)}, Hash")
     if asked is not None and not isinstance(asked, (bytes, list)):
         raise BadArgument(f"Failed parse column argument type {inspect(rest)}, Hash")
-    low, high = _times(rest)
-    versions = whole(rest.get(b"VERSIONS", 1), "VERSIONS")
+    low, high = _times(given)
+    versions = whole(given.get(b"VERSIONS", 1), "VERSIONS")
     if versions < 1:
-        raise ServerError(_ILLEGAL, "maxVersions must be positive")
+        raise ServerError(_ILLEGAL, "versions must be positive")
     return AdminRead(_columns(asked, showing), low, high, versions, filter_text), showing
 
 
 def _get_hash(arguments: list[Value]) -> Given:
     if len(arguments) == 1 and isinstance(arguments[0], dict):
-        return {key: value for key, value in arguments[0].items() if value is not None}
+        return dict(arguments[0])
     names: list[Value] = []
-    given: Given = {}
     for argument in arguments:
-        if isinstance(argument, dict):
-            given.update(argument)
-        else:
-            names += argument if isinstance(argument, list) else [argument]
+        if isinstance(argument, dict):  # HBase takes it for a column's name
+            raise BadArgument("get takes names of columns or one hash of options, not both: {COLUMN => ...}")
+        names += argument if isinstance(argument, list) else [argument]
     names = [name for name in names if name is not None]
-    if names:
-        given[b"COLUMN"] = names
-    return given
+    return {b"COLUMN": names} if names else {}
 
 
 def scan_options(given: Given) -> ScanOptions:
@@ -153,7 +155,7 @@ def scan_options(given: Given) -> ScanOptions:
     read = AdminRead(wanted, low, high, max(versions, 1), _filter(given), cached, raw)
     options = ScanOptions(read, showing, reversed=truth(given.get(b"REVERSED")))
     options.start = _row(given, b"STARTROW")
-    options.stop = _row(given, b"STOPROW") or _row(given, b"ENDROW")
+    options.stop = _row(given, b"STOPROW")
     if b"ROWPREFIXFILTER" in given:
         options.start = _row(given, b"ROWPREFIXFILTER")
         options.stop = prefix_stop(options.start)
@@ -211,16 +213,30 @@ def _columns(asked: Value, showing: Showing) -> list[AdminColumn] | None:
         if column.formatter is not None:
             showing.by_column[column.family + b":" + (column.qualifier or b"")] = column.formatter
             showing.plain = False
-    return [column.wanted() for column in parsed]
+    return [column.wanted() for column in _in_effect(parsed)]
+
+
+def _in_effect(parsed: list[Column]) -> list[Column]:
+    """A column that comes after its whole family narrows it, a family after its columns widens them: HBase keeps what
+    was said last."""
+    kept: list[Column] = []
+    for column in parsed:
+        narrow = column.qualifier is not None
+        kept = [one for one in kept if one.family != column.family or (narrow and one.qualifier is not None)]
+        kept.append(column)
+    return kept
 
 
 def _showing(given: Given) -> Showing:
     showing = Showing()
-    if b"FORMATTER_CLASS" in given:
-        columns.check_class(text_of(given[b"FORMATTER_CLASS"], "FORMATTER_CLASS").decode("utf-8", "replace"))
     if b"FORMATTER" in given:
         showing.formatter = columns.named(given[b"FORMATTER"])
         showing.plain = False
+    if b"FORMATTER_CLASS" in given:
+        java_class = text_of(given[b"FORMATTER_CLASS"], "FORMATTER_CLASS").decode("utf-8", "replace")
+        if not columns.is_known_class(java_class):
+            showing.formatter = columns.no_such_class(java_class)
+            showing.plain = False
     if b"MAXLENGTH" in given:
         showing.max_length = whole(given[b"MAXLENGTH"], "MAXLENGTH")
         showing.plain = False

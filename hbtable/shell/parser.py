@@ -1,8 +1,9 @@
 """From tokens to the tree (syntax.py): a recursive descent over Ruby's call syntax.
 
     program    := { statement ( newline | ';' ) }
-    statement  := word '=' statement | expression
-    expression := term { ('+'|'-') term }            term := factor { ('*'|'/'|'%') factor }
+    statement  := (word|constant) '=' statement | word '+=' statement | expression
+    expression := term { ('+'|'-') term }            term := power { ('*'|'/'|'%') power }
+    power      := factor [ '**' power ]
     factor     := primary { '.' word [arguments] | '[' list ']' }
                                                      arguments := '(' list ')' | list on the same line
     list       := item { ',' item }                  item := expression [ '=>' expression ]   pairs are a hash
@@ -52,9 +53,16 @@ class _Parser:
 
     def _statement(self) -> Node:
         token, after = self._peek(), self._tokens[self._place + 1]
-        if token.kind == "word" and after.kind == "=":
+        if token.kind in ("word", "constant") and after.kind == "=":
             self._place += 2
             return Assign(str(token.value), self._statement(), token.at)
+        if token.kind == "word" and after.kind == "+=":
+            self._place += 2
+            before = Call(None, str(token.value), [], True, token.at)
+            return Assign(str(token.value), Arithmetic("+", before, self._statement(), after.at), token.at)
+        if token.kind == "constant" and after.kind == "text":  # LIST 't1': a command in capitals
+            self._place += 1
+            return Call(None, str(token.value), self._items(), False, token.at)
         return self._expression()
 
     def _expression(self) -> Node:
@@ -69,11 +77,18 @@ class _Parser:
         return left
 
     def _term(self) -> Node:
-        left = self._factor()
+        left = self._power()
         while self._peek().kind in ("*", "/", "%"):
             sign = self._take()
-            left = Arithmetic(sign.kind, left, self._factor(), sign.at)
+            left = Arithmetic(sign.kind, left, self._power(), sign.at)
         return left
+
+    def _power(self) -> Node:
+        base = self._factor()
+        if self._peek().kind != "**":
+            return base
+        sign = self._take()
+        return Arithmetic("**", base, self._power(), sign.at)
 
     def _factor(self) -> Node:
         if self._peek().kind == "-":

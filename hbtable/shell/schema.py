@@ -20,7 +20,7 @@ _KEPT: Final = frozenset(
     b"INDEX_BLOCK_ENCODING REPLICATION_SCOPE ENCRYPTION ENCRYPTION_KEY "
     b"STORAGE_POLICY DFS_REPLICATION IS_MOB MOB_THRESHOLD MOB_COMPACT_PARTITION_POLICY "
     b"CACHE_DATA_ON_WRITE CACHE_INDEX_ON_WRITE CACHE_BLOOMS_ON_WRITE EVICT_BLOCKS_ON_CLOSE PREFETCH_BLOCKS_ON_OPEN "
-    b"COMPRESSION_COMPACT COMPRESSION_COMPACT_MAJOR COMPRESSION_COMPACT_MINOR".split()
+    b"COMPRESS_TAGS COMPRESSION_COMPACT COMPRESSION_COMPACT_MAJOR COMPRESSION_COMPACT_MINOR".split()
 )
 _OF_TABLE: Final = frozenset(
     b"OWNER READONLY COMPACTION_ENABLED SPLIT_ENABLED MERGE_ENABLED NORMALIZATION_ENABLED MEMSTORE_FLUSHSIZE "
@@ -56,7 +56,7 @@ def family(given: Given, base: AdminFamily, say: Callable[[str], None]) -> Admin
             changed[field] = read(value)
         elif key in (b"METADATA", b"CONFIGURATION"):
             for inner, held in _pairs(value, name):
-                attributes[f"{name}/{inner}"] = held
+                _keep(attributes, f"{name}/{inner}", held)
         elif key in _ENUMS:
             attributes[name] = _enum(key, value)
         elif key in _KEPT:
@@ -96,13 +96,15 @@ def table_attributes(
         if key == b"MAX_FILESIZE":
             split_bytes = size(value)
         elif key in (b"METADATA", b"CONFIGURATION"):
-            attributes.update(_pairs(value, name))
+            for inner, held in _pairs(value, name):
+                _keep(attributes, inner, held)
         elif key == b"DURABILITY":
             if shown(value) not in _DURABILITIES:
                 raise no_such_constant("client.Durability", value, map(str.encode, _DURABILITIES))
             attributes[name] = shown(value)
         elif key in _OF_TABLE:
-            attributes[name] = str(size(value)) if key == b"MEMSTORE_FLUSHSIZE" else _kept(value, upper=False)
+            kept_as = f"{name}_MB" if key == b"NORMALIZER_TARGET_REGION_SIZE" else name
+            attributes[kept_as] = str(size(value)) if key == b"MEMSTORE_FLUSHSIZE" else _kept(value, upper=False)
         else:
             say(f"{ignored}: {name}")
     return base._replace(attributes=attributes, split_bytes=split_bytes)
@@ -163,8 +165,16 @@ def _block_size(value: Value) -> int:
     return count
 
 
+def _number(value: Value, what: str) -> int:
+    """In Java's words, when it is none."""
+    if isinstance(value, bytes) and not value.removeprefix(b"-").isdigit():
+        error = f'For input string: "{shown(value)}"'
+        raise ServerError("java.lang.NumberFormatException", error, f"{what} is a whole number")
+    return whole(value, what)
+
+
 def _versions(value: Value) -> int:
-    count = whole(value, "VERSIONS")
+    count = _number(value, "VERSIONS")
     if count < 1:
         raise ServerError(_ILLEGAL, "Maximum versions must be positive")
     return count
@@ -174,6 +184,14 @@ def _pairs(value: Value, what: str) -> list[tuple[str, str]]:
     if not isinstance(value, dict):
         raise BadArgument(f"{what} must be a Hash type")
     return [(shown(key), shown(held)) for key, held in value.items()]
+
+
+def _keep(attributes: dict[str, str], name: str, value: str) -> None:
+    """An empty value takes the attribute away."""
+    if value:
+        attributes[name] = value
+    else:
+        attributes.pop(name, None)
 
 
 def _kept(value: Value, upper: bool = True) -> str:
@@ -189,7 +207,7 @@ def _name_of_group(value: Value) -> str:
 
 _SETTERS: Final[dict[Value, tuple[str, Callable[[Value], object]]]] = {
     b"VERSIONS": ("max_versions", _versions),
-    b"MIN_VERSIONS": ("min_versions", lambda value: whole(value, "MIN_VERSIONS")),
+    b"MIN_VERSIONS": ("min_versions", lambda value: _number(value, "MIN_VERSIONS")),
     b"TTL": ("ttl_seconds", seconds),
     b"COMPRESSION": ("compression", lambda value: one_of(value, COMPRESSIONS, "Compression")),
     b"BLOOMFILTER": ("bloom", lambda value: one_of(value, BLOOM_TYPES, "BloomFilter type")),

@@ -12,7 +12,7 @@ from typing import Final, final
 from hbtable.shell.catalogue import UNTIMED, Catalogue
 from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
-from hbtable.shell.errors import Incomplete, ShellError, UnknownMethod, UnknownName
+from hbtable.shell.errors import Incomplete, ShellError, SyntaxMistake, UnknownMethod, UnknownName
 from hbtable.shell.evaluate import Interpreter
 from hbtable.shell.literals import Value
 from hbtable.shell.parser import parse
@@ -51,7 +51,7 @@ class Session:
 
     def run_lines(self, lines: Iterator[str], echo: Echo | None = None) -> None:
         """Until the lines end. ShellError ends it."""
-        held = ""
+        held, before = "", 0
         for line in lines:
             if echo is not None:
                 echo.line(held, line.rstrip("\n"))
@@ -60,12 +60,24 @@ class Session:
                 statements = parse(held)
             except Incomplete:
                 continue
+            except SyntaxMistake as error:
+                error.count_from(before)
+                raise
+            before += held.count("\n")
             self.execute_parsed(statements)
             held = ""
         if held:
-            self.execute(held)
+            self._execute_rest(held, before)
         if echo is not None:
             echo.end()
+
+    def _execute_rest(self, held: str, before: int) -> None:
+        """What is incomplete at the end of a script, after `before` lines."""
+        try:
+            self.execute(held)
+        except SyntaxMistake as error:
+            error.count_from(before)
+            raise
 
     def hint(self, error: ShellError) -> str:
         """A second line for people: did you mean."""

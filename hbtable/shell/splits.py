@@ -1,15 +1,16 @@
 """Where a new table is split: SPLITS, SPLITS_FILE, or NUMREGIONS with one of HBase's three algorithms."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from hbtable.shell.context import text_of
-from hbtable.shell.errors import BadArgument, ShellError
+from hbtable.shell.errors import BadArgument, ServerError, ShellError
 from hbtable.shell.literals import Value, inspect
 from hbtable.shell.options import whole
-from hbtable.shell.text import from_binary
+from hbtable.shell.text import binary, from_binary
 
-KEYS: Final = (b"SPLITS", b"SPLITS_FILE", b"NUMREGIONS", b"SPLITALGO")
+_ILLEGAL: Final = "java.lang.IllegalArgumentException"
 
 
 def from_hash(given: dict[Value, Value]) -> list[bytes]:
@@ -30,7 +31,14 @@ def from_hash(given: dict[Value, Value]) -> list[bytes]:
         if count is None:
             raise BadArgument("Number of regions must be specified")
         rows += _computed(whole(count, "NUMREGIONS"), text_of(algorithm, "SPLITALGO").decode())
-    return sorted(rows)
+    rows.sort()
+    if rows[:1] == [b""]:
+        raise ServerError(_ILLEGAL, "Empty split key must not be passed in the split keys.")
+    for before, row in pairwise(rows):
+        if before == row:
+            same = binary(row)
+            raise ServerError(_ILLEGAL, f"All split keys must be unique, found duplicate: {same}, {same}")
+    return rows
 
 
 def _from_file(path: str) -> list[bytes]:
@@ -52,6 +60,5 @@ def _computed(count: int, algorithm: str) -> list[bytes]:
         return [b"%08d" % (10**8 // count * place) for place in range(1, count)]
     if name == "UniformSplit":
         return [(2**64 // count * place).to_bytes(8, "big") for place in range(1, count)]
-    raise BadArgument(
-        f"there is no split algorithm {algorithm}; use HexStringSplit, DecimalStringSplit or UniformSplit"
-    )
+    advice = "use HexStringSplit, DecimalStringSplit or UniformSplit"
+    raise ServerError("java.io.IOException", f"Class {algorithm} not found", advice)

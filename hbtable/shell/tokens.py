@@ -29,12 +29,16 @@ class Embedded(NamedTuple):
     at: int
 
 
-_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|\d[\d_]*(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)|\d[\d_]*")
+_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+|\d[\d_]*(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)|\d[\d_]*")
 _WORD: Final = re.compile(r"[a-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*[?!]?")
 _CONSTANT: Final = re.compile(r"[A-Z][A-Za-z0-9_]*")
 _SYMBOL: Final = re.compile(r":([A-Za-z_][A-Za-z0-9_]*)")
-_SIGNS: Final = ("=>", "::", "**", "&.", "(", ")", "[", "]", "{", "}", ",", ";", ".", "=", "+", "-", "*", "/", "%", "|")
+_SIGNS: Final = (
+    "=>", "->", "+=", "::", "**", "&.", "(", ")", "[", "]", "{", "}", ",", ";", ".", "=", "+", "-", "*", "/", "%", "|",
+)  # fmt: skip
 _GOES_ON: Final = frozenset((",", "=>", "=", ".", "+", "*", "/", "("))
+_UNICODE: Final = re.compile(r"u([0-9a-fA-F]{4})|u\{\s*([0-9a-fA-F]{1,6}(?:\s+[0-9a-fA-F]{1,6})*)\s*\}")
+_CONTROL: Final = re.compile(r"(M-|C-|c)(?:([\x20-\x5b\x5d-\x7e])|\\)")
 _SIMPLE: Final = {
     "n": b"\n", "t": b"\t", "r": b"\r", "e": b"\x1b", "s": b" ", "a": b"\a", "b": b"\b", "f": b"\f", "v": b"\v",
 }  # fmt: skip
@@ -164,8 +168,15 @@ class _Scanner:
         text = self._text
         if found := re.compile(r"x([0-9a-fA-F]{1,2})").match(text, at):
             return bytes((int(found.group(1), 16),)), found.end()
-        if found := re.compile(r"u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}").match(text, at):
-            return chr(int(found.group(1) or found.group(2), 16)).encode("utf-8", "surrogatepass"), found.end()
+        if found := _UNICODE.match(text, at):
+            codes = (found.group(1) or found.group(2)).split()
+            return "".join([chr(int(code, 16)) for code in codes]).encode("utf-8", "surrogatepass"), found.end()
+        if found := _CONTROL.match(text, at):
+            inner, end = (found.group(2).encode(), found.end()) if found.group(2) else self._escape(found.end())
+            return bytes((inner[0] | 0x80 if found.group(1) == "M-" else inner[0] & 0x9F,)) + inner[1:], end
+        if text[at : at + 1] in ("x", "u"):
+            kind = "hex" if text[at] == "x" else "Unicode"
+            raise mistake(text, at, f"Invalid {kind} escape")
         if found := re.compile(r"[0-7]{1,3}").match(text, at):
             return bytes((int(found.group(), 8) & 255,)), found.end()
         if at >= len(text):
@@ -180,8 +191,10 @@ class _Scanner:
 
 def _number(text: str) -> int | float:
     plain = text.replace("_", "")
-    if plain[:2] in ("0x", "0X"):
-        return int(plain, 16)
+    if plain[:2] in ("0x", "0X", "0b", "0B"):
+        return int(plain, 0)
+    if plain[0] == "0" and plain.isdigit() and not plain.strip("01234567"):
+        return int(plain, 8)
     return int(plain) if plain.isdigit() else float(plain)
 
 

@@ -46,8 +46,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 
 SENTENCES = [
-    ("incr 't', 'r', 'f'", "Failed to provide both column family and column qualifier for incr"),
-    ("append 't', 'r', 'f', 'x'", "Failed to provide both column family and column qualifier for append"),
+    ("incr 't', 'r', 'f:x', 9223372036854775808", "bignum too big to convert into `long'"),
+    (
+        "get 't', 'r', 'f:x', {VERSIONS => 3}",
+        "get takes names of columns or one hash of options, not both: {COLUMN => ...}",
+    ),
+    (
+        "get 'a-b:t', 'r'",
+        "Illegal character <-> at 1. Namespaces may only contain 'alphanumeric characters' from any language and "
+        "digits: a-b",
+    ),
+    ("get ':t', 'r'", "Namespace name must not be empty"),
+    ("create 'x', 'f', SPLITS => ['a', 'a']", "All split keys must be unique, found duplicate: a, a"),
+    ("create 'x', 'f', SPLITS => ['']", "Empty split key must not be passed in the split keys."),
     ("put 't', 'r', 'f:a', 'v', -1", "Timestamp cannot be negative. ts=-1"),
     ("put 't', 'r', 'f:a', 'v', 1, 2", "the options of put are a hash such as {ATTRIBUTES => {...}}, not 2"),
     ("put 't', 'r', 'f:a', 'v', 1, {ATTRIBUTES => 2}", "Attributes must be a Hash type"),
@@ -93,7 +104,7 @@ def test_sentences_of_errors(run: Run, line: str, sentence: str) -> None:
         ("AUTHORIZATIONS => 'a'", "Authorizations must be a Array type", ""),
         ("FORMATTER_CLASS => 'no.Such'", "there is no formatter class no.Such; there is org.apache", ""),
         ("COLUMNS => 'f:x:c(no.Such).toInt'", "there is no formatter class no.Such; there is org.apache", ""),
-        ("LIMIT => 99999999999999999999", "bignum too big to convert into 'long'", ""),
+        ("LIMIT => 99999999999999999999", "bignum too big to convert into `long'", ""),
         ("FILTER => PrefixFilter.new('a')", "uninitialized constant", "a filter is a text"),
     ],
 )
@@ -238,8 +249,11 @@ def test_the_families_of_a_reference(run: Run) -> None:
 
 def test_regions_by_locality_and_columns(run: Run) -> None:
     assert len(run("list_regions 't', {LOCALITY_THRESHOLD => 1.0}, ['SIZE']")) == 4
-    assert run("list_regions 't', {LOCALITY_THRESHOLD => -1.0}")[-1] == " 0 rows"
-    assert 'String of "SIZE" is not of Array type' in run("list_regions 't', nil, 'SIZE'")
+    assert "LOCALITY_THRESHOLD must be between 0 and 1.0, inclusive" in run(
+        "list_regions 't', {LOCALITY_THRESHOLD => -1.0}"
+    )
+    assert "LOCALITY_THRESHOLD must be a float value" in run("list_regions 't', {LOCALITY_THRESHOLD => 1}")
+    assert run("list_regions 't', nil, 'SIZE'")[0].startswith("SIZE must be an array of strings. Possible values are")
     assert "Integer of 5 is not of Hash or String type" in run("list_regions 't', 5")
     assert "only NORMAL or MOB accepted for type!" in run("compact 't', 'f', 'OTHER'")
 

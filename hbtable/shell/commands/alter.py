@@ -7,6 +7,7 @@ from hbtable.shell import schema
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument
 from hbtable.shell.literals import Value, inspect, shown
+from hbtable.shell.names import table_of
 
 _UNSETTING: Final[dict[Value, str]] = {b"table_att_unset": "attribute", b"table_conf_unset": "configuration"}
 
@@ -25,7 +26,7 @@ def alter_async(context: Context, arguments: list[Value]) -> Value:
 
 
 def alter_status(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     table = context.find_table(name)
     if table is None:
         raise BadArgument(f"Can't find a table: {show_name(name)}")
@@ -36,7 +37,7 @@ def alter_status(context: Context, arguments: list[Value]) -> Value:
 
 
 def _change(context: Context, arguments: list[Value]) -> AdminTable:
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     if len(arguments) < 2:
         raise BadArgument("There should be at least one argument but the table name")
     table = context.find_table(name)

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from hbtable.shell.context import Context, text_of
+from hbtable.shell.context import Context
 from hbtable.shell.errors import BadType
 from hbtable.shell.literals import Value, class_of
+from hbtable.shell.names import table_of
 from hbtable.shell.options import scan_options, whole
 from hbtable.shell.scanning import Scan
 from hbtable.shell.text import binary
@@ -14,7 +15,7 @@ _INTERVAL: Final = 1000
 
 
 def count(context: Context, arguments: list[Value]) -> Value:
-    table = text_of(arguments[0], "a table name")
+    table = table_of(arguments[0])
     given = arguments[1] if len(arguments) > 1 else {}
     if isinstance(given, int) and not isinstance(given, bool):
         given = {b"INTERVAL": given}

@@ -4,9 +4,11 @@ import struct
 
 from hbtable.hbase.admin_structs import AdminColumn, AdminRead, AdminRow
 from hbtable.shell import columns
-from hbtable.shell.context import Context, row_of, table_error, text_of
-from hbtable.shell.errors import BadArgument, BadType, ServerError
+from hbtable.shell.context import Context, row_of, table_error
+from hbtable.shell.errors import BadType, ServerError
 from hbtable.shell.literals import Value, inspect
+from hbtable.shell.names import table_of
+from hbtable.shell.options import whole
 from hbtable.shell.text import binary
 
 
@@ -15,11 +17,11 @@ def incr(context: Context, arguments: list[Value]) -> Value:
     amount: Value = 1
     if rest and not isinstance(rest[0], dict) and rest[0] is not None:
         amount = rest[0]
-    if not isinstance(amount, int) or isinstance(amount, bool):
+    if not isinstance(amount, (int, float)) or isinstance(amount, bool):
         raise BadType(f"the amount of incr is a number without quotes, not {inspect(amount)}")
-    name, key = text_of(table, "a table name"), row_of(row)
-    family, qualifier = _both(column, "incr")
-    amount = (amount + 2**63) % 2**64 - 2**63
+    amount = whole(amount, "the amount of incr")
+    name, key = table_of(table), row_of(row)
+    family, qualifier = columns.one(column)
     try:
         value = context.server.hbase("atomicIncrement", name, key, family + b":" + qualifier, amount)
     except ServerError as error:
@@ -28,19 +30,11 @@ def incr(context: Context, arguments: list[Value]) -> Value:
     return None
 
 
-def _both(column: Value, command: str) -> tuple[bytes, bytes]:
-    """`family:` is the empty qualifier; a family alone is refused."""
-    parsed = columns.parse(column)
-    if parsed.qualifier is None:
-        raise BadArgument(f"Failed to provide both column family and column qualifier for {command}")
-    return parsed.family, parsed.qualifier
-
-
 def get_counter(context: Context, arguments: list[Value]) -> Value:
     table, row, column = arguments
     family, qualifier = columns.one(column)
     read = AdminRead([AdminColumn(family, qualifier)])
-    rows = context.on_table(text_of(table, "a table name"), "adminGet", row_of(row), read)
+    rows = context.on_table(table_of(table), "adminGet", row_of(row), read)
     found = rows[0] if isinstance(rows, list) and rows else None
     if not isinstance(found, AdminRow) or not found.cells:
         context.out.row(("No counter found at specified coordinates",), {"counter": None})
@@ -55,8 +49,8 @@ def get_counter(context: Context, arguments: list[Value]) -> Value:
 
 def append(context: Context, arguments: list[Value]) -> Value:
     table, row, column, value, *_ = arguments
-    name = text_of(table, "a table name")
-    family, qualifier = _both(column, "append")
+    name = table_of(table)
+    family, qualifier = columns.one(column)
     suffix = row_of(value, "a value")
     try:
         cells = context.server.append(name, row_of(row), family + b":" + qualifier, suffix)

@@ -5,15 +5,13 @@ from hbtable.shell import schema, splits
 from hbtable.shell.commands.references import TableReference
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
-from hbtable.shell.literals import Value, class_of, inspect
-
-_ILLEGAL = "java.lang.IllegalArgumentException"
+from hbtable.shell.literals import Value, class_of, inspect, shown
+from hbtable.shell.names import table_of
 
 
 def create(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     say = context.out.say
-    _check_name(name)
     families: dict[bytes, AdminFamily] = {}
     table = AdminTable(name)
     rows: list[bytes] = []
@@ -22,6 +20,8 @@ def create(context: Context, arguments: list[Value]) -> Value:
         family_name = given.pop(b"NAME", None)
         if family_name is None and given.pop(b"METHOD", b"table_att") != b"table_att":
             raise BadArgument("table_att is currently the only supported method")
+        if b"SPLITS_FILE" in given:  # HBase remembers where from
+            table = table._replace(attributes={**(table.attributes or {}), "SPLITS_FILE": shown(given[b"SPLITS_FILE"])})
         rows += splits.from_hash(given)
         if family_name is None:
             table = schema.table_attributes(given, table, say)
@@ -54,7 +54,7 @@ def make(context: Context, table: AdminTable, rows: list[bytes]) -> None:
 def clone_table_schema(context: Context, arguments: list[Value]) -> Value:
     """Families, options and, unless the third argument is false, the splits."""
     source, target, *rest = arguments
-    name, new = text_of(source, "a table name"), text_of(target, "a table name")
+    name, new = table_of(source), table_of(target)
     table = context.table(name)
     rows: list[bytes] = []
     if not rest or rest[0] is not False:
@@ -76,24 +76,3 @@ def _hash(argument: Value) -> dict[Value, Value]:
     if not isinstance(argument, dict):
         raise BadArgument(f"{class_of(argument)} of {inspect(argument)} is not of Hash or String type")
     return dict(argument)
-
-
-def _check_name(name: bytes) -> None:
-    """In HBase's words; the server has the last one."""
-    if not name:
-        raise ServerError(_ILLEGAL, "Table qualifier must not be empty")
-    qualifier = name.partition(b":")[2] or name
-    text = qualifier.decode("utf-8", "replace")
-    if text[0] in ".-":
-        raise ServerError(
-            _ILLEGAL,
-            f"Illegal first character <{ord(text[0])}> at 0. User-space table qualifiers can only start with "
-            f"'alphanumeric characters' from any language: {text}",
-        )
-    for place, char in enumerate(text):
-        if not (char.isalnum() or char in "_-."):
-            raise ServerError(
-                _ILLEGAL,
-                f"Illegal character code:{ord(char)}, <{char}> at {place}. User-space table qualifiers may only "
-                f"contain 'alphanumeric characters' and digits: {text}",
-            )

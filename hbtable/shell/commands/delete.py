@@ -3,12 +3,13 @@
 from typing import Final
 
 from hbtable.hbase.admin_structs import AdminOperation, AdminRead
-from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION
 from hbtable.model.ranges import prefix_stop
 from hbtable.shell import columns
 from hbtable.shell.commands.put import timed
 from hbtable.shell.context import Context, row_of, text_of
 from hbtable.shell.literals import Value
+from hbtable.shell.names import table_of
 from hbtable.shell.options import ScanOptions, Showing
 from hbtable.shell.scanning import Scan
 
@@ -16,9 +17,12 @@ _KEYS: Final = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 
 
 def delete(context: Context, arguments: list[Value]) -> Value:
-    name, row = text_of(arguments[0], "a table name"), arguments[1]
+    name, row = table_of(arguments[0]), arguments[1]
     column = columns.parse(arguments[2])
     timestamp, _ = timed(arguments[3:], "delete")
+    if column.qualifier is None and timestamp >= 0:
+        _apply(context, name, row, [AdminOperation(DELETE_FAMILY_VERSION, column.family, b"", timestamp)])
+        return None
     if column.qualifier is None:
         context.table(name)
         context.out.note(
@@ -31,7 +35,7 @@ def delete(context: Context, arguments: list[Value]) -> Value:
 
 def deleteall(context: Context, arguments: list[Value]) -> Value:
     table, row, *rest = arguments
-    name = text_of(table, "a table name")
+    name = table_of(table)
     column = rest.pop(0) if rest and not isinstance(rest[0], dict) else None
     timestamp, _ = timed(rest, "deleteall")
     _apply(context, name, row, _operations(context, name, column, timestamp))

@@ -1,19 +1,20 @@
 """describe 't': state, options of the table, one line for each family."""
 
 from hbtable.shell.commands.states import existing, is_on
-from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.context import Context, show_name
 from hbtable.shell.description import family_line, table_line
 from hbtable.shell.literals import Value
+from hbtable.shell.names import table_of
 
 
 def get_all_columns(context: Context, arguments: list[Value]) -> Value:
     """For references to tables: the families, each with a colon."""
-    table = existing(context, text_of(arguments[0], "a table name"))
+    table = existing(context, table_of(arguments[0]))
     return [family.name + b":" for family in table.families or ()]
 
 
 def describe(context: Context, arguments: list[Value]) -> Value:
-    table = existing(context, text_of(arguments[0], "a table name"))
+    table = existing(context, table_of(arguments[0]))
     out = context.out
     families = table.families or []
     if out.wants_records:

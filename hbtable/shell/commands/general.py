@@ -106,5 +106,8 @@ def is_debugging(context: Context, _: list[Value]) -> Value:
 
 def puts(context: Context, arguments: list[Value]) -> Value:
     for argument in arguments or [b""]:
-        context.out.say(shown(argument))
+        if isinstance(argument, list) and argument:
+            puts(context, argument)
+        else:
+            context.out.say("" if argument == [] else shown(argument))
     return None

@@ -2,13 +2,14 @@
 
 from hbtable.hbase.admin_structs import AdminRow
 from hbtable.shell.cells import cell_text, column_text, record
-from hbtable.shell.context import Context, row_of, text_of
+from hbtable.shell.context import Context, row_of
 from hbtable.shell.literals import Value
+from hbtable.shell.names import table_of
 from hbtable.shell.options import get_options
 
 
 def get(context: Context, arguments: list[Value]) -> Value:
-    table, row = text_of(arguments[0], "a table name"), row_of(arguments[1])
+    table, row = table_of(arguments[0]), row_of(arguments[1])
     out = context.out
     out.begin(("COLUMN", "CELL"))
     read, showing = get_options(arguments[2:])

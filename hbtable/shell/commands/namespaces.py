@@ -1,13 +1,14 @@
 """create_namespace, alter_namespace, describe_namespace, drop_namespace, list_namespace, list_namespace_tables."""
 
 from hbtable.shell.commands.listing import pattern_of
-from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.context import Context, show_name
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
 from hbtable.shell.literals import Value, class_of, inspect, shown
+from hbtable.shell.names import namespace_of
 
 
 def create(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a namespace")
+    name = namespace_of(arguments[0])
     properties: dict[str, str] = {}
     for argument in arguments[1:]:
         if not isinstance(argument, dict):
@@ -22,7 +23,7 @@ def create(context: Context, arguments: list[Value]) -> Value:
 
 
 def alter(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a namespace")
+    name = namespace_of(arguments[0])
     properties = _properties(context, name)
     for argument in arguments[1:]:
         if not isinstance(argument, dict):
@@ -40,7 +41,7 @@ def alter(context: Context, arguments: list[Value]) -> Value:
 
 
 def describe(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a namespace")
+    name = namespace_of(arguments[0])
     properties = _properties(context, name)
     context.out.begin(("DESCRIPTION",))
     parts = [f"NAME => '{show_name(name)}'", *(f"{key} => '{properties[key]}'" for key in sorted(properties))]
@@ -50,7 +51,7 @@ def describe(context: Context, arguments: list[Value]) -> Value:
 
 
 def drop(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a namespace")
+    name = namespace_of(arguments[0])
     try:
         context.server.admin("adminDeleteNamespace", name)
     except ServerError as error:
@@ -69,7 +70,7 @@ def list_namespaces(context: Context, arguments: list[Value]) -> Value:
 
 
 def list_tables(context: Context, arguments: list[Value]) -> Value:
-    namespace = text_of(arguments[0], "a namespace")
+    namespace = namespace_of(arguments[0])
     context.out.begin(("TABLE",))
     _properties(context, namespace)
     found = []

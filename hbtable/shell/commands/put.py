@@ -3,9 +3,10 @@
 from hbtable.hbase.admin_structs import AdminOperation
 from hbtable.model.mutation import PUT
 from hbtable.shell import columns
-from hbtable.shell.context import Context, row_of, text_of
+from hbtable.shell.context import Context, row_of
 from hbtable.shell.errors import BadArgument, ServerError
 from hbtable.shell.literals import Value, inspect, shown
+from hbtable.shell.names import table_of
 from hbtable.shell.options import check_attributes, whole
 
 
@@ -16,7 +17,7 @@ def put(context: Context, arguments: list[Value]) -> Value:
     ttl = whole(given.get(b"TTL", 0), "TTL")
     content = value if isinstance(value, bytes) else shown(value).encode()
     operation = AdminOperation(PUT, family, qualifier, timestamp, content)
-    name = text_of(table, "a table name")
+    name = table_of(table)
     context.on_table(name, "adminMutate", row_of(row), [operation], ttl)
     return None
 
@@ -32,9 +33,9 @@ def timed(rest: list[Value], what: str) -> tuple[int, dict[Value, Value]]:
         raise BadArgument(f"the options of {what} are a hash such as {{ATTRIBUTES => {{...}}}}, not {inspect(rest[1])}")
     if not rest or rest[0] is None:
         return -1, given
-    if not isinstance(rest[0], int) or isinstance(rest[0], bool):
+    if not isinstance(rest[0], (int, float)) or isinstance(rest[0], bool):
         raise BadArgument(f"the timestamp of {what} is a number of milliseconds since 1970, not {inspect(rest[0])}")
-    timestamp = whole(rest[0], "a timestamp")
+    timestamp = whole(int(rest[0]), "a timestamp")
     if timestamp < 0:  # the server would take -1 for now
         raise ServerError("java.lang.IllegalArgumentException", f"Timestamp cannot be negative. ts={timestamp}")
     return timestamp, given

@@ -2,10 +2,11 @@
 
 from typing import Final, final
 
-from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.context import Context, show_name
 from hbtable.shell.errors import UnknownMethod
 from hbtable.shell.evaluate import RunCommand
 from hbtable.shell.literals import Value
+from hbtable.shell.names import table_of
 
 _NAMES: Final = """
     put get scan count delete deleteall incr append get_counter get_splits describe enable disable drop flush snapshot
@@ -37,4 +38,4 @@ class TableReference:
 
 
 def get_table(_: Context, arguments: list[Value]) -> Value:
-    return TableReference(text_of(arguments[0], "a table name"))
+    return TableReference(table_of(arguments[0]))

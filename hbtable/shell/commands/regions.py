@@ -3,10 +3,12 @@
 from typing import final
 
 from hbtable.hbase.admin_structs import AdminTablet
+from hbtable.shell.commands.states import is_on
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ServerError, ShellError, UnknownMethod
 from hbtable.shell.evaluate import RunCommand
 from hbtable.shell.literals import Value, class_of, inspect, shown
+from hbtable.shell.names import table_of
 from hbtable.shell.text import binary, from_binary
 
 _COLUMNS = ("SERVER_NAME", "REGION_NAME", "START_KEY", "END_KEY", "SIZE", "REQ", "LOCALITY")
@@ -50,7 +52,7 @@ def tablets_of(context: Context, name: bytes) -> list[AdminTablet]:
 
 
 def locate_region(context: Context, arguments: list[Value]) -> Value:
-    name, row = text_of(arguments[0], "a table name"), from_binary(text_of(arguments[1], "a row key"))
+    name, row = table_of(arguments[0]), from_binary(text_of(arguments[1], "a row key"))
     found = next(one for one in tablets_of(context, name) if not one.stop_row or row < one.stop_row)
     host = ":".join(found.server.split(",")[:2])
     context.out.begin(("HOST", "REGION"))
@@ -68,22 +70,26 @@ def described(tablet: AdminTablet) -> str:
 
 
 def get_splits(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     table = context.find_table(name)
     tablets = tablets_of(context, name) if table is not None else []
     rows = [tablet.start_row for tablet in tablets if tablet.start_row]
     context.out.say(f"Total number of splits = {len(rows) + 1}")
     for row in rows:
         context.out.row((binary(row),), {"row": row})
-    return rows
+    return [binary(row).encode() for row in rows]
 
 
 def list_regions(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     options = arguments[1] if len(arguments) > 1 else None
-    asked = arguments[2] if len(arguments) > 2 else list(map(str.encode, _COLUMNS))
+    asked = arguments[2] if len(arguments) > 2 else None
+    if not is_on(context.table(name)):
+        raise ShellError(f"Table {show_name(name)} must be enabled.")
+    if asked is None:
+        asked = list(map(str.encode, _COLUMNS))
     if not isinstance(asked, list):
-        raise ShellError(f"{class_of(asked)} of {inspect(asked)} is not of Array type")
+        raise ShellError(f"{shown(asked)} must be an array of strings. Possible values are {', '.join(_COLUMNS)}.")
     wanted = [shown(one).upper() for one in asked]
     for column in wanted:
         if column not in _COLUMNS:
@@ -94,8 +100,12 @@ def list_regions(context: Context, arguments: list[Value]) -> Value:
     server = options.get(b"SERVER_NAME") if isinstance(options, dict) else options
     if isinstance(server, bytes) and server:
         tablets = [tablet for tablet in tablets if tablet.server.startswith(server.decode())]
-    most = options.get(b"LOCALITY_THRESHOLD") if isinstance(options, dict) else None
-    if isinstance(most, (int, float)):
+    if isinstance(options, dict) and b"LOCALITY_THRESHOLD" in options:
+        most = options[b"LOCALITY_THRESHOLD"]
+        if not isinstance(most, float):
+            raise ShellError("LOCALITY_THRESHOLD must be a float value")
+        if not 0 <= most <= 1:
+            raise ShellError("LOCALITY_THRESHOLD must be between 0 and 1.0, inclusive")
         tablets = [tablet for tablet in tablets if float(_cells(tablet)[-1]) <= most]
     _table(context, [_COLUMNS.index(column) for column in wanted], tablets)
     return None

@@ -1,15 +1,16 @@
 """scan 't' [, {options}]: rows in order, one line a cell."""
 
 from hbtable.shell.cells import cell_text, column_text, record
-from hbtable.shell.context import Context, text_of
+from hbtable.shell.context import Context
 from hbtable.shell.errors import UnknownMethod
 from hbtable.shell.literals import Value, class_of, inspect
+from hbtable.shell.names import table_of
 from hbtable.shell.options import scan_options
 from hbtable.shell.scanning import Scan
 
 
 def scan(context: Context, arguments: list[Value]) -> Value:
-    table = text_of(arguments[0], "a table name")
+    table = table_of(arguments[0])
     given = arguments[1] if len(arguments) > 1 else {}
     out = context.out
     out.begin(("ROW", "COLUMN+CELL"))

@@ -1,28 +1,29 @@
 """disable, enable, drop, exists, is_enabled, is_disabled: one table as a whole."""
 
 from hbtable.hbase.admin_structs import AdminTable
-from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.context import Context, show_name
 from hbtable.shell.errors import BadArgument
 from hbtable.shell.literals import Value
+from hbtable.shell.names import table_of
 
 
 def disable(context: Context, arguments: list[Value]) -> Value:
     """A disabled table is left alone, silently."""
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     if is_on(existing(context, name)):
         context.server.hbase("disableTable", name)
     return None
 
 
 def enable(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     if not is_on(existing(context, name)):
         context.server.hbase("enableTable", name)
     return None
 
 
 def drop(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     if is_on(existing(context, name)):
         raise BadArgument(f"Table {show_name(name)} is enabled. Disable it first.")
     context.server.hbase("deleteTable", name)
@@ -30,20 +31,20 @@ def drop(context: Context, arguments: list[Value]) -> Value:
 
 
 def exists(context: Context, arguments: list[Value]) -> Value:
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     there = context.find_table(name) is not None
     context.out.say(f"Table {show_name(name)} does {'exist' if there else 'not exist'}")
     return there
 
 
 def is_enabled(context: Context, arguments: list[Value]) -> Value:
-    answer = is_on(context.table(text_of(arguments[0], "a table name")))
+    answer = is_on(context.table(table_of(arguments[0])))
     context.out.say("true" if answer else "false")
     return answer
 
 
 def is_disabled(context: Context, arguments: list[Value]) -> Value:
-    answer = not is_on(context.table(text_of(arguments[0], "a table name")))
+    answer = not is_on(context.table(table_of(arguments[0])))
     context.out.say("true" if answer else "false")
     return answer
 

@@ -1,7 +1,8 @@
 """truncate 't': all cells gone at once, whatever their number; truncate_preserve keeps the splits."""
 
-from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.context import Context, show_name
 from hbtable.shell.literals import Value
+from hbtable.shell.names import table_of
 
 
 def truncate(context: Context, arguments: list[Value]) -> Value:
@@ -13,7 +14,7 @@ def truncate_preserve(context: Context, arguments: list[Value]) -> Value:
 
 
 def _truncate(context: Context, arguments: list[Value], keep_splits: bool) -> Value:
-    name = text_of(arguments[0], "a table name")
+    name = table_of(arguments[0])
     context.out.say(f"Truncating '{show_name(name)}' table (it may take a while):")
     table = context.table(name)
     if table.state == "enabled":

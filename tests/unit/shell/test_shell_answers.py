@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hbtable.shell import columns, text
+from hbtable.shell import columns, filter_errors, text
 from hbtable.shell.errors import ServerError
 from hbtable.shell.formats import make_output
 from hbtable.shell.output import HBaseOutput
@@ -79,8 +79,39 @@ def test_times_to_live_and_sizes() -> None:
     assert text.size(100) == "100 B"
 
 
-def test_a_time_that_no_calendar_has_is_a_number() -> None:
-    assert text.timestamp(2**63 - 1) == str(2**63 - 1)
+def test_times_beyond_the_year_9999_have_javas_sign() -> None:
+    assert text.timestamp(2**63 - 1)[:14] == "+292278994-08-"
+    assert text.timestamp(253402300799999 - 86_400_000).startswith("9999-12-30T")
+    assert text.timestamp(253402300800000 + 86_400_000).startswith("+10000-01-02T")
+    assert text.timestamp(-62167219200000 - 86_400_000 * 2).startswith("-0001-12-30T")
+
+
+def test_the_last_plural_of_a_ttl_follows_the_minutes() -> None:
+    """HBase's own slip: its users compare these lines."""
+    assert text.ttl(100) == "100 SECONDS (1 MINUTE 40 SECOND)"
+    assert text.ttl(121) == "121 SECONDS (2 MINUTES 1 SECONDS)"
+    assert text.ttl(3605) == "3605 SECONDS (1 HOUR 5 SECONDS)"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "first", "reason"),
+    [
+        ("Incorrect filter string A(): 1 arguments are expected", "Incorrect filter string A()", "1 arguments are exp"),
+        ("Incorrect Filter String: AND is expected", "Incorrect Filter String", "AND is expected"),
+        ("Incorrect argument list: this quote is never closed", "Incorrect Filter String", "this quote is never"),
+        (
+            "Incorrect comparatorType: 'x' is none of binary in ValueFilter(=, 'x:a')",
+            "Incorrect filter string ValueFilter(=, 'x:a')",
+            "Incorrect comparatorType: 'x' is none of binary",
+        ),
+        ("Filter Name X not supported", "Filter Name X not supported", ""),
+    ],
+)
+def test_a_refused_filter_in_two_lines(sentence: str, first: str, reason: str) -> None:
+    head, why = filter_errors.in_two(sentence)
+    assert head == first
+    assert why.startswith(reason)
+    assert bool(why) == bool(reason)
 
 
 def test_a_big_decimal_has_its_scale_in_front() -> None:

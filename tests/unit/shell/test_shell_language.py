@@ -105,10 +105,46 @@ def test_values_have_few_methods(text: str) -> None:
 
 
 def test_arithmetic_needs_numbers() -> None:
-    with pytest.raises(BadType):
+    with pytest.raises(UnknownMethod, match='undefined method `-\' for "a":String'):
         run("'a' - 1")
+    with pytest.raises(BadType, match="no implicit conversion of Integer into String"):
+        run("'a' + 1")
+    with pytest.raises(BadType, match="String can't be coerced into Integer"):
+        run("1 + 'a'")
     with pytest.raises(BadType):
         run("1 / 0")
+    with pytest.raises(BadType):
+        run("'a' * 99999999999")
+
+
+def test_values_have_the_methods_of_their_kind() -> None:
+    for text, value in (
+        ("'größe'.length", 5),
+        ("'größe'.reverse", "eßörg".encode()),
+        ("'a,b,,'.split(',')", [b"a", b"b"]),
+        ("['a'] + ['b']", [b"a", b"b"]),
+        ("['a', 1].join('-')", b"a-1"),
+        ("'12x'.to_i", 12),
+        ("2 ** 3 ** 2", 512),
+        ("n = 1; n += 4; n", 5),
+        ("T = 't1'; T", b"t1"),
+    ):
+        assert run(text)[0] == value
+    for text in ("nil.length", "5.upcase", "[].upcase", "'a'.keys", "'a'.length(1)", "LIST 'a'"):
+        with pytest.raises(UnknownMethod):
+            run(text)
+
+
+def test_escapes_that_few_know() -> None:
+    assert run(r'"\C-a\cA\M-a"')[0] == b"\x01\x01\xe1"
+    assert run(r'"\u{41 20ac}"')[0] == "A€".encode()
+    for text in (r'"\xg"', r'"\u12"'):
+        with pytest.raises(SyntaxMistake, match=r"Invalid (hex|Unicode) escape"):
+            run(text)
+
+
+def test_other_words_for_a_constant() -> None:
+    assert run("{ENDROW => 'a', STARTKEY => 'b'}")[0] == {b"STOPROW": b"a", b"STARTROW": b"b"}
 
 
 def test_deep_brackets_are_refused_not_crashed_on() -> None:
