@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import final
 
-from hbtable.errors import Conflict, HbtableError, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.errors import Conflict, HbtableError, OutcomeUnknown, OutOfSpace, StaleLocation, Unavailable
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.runtime.interface import Runtime
 
@@ -39,23 +39,25 @@ class RecordKeeper:
         self.lost = False
         self.closed = False
 
-    def change(self, edit: Edit, swap: Callable[[], None] | None = None) -> TabletRecord:
+    def change(self, edit: Edit, swap: Callable[[], None] | None = None, insist: bool = False) -> TabletRecord:
         """Durable on return. `edit` makes the new record from the current one. `swap` runs right after the change was
         acknowledged, without a switch in between, so that no other change sees a record that the version lacks.
-        *Switches.* StaleLocation when the tablet is lost or closed; any other error: nothing was changed."""
+        *Switches.* StaleLocation when the tablet is lost or closed; any other error: nothing was changed, except that
+        a change that was OutOfSpace comes back if METADATA's server dies before its log writes on. Who may not go on
+        with the old record then has to `insist`: OutOfSpace is tried again until there is room."""
         with self._lock:
             if self.lost or self.closed:
                 raise self._lost_error()
             old = self.record
             new = edit(old)
             if new != old:
-                self._settle(old, new)
+                self._settle(old, new, insist)
                 self.record = new
             if swap is not None:
                 swap()
             return new
 
-    def _settle(self, old: TabletRecord, new: TabletRecord) -> None:
+    def _settle(self, old: TabletRecord, new: TabletRecord, insist: bool) -> None:
         doubtful = False
         while True:
             try:
@@ -68,6 +70,7 @@ class RecordKeeper:
                 doubtful = True
             except HbtableError as error:
                 # Once an outcome is in doubt, 'not applied now' says nothing about the earlier attempt.
+                doubtful = doubtful or (insist and isinstance(error, OutOfSpace))
                 if not doubtful or not isinstance(error, (Unavailable, StaleLocation)):
                     raise
             self._runtime.sleep(self._retry_seconds)

@@ -227,10 +227,10 @@ class Tablet:
         self._state.gate.thaw()
         self._compactor.resume()
 
-    def change_record(self, edit: Edit) -> TabletRecord:
-        """Changes the record in turn with the tablet's own changes; what a split or a schema change needs. Durable on
-        return. *Switches.* StaleLocation when the tablet is lost."""
-        return self._state.keeper.change(edit)
+    def change_record(self, edit: Edit, insist: bool = False) -> TabletRecord:
+        """Changes the record in turn with the tablet's own changes; what a split or an unload needs. Durable on return.
+        *Switches.* StaleLocation when the tablet is lost. `insist`: as RecordKeeper.change."""
+        return self._state.keeper.change(edit, insist=insist)
 
     def close(self) -> None:
         """Serves no more: calls get StaleLocation, also those that wait. Does not flush. Its memory is given back; the

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import HbtableError, StaleLocation, Unavailable
+from hbtable.errors import HbtableError, OutOfSpace, StaleLocation, Unavailable
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.schema import TableSchema
@@ -52,10 +52,11 @@ class Residence:
         check: Callable[[], None] = lambda: None,
         in_own_log: Callable[[int], int] = lambda tablet_id: 0,
         on_unflushed: Callable[[], None] = lambda: None,
+        shares_cluster: bool = False,
     ) -> None:
         """`check` is Suspension.outwait: a server that may have lost its lock takes no tablet in. `in_own_log` is
         CommitLog.highest_needed. `on_unflushed` is called when only this server's log has something of a tablet that
-        it does not serve; it must not switch."""
+        it does not serve; it must not switch. `shares_cluster`: METADATA's log may be another server's."""
         self.tablets: dict[int, Tablet] = {}
         """Shared with server.py: what is in here is served."""
         self._runtime = runtime
@@ -65,8 +66,10 @@ class Residence:
         self._check = check
         self._in_own_log = in_own_log
         self._on_unflushed = on_unflushed
+        self._shares_cluster = shares_cluster
         self._said_absent: set[int] = set()
-        """Tablets of which somebody was told that they are not served here, and that were not loaded since."""
+        """Tablets that were not loaded since somebody was told that they are not served here, or since METADATA's log
+        had no room for the change that gave them up: that comes back if its server dies before it writes on."""
         self._turns: dict[int, _Turn] = {}
         self._ended = False
 
@@ -144,6 +147,10 @@ class Residence:
             self.tablets.pop(tablet_id, None)
             try:
                 tablet.change_record(_given_up)
+            except OutOfSpace:
+                if self._shares_cluster:
+                    self._said_absent.add(tablet_id)  # the change may come back, and must fail then
+                raise
             finally:
                 tablet.close()
             log.info("tablet %d: unloaded", tablet_id)

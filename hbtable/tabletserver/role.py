@@ -99,17 +99,11 @@ class TabletServerRole:
         self.shared = shared = SharedState(runtime, self.incarnation, registry, limit)
         suspension = Suspension(runtime, session, options.suspended_seconds)
         self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
-        self._residence = residence = Residence(
-            runtime,
-            self.incarnation,
-            catalog,
-            self._open_tablet,
-            suspension.outwait,
-            self.commit_log.highest_needed,
-            self._left_unflushed,
-        )
+        self._residence = residence = self._make_residence(catalog, suspension.outwait)
         tablet_ids = Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID)
-        splitter = Splitter(residence, catalog, self._commits, tablet_ids.next, runtime.wall_millis)
+        splitter = Splitter(
+            residence, catalog, self._commits, tablet_ids.next, runtime.wall_millis, insist=fs.log_kind != LOCAL
+        )
         self._maintenance = Maintenance(
             runtime,
             residence.tablets,
@@ -129,6 +123,18 @@ class TabletServerRole:
     def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> Administration:
         in_flight, merging = self.shared.files_in_flight, self._maintenance.merging
         return Administration(self._residence, splitter, in_flight, refuse, self._sort_part, self.cache, merging)
+
+    def _make_residence(self, catalog: Catalog, check: Callable[[], None]) -> Residence:
+        return Residence(
+            self._runtime,
+            self.incarnation,
+            catalog,
+            self._open_tablet,
+            check,
+            self.commit_log.highest_needed,
+            self._left_unflushed,
+            shares_cluster=self._fs.log_kind != LOCAL,
+        )
 
     def _measure(self, registry: Registry) -> None:
         tablets = self._residence.tablets

@@ -29,7 +29,9 @@ log = logging.getLogger(__name__)
 
 @final
 class Splitter:
-    """`new_tablet_id`: never given out before."""
+    """`new_tablet_id`: never given out before. `insist`: METADATA's log may be another server's, so that a commit for
+    which it had no room may come back (tablet.records); the parent must not have acknowledged anything by then, because
+    its log records would be nobody's."""
 
     def __init__(
         self,
@@ -38,12 +40,14 @@ class Splitter:
         commits: RecordCommits,
         new_tablet_id: Callable[[], int],
         wall_millis: Callable[[], int],
+        insist: bool = False,
     ) -> None:
         self._residence = residence
         self._catalog = catalog
         self._commits = commits
         self._new_tablet_id = new_tablet_id
         self._wall_millis = wall_millis
+        self._insist = insist
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         """Both children are served on return. False when there is no row to split at. InvalidRequest for a row outside
@@ -84,7 +88,7 @@ class Splitter:
         """The right child's record, once METADATA has it. An unknown outcome is tried until it is known
         (tablet.records), so an error means: not split."""
         now = self._wall_millis()
-        return tablet.change_record(lambda parent: split_records(parent, row, left_id, right_id, now)[1])
+        return tablet.change_record(lambda parent: split_records(parent, row, left_id, right_id, now)[1], self._insist)
 
     def _swap(self, parent_id: int, parent: Tablet, right: TabletRecord) -> Tablet:
         """No switch between the commit and the return: from here on the children serve. The right one."""

@@ -97,6 +97,21 @@ def test_an_unknown_outcome_is_settled_before_anything_else(bench: Bench) -> Non
     bench.run(main)
 
 
+def test_a_change_that_may_come_back_from_a_full_log_is_insisted_on(bench: Bench) -> None:
+    def main() -> None:
+        tablet = filled(bench)
+        full = OutOfSpace("METADATA's log has no room")
+        bench.records.errors += [(full, False), (Unavailable("METADATA moves"), False), (full, True)]
+        tablet.change_record(lambda record: replace(record, created_millis=77), insist=True)
+        assert bench.records.record == tablet.record
+        assert tablet.record.created_millis == 77
+        bench.records.errors.append((full, False))
+        with pytest.raises(OutOfSpace):
+            tablet.change_record(lambda record: replace(record, created_millis=78))
+
+    bench.run(main)
+
+
 def test_a_change_that_was_refused_for_now_leaves_the_tablet_as_it_was(bench: Bench) -> None:
     def main() -> None:
         tablet = filled(bench)

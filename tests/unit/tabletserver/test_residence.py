@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import Conflict, StaleLocation
+from hbtable.errors import Conflict, OutOfSpace, StaleLocation
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.tablet import TabletRecord
@@ -39,6 +39,12 @@ class Loaded:
 
     def close(self):
         self.closed = True
+
+    def freeze_for_unload(self):
+        pass
+
+    def change_record(self, edit):
+        raise OutOfSpace("METADATA's log has no room")
 
 
 @pytest.fixture
@@ -180,5 +186,21 @@ def test_nobody_is_told_that_a_tablet_is_not_here_while_only_this_servers_log_ha
             residence.unload(22)
         assert "this server has to end" in caplog.text
         assert ended
+
+    runtime.run(body)
+
+
+@pytest.mark.parametrize("shares_cluster", [True, False])
+def test_a_giving_up_for_which_there_was_no_room_finds_another_record_when_it_comes_back(shares_cluster):
+    runtime, row = SimulatedRuntime(1), Row(FIRST)
+    residence = Residence(runtime, "s", row, lambda record, schema: Loaded(record), shares_cluster=shares_cluster)
+
+    def body():
+        residence.load(FIRST, SCHEMA)
+        with pytest.raises(OutOfSpace):
+            residence.unload(22)
+        residence.load(FIRST, SCHEMA)
+        assert row.record == residence.served(22).record
+        assert (row.record != FIRST) == shares_cluster
 
     runtime.run(body)
