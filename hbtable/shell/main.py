@@ -61,7 +61,7 @@ def run_shell(options: ShellOptions) -> int:
     else:
         sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape")  # type: ignore[union-attr]
         lines = iter(sys.stdin.readline, "")
-    return _run(options, lines)
+    return run_lines(options, lines)
 
 
 def run_one(options: ShellOptions, name: str, arguments: list[Value]) -> int:
@@ -70,7 +70,8 @@ def run_one(options: ShellOptions, name: str, arguments: list[Value]) -> int:
     return _guarded(session, lambda session: session.call(name, arguments))
 
 
-def _run(options: ShellOptions, lines: Iterator[str]) -> int:
+def run_lines(options: ShellOptions, lines: Iterator[str]) -> int:
+    """The exit code of a script. Lines end in line ends; questions take their answers from them."""
     session = make_session(options, asker(lines, options.yes, sys.stdout))
     echo = Echo(sys.stdout) if options.echo else None
     return _guarded(session, lambda session: session.run_lines(lines, echo))

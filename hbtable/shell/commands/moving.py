@@ -7,7 +7,7 @@ from hbtable.hbase.admin_structs import AdminTablet, AdminTransition
 from hbtable.shell.commands.regions import described, encoded, tablets_of
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
-from hbtable.shell.literals import Value, shown
+from hbtable.shell.literals import Value, class_of, inspect, shown
 
 _REFUSED: Final = "org.apache.hadoop.hbase.exceptions.MergeRegionException"
 
@@ -82,10 +82,17 @@ def _move(context: Context, table: bytes, tablet: AdminTablet, server: bytes) ->
 def merge_region(context: Context, arguments: list[Value]) -> Value:
     """`'R1', 'R2'[, ...][, force]`; without neighbours nothing is forced."""
     values = [one for argument in arguments for one in (argument if isinstance(argument, list) else [argument])]
-    names = [name for name in values if isinstance(name, bytes)]
+    names = [name for name in values if not isinstance(name, (bool, type(None)))]
     if len(names) < 2:
         raise BadArgument("Must pass at least 2 regions to merge")
-    found = [known_region(context, name) for name in names]
+    found = []
+    for name in names:
+        if not isinstance(name, bytes):
+            raise BadArgument(f"Type of {inspect(name)} is {class_of(name)}, but expected String")
+        region = find_region(context, name)
+        if region is None:
+            raise ShellError(f"Can't invoke merge on unknown region {show_name(name)}")
+        found.append(region)
     unique = len({tablet.tablet_id for _, tablet in found})
     if unique != len(found):
         raise ServerError(
@@ -95,7 +102,7 @@ def merge_region(context: Context, arguments: list[Value]) -> Value:
         )
     table = found[0][0]
     if any(other != table for other, _ in found):
-        raise ServerError(_REFUSED, f"Can't merge regions from different tables: {', '.join(map(show_name, names))}")
+        raise ServerError(_REFUSED, f"Can't merge regions from different tables: {', '.join(map(shown, names))}")
     tablets = sorted((tablet for _, tablet in found), key=lambda tablet: tablet.start_row)
     for one, other in pairwise(tablets):
         if one.stop_row != other.start_row:

@@ -33,6 +33,8 @@ def alter(context: Context, arguments: list[Value]) -> Value:
         if method == b"set":
             properties.update({shown(key): shown(value) for key, value in given.items()})
         elif method == b"unset":
+            if given.get(b"NAME") is None:
+                raise BadArgument("NAME parameter missing for unset method")
             properties.pop(shown(given.get(b"NAME")), None)
         else:
             raise BadArgument(f"Unknown method {shown(method)}")
