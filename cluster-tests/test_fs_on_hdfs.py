@@ -94,11 +94,12 @@ def test_the_list_of_datanodes_is_understood_and_steers_the_redirect(web: FileSy
     nodes = parse_live_nodes(ask.http(Request("GET", ask.host, LIST_TARGET)).body)
     assert len(nodes) == 3
     for kept in nodes:
+        others = [node for node in nodes if node != kept]
         took: list[str] = []
-        web.put_new(
-            f"kept-{kept.replace(':', '-')}", b"x", PutHints([node for node in nodes if node != kept], took.append)
-        )
-        assert took == [kept]
+        for number in range(10):
+            web.put_new(f"kept-{kept.replace(':', '-')}/{number}", b"x", PutHints(others, took.append))
+        # One in thirty times the one that is left counts as busy (redundancy.considerLoad), and any is taken.
+        assert took.count(kept) >= 7
 
 
 def test_a_full_quota_is_out_of_space_and_room_helps(web: FileSystem, ask: Ask, own_folder: str) -> None:
