@@ -11,7 +11,6 @@ _TRACKER: Final = {"hbase.store.file-tracker.impl": "DEFAULT"}
 """HBase 2.6 shows this with every table."""
 _RESERVED_OF_FAMILY: Final = ("ENCRYPTION", "ENCRYPTION_KEY", "IS_MOB", "MOB_THRESHOLD", "MOB_COMPACT_PARTITION_POLICY")
 """Shown in line with the rest; others are METADATA."""
-_PLACES: Final = 32
 
 
 def table_line(table: AdminTable) -> str:
@@ -47,7 +46,8 @@ def family_line(family: AdminFamily) -> str:
         ("BLOCKSIZE", text.size(family.block_bytes)),
     ]
     parts += [(name, kept.pop(name)) for name in _RESERVED_OF_FAMILY if name in kept]
-    parts[1:] = sorted(parts[1:], key=_java_place)
+    places = _places(len(parts) - 1 + sum(not name.startswith("CONFIGURATION/") for name in kept))
+    parts[1:] = sorted(parts[1:], key=lambda part: _java_place(part[0], places))
     if family.locality_group:
         parts.append(("LOCALITY_GROUP", family.locality_group))
     if family.new_version_behavior:
@@ -58,7 +58,7 @@ def family_line(family: AdminFamily) -> str:
         names = sorted(inner, key=_string_place)
         if group == "METADATA":
             inner.update({name: value for name, value in kept.items() if "/" not in name})
-            names = sorted(inner, key=lambda name: _java_place((name, "")))
+            names = sorted(inner, key=lambda name: _java_place(name, places))
         if inner:
             shown.append(f"{group} => {_hash(inner, names)}")
     return f"{{{', '.join(shown)}}}"
@@ -68,12 +68,20 @@ def _hash(pairs: dict[str, str], names: list[str]) -> str:
     return "{" + ", ".join(f"'{name}' => '{pairs[name]}'" for name in names) + "}"
 
 
-def _java_place(pair: tuple[str, str]) -> int:
+def _places(held: int) -> int:
+    """Of Java's map of `held` names, which doubles when it is three quarters full."""
+    places = 32
+    while held > places * 3 // 4:
+        places *= 2
+    return places
+
+
+def _java_place(name: str, places: int) -> int:
     """HBase keeps these in a hash map and shows them in its order: without it no line of describe would be equal."""
     code = 1
-    for byte in pair[0].encode():
+    for byte in name.encode():
         code = (31 * code + byte) & 0xFFFFFFFF
-    return (code ^ code >> 16) % _PLACES
+    return (code ^ code >> 16) % places
 
 
 def _string_place(name: str) -> int:

@@ -13,7 +13,7 @@ from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS
 from hbtable.shell.context import text_of
 from hbtable.shell.errors import BadArgument, ServerError
 from hbtable.shell.literals import Value, shown
-from hbtable.shell.options import no_such_constant, truth, whole
+from hbtable.shell.options import no_such_constant, whole
 
 Given = dict[Value, Value]
 _KEPT: Final = frozenset(
@@ -22,6 +22,7 @@ _KEPT: Final = frozenset(
     b"CACHE_DATA_ON_WRITE CACHE_INDEX_ON_WRITE CACHE_BLOOMS_ON_WRITE EVICT_BLOCKS_ON_CLOSE PREFETCH_BLOCKS_ON_OPEN "
     b"COMPRESS_TAGS COMPRESSION_COMPACT COMPRESSION_COMPACT_MAJOR COMPRESSION_COMPACT_MINOR".split()
 )
+_NUMBERS: Final = (b"REPLICATION_SCOPE", b"DFS_REPLICATION", b"MOB_THRESHOLD")
 _OF_TABLE: Final = frozenset(
     b"OWNER READONLY COMPACTION_ENABLED SPLIT_ENABLED MERGE_ENABLED NORMALIZATION_ENABLED MEMSTORE_FLUSHSIZE "
     b"DURABILITY REGION_REPLICATION REGION_MEMSTORE_REPLICATION PRIORITY FLUSH_POLICY SPLIT_POLICY "
@@ -60,6 +61,8 @@ def family(given: Given, base: AdminFamily, say: Callable[[str], None]) -> Admin
         elif key in _ENUMS:
             attributes[name] = _enum(key, value)
         elif key in _KEPT:
+            if key in _NUMBERS:
+                _number(value, name)
             attributes[name] = _kept(value, upper=key in _UPPER)
         elif key != b"NAME":
             say(f"Unknown argument ignored for column family {shown(base.name)}: {name}")
@@ -154,7 +157,8 @@ def _enum(key: Value, value: Value) -> str:
     kind, known = _ENUMS[key]
     name = shown(value).upper()
     if name not in known:
-        raise no_such_constant(kind, name, map(str.encode, known))
+        wrong = name if key == b"KEEP_DELETED_CELLS" else shown(value)
+        raise no_such_constant(kind, wrong.encode(), map(str.encode, known))
     return name
 
 
@@ -201,6 +205,11 @@ def _kept(value: Value, upper: bool = True) -> str:
     return text.upper() if upper and text.replace("_", "").isalpha() else text
 
 
+def _flag(value: Value) -> bool:
+    """As Java reads it: true is true, anything else is not."""
+    return shown(value).lower() == "true"
+
+
 def _name_of_group(value: Value) -> str:
     return text_of(value, "LOCALITY_GROUP").decode("utf-8", "surrogateescape")
 
@@ -211,9 +220,9 @@ _SETTERS: Final[dict[Value, tuple[str, Callable[[Value], object]]]] = {
     b"TTL": ("ttl_seconds", seconds),
     b"COMPRESSION": ("compression", lambda value: one_of(value, COMPRESSIONS, "Compression")),
     b"BLOOMFILTER": ("bloom", lambda value: one_of(value, BLOOM_TYPES, "BloomFilter type")),
-    b"IN_MEMORY": ("in_memory", truth),
-    b"BLOCKCACHE": ("block_cache", truth),
+    b"IN_MEMORY": ("in_memory", _flag),
+    b"BLOCKCACHE": ("block_cache", _flag),
     b"BLOCKSIZE": ("block_bytes", _block_size),
-    b"NEW_VERSION_BEHAVIOR": ("new_version_behavior", truth),
+    b"NEW_VERSION_BEHAVIOR": ("new_version_behavior", _flag),
     b"LOCALITY_GROUP": ("locality_group", _name_of_group),
 }

@@ -20,10 +20,11 @@ def create(context: Context, arguments: list[Value]) -> Value:
         family_name = given.pop(b"NAME", None)
         if family_name is None and given.pop(b"METHOD", b"table_att") != b"table_att":
             raise BadArgument("table_att is currently the only supported method")
-        if b"SPLITS_FILE" in given:  # HBase remembers where from
-            table = table._replace(attributes={**(table.attributes or {}), "SPLITS_FILE": shown(given[b"SPLITS_FILE"])})
-        rows += splits.from_hash(given)
         if family_name is None:
+            if b"SPLITS_FILE" in given:  # HBase remembers where from
+                kept = {**(table.attributes or {}), "SPLITS_FILE": shown(given[b"SPLITS_FILE"])}
+                table = table._replace(attributes=kept)
+            rows += splits.from_hash(given)
             table = schema.table_attributes(given, table, say)
             continue
         family = AdminFamily(text_of(family_name, "a column family"))
