@@ -1,7 +1,8 @@
 """Faults by seed: what happens to which process when, in swizzled order, and the healing of all of it.
 
 Kinds: kill, pause, a pause that the lease's clock does not count, a cut way (one direction) between any two ends, a
-tablet server that only some clients and the storage still reach, answers lost and requests doubled, a session ended by
+tablet server that only some clients and the storage still reach, answers lost and requests doubled, requests and
+answers that come late (sim_late.py), a session ended by
 the service, a full disk, a slow log.
 """
 
@@ -10,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable
 
 from tests.harness.sim_cluster import ServerProcess, SimCluster, SimProcess
+from tests.harness.sim_late import OF_CLIENTS, OF_ROLES
 from tests.harness.sim_network import LOCKS, STORAGE
 
 WORKERS = 3
 """Of the clients the first ones write and read."""
-KINDS = ("kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log")
+KINDS = ("kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late")
 
 
 class Faults:
@@ -101,6 +103,20 @@ class Faults:
             network.lose = network.double = 0.0
 
         self._later(self._chance.uniform(0.2, 2.0), end)
+
+    def _late(self) -> None:
+        """Of clients few calls, because unknown outcomes prove little; and few changes of METADATA, because everything
+        needs one, so that nothing else would happen."""
+        cluster, chance = self._cluster, self._chance
+        callers = chance.choice((cluster.servers, cluster.masters, [*cluster.servers, *cluster.masters]))
+        shares: dict[tuple[str, str], float] = {}
+        for method in OF_ROLES:
+            share = chance.choice((0.0, 0.1, 0.3) if method in OF_CLIENTS else (0.0, 0.0, 0.5, 1.0))
+            shares.update({(slot.process.name, method): share for slot in callers})
+        for method in OF_CLIENTS:
+            shares.update({(client.name, method): 0.02 for client in cluster.clients})
+        cluster.network.late.shares = shares
+        self._later(chance.uniform(1.0, 5.0), shares.clear)
 
     def _expire(self) -> None:
         lease = self._victim(clients=True).lease

@@ -2,7 +2,7 @@
 
 Ends of a way are process names, LOCKS (the lock service) and STORAGE. A way has a direction: cut("a", "b") loses what
 a sends to b, requests and answers alike. TCP loses or delays, it does not repeat: only calls that promise to be
-repeatable (TabletAdmin's of a master) are ever doubled.
+repeatable (TabletAdmin's of a master) are ever doubled. Which calls come late: sim_late.py.
 """
 
 import random
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation, StorageFailed, Unavailable
 from hbtable.runtime.simulated import SimulatedRuntime
+from tests.harness.sim_late import Lateness
 
 LOCKS = "lock service"
 STORAGE = "storage"
@@ -35,6 +36,7 @@ class Network:
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
+        self.late = Lateness(chance)
         self.closed: set[tuple[str, str]] = set()
         self.lose = 0.0
         """Probability that an answer is lost."""
@@ -53,6 +55,7 @@ class Network:
     def heal(self) -> None:
         self.closed.clear()
         self.lose = self.double = 0.0
+        self.late.calm()
 
     def passes(self, source: str, target: str) -> bool:
         return (source, target) not in self.closed
@@ -84,10 +87,17 @@ class Network:
             if self.chance.random() < 0.5:  # the connection itself was not there yet: surely not sent
                 raise StaleLocation(f"{callee.name} cannot be reached")
             raise self._lost(name, f"no answer from {callee.name} in time")
+        late, answers_late = self.late.of(caller.name, name)
+        if late or answers_late:
+            deadline = self.late.patience()
+        gives_up = caller.runtime.clock_seconds() + deadline
         answer: list[tuple[Any, HbtableError | None]] = []
         done = caller.runtime.event()
 
         def run(heard: bool) -> None:
+            if heard and late:
+                self.late.hold(callee.runtime, late)
+                self.late.count[name] += callee.runtime.clock_seconds() > gives_up
             error: HbtableError | None = None
             value = None
             try:
@@ -98,6 +108,7 @@ class Network:
                 callee.broke(error)
             if heard:
                 callee.runtime.sleep(self.delay())
+                self.late.hold(callee.runtime, answers_late)
                 if self.answers(callee.name, caller.name):
                     answer.append((value, error))
                     done.set()

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from hbtable.client.table import Table
-from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, OutOfSpace, StaleLocation, TableNotFound, Unavailable
+from hbtable.errors import (
+    HbtableError,
+    LockLost,
+    OutcomeUnknown,
+    OutOfSpace,
+    StaleLocation,
+    TableExists,
+    TableNotFound,
+    Unavailable,
+)
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.read import EVERYTHING, ScanRequest
@@ -170,11 +179,11 @@ def scanned(table: Table) -> dict[bytes, Row]:
 
 
 def create(process: ClientProcess) -> None:
-    """The table, however often that has to be asked for."""
+    """The table, however often that has to be asked for; one that exists may be of a request that came late."""
     while True:
         try:
             if TABLE in process.client.admin.table_names():
                 return
             process.client.admin.create_table(schema(), SPLITS)
-        except (Unavailable, StaleLocation, OutcomeUnknown, TableNotFound):
+        except (Unavailable, StaleLocation, OutcomeUnknown, TableNotFound, TableExists):
             process.runtime.sleep(0.2)
