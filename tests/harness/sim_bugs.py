@@ -13,9 +13,11 @@ All but listing are found within some seeds (test_cluster.py), and the same seed
     retry       11   an increment with an unknown outcome is sent again
     sync        24   a failed sync is ignored
     lease       25   the lease is not looked at when a read is answered
+    beside       -   a split does not keep its children from being loaded before it heard that it is committed (our own)
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +28,7 @@ from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.places import server_lock
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import LogRef, TabletRecord
+from hbtable.tabletserver.residence import Residence
 from tests.harness.sim_cluster import MasterProcess, Seams, ServerProcess, SimProcess
 from tests.harness.sim_schedule import FAULT_SECONDS, SESSION_SECONDS, Schedule
 from tests.harness.sim_sessions import SimSession
@@ -137,6 +140,19 @@ class _Retrying(_Around):
             return self._inner.increment(*arguments)
 
 
+class ParentsTurnOnly:
+    """Of the tablets of a split only the one that is served is kept from those who load and unload."""
+
+    def __init__(self, residence: Residence) -> None:
+        self._inner = residence
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def turn(self, tablet_id: int) -> AbstractContextManager[None]:
+        return self._inner.turn(tablet_id) if tablet_id in self._inner.tablets else nullcontext()
+
+
 class AlwaysValid(_Around):
     """The lease is never looked at: a server answers until it hears that its session is over."""
 
@@ -174,6 +190,12 @@ def _catalog(wrap: type[_Around]) -> Callable[[SimProcess, Catalog], Any]:
     return _of_servers(wrap)
 
 
+def _beside(server: ServerProcess) -> Any:
+    splitter: Any = server.role.admin._splitter
+    splitter._residence = ParentsTurnOnly(splitter._residence)
+    return server.role.service
+
+
 def _hasty(process: SimProcess, session: SimSession) -> Any:
     return Hasty(process, session) if isinstance(process, MasterProcess) else session
 
@@ -186,6 +208,7 @@ BUGS: dict[str, Bug] = {
     "redo": Bug(Seams(catalog=_catalog(RedoAhead)), ("kill",)),
     "hasty": Bug(Seams(session=_hasty), ("island",), seconds=16.0, gap_seconds=6.0, session_seconds=4.0),
     "retry": Bug(Seams(transport=lambda process, transport: SecondTry(process, transport)), ("lossy", "cut")),
+    "beside": Bug(Seams(service=_beside), ("late",), gap_seconds=2.0, chores=("split",)),
     "lease": Bug(Seams(session=_session), ("island",), seconds=16.0, gap_seconds=5.0),
 }
 
