@@ -23,7 +23,7 @@ ENOUGH = {
     "hasty": 60,
     "sync": 20,
     "lease": 150,
-    "beside": 170,
+    "beside": 350,
 }
 """Seeds within which each bug must be found: about ten times as many as it takes in the mean, because every change of
 the program makes other schedules of the same seeds."""
