@@ -305,7 +305,7 @@ def test_regions_are_merged_by_their_names(url: str) -> None:
         ("merge_region a, d, true", "'A', 'D' are not neighbours, and hbtable does not force it"),
         ("merge_region a, a", "cannot merge a region to itself. Passed in 2 but only 1 unique."),
         ("merge_region a, n", "Can't merge regions from different tables"),
-        ("merge_region a, 'none'", "UnknownRegionException: none"),
+        ("merge_region a, 'none'", "Can't invoke merge on unknown region none"),
     ],
 )
 def test_regions_that_cannot_be_merged_are_named(url: str, line: str, error: str) -> None:
