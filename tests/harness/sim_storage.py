@@ -41,7 +41,9 @@ class SimStorage:
 
     def create(self, path: str) -> AppendFile:
         file = self._write(self.inner.create, path)
-        self._writing.append(self.inner.disk.files[path])
+        content = self.inner.disk.files.get(path)
+        if content is not None:  # others may have declared this process dead meanwhile, and deleted its log
+            self._writing.append(content)
         return SimAppendFile(self, file)
 
     def open(self, path: str) -> RandomReadFile:
