@@ -28,22 +28,19 @@ from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.places import server_lock
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import LogRef, TabletRecord
-from hbtable.tabletserver.residence import Residence
 from tests.harness.sim_cluster import MasterProcess, Seams, ServerProcess, SimProcess
 from tests.harness.sim_schedule import FAULT_SECONDS, SESSION_SECONDS, Schedule
 from tests.harness.sim_sessions import SimSession
 from tests.harness.sim_storage import SimStorage
+from tests.harness.stand_in import StandIn
 
 
-class _Around:
-    """Everything not named here goes to the part inside."""
+class _Around(StandIn):
+    """Of a part of one process."""
 
     def __init__(self, process: SimProcess, inner: Any) -> None:
+        super().__init__(inner)
         self._process = process
-        self._inner = inner
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
 
 class NoMarker(_Around):
@@ -52,10 +49,10 @@ class NoMarker(_Around):
     def status(self, path: str) -> FileStatus:
         if path.startswith(f"{FENCED}/"):
             raise FileNotFound(f"there is no file {path}")
-        return self._inner.status(path)
+        return self.inner.status(path)
 
     def exists(self, path: str) -> bool:
-        return not path.startswith(f"{FENCED}/") and self._inner.exists(path)
+        return not path.startswith(f"{FENCED}/") and self.inner.exists(path)
 
 
 class PartialListing(_Around):
@@ -63,7 +60,7 @@ class PartialListing(_Around):
 
     def list_files(self, folder: str) -> list[FileStatus]:
         try:
-            return self._inner.list_files(folder)
+            return self.inner.list_files(folder)
         except HbtableError:
             found = self._process.disk.inner.list_files(folder)
             return found[: len(found) // 2 + 1]
@@ -73,7 +70,7 @@ class IgnoredSync(_Around):
     """A failed sync of the log is passed over."""
 
     def create(self, path: str) -> Any:
-        file = self._inner.create(path)
+        file = self.inner.create(path)
         return _Unsynced(self._process, file) if path.startswith("logs/") else file
 
 
@@ -91,7 +88,7 @@ class EarlyRelease(_Around):
             for ref in record.logs:
                 if ref.incarnation == role.incarnation:
                     role.commit_log.needed(record.tablet_id, ref.first_needed)
-        self._inner.replace_tablet(expected, record)
+        self.inner.replace_tablet(expected, record)
 
 
 class RedoAhead(_Around):
@@ -101,21 +98,21 @@ class RedoAhead(_Around):
         if record.files != expected.files and record.logs != expected.logs:
             ahead = tuple(LogRef(ref.incarnation, ref.first_needed + 3) for ref in record.logs)
             record = replace(record, logs=ahead)
-        self._inner.replace_tablet(expected, record)
+        self.inner.replace_tablet(expected, record)
 
 
 class Hasty(_Around):
     """A master takes a server for dead that it cannot reach, whoever holds its lock."""
 
     def holder(self, path: str) -> VersionedFile | None:
-        return None if self._silent(path) else self._inner.holder(path)
+        return None if self._silent(path) else self.inner.holder(path)
 
     def lock(self, path: str, data: bytes = b"") -> int:
-        return 0 if self._silent(path) else self._inner.lock(path, data)
+        return 0 if self._silent(path) else self.inner.lock(path, data)
 
     def unlock(self, path: str) -> None:
         if not self._silent(path):
-            self._inner.unlock(path)
+            self.inner.unlock(path)
 
     def _silent(self, path: str) -> bool:
         network = self._process.cluster.network
@@ -129,28 +126,22 @@ class SecondTry(_Around):
     """An answer that did not come is asked for again."""
 
     def tablet_service(self, incarnation: str) -> Any:
-        return _Retrying(self._process, self._inner.tablet_service(incarnation))
+        return _Retrying(self._process, self.inner.tablet_service(incarnation))
 
 
 class _Retrying(_Around):
     def increment(self, *arguments: Any) -> int:
         try:
-            return self._inner.increment(*arguments)
+            return self.inner.increment(*arguments)
         except OutcomeUnknown:
-            return self._inner.increment(*arguments)
+            return self.inner.increment(*arguments)
 
 
-class ParentsTurnOnly:
-    """Of the tablets of a split only the one that is served is kept from those who load and unload."""
-
-    def __init__(self, residence: Residence) -> None:
-        self._inner = residence
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+class ParentsTurnOnly(StandIn):
+    """Of a residence. Of the tablets of a split only the one that is served is kept from those who load and unload."""
 
     def turn(self, tablet_id: int) -> AbstractContextManager[None]:
-        return self._inner.turn(tablet_id) if tablet_id in self._inner.tablets else nullcontext()
+        return self.inner.turn(tablet_id) if tablet_id in self.inner.tablets else nullcontext()
 
 
 class AlwaysValid(_Around):

@@ -7,6 +7,7 @@ from hbtable.model.read import EVERYTHING
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_cluster import SimCluster, SimOptions
 from tests.harness.sim_workload import TABLE, create, put_of
+from tests.harness.stand_in import StandIn
 
 
 @pytest.fixture
@@ -14,27 +15,24 @@ def cluster_of(machine):
     return lambda seed, *more: Cluster(seed, machine.options, *more)
 
 
-class LateLoad:
+class LateLoad(StandIn):
     """A tablet server's administration. Nothing is heard of a request to load, until it is carried out after all: when
     the next request to unload has been answered, and before its caller goes on."""
 
     def __init__(self, inner, then):
-        self._inner = inner
+        super().__init__(inner)
         self._then = then
         self._request = ()
-
-    def __getattr__(self, name):
-        return getattr(self._inner, name)
 
     def load_tablet(self, *arguments):
         self._request = arguments
         raise OutcomeUnknown("no answer in time")
 
     def unload_tablet(self, *arguments):
-        self._inner.unload_tablet(*arguments)
+        self.inner.unload_tablet(*arguments)
         if self._request:
             request, self._request = self._request, ()
-            self._inner.load_tablet(*request)
+            self.inner.load_tablet(*request)
             self._then()
 
 
@@ -60,7 +58,7 @@ def test_a_load_that_comes_after_its_tablet_was_taken_back_does_not_serve_it_twi
             pass  # it was loaded after all, which is as good
         expected = machine.expected(range(50)) | machine.expected(range(50, 150), b"again")
         assert machine.contents(cluster) == expected
-        transport.register_server(slow, transport.tablet_service(slow), late._inner)
+        transport.register_server(slow, transport.tablet_service(slow), late.inner)
         admin.move_tablet(b"t", before.tablet_id, other)
         assert machine.contents(cluster) == expected
         serving = [name for name, (_, role) in cluster.servers.items() if before.tablet_id in role._residence.tablets]
@@ -69,18 +67,15 @@ def test_a_load_that_comes_after_its_tablet_was_taken_back_does_not_serve_it_twi
     cluster.runtime.run(body)
 
 
-class HeldSplit:
+class HeldSplit(StandIn):
     """A catalog that commits splits, and says so only when `bell` rings."""
 
     def __init__(self, inner, bell):
-        self._inner = inner
+        super().__init__(inner)
         self._bell = bell
 
-    def __getattr__(self, name):
-        return getattr(self._inner, name)
-
     def replace_tablet(self, expected, record):
-        self._inner.replace_tablet(expected, record)
+        self.inner.replace_tablet(expected, record)
         if expected.tablet_id != record.tablet_id:
             self._bell.wait()
 

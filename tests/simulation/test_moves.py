@@ -4,6 +4,7 @@ import pytest
 
 from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
 from tests.harness.many_servers import Cluster
+from tests.harness.stand_in import StandIn
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -77,14 +78,8 @@ def test_what_cannot_be_moved_is_refused_by_name(cluster_of, machine):
     cluster.runtime.run(body)
 
 
-class NeverLoads:
+class NeverLoads(StandIn):
     """A tablet server's administration whose loads fail."""
-
-    def __init__(self, inner):
-        self._inner = inner
-
-    def __getattr__(self, name):
-        return getattr(self._inner, name)
 
     def load_tablet(self, epoch, record, schema):
         raise Unavailable("the file system did not answer")
@@ -146,19 +141,16 @@ def test_moves_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
     cluster.runtime.run(body)
 
 
-class Held:
+class Held(StandIn):
     """A catalog whose put_tablet_if_absent waits for `bell`."""
 
     def __init__(self, inner, bell):
-        self._inner = inner
+        super().__init__(inner)
         self._bell = bell
-
-    def __getattr__(self, name):
-        return getattr(self._inner, name)
 
     def put_tablet_if_absent(self, record):
         self._bell.wait()
-        return self._inner.put_tablet_if_absent(record)
+        return self.inner.put_tablet_if_absent(record)
 
 
 def test_the_slow_end_of_a_split_does_not_take_out_the_tablet_that_came_back(machine):

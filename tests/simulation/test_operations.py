@@ -13,6 +13,7 @@ from hbtable.hbase.slow import SlowRequests
 from hbtable.launch.front_door import living_servers
 from hbtable.model.read import EVERYTHING
 from tests.harness.many_servers import Cluster, Node
+from tests.harness.stand_in import StandIn
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -49,19 +50,16 @@ def filled(cluster, machine, servers):
     return Door(cluster)
 
 
-class SlowTablet:
+class SlowTablet(StandIn):
     """A tablet whose compactions wait for a bell."""
 
     def __init__(self, tablet, bell):
-        self._tablet = tablet
+        super().__init__(tablet)
         self._bell = bell
-
-    def __getattr__(self, name):
-        return getattr(self._tablet, name)
 
     def compact(self, major):
         self._bell.wait()
-        self._tablet.compact(major)
+        self.inner.compact(major)
 
 
 def make_slow(cluster, bell):
@@ -94,19 +92,16 @@ def test_the_state_of_compactions_is_what_really_runs(cluster_of, machine, asked
     cluster.runtime.run(body)
 
 
-class Late:
+class Late(StandIn):
     """A tablet server's administration that hears of compactions when a bell rings."""
 
     def __init__(self, inner, bell):
-        self._inner = inner
+        super().__init__(inner)
         self._bell = bell
-
-    def __getattr__(self, name):
-        return getattr(self._inner, name)
 
     def compact(self, tablet_id, major):
         self._bell.wait()
-        self._inner.compact(tablet_id, major)
+        self.inner.compact(tablet_id, major)
 
 
 def test_what_no_server_has_heard_of_yet_counts_where_it_was_asked_for(cluster_of, machine):
