@@ -14,7 +14,7 @@ from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.transitions import Transition, dead_servers, transitions, unknown_servers
-from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord, owners
 
 
 @final
@@ -33,8 +33,7 @@ class AdminChores:
         canonical = self._tables.canonical(name)
         table = self._cluster.record(canonical)
         records = self._cluster.admin.tablets(canonical)
-        owners = sorted({record.owner for record in records if record.owner})
-        found = self._cluster.operations.clear_block_cache(table.table_id, owners)
+        found = self._cluster.operations.clear_block_cache(table.table_id, owners(records))
         done = [one for one in found.values() if not isinstance(one, HbtableError)]
         failed = [record for record in records if isinstance(found.get(record.owner), HbtableError)]
         return AdminCacheEviction(
@@ -55,32 +54,34 @@ class AdminChores:
     # ---------------------------------------------------------------- what is not as it should be
 
     def adminTransitions(self) -> list[AdminTransition]:
-        suspects = self._suspects()
+        suspects, _ = self._suspects()
         if not suspects:
             return []
-        # Again: what split, moved or was dropped between the first looks is no suspect of the second.
         before = {one.record for one in suspects}
+        # Again: what split, moved or was dropped between the first looks is no suspect of the second.
+        suspects, names = self._suspects()
         shown = self._names.all_shown()
-        names = {table.table_id: table.schema.name for table in self._cluster.operations.table_records()}
-        names[METADATA_TABLE_ID] = b"hbase:meta"
         return [
             AdminTransition(
                 region_name(names[one.record.table_id], one.record.range.start, one.record.created_millis),
                 one.state,
                 shown.get(one.record.owner, one.record.owner),
             )
-            for one in self._suspects()
-            if one.record in before and one.record.table_id in names
+            for one in suspects
+            if one.record in before
         ]
 
-    def _suspects(self) -> list[Transition]:
+    def _suspects(self) -> tuple[list[Transition], dict[int, bytes]]:
+        """And the names of all tables, by id."""
         operations = self._cluster.operations
         records = operations.every_tablet()
-        states = {table.table_id: table.state for table in operations.table_records()}
+        tables = operations.table_records()
+        states = {table.table_id: table.state for table in tables}
         living = self._living()
         statuses = self._cluster.admin.statuses(sorted(living))
         served = {name: {status.record.tablet_id for status in found} for name, found in statuses.items()}
-        return transitions(records, states, living, served)
+        names = {METADATA_TABLE_ID: b"hbase:meta", **{table.table_id: table.schema.name for table in tables}}
+        return transitions(records, states, living, served), names
 
     def adminDeadServers(self) -> list[str]:
         return dead_servers(*self._records_and_living())

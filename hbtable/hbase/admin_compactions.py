@@ -12,6 +12,7 @@ from hbtable.errors import HbtableError
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.cluster import Cluster
 from hbtable.hbase.server_names import ServerNames
+from hbtable.model.tablet import owners
 from hbtable.runtime.interface import Runtime
 
 _LOG: Final = logging.getLogger(__name__)
@@ -62,9 +63,9 @@ class AdminCompactions:
     def adminCompactionState(self, name: bytes | None) -> str:
         canonical = self._tables.canonical(name)
         table = self._cluster.record(canonical)
-        owners = {record.owner for record in self._cluster.admin.tablets(canonical) if record.owner}
+        servers = owners(self._cluster.admin.tablets(canonical))
         merging, major = self._asked[canonical, False] > 0, self._asked[canonical, True] > 0
-        for statuses in self._cluster.admin.statuses(sorted(owners)).values():
+        for statuses in self._cluster.admin.statuses(servers).values():
             for status in statuses:
                 if status.record.table_id == table.table_id:
                     merging, major = merging or status.merging, major or status.major

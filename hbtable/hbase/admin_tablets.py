@@ -11,7 +11,7 @@ from hbtable.hbase.cluster import Cluster
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.status import TabletStatus
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import TabletRecord, owners
 
 
 @final
@@ -28,7 +28,7 @@ class AdminTablets:
         canonical = self._tables.canonical(name)
         self._cluster.record(canonical)
         records = self._cluster.admin.tablets(canonical)
-        statuses = self._cluster.admin.statuses(sorted({record.owner for record in records if record.owner}))
+        statuses = self._cluster.admin.statuses(owners(records))
         by_id = {status.record.tablet_id: status for found in statuses.values() for status in found}
         started = {server.name: server.started_millis for server in self._cluster.servers()}
         return [

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from hbtable.model.table import TableState
-from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, TabletRecord, owners
 
 _LEAVING = (TableState.DISABLING, TableState.DELETING)
 
@@ -70,4 +70,4 @@ def dead_servers(records: Iterable[TabletRecord], living: Collection[str]) -> li
 
 def unknown_servers(records: Iterable[TabletRecord], living: Collection[str], dead: Collection[str]) -> list[str]:
     """Owners on record that neither live nor are known to be dead, ascending."""
-    return sorted({record.owner for record in records if record.owner}.difference(living, dead))
+    return sorted(set(owners(records)).difference(living, dead))

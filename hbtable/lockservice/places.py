@@ -12,10 +12,11 @@ The root tablet's record is metadata.catalog's.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from hbtable.errors import Corruption
+from hbtable.errors import Conflict, Corruption
 from hbtable.lockservice.interface import Session
 
 CLUSTER: Final = "/cluster"
@@ -59,6 +60,18 @@ class ServerFile:
         """As the lock service has it, whether or not that server lives. *Switches.* FileNotFound, Corruption."""
         path = server_file(incarnation)
         return ServerFile.decode(path, session.read(path).data)
+
+    @staticmethod
+    def change(session: Session, incarnation: str, edit: "Callable[[ServerFile], ServerFile]") -> None:
+        """Durable on return; `edit` may be called again. *Switches.* FileNotFound, Corruption."""
+        path = server_file(incarnation)
+        while True:
+            file = session.read(path)
+            try:
+                session.write(path, edit(ServerFile.decode(path, file.data)).encode(), file.version)
+                return
+            except Conflict:
+                continue  # its server and the master may change it at the same moment
 
     @staticmethod
     def decode(path: str, data: bytes) -> "ServerFile":

@@ -79,7 +79,7 @@ def level(record: TabletRecord) -> int:
 def plan(snapshot: Snapshot) -> list[Action]:
     """Actions for the most urgent level that needs any, in the snapshot's order; [] when all is served or no server
     takes tablets."""
-    counts = {server: len(load.tablet_ids) for server, load in snapshot.servers.items() if load.takes_tablets()}
+    counts = tablet_counts(takers(snapshot.servers))
     waiting = [record for record in snapshot.tablets if _needs(record, snapshot)]
     if not waiting:
         return []
@@ -94,7 +94,7 @@ def plan(snapshot: Snapshot) -> list[Action]:
             continue
         if not counts:
             continue
-        server = _least_loaded(counts, snapshot.servers)
+        server = emptiest(counts, snapshot.servers)
         counts[server] += 1
         actions.append(Assign(record, server, _why(record, server)))
     return actions
@@ -102,7 +102,21 @@ def plan(snapshot: Snapshot) -> list[Action]:
 
 def least_loaded(servers: Mapping[str, ServerLoad]) -> str:
     """Of at least one."""
-    return _least_loaded({server: len(load.tablet_ids) for server, load in servers.items()}, servers)
+    return emptiest(tablet_counts(servers), servers)
+
+
+def takers(servers: Mapping[str, ServerLoad]) -> dict[str, ServerLoad]:
+    return {server: load for server, load in servers.items() if load.takes_tablets()}
+
+
+def tablet_counts(servers: Mapping[str, ServerLoad]) -> dict[str, int]:
+    return {server: len(load.tablet_ids) for server, load in servers.items()}
+
+
+def emptiest(counts: Mapping[str, int], servers: Mapping[str, ServerLoad]) -> str:
+    """Of at least one in `counts`. Fewest tablets, then fewest bytes, then the older incarnation, so that a plan is the
+    same each time."""
+    return min(counts, key=lambda server: (counts[server], servers[server].sstable_bytes, server))
 
 
 def _needs(record: TabletRecord, snapshot: Snapshot) -> bool:
@@ -111,11 +125,6 @@ def _needs(record: TabletRecord, snapshot: Snapshot) -> bool:
     load = snapshot.servers.get(record.owner)
     # A draining owner that does not serve it is about to give it up by itself.
     return load is None or (record.tablet_id not in load.tablet_ids and not load.draining)
-
-
-def _least_loaded(counts: Mapping[str, int], servers: Mapping[str, ServerLoad]) -> str:
-    """Fewest tablets, then fewest bytes, then the older incarnation, so that a plan is the same each time."""
-    return min(counts, key=lambda server: (counts[server], servers[server].sstable_bytes, server))
 
 
 def _why(record: TabletRecord, server: str) -> str:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hbtable.master.assignment import ServerLoad, describe
+from hbtable.master.assignment import ServerLoad, describe, emptiest, tablet_counts, takers
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 
 
@@ -30,7 +30,7 @@ def plan_moves(
     [] when they do not. `tablets`: of enabled tables. None: the cluster is not calm enough to say."""
     if silent or any(load.draining for load in servers.values()) or not all(_served(one, servers) for one in tablets):
         return None
-    counts = {name: len(load.tablet_ids) for name, load in servers.items() if load.takes_tablets()}
+    counts = tablet_counts(takers(servers))
     held: dict[str, list[TabletRecord]] = {name: [] for name in counts}
     for tablet in tablets:
         if tablet.table_id != METADATA_TABLE_ID and tablet.owner in held:
@@ -40,7 +40,7 @@ def plan_moves(
         source = max((name for name in counts if held[name]), key=lambda name: (counts[name], name), default=None)
         if source is None:
             break
-        target = min(counts, key=lambda name: (counts[name], servers[name].sstable_bytes, name))
+        target = emptiest(counts, servers)
         if counts[source] - counts[target] < 2:
             break
         tablet = _choose(held[source], held[target])

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import Conflict, FileNotFound, HbtableError, InvalidRequest, LockLost
+from hbtable.errors import FileNotFound, HbtableError, InvalidRequest, LockLost
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import ServerFile, server_file
-from hbtable.master.assignment import ServerLoad, describe
+from hbtable.lockservice.places import ServerFile
+from hbtable.master.assignment import ServerLoad, describe, emptiest, tablet_counts, takers
 from hbtable.master.balancing import Move
 from hbtable.master.census import Census
 from hbtable.master.moves import Moves
@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 
 def departures(tablets: Sequence[TabletRecord], servers: Mapping[str, ServerLoad]) -> list[Move]:
     """Where the tablets of leaving servers should go, root tablet last; [] when nobody takes any. Pure."""
-    counts = {name: len(load.tablet_ids) for name, load in servers.items() if load.takes_tablets()}
+    counts = tablet_counts(takers(servers))
     moves: list[Move] = []
     for tablet in sorted(tablets, key=_urgency):
         load = servers.get(tablet.owner)
         if load is None or not load.leaving or load.draining or tablet.tablet_id not in load.tablet_ids or not counts:
             continue
-        target = min(counts, key=lambda name: (counts[name], servers[name].sstable_bytes, name))
+        target = emptiest(counts, servers)
         counts[target] += 1
         why = f"{describe(tablet)} leaves {tablet.owner}, which is decommissioned, for {target}"
         moves.append(Move(tablet, target, why))
@@ -92,17 +92,12 @@ class Decommissions:
         log.info("tablet server %s is in service again", server)
 
     def _write(self, server: str, decommissioned: bool, leaving: bool) -> None:
-        path = server_file(server)
-        while True:
-            try:
-                file = self._session.read(path)
-                marked = replace(ServerFile.decode(path, file.data), decommissioned=decommissioned, leaving=leaving)
-                self._session.write(path, marked.encode(), file.version)
-                return
-            except FileNotFound:
-                raise InvalidRequest(f"there is no tablet server {server}") from None
-            except Conflict:
-                continue  # it is about to stop, or somebody else marked it at the same moment
+        try:
+            ServerFile.change(
+                self._session, server, lambda file: replace(file, decommissioned=decommissioned, leaving=leaving)
+            )
+        except FileNotFound:
+            raise InvalidRequest(f"there is no tablet server {server}") from None
 
     # ---------------------------------------------------------------- for the master's cycle
 

@@ -24,7 +24,7 @@ from typing import Final, final
 
 from hbtable.errors import Conflict, FileNotFound, OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.master import merging
-from hbtable.master.assignment import Assign, describe, least_loaded
+from hbtable.master.assignment import Assign, describe, least_loaded, takers
 from hbtable.master.census import Census
 from hbtable.master.moves import enabled
 from hbtable.master.ownership import released
@@ -145,11 +145,11 @@ class Merges:
 
     def _serve(self, tablet: TabletRecord, table: TableRecord) -> None:
         census = self._census()
-        takers = {name: load for name, load in census.loads.items() if load.takes_tablets()}
-        if not takers:
+        able = takers(census.loads)
+        if not able:
             raise Unavailable(f"no tablet server can take {describe(tablet)}")
         why = f"{describe(tablet)} was merged"
-        self._placement.place(Assign(tablet, least_loaded(takers), why), table.schema, census.living)
+        self._placement.place(Assign(tablet, least_loaded(able), why), table.schema, census.living)
 
     def _finish(self, result: TabletRecord) -> None:
         """From the merged tablet's row: it was committed. Conflict: somebody else finishes it."""

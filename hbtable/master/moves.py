@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import final
 
 from hbtable.errors import Conflict, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
-from hbtable.master.assignment import Assign, describe, least_loaded
+from hbtable.master.assignment import Assign, describe, least_loaded, takers
 from hbtable.master.census import Census
 from hbtable.master.placement import Placement
 from hbtable.metadata.catalog import Catalog
@@ -69,20 +69,20 @@ class Moves:
         )
 
     def _target(self, tablet: TabletRecord, census: Census, server: str) -> str:
-        takers = {name: load for name, load in census.loads.items() if load.takes_tablets()}
+        able = takers(census.loads)
         if server:
             load = census.loads.get(server)
-            if server in takers or (load is not None and server == tablet.owner and not load.draining):
+            if server in able or (load is not None and server == tablet.owner and not load.draining):
                 return server
             if load is not None and load.decommissioned:
                 raise InvalidRequest(f"tablet server {server} is decommissioned: it takes no tablets")
             if server in census.living:
                 raise Unavailable(f"tablet server {server} takes no tablets now: it is stopping or does not answer")
             raise InvalidRequest(f"there is no tablet server {server}")
-        if not takers:
+        if not able:
             raise Unavailable(f"no tablet server can take {describe(tablet)}")
-        others = {name: load for name, load in takers.items() if name != tablet.owner}
-        return least_loaded(others or takers)
+        others = {name: load for name, load in able.items() if name != tablet.owner}
+        return least_loaded(others or able)
 
 
 def enabled(catalog: Catalog, name: bytes) -> TableRecord:

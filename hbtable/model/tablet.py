@@ -5,6 +5,7 @@ never a half-changed tablet. METADATA itself is table 0; its first tablet is the
 the lock service.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,3 +99,8 @@ class GoneTablet:
     """Of the merged tablet when it came to be: records of the tablet that is gone have smaller ones, records of
     whatever will end at this row again have none that is smaller."""
     gone_millis: int
+
+
+def owners(records: Iterable[TabletRecord]) -> list[str]:
+    """Each once, ascending."""
+    return sorted({record.owner for record in records if record.owner})

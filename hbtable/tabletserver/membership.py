@@ -46,15 +46,7 @@ class Membership:
 
     def drain(self) -> None:
         """The master gives this server no more tablets once it looks again. FileNotFound when it is declared dead."""
-        path = server_file(self.incarnation)
-        while True:
-            file = self._session.read(path)
-            description = replace(ServerFile.decode(path, file.data), draining=True)
-            try:
-                self._session.write(path, description.encode(), file.version)
-                return
-            except Conflict:
-                continue  # the master marked it at this moment
+        ServerFile.change(self._session, self.incarnation, lambda file: replace(file, draining=True))
 
     def leave(self) -> None:
         """After the last tablet was unloaded and the log closed: frees the lock at once, so that the master need not
