@@ -51,6 +51,9 @@ class ServerFile:
     """An operator wants no more tablets on it."""
     leaving: bool = False
     """Decommissioned, and the tablets it has are to go."""
+    drained: int = 0
+    """How many levels of tablets a draining server has given up: 1, those of users; 2, METADATA's others; 3, the root
+    tablet."""
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self), sort_keys=True).encode()
@@ -85,6 +88,7 @@ class ServerFile:
                 str(fields.get("door", "")),
                 bool(fields.get("decommissioned", False)),
                 bool(fields.get("leaving", False)),
+                int(fields.get("drained", 0)),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Corruption(path, 0, f"not a server file: {error}") from error

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LockLost
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import INCARNATIONS, ServerFile, server_file, server_lock
+from hbtable.lockservice.places import INCARNATIONS, LOCK_SUFFIX, MASTER, SERVERS, ServerFile, server_file, server_lock
 from hbtable.metadata.identifiers import Identifiers
 from hbtable.runtime.interface import Runtime
 
@@ -47,6 +47,27 @@ class Membership:
     def drain(self) -> None:
         """The master gives this server no more tablets once it looks again. FileNotFound when it is declared dead."""
         ServerFile.change(self._session, self.incarnation, lambda file: replace(file, draining=True))
+
+    def say_drained(self, levels: int) -> None:
+        """As ServerFile.drained, for the others that stop. FileNotFound when it is declared dead."""
+        ServerFile.change(self._session, self.incarnation, lambda file: replace(file, drained=levels))
+
+    def others(self) -> dict[str, ServerFile]:
+        """The other servers that hold their locks. *Switches.*"""
+        names = self._session.list(SERVERS)
+        found: dict[str, ServerFile] = {}
+        for name in names:
+            if name == self.incarnation or name + LOCK_SUFFIX not in names:
+                continue
+            try:
+                found[name] = ServerFile.read(self._session, name)
+            except FileNotFound:
+                continue  # it left just now, or is only about to join: it has no tablets
+        return found
+
+    def master_lives(self) -> bool:
+        """*Switches.*"""
+        return self._session.holder(MASTER) is not None
 
     def leave(self) -> None:
         """After the last tablet was unloaded and the log closed: frees the lock at once, so that the master need not

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import HbtableError, OutOfSpace, StaleLocation, Unavailable
+from hbtable.errors import HbtableError, OutOfSpace, StaleLocation
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.schema import TableSchema
-from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, ROOT_TABLET_ID, LogRef, TabletRecord
+from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 from hbtable.runtime.interface import Lock, Runtime
 from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tablet.tablet import Tablet
@@ -225,13 +225,3 @@ def _given_up(record: TabletRecord) -> TabletRecord:
     """Of a tablet with nothing in memory: all logs are done with, and the sequence goes on from the last redo point."""
     floor = LogRef(NO_LOG, max((ref.first_needed for ref in record.logs), default=0))
     return replace(record, owner="", logs=(floor,))
-
-
-def drain(residence: Residence, parallel: Callable[[list[Callable[[], None]]], list[HbtableError | None]]) -> None:
-    """Unloads everything: user tablets, then METADATA's others, then the root tablet, because each level's unload
-    writes to the level above. Unavailable with the first reason when a tablet could not be unloaded."""
-    for level in (lambda t: t.table_id != METADATA_TABLE_ID, lambda t: t.tablet_id != ROOT_TABLET_ID, lambda t: True):
-        ids = [tablet_id for tablet_id, tablet in residence.tablets.items() if level(tablet.record)]
-        for outcome in parallel([lambda i=i: residence.unload(i) for i in ids]):  # type: ignore[misc]
-            if isinstance(outcome, HbtableError):
-                raise Unavailable(f"a tablet could not be unloaded: {outcome}") from outcome

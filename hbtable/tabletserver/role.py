@@ -27,17 +27,17 @@ from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, TabletRecord
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.parallel import run_all
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.admin import Administration
 from hbtable.tabletserver.commits import RecordCommits
+from hbtable.tabletserver.draining import Draining
 from hbtable.tabletserver.maintenance import Maintenance
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.membership import Membership, new_incarnation
-from hbtable.tabletserver.residence import Residence, drain
+from hbtable.tabletserver.residence import Residence
 from hbtable.tabletserver.server import TabletServer
 from hbtable.tabletserver.split import Splitter
 from hbtable.tabletserver.suspension import Suspension
@@ -53,6 +53,9 @@ class TabletServerOptions:
     """Memory for blocks of SSTables. Larger: fewer reads from the file system."""
     parallel_unloads: int = 8
     """Tablets flushed at a time when the server stops. More: faster stop, more memory."""
+    drain_wait_seconds: float = 30.0
+    """How long a server that stops keeps METADATA for others that stop too and still have tablets to give up. Longer:
+    slower ones need no recovery at the next start."""
     suspended_seconds: float = 10.0
     """How long answers and commits wait while the lock service cannot be reached and the lease has run out. Longer: a
     longer absence of the service is seen as slowness instead of errors, and more requests wait meanwhile."""
@@ -164,7 +167,8 @@ class TabletServerRole:
         except FileNotFound:
             log.warning("%s was declared dead; its tablets are unloaded all the same", self.incarnation)
         self._maintenance.stop()
-        drain(self._residence, lambda jobs: run_all(self._runtime, self._options.parallel_unloads, jobs, "unload"))
+        parallel, wait = self._options.parallel_unloads, self._options.drain_wait_seconds
+        Draining(self._runtime, self._membership, self._residence, parallel, wait).drain()
         self._maintenance.join()
 
     def stop(self, clean: bool = True) -> None:

@@ -146,3 +146,41 @@ def test_a_table_with_a_hole_is_not_enabled(cluster_of, machine):
         assert cluster.client.catalog.read_table(b"t").state is TableState.ENABLING
 
     cluster.runtime.run(body)
+
+
+@pytest.mark.parametrize("with_master", [True, False])
+def test_a_cluster_that_stops_at_once_leaves_nothing_to_recover(cluster_of, machine, with_master):
+    """The server with METADATA has little to flush, and must not be done before the others."""
+    cluster = cluster_of(5)
+
+    def stop(incarnation):
+        node, role = cluster.servers.pop(incarnation)
+        return node.runtime.spawn(role.drain, name="drain")
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        first = cluster.client.catalog.read_root().owner
+        if not with_master:
+            cluster.kill_master()
+        tasks = [stop(first)]
+        cluster.runtime.sleep(0.5)
+        tasks += [stop(name) for name in list(cluster.servers)]
+        for task in tasks:
+            task.join()
+        assert [task.error for task in tasks] == [None] * 3
+
+    cluster.runtime.run(body)
+
+
+def test_metadata_is_not_kept_for_ever_for_a_server_that_does_not_stop(cluster_of, machine, caplog):
+    cluster = cluster_of(6)
+
+    def body():
+        cluster.start(2)
+        cluster.kill_master()
+        cluster.servers[cluster.client.catalog.read_root().owner][1].drain()
+
+    cluster.runtime.run(body)
+    assert "METADATA was kept for 30 s" in caplog.text

@@ -1,0 +1,87 @@
+"""How a server that stops gives up its tablets, beside others that stop at the same moment (paper, section 5.2).
+
+Each level's unload writes to the level above: users' tablets to METADATA's others, those to the root tablet. When a
+whole cluster stops, the server with METADATA is often done first, and the others could not give up theirs any more:
+their logs would have to be recovered at the next start. So a server keeps METADATA's tablets until the others that
+stop are done with the levels below; while it waits it serves METADATA.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, final
+
+from hbtable.errors import HbtableError, Unavailable
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import run_all
+from hbtable.tabletserver.membership import Membership
+from hbtable.tabletserver.residence import Residence
+
+log = logging.getLogger(__name__)
+
+_LEVELS: Final[tuple[Callable[[TabletRecord], bool], ...]] = (
+    lambda record: record.table_id != METADATA_TABLE_ID,
+    lambda record: record.table_id == METADATA_TABLE_ID and record.tablet_id != ROOT_TABLET_ID,
+    lambda record: record.tablet_id == ROOT_TABLET_ID,
+)
+_GRACE_SECONDS: Final = 1.0
+"""Before the first look: servers that are stopped together need a moment to say so."""
+_LOOK_SECONDS: Final = 0.1
+
+
+@final
+class Draining:
+    """drain() once, after the master was told to give no more tablets (Membership.drain)."""
+
+    def __init__(
+        self, runtime: Runtime, membership: Membership, residence: Residence, parallel: int, wait_seconds: float
+    ) -> None:
+        """`parallel`: tablets unloaded at a time. `wait_seconds`: how long METADATA is kept for others at most."""
+        self._runtime = runtime
+        self._membership = membership
+        self._residence = residence
+        self._parallel = parallel
+        self._wait_seconds = wait_seconds
+
+    def drain(self) -> None:
+        """Everything is flushed and unloaded on return. Unavailable with the first reason when a tablet could not be.
+        *Switches.*"""
+        for level in range(len(_LEVELS)):
+            if level and self._tablets(level):
+                try:
+                    self._await_others(level)
+                except HbtableError as error:
+                    log.warning("METADATA is given up before it is known whether others stop too: %s", error)
+            jobs = [lambda number=number: self._residence.unload(number) for number in self._tablets(level)]
+            for outcome in run_all(self._runtime, self._parallel, jobs, "unload"):
+                if isinstance(outcome, HbtableError):
+                    raise Unavailable(f"a tablet could not be unloaded: {outcome}") from outcome
+            self._say(level + 1)
+
+    def _tablets(self, level: int) -> list[int]:
+        return [number for number, tablet in self._residence.tablets.items() if _LEVELS[level](tablet.record)]
+
+    def _await_others(self, level: int) -> None:
+        """Until nobody who stops too has tablets below `level`; and without a master nobody at all, for then METADATA
+        would be nowhere."""
+        if not self._membership.others():
+            return
+        deadline = self._runtime.clock_seconds() + self._wait_seconds
+        self._runtime.sleep(min(_GRACE_SECONDS, self._wait_seconds))
+        while behind := self._behind(level):
+            if self._runtime.clock_seconds() >= deadline:
+                names = ", ".join(sorted(behind))
+                log.warning("METADATA was kept for %g s, and is given up before %s is done", self._wait_seconds, names)
+                return
+            self._runtime.sleep(_LOOK_SECONDS)
+
+    def _behind(self, level: int) -> list[str]:
+        others = self._membership.others()
+        orphaned = not self._membership.master_lives()
+        return [name for name, file in others.items() if file.drained < level and (file.draining or orphaned)]
+
+    def _say(self, drained: int) -> None:
+        try:
+            self._membership.say_drained(drained)
+        except HbtableError as error:  # others wait as long as they may, and it was drained all the same
+            log.warning("the others cannot be told that this server gave its tablets up: %s", error)
