@@ -146,3 +146,24 @@ def test_a_killed_servers_regions_are_in_transition_and_it_is_dead(cluster: Proc
     cluster.start_master()
     eventually(lambda: ask(left, "rit") == ["0 row(s)"], 40, "served again")
     assert contents(left) == rows
+
+
+def test_standby_masters_are_counted_until_they_take_over_or_die(cluster: ProcessCluster, ask: Ask) -> None:
+    server = cluster.servers[0]
+    (first,) = cluster.masters
+    second, third = cluster.start_master(), cluster.start_master()
+
+    def standbys() -> int:
+        return int(ask(server, "status")[0].split(", ")[1].split()[0])
+
+    eventually(lambda: standbys() == 2, 20, "both wait for the lock")
+    simple = ask(server, "status 'simple'")
+    assert len({line.split()[-2] for line in (simple[0], simple[2], simple[3])}) == 3
+    assert simple[0].startswith("active master:  ")
+    assert simple[1] == "2 backup masters"
+    third.kill()
+    eventually(lambda: standbys() == 1, 40, "the killed standby's session is over")
+    assert first.stop() == 0
+    expected = "1 active master, 0 backup masters, 3 servers, 0 dead"
+    eventually(lambda: ask(server, "status")[0].startswith(expected), 40, "the second took over")
+    assert second.process.poll() is None

@@ -68,6 +68,13 @@ struct AdminServer {
   6: i32 families = 0
 }
 
+/** A master process; `startedMillis` 0: it does not say. */
+struct AdminMaster {
+  1: string host,
+  2: i32 port,
+  3: i64 startedMillis
+}
+
 /** Blocks that left the caches, which have that capacity together; regions whose server could not be asked. */
 struct AdminCacheEviction {
   1: i64 blocks,
@@ -80,6 +87,16 @@ struct AdminTransition {
   1: binary regionName,
   2: string state,
   3: string server = ""
+}
+
+/** `active`: one, or none while no process holds the master's lock; `standbys` wait for it. `dead` and `transitions` as
+ * adminDeadServers and adminTransitions have them. */
+struct AdminStatus {
+  1: list<AdminMaster> active,
+  2: list<AdminMaster> standbys,
+  3: list<AdminServer> servers,
+  4: list<string> dead,
+  5: list<AdminTransition> transitions
 }
 
 /** A request to this port that took long. Decoding includes waiting for its bytes, answering the sending. */
@@ -189,6 +206,8 @@ service HbtableAdmin {
   /* ------------------------------------------------------------------------------------ tablets, servers */
   list<AdminTablet> adminTablets(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
   list<AdminServer> adminServers() throws (1: IOError io)
+  /** One look at everything. */
+  AdminStatus adminStatus() throws (1: IOError io)
   /** What was written before the call is in SSTables on return: of the table, or of one tablet of it. */
   void adminFlush(1: binary name, 2: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
   /** Starts it in the background: of the table, or of one tablet of it. */

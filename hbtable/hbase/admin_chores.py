@@ -1,4 +1,4 @@
-"""What operators look after, in our own service: caches, garbage, tablets on the way, dead servers, slow requests."""
+"""What operators look after, in our own service: caches, garbage, servers out of service, slow requests."""
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import final
 
 from hbtable.errors import HbtableError
-from hbtable.hbase.admin_structs import AdminCacheEviction, AdminSlowRequest, AdminTransition
+from hbtable.hbase.admin_structs import AdminCacheEviction, AdminSlowRequest
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.cluster import Cluster
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
-from hbtable.hbase.transitions import Transition, dead_servers, transitions, unknown_servers
-from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord, owners
+from hbtable.model.tablet import owners
 
 
 @final
@@ -50,52 +49,6 @@ class AdminChores:
 
     def adminRunRepair(self) -> None:
         self._cluster.operations.look_at_everything()
-
-    # ---------------------------------------------------------------- what is not as it should be
-
-    def adminTransitions(self) -> list[AdminTransition]:
-        suspects, _ = self._suspects()
-        if not suspects:
-            return []
-        before = {one.record for one in suspects}
-        # Again: what split, moved or was dropped between the first looks is no suspect of the second.
-        suspects, names = self._suspects()
-        shown = self._names.all_shown()
-        return [
-            AdminTransition(
-                region_name(names[one.record.table_id], one.record.range.start, one.record.created_millis),
-                one.state,
-                shown.get(one.record.owner, one.record.owner),
-            )
-            for one in suspects
-            if one.record in before
-        ]
-
-    def _suspects(self) -> tuple[list[Transition], dict[int, bytes]]:
-        """And the names of all tables, by id."""
-        operations = self._cluster.operations
-        records = operations.every_tablet()
-        tables = operations.table_records()
-        states = {table.table_id: table.state for table in tables}
-        living = self._living()
-        statuses = self._cluster.admin.statuses(sorted(living))
-        served = {name: {status.record.tablet_id for status in found} for name, found in statuses.items()}
-        names = {METADATA_TABLE_ID: b"hbase:meta", **{table.table_id: table.schema.name for table in tables}}
-        return transitions(records, states, living, served), names
-
-    def adminDeadServers(self) -> list[str]:
-        return dead_servers(*self._records_and_living())
-
-    def adminUnknownServers(self) -> list[str]:
-        records, living = self._records_and_living()
-        return unknown_servers(records, living, dead_servers(records, living))
-
-    def _records_and_living(self) -> tuple[list[TabletRecord], set[str]]:
-        """In this order: who began to serve after the look would seem to be gone."""
-        return self._cluster.operations.every_tablet(), self._living()
-
-    def _living(self) -> set[str]:
-        return {server.name for server in self._cluster.servers()}
 
     # ---------------------------------------------------------------- servers out of service
 

@@ -65,6 +65,14 @@ class AdminServer(NamedTuple):
     families: int = 0
 
 
+class AdminMaster(NamedTuple):
+    """A master process."""
+
+    host: str = ""
+    port: int = 0
+    started_millis: int = 0
+
+
 class AdminCacheEviction(NamedTuple):
     """What block caches lost of a table."""
 
@@ -79,6 +87,16 @@ class AdminTransition(NamedTuple):
     name: bytes = b""
     state: str = ""
     server: str = ""
+
+
+class AdminStatus(NamedTuple):
+    """The cluster at a moment."""
+
+    active: list[AdminMaster] | None = None
+    standbys: list[AdminMaster] | None = None
+    servers: list[AdminServer] | None = None
+    dead: list[str] | None = None
+    transitions: list[AdminTransition] | None = None
 
 
 class AdminSlowRequest(NamedTuple):

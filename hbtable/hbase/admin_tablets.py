@@ -1,12 +1,12 @@
-"""Tablets and servers of our own admin service: where they are, how large, and what can be asked of them."""
+"""Tablets of our own admin service: where they are, how large, and what can be asked of them."""
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections.abc import Sequence
 from typing import final
 
-from hbtable.hbase.admin_structs import AdminServer, AdminTablet
-from hbtable.hbase.backend import Address, Tables
+from hbtable.hbase.admin_structs import AdminTablet
+from hbtable.hbase.backend import Tables
 from hbtable.hbase.cluster import Cluster
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
@@ -16,12 +16,11 @@ from hbtable.model.tablet import TabletRecord, owners
 
 @final
 class AdminTablets:
-    """`address`: of a tablet server's front door."""
+    """`tables` turns names into canonical ones."""
 
-    def __init__(self, tables: Tables, cluster: Cluster, address: Address, names: ServerNames) -> None:
+    def __init__(self, tables: Tables, cluster: Cluster, names: ServerNames) -> None:
         self._tables = tables
         self._cluster = cluster
-        self._address = address
         self._names = names
 
     def adminTablets(self, name: bytes | None) -> list[AdminTablet]:
@@ -32,26 +31,9 @@ class AdminTablets:
         by_id = {status.record.tablet_id: status for found in statuses.values() for status in found}
         started = {server.name: server.started_millis for server in self._cluster.servers()}
         return [
-            self._tablet(canonical, record, by_id.get(record.tablet_id), started.get(record.owner, 0))
+            admin_tablet(self._names, canonical, record, by_id.get(record.tablet_id), started.get(record.owner, 0))
             for record in records
         ]
-
-    def adminServers(self) -> list[AdminServer]:
-        servers = self._cluster.servers()
-        statuses = self._cluster.admin.statuses([server.name for server in servers])
-        tables = {record.table_id: record.schema for record in self._cluster.admin.tables()}
-        found = []
-        for server in servers:
-            host, port = self._address(server.name)
-            mine = statuses.get(server.name, [])
-            tablets, families = [], 0
-            for status in mine:
-                schema = tables.get(status.record.table_id)
-                families += len(schema.families) if schema is not None else 1
-                name = schema.name if schema is not None else b"hbase:meta"
-                tablets.append(self._tablet(name, status.record, status, server.started_millis))
-            found.append(AdminServer(server.name, host.decode(), port, server.started_millis, tablets, families))
-        return found
 
     def adminFlush(self, name: bytes | None, tablet_id: int | None) -> None:
         self._cluster.admin.flush(self._tables.canonical(name), tablet_id or 0)
@@ -75,17 +57,19 @@ class AdminTablets:
     def adminBalancerEnabled(self) -> bool:
         return self._cluster.admin.balancer_enabled()
 
-    def _tablet(
-        self, table: bytes, record: TabletRecord, status: TabletStatus | None, started_millis: int
-    ) -> AdminTablet:
-        server = self._names.shown(record.owner, started_millis) if record.owner else ""
-        load = (0, 0, 0, 0, 0) if status is None else status[2:7]
-        return AdminTablet(
-            record.tablet_id,
-            record.range.start,
-            record.range.stop,
-            record.created_millis,
-            region_name(table, record.range.start, record.created_millis),
-            server,
-            *load,
-        )
+
+def admin_tablet(
+    names: ServerNames, table: bytes, record: TabletRecord, status: TabletStatus | None, started_millis: int
+) -> AdminTablet:
+    """`status`: of its server, if that answers; `started_millis`: when that began."""
+    server = names.shown(record.owner, started_millis) if record.owner else ""
+    load = (0, 0, 0, 0, 0) if status is None else status[2:7]
+    return AdminTablet(
+        record.tablet_id,
+        record.range.start,
+        record.range.stop,
+        record.created_millis,
+        region_name(table, record.range.start, record.created_millis),
+        server,
+        *load,
+    )

@@ -62,6 +62,21 @@ class LivingServer(NamedTuple):
     decommissioned: bool = False
 
 
+class LivingMaster(NamedTuple):
+    """A master process. `address`: host:port of its internal service; "": it lives in the process of the only tablet
+    server. `started_millis` is 0 when it does not say."""
+
+    address: str
+    started_millis: int
+
+
+class Masters(NamedTuple):
+    """Who holds the master's lock, None when nobody does at the moment, and who waits for it."""
+
+    active: LivingMaster | None
+    standbys: list[LivingMaster]
+
+
 class Cluster(NamedTuple):
     """Handed to the front door by the composition root."""
 
@@ -70,3 +85,4 @@ class Cluster(NamedTuple):
     """A table's, by canonical name. TableNotFound."""
     servers: Callable[[], list[LivingServer]]
     operations: ClusterOperations
+    masters: Callable[[], Masters]

@@ -13,6 +13,7 @@ from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase.admin_calls import AdminCalls
 from hbtable.hbase.admin_cells import AdminCells
 from hbtable.hbase.admin_chores import AdminChores
+from hbtable.hbase.admin_cluster import AdminCluster
 from hbtable.hbase.admin_compactions import AdminCompactions
 from hbtable.hbase.admin_tables import AdminTables
 from hbtable.hbase.admin_tablets import AdminTablets
@@ -178,7 +179,8 @@ class FrontDoor:
         names = ServerNames(cluster, identity.address)
         parts = (
             AdminTables(tables, cluster),
-            AdminTablets(tables, cluster, identity.address, names),
+            AdminTablets(tables, cluster, names),
+            AdminCluster(cluster, names),
             AdminCompactions(self._runtime, tables, cluster, names),
             AdminChores(tables, cluster, names, self.slow),
             AdminCells(tables, self._options.answer_bytes),

@@ -15,9 +15,14 @@ class ServerNames:
         self._cluster = cluster
         self._address = address
 
-    def shown(self, incarnation: str, started_millis: int) -> str:
+    def place(self, incarnation: str) -> tuple[str, int]:
+        """Host and port; of "" those of this front door."""
         host, port = self._address(incarnation)
-        return f"{host.decode()},{port},{started_millis}"
+        return host.decode(), port
+
+    def shown(self, incarnation: str, started_millis: int) -> str:
+        host, port = self.place(incarnation)
+        return f"{host},{port},{started_millis}"
 
     def all_shown(self) -> dict[str, str]:
         """Of the living, by incarnation."""
@@ -40,6 +45,6 @@ class ServerNames:
         return found[0].name
 
     def _names_of(self, server: LivingServer) -> tuple[str, ...]:
-        host, port = self._address(server.name)
-        address = f"{host.decode()},{port}"
-        return server.name, host.decode(), address, f"{address},{server.started_millis}"
+        host, port = self.place(server.name)
+        address = f"{host},{port}"
+        return server.name, host, address, f"{address},{server.started_millis}"

@@ -8,10 +8,10 @@ from hbtable.client.client import Client
 from hbtable.errors import FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.hbase.backend import Address
-from hbtable.hbase.cluster import Cluster, LivingServer
+from hbtable.hbase.cluster import Cluster, LivingMaster, LivingServer, Masters
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_lock
+from hbtable.lockservice.places import LOCK_SUFFIX, MASTER, SERVERS, Candidate, ServerFile, server_lock
 from hbtable.master.collector import FRONT_DOORS
 from hbtable.metadata.identifiers import SCANNER_IDS, Identifiers
 from hbtable.metrics.registry import Registry
@@ -93,6 +93,7 @@ def make_front_door(
             lambda name: client.table(name).record(),
             lambda: living_servers(session),
             client.operations,
+            lambda: masters(session),
         ),
     )
 
@@ -109,6 +110,19 @@ def living_servers(session: Session) -> list[LivingServer]:
         except FileNotFound:
             continue
     return found
+
+
+def masters(session: Session) -> Masters:
+    """As the lock service has them. *Switches.*"""
+    candidates = [LivingMaster(one.address, one.started_millis) for one in Candidate.living(session)]
+    held = session.holder(MASTER)
+    if held is None:
+        return Masters(None, candidates)
+    address = held.data.decode()
+    known = [one for one in candidates if one.address == address]
+    # Of two that announce the same address the older one is a process that has just died.
+    active = known[-1] if known else LivingMaster(address, 0)
+    return Masters(active, [one for one in candidates if one.address != address])
 
 
 def scanners_file(place: str) -> str:

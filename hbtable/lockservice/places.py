@@ -5,6 +5,7 @@
     /servers/<incarnation>         server file: the server may serve as long as it exists; JSON, below
     /servers/<incarnation>.lock    held by that server; taken by the master before it deletes the file
     /master                        held by the master; its data is the master's address, its epoch goes into each call
+    /masters/<session id>          held by each process that is the master or stands by, until it ends; JSON, below
     /balancer                      whether tablets move to even out servers: `on` or `off`; without it they do
 
 A server takes its lock *before* it creates its file, so a file whose lock is free belongs to a dead server.
@@ -23,6 +24,7 @@ CLUSTER: Final = "/cluster"
 INCARNATIONS: Final = "/incarnations"
 SERVERS: Final = "/servers"
 MASTER: Final = "/master"
+MASTERS: Final = "/masters"
 BALANCER: Final = "/balancer"
 LOCK_SUFFIX: Final = ".lock"
 
@@ -33,6 +35,37 @@ def server_file(incarnation: str) -> str:
 
 def server_lock(incarnation: str) -> str:
     return f"{SERVERS}/{incarnation}{LOCK_SUFFIX}"
+
+
+def candidate_lock(session_id: str) -> str:
+    return f"{MASTERS}/{session_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A master process of a cluster, whether it is the master or stands by."""
+
+    address: str
+    """host:port of its internal service, which is also the data of the master's lock when it holds that."""
+    started_millis: int
+
+    def encode(self) -> bytes:
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+    @staticmethod
+    def living(session: Session) -> "list[Candidate]":
+        """All that there are now, ascending by address. *Switches.* Corruption."""
+        held = [(path, session.holder(path)) for path in map(candidate_lock, session.list(MASTERS))]
+        found = [Candidate._decode(path, lock.data) for path, lock in held if lock is not None]
+        return sorted(found, key=lambda one: (one.address, one.started_millis))
+
+    @staticmethod
+    def _decode(path: str, data: bytes) -> "Candidate":
+        try:
+            fields = json.loads(data)
+            return Candidate(str(fields["address"]), int(fields["started_millis"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise Corruption(path, 0, f"not what a master says of itself: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

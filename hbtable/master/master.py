@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import MASTER, SERVERS
+from hbtable.lockservice.places import MASTER, SERVERS, Candidate, candidate_lock
 from hbtable.master.bootstrap import bootstrap
 from hbtable.master.census import Census, take_census
 from hbtable.master.collector import Collected, Collector, CollectorOptions
@@ -178,12 +178,21 @@ class Master:
         self._wake.set()
 
     def census(self) -> Census:
-        return take_census(self._runtime, self._session, self._transport)
+        struggling = self._placement.failed_loads.struggling()
+        return take_census(self._runtime, self._session, self._transport, struggling)
+
+    def _announce(self, address: str) -> None:
+        """Whoever asks how many stand by finds it among the masters, until the session ends."""
+        about = Candidate(address, self._runtime.wall_millis())
+        self._session.lock(candidate_lock(self._session.session_id), about.encode())
 
     def _live(self, address: str) -> None:
-        acquired = False
+        acquired, announced = False, not address  # the embedded one has no address, and nobody stands by beside it
         while not self._stopping and not acquired:
             try:
+                if not announced:
+                    self._announce(address)
+                    announced = True
                 self.acquire(address)
                 acquired = True
             except LockLost as error:

@@ -4,13 +4,14 @@ import pytest
 
 from hbtable.errors import StaleLocation
 from hbtable.hbase.admin_chores import AdminChores
+from hbtable.hbase.admin_cluster import AdminCluster
 from hbtable.hbase.admin_compactions import AdminCompactions
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.cluster import Cluster as DoorCluster
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
-from hbtable.launch.front_door import living_servers
+from hbtable.launch.front_door import living_servers, masters
 from hbtable.model.read import EVERYTHING
 from tests.harness.many_servers import Cluster, Node
 from tests.harness.stand_in import StandIn
@@ -29,9 +30,11 @@ class Door:
             lambda name: client.table(name).record(),
             lambda: living_servers(session),
             client.operations,
+            lambda: masters(session),
         )
         names = ServerNames(door, lambda owner: (b"h" + owner[7:8].encode(), 9090))
         self.chores = AdminChores(tables, door, names, SlowRequests(1, 1.0, lambda _: None))
+        self.whole = AdminCluster(door, names)
         self.compactions = AdminCompactions(cluster.runtime, tables, door, names)
         self.cluster = door
 
@@ -256,26 +259,26 @@ def test_tablets_of_a_dead_server_are_on_the_way_until_another_serves_them(clust
     def body():
         door = filled(cluster, machine, 2)
         machine.write(cluster, range(300), b"3")
-        assert door.chores.adminTransitions() == []
-        assert door.chores.adminDeadServers() == door.chores.adminUnknownServers() == []
+        assert door.whole.adminTransitions() == []
+        assert door.whole.adminDeadServers() == door.whole.adminUnknownServers() == []
         cluster.kill_master()
         user = {record.owner for record in cluster.client.admin.tablets(b"t")}
         system = {record.owner for record in cluster.client.operations.every_tablet() if record.table_id < 16}
         (dead,) = user - system
         cluster.kill_server(dead)
         cluster.runtime.sleep(2)
-        found = door.chores.adminTransitions()
+        found = door.whole.adminTransitions()
         assert {(one.state, one.server) for one in found} == {("ABNORMALLY_CLOSED", dead)}
         assert len(found) == 4
         assert all(one.name.startswith(b"t,") for one in found)
-        assert door.chores.adminDeadServers() == [dead]
-        assert door.chores.adminUnknownServers() == []
+        assert door.whole.adminDeadServers() == [dead]
+        assert door.whole.adminUnknownServers() == []
         cluster.start_master()
         cluster.runtime.sleep(20)
-        assert door.chores.adminTransitions() == []
+        assert door.whole.adminTransitions() == []
         assert machine.contents(cluster) == machine.expected(range(300), b"3")
         cluster.client.admin.flush(b"t")
-        assert door.chores.adminDeadServers() == []
+        assert door.whole.adminDeadServers() == []
 
     cluster.runtime.run(body)
 
@@ -289,9 +292,9 @@ def test_a_look_that_is_asked_for_does_not_wait_for_the_next_scan(cluster_of, ma
         (node, role), (record, *_) = next(iter(cluster.servers.values())), cluster.client.admin.tablets(b"t")
         asked = cluster.runtime.clock_seconds()
         node.runtime.spawn(role._residence.unload, record.tablet_id, name="lose").join()
-        assert [one.state for one in door.chores.adminTransitions()] == ["OFFLINE"]
+        assert [one.state for one in door.whole.adminTransitions()] == ["OFFLINE"]
         door.chores.adminRunRepair()
-        while door.chores.adminTransitions():
+        while door.whole.adminTransitions():
             cluster.runtime.sleep(0.1)
         assert cluster.runtime.clock_seconds() - asked < 1.5
 

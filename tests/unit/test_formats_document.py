@@ -17,7 +17,7 @@ from hbtable.hbase.scanner_ids import ScannerIds, unsaved
 from hbtable.hbase.scanners import ScannerOptions, Scanners
 from hbtable.lockservice.files import DurableFiles
 from hbtable.lockservice.interface import VersionedFile
-from hbtable.lockservice.places import ServerFile
+from hbtable.lockservice.places import Candidate, ServerFile
 from hbtable.memtable.memtable import Memtable
 from hbtable.metadata import layout as metadata_layout
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
@@ -145,6 +145,7 @@ def test_the_files_of_the_lock_service() -> None:
     description = ServerFile("", NOW)
     assert _block("server-file").encode().strip() == description.encode()
     assert ServerFile.decode("p", _block("server-file").encode()) == description
+    assert _block("candidate").encode().strip() == Candidate("host:9092", NOW).encode()
 
 
 def test_the_data_folder(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """status [, 'summary' | 'simple' | 'detailed' | 'replication']: the cluster in lines."""
 
-from hbtable.hbase.admin_structs import AdminServer, AdminTablet, AdminTransition
+from hbtable.hbase.admin_structs import AdminServer, AdminStatus, AdminTablet
 from hbtable.shell.commands.moving import transition_text
 from hbtable.shell.context import Context, show_name
 from hbtable.shell.literals import Value, shown
@@ -8,22 +8,26 @@ from hbtable.shell.literals import Value, shown
 
 def status(context: Context, arguments: list[Value]) -> Value:
     form = shown(arguments[0]) if arguments else "summary"
-    servers: list[AdminServer] = context.server.admin("adminServers")
+    found: AdminStatus = context.server.admin("adminStatus")
+    servers = found.servers or []
     if form in ("simple", "detailed") and context.out.wants_records:
         _records(context, servers, form == "detailed")
     elif form == "simple":
-        _simple(context, servers)
+        _simple(context, found)
     elif form == "detailed":
-        _detailed(context, servers)
+        _detailed(context, found)
     elif form == "replication":
         _replication(context, servers)
     else:
         tablets = sum(len(server.tablets or ()) for server in servers)
         load = tablets / len(servers) if servers else 0.0
-        dead = len(context.server.admin("adminDeadServers"))
+        active, standbys, dead = (len(some or ()) for some in (found.active, found.standbys, found.dead))
         context.out.row(
-            (f"1 active master, 0 backup masters, {len(servers)} servers, {dead} dead, {load:.4f} average load",),
-            {"masters": 1, "backup_masters": 0, "servers": len(servers), "dead": dead, "regions": tablets},
+            (
+                f"{active} active master, {standbys} backup masters, {len(servers)} servers, {dead} dead, "
+                f"{load:.4f} average load",
+            ),
+            {"masters": active, "backup_masters": standbys, "servers": len(servers), "dead": dead, "regions": tablets},
         )
     return None
 
@@ -41,27 +45,26 @@ def _records(context: Context, servers: list[AdminServer], detailed: bool) -> No
     context.out.end(None)
 
 
-def _simple(context: Context, servers: list[AdminServer]) -> None:
-    say = context.out.say
-    _masters(context, servers)
+def _simple(context: Context, found: AdminStatus) -> None:
+    say, servers = context.out.say, found.servers or []
+    _masters(context, found)
     say(f"{len(servers)} live servers")
     for server in servers:
         say(f"    {server.host}:{server.port} {server.started_millis}")
         say(f"        {_load(server)}")
-    _dead(context)
+    _dead(context, found)
     say(f"Aggregate load: 0, regions: {sum(len(server.tablets or ()) for server in servers)}")
 
 
-def _detailed(context: Context, servers: list[AdminServer]) -> None:
+def _detailed(context: Context, found: AdminStatus) -> None:
     from hbtable import __version__
 
-    say = context.out.say
+    say, servers, moving = context.out.say, found.servers or [], found.transitions or []
     say(f"version {__version__}")
-    moving: list[AdminTransition] = context.server.admin("adminTransitions")
     say(f"{len(moving)} regionsInTransition")
     for one in moving:
         say(f"    {transition_text(one)}")
-    _masters(context, servers)
+    _masters(context, found)
     say("master coprocessors: []")
     say(f"{len(servers)} live servers")
     for server in servers:
@@ -70,11 +73,11 @@ def _detailed(context: Context, servers: list[AdminServer]) -> None:
         for tablet in server.tablets or ():
             say(f'        "{show_name(tablet.name)}"')
             say(f"            {_of_tablet(tablet)}")
-    _dead(context)
+    _dead(context, found)
 
 
-def _dead(context: Context) -> None:
-    names: list[str] = context.server.admin("adminDeadServers")
+def _dead(context: Context, found: AdminStatus) -> None:
+    names = found.dead or []
     context.out.say(f"{len(names)} dead servers")
     for name in names:
         context.out.say(f"    {name}")
@@ -88,12 +91,13 @@ def _replication(context: Context, servers: list[AdminServer]) -> None:
     context.out.note("hbtable does not replicate to other clusters")
 
 
-def _masters(context: Context, servers: list[AdminServer]) -> None:
-    """The embedded master lives in the first server's process."""
-    started = servers[0].started_millis if servers else 0
-    server = context.server
-    context.out.say(f"active master:  {server.host}:{server.port} {started}")
-    context.out.say("0 backup masters")
+def _masters(context: Context, found: AdminStatus) -> None:
+    for one in found.active or ():
+        context.out.say(f"active master:  {one.host}:{one.port} {one.started_millis}")
+    standbys = found.standbys or []
+    context.out.say(f"{len(standbys)} backup masters")
+    for one in standbys:
+        context.out.say(f"    {one.host}:{one.port} {one.started_millis}")
 
 
 def _load(server: AdminServer) -> str:
