@@ -5,10 +5,11 @@ While any tablet of an earlier level has to be placed, `plan` returns that level
 
 A tablet needs an action when nobody owns it, when its owner is dead, or when its living owner does not serve it (the
 master or the server stopped between the compare-and-set of the owner and the load). The last is a Load of the same
-generation: nothing is written.
+generation: nothing is written. When that has failed often enough it is a Reassign, if there is another server.
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
@@ -26,6 +27,8 @@ class ServerLoad(NamedTuple):
     """Nothing new comes, and what it was given before it serves."""
     leaving: bool = False
     """Decommissioned, and what it serves is to go."""
+    struggling: bool = False
+    """Load after load failed on it lately (failed_loads.py): others come first."""
 
     def takes_tablets(self) -> bool:
         return not self.draining and not self.decommissioned
@@ -40,6 +43,8 @@ class Snapshot(NamedTuple):
     """Those that answered."""
     silent: frozenset[str] = frozenset()
     """Servers that hold their lock but did not answer: they may serve, so their tablets stay with them."""
+    refusals: Mapping[int, frozenset[str]] = MappingProxyType({})
+    """By tablet: servers that failed to load it so often that others are to try (failed_loads.py)."""
 
 
 class Assign(NamedTuple):
@@ -58,7 +63,15 @@ class Load(NamedTuple):
     why: str
 
 
-Action = Assign | Load
+class Reassign(NamedTuple):
+    """Take it from the living owner on record, which could not load it; then as Assign."""
+
+    record: TabletRecord
+    server: str
+    why: str
+
+
+Action = Assign | Load | Reassign
 
 
 def describe(record: TabletRecord) -> str:
@@ -88,15 +101,18 @@ def plan(snapshot: Snapshot) -> list[Action]:
     for record in waiting:
         if level(record) != first:
             continue
-        if record.owner in snapshot.servers:
+        refusals = snapshot.refusals.get(record.tablet_id, frozenset())
+        others = {server: count for server, count in counts.items() if server not in refusals}
+        if record.owner in snapshot.servers and not (record.owner in refusals and others):
             why = f"{record.owner} owns {describe(record)} but does not serve it"
             actions.append(Load(record, record.owner, why))
             continue
         if not counts:
             continue
-        server = emptiest(counts, snapshot.servers)
+        server = emptiest(others or counts, snapshot.servers)
         counts[server] += 1
-        actions.append(Assign(record, server, _why(record, server)))
+        kind = Reassign if record.owner in snapshot.servers else Assign
+        actions.append(kind(record, server, _why(record, server, record.owner in refusals)))
     return actions
 
 
@@ -106,7 +122,9 @@ def least_loaded(servers: Mapping[str, ServerLoad]) -> str:
 
 
 def takers(servers: Mapping[str, ServerLoad]) -> dict[str, ServerLoad]:
-    return {server: load for server, load in servers.items() if load.takes_tablets()}
+    """Those that are struggling only when there are no others."""
+    able = {server: load for server, load in servers.items() if load.takes_tablets()}
+    return {server: load for server, load in able.items() if not load.struggling} or able
 
 
 def tablet_counts(servers: Mapping[str, ServerLoad]) -> dict[str, int]:
@@ -127,7 +145,9 @@ def _needs(record: TabletRecord, snapshot: Snapshot) -> bool:
     return load is None or (record.tablet_id not in load.tablet_ids and not load.draining)
 
 
-def _why(record: TabletRecord, server: str) -> str:
+def _why(record: TabletRecord, server: str, refused: bool) -> str:
+    if refused:
+        return f"{describe(record)} goes to {server} because its owner {record.owner} could not load it"
     if record.owner:
         return f"{describe(record)} goes to {server} because its owner {record.owner} is dead"
     return f"{describe(record)} goes to {server} because nobody owns it"

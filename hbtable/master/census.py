@@ -34,7 +34,9 @@ class Census(NamedTuple):
         return self.silent.union(self.loads)
 
 
-def take_census(runtime: Runtime, session: Session, transport: Transport) -> Census:
+def take_census(
+    runtime: Runtime, session: Session, transport: Transport, struggling: frozenset[str] = frozenset()
+) -> Census:
     """Buries dead servers, asks the living ones. *Switches.* Unavailable when the lock service is."""
     living, buried, starting = look(session)
     for name in buried:
@@ -50,11 +52,11 @@ def take_census(runtime: Runtime, session: Session, transport: Transport) -> Cen
     for name, answer in zip(names, answers, strict=True):
         if not isinstance(answer, HbtableError):
             statuses[name] = answer
-            loads[name] = _load(living[name], answer)
+            loads[name] = _load(living[name], answer, name in struggling)
     return Census(loads, frozenset(names).difference(loads), statuses, starting)
 
 
-def _load(file: ServerFile, statuses: list[TabletStatus]) -> ServerLoad:
+def _load(file: ServerFile, statuses: list[TabletStatus], struggling: bool) -> ServerLoad:
     ids = frozenset(status.record.tablet_id for status in statuses)
     size = sum(status.sstable_bytes for status in statuses)
-    return ServerLoad(ids, size, file.draining, file.decommissioned, file.leaving)
+    return ServerLoad(ids, size, file.draining, file.decommissioned, file.leaving, struggling)

@@ -1,8 +1,8 @@
 """The master (paper, sections 4 and 5.2): one at a time, by a lock; everything it knows it reads again.
 
 cycle() is all it does: look who lives, see that everything is served (upkeep.py), and now and then collect garbage. It
-returns the sentence it decided. Nothing is remembered between two cycles but what saves work, so a new master just
-runs cycle().
+returns the sentence it decided. Nothing is remembered between two cycles but what saves work or spares servers
+(failed_loads.py), so a new master just runs cycle().
 """
 
 import logging

@@ -72,7 +72,7 @@ class Moves:
         able = takers(census.loads)
         if server:
             load = census.loads.get(server)
-            if server in able or (load is not None and server == tablet.owner and not load.draining):
+            if load is not None and (load.takes_tablets() or (server == tablet.owner and not load.draining)):
                 return server
             if load is not None and load.decommissioned:
                 raise InvalidRequest(f"tablet server {server} is decommissioned: it takes no tablets")

@@ -4,12 +4,18 @@ Order of each step, and why:
     sort     the logs of dead servers that the tablet needs, each once, fenced before, before anyone recovers from them
     own      compare-and-set of the owner; from here on an earlier owner's compare-and-sets fail (bug class 10)
     load     the server recovers and serves; if it does not, the next plan is a Load of the same generation
+
+After a few loads that failed (failed_loads.py) the owner has to give the tablet up before any of these steps: a load
+that is still under way, or comes late, must fail (Placement.vacate, tabletserver.residence).
 """
 
-from collections.abc import Callable, Collection
+import logging
+from collections.abc import Callable, Collection, Sequence
 
-from hbtable.errors import HbtableError, StaleLocation, Unavailable
-from hbtable.master.assignment import Action, Assign, describe
+from hbtable.errors import Conflict, HbtableError, LockLost, StaleLocation, Unavailable
+from hbtable.master.assignment import Action, Load, Reassign, Snapshot, describe, plan, takers
+from hbtable.master.census import Census
+from hbtable.master.failed_loads import FailedLoads
 from hbtable.master.log_sorting import LogSorting
 from hbtable.master.ownership import assigned, given_back, released
 from hbtable.metadata.catalog import Catalog
@@ -18,6 +24,8 @@ from hbtable.model.tablet import NO_LOG, TabletRecord
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Lock, Runtime
 from hbtable.runtime.parallel import run_all
+
+log = logging.getLogger(__name__)
 
 
 class Placement:
@@ -38,21 +46,50 @@ class Placement:
         self._transport = transport
         self._logs = logs
         self._parallel_loads = parallel_loads
+        self.failed_loads = FailedLoads(runtime.clock_seconds)
         self._sorted: dict[str, Lock] = {}
         self._done: set[str] = set()
+
+    def plan(self, tablets: Sequence[TabletRecord], census: Census) -> list[Action]:
+        """What is to be done for `tablets`, which were read before the census was taken. Does not switch."""
+        for tablet in tablets:
+            load = census.loads.get(tablet.owner)
+            if load is not None and tablet.tablet_id in load.tablet_ids:
+                self.failed_loads.served(tablet.tablet_id)
+        refusals = self.failed_loads.refusals(takers(census.loads))
+        return plan(Snapshot(tablets, census.loads, census.silent, refusals))
 
     def place(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
         """The tablet is served on return. Conflict when its record changed since the plan; Corruption when its log or
         files are damaged; Unavailable or StaleLocation when the server could not load it now."""
         record = action.record
+        if isinstance(action, Reassign):
+            reason = self.failed_loads.reason(record.tablet_id, record.owner)
+            log.warning("master: %s; what it said last: %s", action.why, reason)
+            record = self._taken(record, living)
         self._sort_logs(record, living)
-        if isinstance(action, Assign):
-            record = assigned(record, action.server)
-            self._catalog.replace_tablet(action.record, record)
+        if not isinstance(action, Load):
+            unowned, record = record, assigned(record, action.server)
+            self._catalog.replace_tablet(unowned, record)
         self.load(record, schema)
 
+    def _taken(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
+        """Without an owner. Conflict when it changed meanwhile; errors of vacate."""
+        self.vacate(record, living)
+        current = self._catalog.read_tablet(record.table_id, record.range.stop)
+        if current is None or current.tablet_id != record.tablet_id or current.owner or current.is_merging():
+            raise Conflict(f"{describe(record)} was changed when it was to be taken from {record.owner}")
+        return current
+
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
-        self._transport.tablet_admin(record.owner).load_tablet(self.epoch, record, schema)
+        try:
+            self._transport.tablet_admin(record.owner).load_tablet(self.epoch, record, schema)
+        except LockLost:
+            raise
+        except HbtableError as error:
+            self.failed_loads.failed(record.tablet_id, record.owner, str(error))
+            raise
+        self.failed_loads.loaded(record.tablet_id, record.owner)
 
     def place_all(
         self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Collection[str]

@@ -34,7 +34,7 @@ from hbtable.errors import (
     Unavailable,
 )
 from hbtable.lockservice.interface import Session
-from hbtable.master.assignment import Action, Assign, Snapshot, plan
+from hbtable.master.assignment import Assign
 from hbtable.master.balancer import Balancer
 from hbtable.master.census import Census
 from hbtable.master.decommissions import Decommissions
@@ -267,7 +267,7 @@ class Tables:
         census = self._census()
         owners = {
             action.record.tablet_id: action.server
-            for action in plan(Snapshot(tablets, census.loads, census.silent))
+            for action in self._placement.plan(tablets, census)
             if isinstance(action, Assign)
         }
 
@@ -286,7 +286,7 @@ class Tables:
             tablets = self.settled(record.table_id)
             verify_tiling(tablets)  # a table with a hole must not look as if it were whole
             census = self._census()
-            actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
+            actions = self._placement.plan(tablets, census)
             takers = any(load.takes_tablets() for load in census.loads.values())
             if not actions and takers and not any(tablet.owner in census.silent for tablet in tablets):
                 self._enter(record, TableState.ENABLED)

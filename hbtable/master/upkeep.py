@@ -3,14 +3,14 @@
 First what is needed to read the rest: the root tablet, METADATA's others. Then, table by table: operations that were
 interrupted, tablets without a server, servers that have an older schema. When none of these needs anything tablets
 leave decommissioned servers, and then they are evened out. Splits and merges that a crash interrupted are finished on
-the way. A round remembers nothing.
+the way. A round remembers nothing but which loads failed (failed_loads.py).
 """
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import HbtableError, LockLost
-from hbtable.master.assignment import Action, Snapshot, describe, plan
+from hbtable.master.assignment import describe
 from hbtable.master.bootstrap import first_metadata_row
 from hbtable.master.census import Census
 from hbtable.master.placement import Placement
@@ -64,6 +64,7 @@ class Upkeep:
         gone: list[GoneTablet] = []
         rows = self._repaired(list(self._catalog.all_tablet_rows(gone)))
         self._tables.merges.forget_old(gone)
+        self._placement.failed_loads.keep_only(row.tablet_id for row in rows)
         by_table: dict[int, list[TabletRecord]] = {}
         for row in rows:
             by_table.setdefault(row.table_id, []).append(row)
@@ -100,7 +101,7 @@ class Upkeep:
             return Decision(self._tables.resume(table))
         self._tables.tell_stragglers(table, census)
         settled = all(row.owner in census.living and not row.is_merging() for row in rows)
-        if settled and not plan(Snapshot(rows, census.loads, census.silent)):
+        if settled and not self._placement.plan(rows, census):
             return _NOTHING_TO_DO
         with self._tables.operation(table.schema.name):
             # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
@@ -111,7 +112,7 @@ class Upkeep:
 
     def _place(self, tablets: list[TabletRecord], census: Census, schema: TableSchema = layout.SCHEMA) -> Decision:
         """Plans and acts for tablets of one table; nothing to do when they are all served."""
-        actions: list[Action] = plan(Snapshot(tablets, census.loads, census.silent))
+        actions = self._placement.plan(tablets, census)
         if not actions:
             unserved = [tablet for tablet in tablets if tablet.owner not in census.living]
             if unserved:

@@ -105,4 +105,5 @@ def work_done(cluster: SimCluster) -> Counter[str]:
         for kind in ("merging", "major"):
             count[f"{kind} compactions"] += role.shared.compaction_seconds[kind].count
     count["balancer at work"] += cluster.balanced
+    count["taken from who cannot load"] += cluster.reassigned
     return count

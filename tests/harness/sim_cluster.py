@@ -198,6 +198,7 @@ class MasterProcess(SimProcess):
         while True:
             sentence = self.master.last_sentence
             self.cluster.balanced += sentence != before and "which serve" in sentence
+            self.cluster.reassigned += sentence != before and sentence.endswith("could not load it")
             before = sentence
             self.runtime.sleep(0.05)
 
@@ -257,6 +258,8 @@ class SimCluster:
         """Of all tablet servers that ever began."""
         self.balanced = 0
         """How often a master was seen to have moved tablets for balance; it may have done so more often."""
+        self.reassigned = 0
+        """The same of tablets that were taken from a living server because it could not load them."""
         self.ended: Counter[str] = Counter()
         """Why processes ended, and how many."""
 

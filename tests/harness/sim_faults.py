@@ -3,7 +3,7 @@
 Kinds: kill, pause, a pause that the lease's clock does not count, a cut way (one direction) between any two ends, a
 tablet server that only some clients and the storage still reach, answers lost and requests doubled, requests and
 answers that come late (sim_late.py), a session ended by
-the service, a full disk, a slow log.
+the service, a full disk, a slow log, a server that lives and cannot load a tablet.
 """
 
 import random
@@ -16,7 +16,7 @@ from tests.harness.sim_network import LOCKS, STORAGE
 
 WORKERS = 3
 """Of the clients the first ones write and read."""
-KINDS = ("kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late")
+KINDS = ("kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late", "unable")
 
 
 class Faults:
@@ -141,6 +141,14 @@ class Faults:
             process.disk.slow_log_seconds = 0.0
 
         self._later(self._chance.uniform(0.5, 4.0), end)
+
+    def _unable(self) -> None:
+        """Long enough that what it is given, now that another one died, goes to others."""
+        cluster, chance = self._cluster, self._chance
+        unable, (one, other) = cluster.network.unable, chance.sample([slot.process for slot in cluster.servers], 2)
+        unable.add(one.name)
+        other.kill()
+        self._later(chance.uniform(3.0, 6.0), lambda: unable.discard(one.name))
 
     # ------------------------------------------------------------ inside
 

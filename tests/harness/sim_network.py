@@ -42,6 +42,8 @@ class Network:
         """Probability that an answer is lost."""
         self.double = 0.0
         """Probability that a repeatable request arrives twice."""
+        self.unable: set[str] = set()
+        """Tablet servers that cannot load tablets, by process."""
         self.deadlines_seconds = (1.0, 1.0, 5.0)
         """Of a call, at random: some callers give up soon, some still wait for what a pause held up."""
         self.long_deadline_seconds = 6.0
@@ -55,6 +57,7 @@ class Network:
     def heal(self) -> None:
         self.closed.clear()
         self.lose = self.double = 0.0
+        self.unable.clear()
         self.late.calm()
 
     def passes(self, source: str, target: str) -> bool:
@@ -101,6 +104,8 @@ class Network:
             error: HbtableError | None = None
             value = None
             try:
+                if name == "load_tablet" and callee.name in self.unable:
+                    raise Unavailable(f"{callee.name} has no memory left")
                 value = method(*arguments)
             except HbtableError as raised:
                 error = raised

@@ -1,0 +1,84 @@
+"""Tablets that a living server was given and could not load: after a few tries another server gets them.
+
+The reason may be that server's own: no memory, a way to the files or to METADATA that is cut, something left in its
+log. When it is the tablet's, every server fails in turn, each after as many tries, and the first may try again.
+
+A server on which load after load fails is struggling: for a while it gets tablets only where nobody else takes any, or
+the balancer, to which it is the emptiest, would send it one after the other.
+
+Kept in the master's memory only: a new master asks the owner on record again, as often as the old one did. What makes
+it safe that a tablet changes servers is not decided here (Placement.vacate).
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Final, NamedTuple, final
+
+TRIES: Final = 3
+"""On one server in a row. The pauses between them are the master's: they grow from two of its periods."""
+
+REST_SECONDS: Final = 300.0
+"""How long after its last failure a server is called struggling. Longer: one that is well again stays empty longer;
+shorter: tablets are more often without a server while it is tried again."""
+
+
+class _Failed(NamedTuple):
+    """Of one tablet on one server, or of all of one server since its last success."""
+
+    times: int
+    reason: str
+    at: float
+
+
+_NEVER: Final = _Failed(0, "", 0.0)
+
+
+@final
+class FailedLoads:
+    """`clock` in seconds. Does not switch."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._failed: dict[int, dict[str, _Failed]] = {}
+        self._in_a_row: dict[str, _Failed] = {}
+
+    def failed(self, tablet_id: int, server: str, reason: str) -> None:
+        failed = self._failed.setdefault(tablet_id, {})
+        failed[server] = _Failed(failed.get(server, _NEVER).times + 1, reason, self._clock())
+        self._in_a_row[server] = _Failed(self._in_a_row.get(server, _NEVER).times + 1, reason, self._clock())
+
+    def loaded(self, tablet_id: int, server: str) -> None:
+        self._in_a_row.pop(server, None)
+        self.served(tablet_id)
+
+    def served(self, tablet_id: int) -> None:
+        """Though the server may not have said so when it was asked to load it."""
+        self._failed.pop(tablet_id, None)
+
+    def struggling(self) -> frozenset[str]:
+        since = self._clock() - REST_SECONDS
+        self._in_a_row = {server: one for server, one in self._in_a_row.items() if one.at > since}
+        return frozenset(server for server, one in self._in_a_row.items() if one.times >= TRIES)
+
+    def reason(self, tablet_id: int, server: str) -> str:
+        """Of the last failure; "" for none."""
+        return self._failed.get(tablet_id, {}).get(server, _NEVER).reason
+
+    def refusals(self, able: Collection[str]) -> dict[int, frozenset[str]]:
+        """By tablet: the servers that have failed it often enough. When that is all of those who are `able` to take
+        tablets, the failures before the last one's are forgotten, so that they are tried again in turn."""
+        found: dict[int, frozenset[str]] = {}
+        for tablet_id, failed in self._failed.items():
+            tired = [server for server, one in failed.items() if one.times >= TRIES]
+            if len(tired) > 1 and set(able) <= set(tired):
+                for server in tired[:-1]:
+                    del failed[server]
+                tired = tired[-1:]
+            if tired:
+                found[tablet_id] = frozenset(tired)
+        return found
+
+    def keep_only(self, tablet_ids: Iterable[int]) -> None:
+        """Tablets that there are no more are forgotten."""
+        there = set(tablet_ids)
+        for gone in self._failed.keys() - there:
+            del self._failed[gone]

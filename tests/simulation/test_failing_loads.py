@@ -1,0 +1,170 @@
+"""A tablet that its server cannot load is served by another one soon, and by nobody else."""
+
+from collections import Counter
+
+import pytest
+
+from hbtable.errors import HbtableError, OutcomeUnknown, Unavailable
+from tests.harness.many_servers import Cluster
+from tests.harness.sim_schedule import Schedule
+from tests.harness.stand_in import StandIn
+
+SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
+
+
+@pytest.fixture
+def cluster_of(machine):
+    return lambda seed: Cluster(seed, machine.options)
+
+
+class LoadsFail(StandIn):
+    """A tablet server's administration whose loads of tablets from `first` on fail, before or after the work."""
+
+    def __init__(self, inner, error=Unavailable, late=False, first=0):
+        super().__init__(inner)
+        self._error = error
+        self._late = late
+        self._first = first
+        self.asked = 0
+
+    def load_tablet(self, epoch, record, schema):
+        if record.table_id < self._first:
+            return self.inner.load_tablet(epoch, record, schema)
+        self.asked += 1
+        if self._late:
+            self.inner.load_tablet(epoch, record, schema)
+        raise self._error("no memory is left")
+
+
+def spoil(cluster, incarnation, *how, **named):
+    transport = cluster.transport
+    bad = LoadsFail(transport.tablet_admin(incarnation), *how, **named)
+    transport.register_server(incarnation, transport.tablet_service(incarnation), bad)
+    return bad
+
+
+def owners(cluster, name=b"t"):
+    return {record.tablet_id: record.owner for record in cluster.client.admin.tablets(name)}
+
+
+def user_server(cluster):
+    """One with tablets of the table, and none of METADATA's."""
+    system = {record.owner for record in cluster.client.operations.every_tablet() if record.table_id < 16}
+    return min(set(owners(cluster).values()) - system)
+
+
+@pytest.mark.parametrize("error", [Unavailable, OutcomeUnknown])
+def test_after_a_few_tries_another_server_gets_it(cluster_of, machine, caplog, error):
+    cluster = cluster_of(1)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        dead = user_server(cluster)
+        cluster.start_server()
+        bad = max(cluster.servers)
+        spoilt = spoil(cluster, bad, error)
+        cluster.kill_server(dead)
+        cluster.runtime.sleep(25)
+        assert spoilt.asked
+        assert machine.contents(cluster) == machine.expected(range(300))
+        machine.write(cluster, range(300), b"again")
+        assert machine.contents(cluster) == machine.expected(range(300), b"again")
+        assert bad not in owners(cluster).values()
+        for record in cluster.client.admin.tablets(b"t"):
+            assert bad not in [ref.incarnation for ref in record.logs], "nothing of it is in that server's log"
+
+    cluster.runtime.run(body)
+    assert "could not load it; what it said last: no memory is left" in caplog.text
+
+
+def test_metadatas_tablets_too(cluster_of, machine):
+    cluster = cluster_of(2)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        cluster.start_server()
+        bad = max(cluster.servers)
+        spoil(cluster, bad)
+        cluster.kill_server(cluster.client.catalog.read_root().owner)
+        cluster.runtime.sleep(60)
+        assert machine.contents(cluster) == machine.expected(range(300))
+        assert bad not in {record.owner for record in cluster.client.operations.every_tablet()}
+
+    cluster.runtime.run(body)
+
+
+def test_a_load_that_succeeds_but_does_not_say_so_is_not_lost(cluster_of, machine):
+    """What was acknowledged meanwhile is flushed before it goes."""
+    cluster = cluster_of(3)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        dead = user_server(cluster)
+        cluster.start_server()
+        spoil(cluster, max(cluster.servers), OutcomeUnknown, late=True)
+        cluster.kill_server(dead)
+        machine.write(cluster, range(300), b"again")
+        cluster.runtime.sleep(30)
+        assert machine.contents(cluster) == machine.expected(range(300), b"again")
+
+    cluster.runtime.run(body)
+
+
+def test_a_table_is_enabled_though_one_server_cannot_load(cluster_of, machine):
+    cluster = cluster_of(4)
+
+    def body():
+        cluster.start(2)
+        admin = cluster.client.admin
+        admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        admin.disable_table(b"t")
+        cluster.start_server()
+        bad = max(cluster.servers)
+        spoil(cluster, bad)
+        with pytest.raises(HbtableError, match="no memory is left"):
+            cluster.master.calls.enable_table(b"t")
+        cluster.runtime.sleep(30)
+        assert machine.contents(cluster) == machine.expected(range(300))
+        assert bad not in owners(cluster).values()
+
+    cluster.runtime.run(body)
+
+
+def test_when_no_server_can_load_it_each_is_tried_again_and_the_first_that_can_gets_it(cluster_of, machine):
+    cluster = cluster_of(5)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema())
+        machine.write(cluster, range(100))
+        spoilt = {name: spoil(cluster, name, first=16) for name in cluster.servers}
+        (tablet,) = cluster.client.admin.tablets(b"t")
+        with pytest.raises(Unavailable):
+            cluster.client.admin.move_tablet(b"t", tablet.tablet_id)
+        cluster.runtime.sleep(400)
+        assert all(one.asked >= 3 for one in spoilt.values())
+        healed = min(cluster.servers)
+        cluster.transport.register_server(
+            healed, cluster.transport.tablet_service(healed), cluster.transport.tablet_admin(healed).inner
+        )
+        cluster.runtime.sleep(200)
+        assert owners(cluster)[tablet.tablet_id] == healed
+        assert machine.contents(cluster) == machine.expected(range(100))
+
+    cluster.runtime.run(body)
+
+
+def test_tablets_that_are_taken_from_who_cannot_load_them_lose_nothing_and_have_one_owner():
+    total = Counter()
+    for seed in range(40, 60):
+        outcome = Schedule(seed, kinds=("unable", "late", "lossy")).run()
+        assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
+        total += outcome.count
+    assert total["taken from who cannot load"] > 5
