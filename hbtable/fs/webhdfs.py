@@ -26,10 +26,11 @@ from hbtable.fs.webhdfs_files import Reads, WebHdfsAppendFile, WebHdfsReadFile
 from hbtable.fs.webhdfs_listing import Listing
 from hbtable.fs.webhdfs_namenodes import NameNodes
 from hbtable.fs.webhdfs_options import SIMPLE, TOKEN, WebHdfsOptions
-from hbtable.fs.webhdfs_put import NodeStatus, Puts
+from hbtable.fs.webhdfs_put import Puts
 from hbtable.fs.webhdfs_renames import Renames
 from hbtable.fs.webhdfs_requests import HoldHttp, Http, boolean_of
 from hbtable.fs.webhdfs_silent_nodes import SilentNodes
+from hbtable.fs.webhdfs_status import NodeStatus, look
 from hbtable.fs.webhdfs_watched import WatchedPuts
 from hbtable.runtime.interface import Runtime
 
@@ -150,7 +151,7 @@ class WebHdfsFileSystem:
 
     def delete_folder(self, folder: str) -> None:
         absolute = self._absolute(folder)
-        status = self._renames.look(absolute)
+        status = look(self._namenodes, absolute)
         if status is None or status.is_file:
             return
         answer = self._namenodes.ask("DELETE", absolute, "DELETE", parameters={"recursive": "true"})
@@ -181,7 +182,7 @@ class WebHdfsFileSystem:
 
     def exists(self, path: str) -> bool:
         """*Switches.*"""
-        status = self._renames.look(self._absolute(path))
+        status = look(self._namenodes, self._absolute(path))
         return status is not None and status.is_file
 
     def status(self, path: str) -> FileStatus:
@@ -227,7 +228,7 @@ class WebHdfsFileSystem:
         return answer.response.body
 
     def _file_status(self, path: str) -> NodeStatus:
-        status = self._renames.look(self._absolute(path))
+        status = look(self._namenodes, self._absolute(path))
         if status is None or not status.is_file:
             raise FileNotFound(f"there is no file {path}")
         return status

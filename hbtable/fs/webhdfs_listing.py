@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, final
 from hbtable.errors import Unavailable
 from hbtable.fs.webhdfs_errors import is_absent, unread
 from hbtable.fs.webhdfs_namenodes import NameNodes
-from hbtable.fs.webhdfs_put import NodeStatus, status_of
+from hbtable.fs.webhdfs_status import NodeStatus, status_of
 
 _UNKNOWN_OPERATION: Final = (400, 501)
 

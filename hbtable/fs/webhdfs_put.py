@@ -8,11 +8,10 @@ The content is taken once. What a DataNode did not get, or refuses for now, is s
 send it again under this name, since the first may still arrive.
 """
 
-import json
 import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Final, NamedTuple, final
+from typing import BinaryIO, Final, final
 
 from hbtable.errors import AlreadyExists, Stalled, Unavailable
 from hbtable.fs.calls import Calls
@@ -21,6 +20,7 @@ from hbtable.fs.webhdfs_errors import is_absent, put_refused, refused
 from hbtable.fs.webhdfs_namenodes import GRACE_SECONDS, NameNodes, not_now
 from hbtable.fs.webhdfs_options import WebHdfsOptions
 from hbtable.fs.webhdfs_requests import Http, NoAnswer, NotSent, Request, Response, location_of, remote_error
+from hbtable.fs.webhdfs_status import NodeStatus, parse_status
 from hbtable.runtime.interface import Runtime
 
 BYTES_PER_SECOND: Final = 4 << 20
@@ -37,31 +37,6 @@ _THREADS_PER_KIND: Final = 4
 _LARGEST_KIND: Final = 7
 
 _logger = logging.getLogger(__name__)
-
-
-class NodeStatus(NamedTuple):
-    """What GETFILESTATUS says of a file or folder. `inode` is 0 where gateways leave it out."""
-
-    is_file: bool
-    length_bytes: int
-    modified_millis: int
-    inode: int
-
-
-def parse_status(body: bytes) -> NodeStatus:
-    """Unavailable when it is not understood."""
-    try:
-        return status_of(json.loads(body)["FileStatus"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise Unavailable(f"a file's status is not understood: {error!r}") from error
-
-
-def status_of(fields: dict[str, object]) -> NodeStatus:
-    """From the JSON of one status. KeyError, TypeError."""
-    length, modified, inode = fields["length"], fields["modificationTime"], fields.get("fileId", 0)
-    if not (isinstance(length, int) and isinstance(modified, int) and isinstance(inode, int)):
-        raise TypeError("numbers are expected")
-    return NodeStatus(fields["type"] == "FILE", length, modified, inode)
 
 
 @final

@@ -7,10 +7,10 @@ looking which inode stands under the target's name. All paths are absolute.
 from typing import final
 
 from hbtable.errors import AlreadyExists, FileNotFound, Stalled, StorageFailed, Unavailable
-from hbtable.fs.webhdfs_errors import exists_already, is_absent, refused, unread
+from hbtable.fs.webhdfs_errors import exists_already, is_absent, refused
 from hbtable.fs.webhdfs_namenodes import Answer, NameNodes
-from hbtable.fs.webhdfs_put import NodeStatus, parse_status
 from hbtable.fs.webhdfs_requests import OK, boolean_of
+from hbtable.fs.webhdfs_status import NodeStatus, look
 
 
 @final
@@ -19,18 +19,6 @@ class Renames:
 
     def __init__(self, namenodes: NameNodes) -> None:
         self._namenodes = namenodes
-
-    def look(self, absolute: str) -> NodeStatus | None:
-        """*Switches.* None when there is neither file nor folder. Unavailable when that cannot be known."""
-        try:
-            answer = self._namenodes.ask("GET", absolute, "GETFILESTATUS")
-        except Stalled as error:
-            raise Unavailable(f"looking for {absolute}: {error}") from error
-        if answer.error is None:
-            return parse_status(answer.response.body)
-        if is_absent(answer.error):
-            return None
-        raise unread(answer.error, absolute)
 
     def rename(self, source: str, target: str, status: NodeStatus) -> None:
         """*Switches.* As FileSystem.rename. `status`: of the source, just now."""
@@ -41,9 +29,9 @@ class Renames:
             return
         if answer.error is None or exists_already(answer.error):
             # False comes from gateways that do not know the options: for each reason there is.
-            if self.look(target) is not None:
+            if look(self._namenodes, target) is not None:
                 raise AlreadyExists(f"{target} exists already, so {source} keeps its name")
-            if self.look(source) is None:
+            if look(self._namenodes, source) is None:
                 raise FileNotFound(f"there is no file {source} to rename to {target}")
             raise StorageFailed(f"renaming {source} to {target} failed: HDFS would not, and does not say why")
         raise refused(answer.error, source, f"renaming to {target}")
@@ -78,7 +66,7 @@ class Renames:
         if no_folder or (answer.error is None and boolean_of(answer.response) is False):
             folder = target.rpartition("/")[0]
             # Asked again also where the folder is there: another process may have made it just now.
-            if self.look(source) is not None:
+            if look(self._namenodes, source) is not None:
                 made = self._namenodes.ask("PUT", folder, "MKDIRS")
                 if made.error is not None:
                     raise refused(made.error, folder, "making")
@@ -88,7 +76,7 @@ class Renames:
 
     def _gone(self, absolute: str) -> bool:
         try:
-            return self.look(absolute) is None
+            return look(self._namenodes, absolute) is None
         except Unavailable as error:
             raise Stalled(f"whether {absolute} was renamed is unknown: {error}") from error
 
@@ -102,10 +90,10 @@ class Renames:
         """After an answer that denies it: the file stands at `target` all the same, because this adapter or a proxy
         asked twice. Stalled when that cannot be known."""
         try:
-            there = self.look(target)
+            there = look(self._namenodes, target)
             if there is not None and there.inode > 0:
                 return there.inode == status.inode
-            return repeated and there is not None and self.look(source) is None
+            return repeated and there is not None and look(self._namenodes, source) is None
         except Unavailable as error:
             raise Stalled(f"whether {source} was renamed to {target} is unknown: {error}") from error
 

@@ -26,9 +26,10 @@ from hbtable.fs.paths import UNFINISHED
 from hbtable.fs.webhdfs_datanodes import DataNodes
 from hbtable.fs.webhdfs_namenodes import NameNodes
 from hbtable.fs.webhdfs_options import WebHdfsOptions
-from hbtable.fs.webhdfs_put import NodeStatus, Puts, Threads
+from hbtable.fs.webhdfs_put import Puts, Threads
 from hbtable.fs.webhdfs_requests import HeldContent, HoldHttp, NoAnswer, NotSent, Request
 from hbtable.fs.webhdfs_silent_nodes import SilentNodes
+from hbtable.fs.webhdfs_status import NodeStatus
 from hbtable.runtime.interface import Event, Runtime
 
 WATCHED_BYTES: Final = 66 << 10
