@@ -161,3 +161,34 @@ def test_slow_requests_are_shown_and_forgotten(url: str) -> None:
         failed = shell(url, f"get_slowlog_responses {rest}")
         assert failed.returncode == 1
         assert error in failed.stderr
+
+
+def refusal(url: str, script: str) -> str:
+    """The first line on standard error of a script that must fail."""
+    result = shell(url, script)
+    assert result.returncode == 1, result.stdout
+    return result.stderr.splitlines()[0]
+
+
+def test_a_split_without_a_place_is_refused_as_hbase_refuses_it(url: str) -> None:
+    answer(url, "create 'sp', 'f', SPLITS => ['m']\ncreate 'one', 'f'\nput 'one', 'r', 'f:', 'v'\n")
+    begin = "region = locate_region('sp', 'a').getRegionInfo.getEncodedName\n"
+    equal = "should not give a splitkey which equals to startkey!"
+    for script in ("split 'sp', 'm'", "split 'sp', ''", begin + "split region, ''"):
+        assert refusal(url, script).endswith(f"java.io.IOException: {equal}")
+    for row in ("z", "m"):
+        outside = refusal(url, begin + f"split region, '{row}'")
+        assert f"Split row is not inside region key range splitKey:{row} region: {{ENCODED => " in outside
+        assert outside.endswith("STARTKEY => '', ENDKEY => 'm'}")
+    for script, what in (
+        ("split 'sp'", "no region of sp has two rows"),
+        ("split 'one'", "no region of one has two rows"),
+        ("flush 'one'\nsplit 'one'", "no region of one has two rows"),
+        (begin + "split region", "the region has no two rows"),
+    ):
+        assert f"not splittable: {what} to split between" in refusal(url, script)
+    assert refusal(url, "split 'nowhere', ''").endswith("Unknown table nowhere!")
+    assert answer(url, "get_splits 'sp'")[:2] == ["Total number of splits = 2", "m"], "nothing was split"
+    answer(url, "split 'sp', 'q'\nsplit 'one', 'r'\nput 'one', 's', 'f:', 'v'\nsplit 'one'\n")
+    assert answer(url, "get_splits 'sp'")[1:3] == ["m", "q"]
+    assert answer(url, "get_splits 'one'")[1:3] == ["r", "s"]

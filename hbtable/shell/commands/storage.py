@@ -1,16 +1,22 @@
 """flush, compact, major_compact, compact_rs, compaction_state, split: what becomes of a table's files."""
 
+from typing import Final
+
 from hbtable.hbase.admin_structs import AdminTablet
 from hbtable.shell.commands.moving import find_region
+from hbtable.shell.commands.regions import described
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ServerError
 from hbtable.shell.literals import Value, shown
+from hbtable.shell.text import binary
+
+_REFUSED: Final = "org.apache.hadoop.hbase.DoNotRetryIOException"
 
 
 def flush(context: Context, arguments: list[Value]) -> Value:
-    name, tablet_id = _place_of(context, arguments[0])
+    name, tablet = _place_of(context, arguments[0])
     _check_family(context, name, arguments)
-    context.on_table(name, "adminFlush", tablet_id)
+    context.on_table(name, "adminFlush", tablet.tablet_id if tablet is not None else 0)
     return None
 
 
@@ -25,11 +31,11 @@ def major_compact(context: Context, arguments: list[Value]) -> Value:
 
 
 def _compact(context: Context, arguments: list[Value], major: bool) -> None:
-    name, tablet_id = _place_of(context, arguments[0])
+    name, tablet = _place_of(context, arguments[0])
     if len(arguments) > 2 and arguments[2] not in (b"NORMAL", b"MOB"):
         raise BadArgument("only NORMAL or MOB accepted for type!")
     _check_family(context, name, arguments)
-    context.on_table(name, "adminCompact", major, tablet_id)
+    context.on_table(name, "adminCompact", major, tablet.tablet_id if tablet is not None else 0)
 
 
 def compact_rs(context: Context, arguments: list[Value]) -> Value:
@@ -47,20 +53,37 @@ def compaction_state(context: Context, arguments: list[Value]) -> Value:
 
 
 def split(context: Context, arguments: list[Value]) -> Value:
-    name, tablet_id = _place_of(context, arguments[0])
-    row = text_of(arguments[1], "a split row") if len(arguments) > 1 and arguments[1] is not None else b""
-    context.on_table(name, "adminSplit", row, tablet_id)
-    return None
+    """Refused, in HBase's words, where there is no row or no room to split at."""
+    name, tablet = _place_of(context, arguments[0])
+    row = text_of(arguments[1], "a split row") if len(arguments) > 1 and arguments[1] is not None else None
+    if row is not None and tablet is not None and row != tablet.start_row and not _holds(tablet, row):
+        raise ServerError(
+            _REFUSED, f"Split row is not inside region key range splitKey:{binary(row)} region: {described(tablet)}"
+        )
+    if row == b"":
+        context.table(name)
+    elif context.on_table(name, "adminSplit", row or b"", tablet.tablet_id if tablet is not None else 0):
+        return None
+    if row is not None:
+        raise ServerError("java.io.IOException", "should not give a splitkey which equals to startkey!")
+    what = "the region has no two rows" if tablet is not None else f"no region of {show_name(name)} has two rows"
+    raise ServerError(
+        _REFUSED, f"Region not splittable: {what} to split between; name a row to split at it all the same"
+    )
 
 
-def _place_of(context: Context, value: Value) -> tuple[bytes, int]:
-    """A table's name and 0, or what a region's name, whole or encoded, says: its table and the tablet's id."""
+def _holds(tablet: AdminTablet, row: bytes) -> bool:
+    return tablet.start_row <= row and (not tablet.stop_row or row < tablet.stop_row)
+
+
+def _place_of(context: Context, value: Value) -> tuple[bytes, AdminTablet | None]:
+    """A table's name and None, or what a region's name, whole or encoded, says: its table and its tablet."""
     name = text_of(value, "a table or region name")
     if b"," in name or len(name) == 32:
         found: tuple[bytes, AdminTablet] | None = find_region(context, name)
         if found is not None:
-            return found[0], found[1].tablet_id
-    return name, 0
+            return found
+    return name, None
 
 
 def _check_family(context: Context, name: bytes, arguments: list[Value]) -> None:
