@@ -210,8 +210,10 @@ service HbtableAdmin {
   AdminStatus adminStatus() throws (1: IOError io)
   /** What was written before the call is in SSTables on return: of the table, or of one tablet of it. */
   void adminFlush(1: binary name, 2: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
-  /** Starts it in the background: of the table, or of one tablet of it. */
-  void adminCompact(1: binary name, 2: bool major, 3: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Starts it in the background: of the table, or of one tablet of it; of one family, which means its locality group,
+   * or of all. */
+  void adminCompact(1: binary name, 2: bool major, 3: i64 tabletId = 0, 4: binary family)
+    throws (1: IOError io, 2: IllegalArgument ia)
   /** Starts it in the background: of all tablets of a server, by `host,port,startcode`, `host,port` or host. */
   void adminCompactServer(1: binary server, 2: bool major) throws (1: IOError io, 2: IllegalArgument ia)
   /** NONE, MINOR, MAJOR or MAJOR_AND_MINOR: what of the table's tablets runs or waits for its turn. */

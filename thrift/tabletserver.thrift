@@ -163,7 +163,9 @@ service TabletAdmin {
     throws (1: RpcError error),
 
   void flush(1: string incarnation, 2: i64 tablet) throws (1: RpcError error),
-  void compact(1: string incarnation, 2: i64 tablet, 3: bool major) throws (1: RpcError error),
+  /** With a family: the files of its locality group alone. */
+  void compact(1: string incarnation, 2: i64 tablet, 3: bool major, 4: optional binary family = "")
+    throws (1: RpcError error),
 
   /** Absent row: at the middle by size. */
   bool split(1: string incarnation, 2: i64 tablet, 3: optional binary row) throws (1: RpcError error),

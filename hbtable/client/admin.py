@@ -187,16 +187,19 @@ class Admin:
         if not self._on_every_tablet(name, lambda admin, record: admin.flush(record.tablet_id), rows):
             raise TableNotEnabled(f"{self._table(name).shown_name()} is disabled.")
 
-    def compact(self, name: bytes, tablet_id: int = 0) -> None:
-        """A merging compaction of every tablet, or of one, done on return. A disabled table is left alone.
-        TableNotFound, InvalidRequest when the table has no such tablet."""
-        rows = self._rows_of(name, tablet_id)
-        self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, False), rows)
+    def compact(self, name: bytes, tablet_id: int = 0, family: bytes = b"") -> None:
+        """A merging compaction of every tablet, or of one, done on return; with a family only the files of its locality
+        group are merged, none when the table has no such family. A disabled table is left alone. TableNotFound,
+        InvalidRequest when the table has no such tablet."""
+        self._compact(name, tablet_id, False, family)
 
-    def major_compact(self, name: bytes, tablet_id: int = 0) -> None:
+    def major_compact(self, name: bytes, tablet_id: int = 0, family: bytes = b"") -> None:
         """As compact(): everything into one SSTable per locality group, deleted cells gone."""
+        self._compact(name, tablet_id, True, family)
+
+    def _compact(self, name: bytes, tablet_id: int, major: bool, family: bytes) -> None:
         rows = self._rows_of(name, tablet_id)
-        self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, True), rows)
+        self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, major, family), rows)
 
     def split(self, name: bytes, row: bytes | None = None, tablet_id: int = 0) -> bool:
         """Splits the tablet of `row` at `row`; None: every tablet at its middle, or the one that is named. True when

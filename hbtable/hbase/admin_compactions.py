@@ -8,9 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, final
 
-from hbtable.errors import HbtableError
+from hbtable.errors import HbtableError, NoSuchFamily
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.conversion import shown
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.tablet import owners
 from hbtable.runtime.interface import Runtime
@@ -38,9 +39,13 @@ class AdminCompactions:
         """(table, major) of what this front door has asked for and was not told the end of: the servers may not have
         heard of all of it."""
 
-    def adminCompact(self, name: bytes | None, major: bool | None, tablet_id: int | None) -> None:
+    def adminCompact(
+        self, name: bytes | None, major: bool | None, tablet_id: int | None, family: bytes | None = None
+    ) -> None:
         canonical = self._tables.canonical(name)
-        self._cluster.record(canonical)
+        families = self._cluster.record(canonical).schema.families
+        if family and family not in families:
+            raise NoSuchFamily(f"column family {shown(family)} does not exist in table {shown(canonical)}")
         admin = self._cluster.admin
         compact = admin.major_compact if major else admin.compact
         place = (canonical, bool(major))
@@ -48,7 +53,7 @@ class AdminCompactions:
 
         def run() -> None:
             try:
-                compact(canonical, tablet_id or 0)
+                compact(canonical, tablet_id or 0, family or b"")
             finally:
                 self._asked[place] -= 1
 

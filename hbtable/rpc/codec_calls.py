@@ -273,7 +273,14 @@ SORT_LOG_PART: Final = _server(
     repeatable=True,
 )
 FLUSH: Final = _server(Role.ADMIN, "flush", _TABLET, None, Patience.COMPACT, repeatable=True)
-COMPACT: Final = _server(Role.ADMIN, "compact", {**_TABLET, "major": BOOLEAN}, None, Patience.COMPACT, repeatable=True)
+COMPACT: Final = _server(
+    Role.ADMIN,
+    "compact",
+    {**_TABLET, "major": BOOLEAN, "family": (BINARY, b"")},
+    None,
+    Patience.COMPACT,
+    repeatable=True,
+)
 SPLIT: Final = _server(Role.ADMIN, "split", {**_TABLET, "row": (BINARY, None)}, BOOLEAN, Patience.COMPACT)
 TABLETS: Final = _server(Role.ADMIN, "tablets", {}, Sequences(model.TABLET_STATUS), Patience.CENSUS, repeatable=True)
 FILES_IN_FLIGHT: Final = _server(

@@ -73,8 +73,8 @@ class RemoteAdmin:
     def flush(self, tablet_id: int) -> None:
         self._call(calls.FLUSH, (self._name, tablet_id))
 
-    def compact(self, tablet_id: int, major: bool) -> None:
-        self._call(calls.COMPACT, (self._name, tablet_id, major))
+    def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
+        self._call(calls.COMPACT, (self._name, tablet_id, major, family))
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         return cast(bool, self._call(calls.SPLIT, (self._name, tablet_id, split_row)))

@@ -59,8 +59,8 @@ class TabletAdmin(Protocol):
     def flush(self, tablet_id: int) -> None:
         """A minor compaction of everything in the memtable at the call; durable on return."""
 
-    def compact(self, tablet_id: int, major: bool) -> None:
-        """Returns when done."""
+    def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
+        """Returns when done. `family`: only the files of its locality group; none when there is no such family."""
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         """Splits at the row (None: at the middle by size). False when there is nothing to split."""

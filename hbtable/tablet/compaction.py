@@ -142,8 +142,9 @@ class Compactor:
                     self._compact(stack, inputs)
                     self._took("merging", begin)
 
-    def major(self) -> None:
-        """Every stack becomes one SSTable without markers or deleted cells. *Switches.* As flush()."""
+    def major(self, family: bytes = b"") -> None:
+        """Every stack, or the one that holds this family, becomes one SSTable without markers or deleted cells; all of
+        them while cells of an earlier grouping of the families are left. *Switches.* As flush()."""
         begin = self._state.environment.runtime.clock_seconds()
         self.flush()
         with self._merging:
@@ -152,7 +153,7 @@ class Compactor:
             else:
                 for key in self._state.version.layout.keys:
                     stack = next((stack for stack in self._state.version.stacks if stack.key == key), None)
-                    if stack is not None and stack.files:
+                    if stack is not None and stack.files and (not family or family in stack.families):
                         self._compact(stack, stack.files)
             self._took("major", begin)
 

@@ -183,19 +183,22 @@ class Tablet:
         *Switches.* OutOfSpace and Unavailable: nothing changed, it goes on serving; try later."""
         self._compactor.flush()
 
-    def compact(self, major: bool) -> None:
-        """The most useful merge, or a major compaction of everything. *Switches.* As flush()."""
+    def compact(self, major: bool, family: bytes = b"") -> None:
+        """The most useful merge, or a major compaction of everything; of one family's files alone, which are those of
+        its locality group, or nothing when there is no such family. *Switches.* As flush()."""
         if major:
-            self._compactor.major()
+            self._compactor.major(family)
             return
-        plan = self._plan()  # anew: files may have come and gone since needs_compaction() said why
+        plan = self._plan(family)  # anew: files may have come and gone since needs_compaction() said why
         if plan is not None:
             self._compactor.merge(plan)
 
-    def _plan(self) -> MergePlan | None:
+    def _plan(self, family: bytes = b"") -> MergePlan | None:
         keys = key_range(self._state.range)
         facts = []
         for stack in self._state.version.stacks:
+            if family and family not in stack.families:
+                continue
             files = []
             for file in stack.files:
                 properties = file.reader.properties

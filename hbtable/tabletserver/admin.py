@@ -58,9 +58,9 @@ class Administration:
         self._check_lock()
         self._residence.served(tablet_id).flush()
 
-    def compact(self, tablet_id: int, major: bool) -> None:
+    def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
         self._check_lock()
-        self._asked.run(self._residence.served(tablet_id), major)
+        self._asked.run(self._residence.served(tablet_id), major, family)
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         self._check_lock()

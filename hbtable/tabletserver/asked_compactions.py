@@ -17,12 +17,12 @@ class AskedCompactions:
         self._merging: Counter[int] = Counter()
         self._major: Counter[int] = Counter()
 
-    def run(self, tablet: Tablet, major: bool) -> None:
+    def run(self, tablet: Tablet, major: bool, family: bytes = b"") -> None:
         """As Tablet.compact. *Switches.*"""
         tablet_id, under_way = tablet.record.tablet_id, self._major if major else self._merging
         under_way[tablet_id] += 1
         try:
-            tablet.compact(major)
+            tablet.compact(major, family)
         finally:
             under_way[tablet_id] -= 1
             if not under_way[tablet_id]:

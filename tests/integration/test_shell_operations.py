@@ -192,3 +192,28 @@ def test_a_split_without_a_place_is_refused_as_hbase_refuses_it(url: str) -> Non
     answer(url, "split 'sp', 'q'\nsplit 'one', 'r'\nput 'one', 's', 'f:', 'v'\nsplit 'one'\n")
     assert answer(url, "get_splits 'sp'")[1:3] == ["m", "q"]
     assert answer(url, "get_splits 'one'")[1:3] == ["r", "s"]
+
+
+def test_one_familys_files_are_compacted(url: str) -> None:
+    write = "put 'fam', 'r', 'f:', 'v'\nput 'fam', 'r', 'g:', 'v'\nflush 'fam', 'f'\n"
+    answer(url, "create 'fam', 'f', 'g'\n" + write * 2)
+
+    def files() -> list[str]:
+        detailed = answer(url, "status 'detailed'")
+        place = next(number for number, line in enumerate(detailed) if '"fam,,' in line)
+        return [part for part in detailed[place + 1].strip().split(", ") if part.startswith("numberOfStorefiles")]
+
+    def until_done() -> None:
+        while answer(url, "compaction_state 'fam'") != ["NONE", '=> "NONE"']:
+            pass
+
+    assert files() == ["numberOfStorefiles=4"]
+    answer(url, "major_compact 'fam', 'g'")
+    until_done()
+    assert files() == ["numberOfStorefiles=3"]
+    answer(url, "major_compact 'fam', 'f'")
+    until_done()
+    assert files() == ["numberOfStorefiles=2"]
+    for command in ("flush", "compact", "major_compact"):
+        assert refusal(url, f"{command} 'fam', 'nofam'").endswith("Column families [nofam] don't exist in table fam")
+        assert refusal(url, f"{command} 'fam', 7").endswith("a family's name must be a string in quotes, not 7")

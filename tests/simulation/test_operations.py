@@ -60,9 +60,9 @@ class SlowTablet(StandIn):
         super().__init__(tablet)
         self._bell = bell
 
-    def compact(self, major):
+    def compact(self, major, family=b""):
         self._bell.wait()
-        self.inner.compact(major)
+        self.inner.compact(major, family)
 
 
 def make_slow(cluster, bell):
@@ -102,9 +102,9 @@ class Late(StandIn):
         super().__init__(inner)
         self._bell = bell
 
-    def compact(self, tablet_id, major):
+    def compact(self, tablet_id, major, family=b""):
         self._bell.wait()
-        self.inner.compact(tablet_id, major)
+        self.inner.compact(tablet_id, major, family)
 
 
 def test_what_no_server_has_heard_of_yet_counts_where_it_was_asked_for(cluster_of, machine):

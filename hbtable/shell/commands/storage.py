@@ -15,7 +15,7 @@ _REFUSED: Final = "org.apache.hadoop.hbase.DoNotRetryIOException"
 
 def flush(context: Context, arguments: list[Value]) -> Value:
     name, tablet = _place_of(context, arguments[0])
-    _check_family(context, name, arguments)
+    _family_of(context, name, arguments)
     context.on_table(name, "adminFlush", tablet.tablet_id if tablet is not None else 0)
     return None
 
@@ -34,8 +34,8 @@ def _compact(context: Context, arguments: list[Value], major: bool) -> None:
     name, tablet = _place_of(context, arguments[0])
     if len(arguments) > 2 and arguments[2] not in (b"NORMAL", b"MOB"):
         raise BadArgument("only NORMAL or MOB accepted for type!")
-    _check_family(context, name, arguments)
-    context.on_table(name, "adminCompact", major, tablet.tablet_id if tablet is not None else 0)
+    family = _family_of(context, name, arguments)
+    context.on_table(name, "adminCompact", major, tablet.tablet_id if tablet is not None else 0, family)
 
 
 def compact_rs(context: Context, arguments: list[Value]) -> Value:
@@ -86,12 +86,14 @@ def _place_of(context: Context, value: Value) -> tuple[bytes, AdminTablet | None
     return name, None
 
 
-def _check_family(context: Context, name: bytes, arguments: list[Value]) -> None:
-    if len(arguments) < 2 or not isinstance(arguments[1], bytes):
-        return
-    families = [family.name for family in context.table(name).families or ()]
-    if arguments[1] not in families and not arguments[1].startswith(b"NORMAL"):
+def _family_of(context: Context, name: bytes, arguments: list[Value]) -> bytes:
+    """The family that is named, or b""."""
+    if len(arguments) < 2 or arguments[1] is None:
+        return b""
+    family = text_of(arguments[1], "a family's name")
+    if family not in [one.name for one in context.table(name).families or ()]:
         raise ServerError(
             "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException",
-            f"Column families [{show_name(arguments[1])}] don't exist in table {show_name(name)}",
+            f"Column families [{show_name(family)}] don't exist in table {show_name(name)}",
         )
+    return family

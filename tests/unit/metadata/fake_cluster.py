@@ -275,7 +275,7 @@ class FakeServer:
     def flush(self, tablet_id):
         self._begin("flush", tablet_id)
 
-    def compact(self, tablet_id, major):
+    def compact(self, tablet_id, major, family=b""):
         self._begin("major" if major else "compact", tablet_id)
 
     def split(self, tablet_id, split_row):

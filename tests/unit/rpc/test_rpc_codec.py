@@ -96,7 +96,7 @@ ARGUMENTS = {
     "update_schema": (text, count, count, schema),
     "sort_log_part": (text, count, text, raw),
     "flush": (text, count),
-    "compact": (text, count, st.booleans()),
+    "compact": (text, count, st.booleans(), raw),
     "split": (text, count, st.none() | raw),
     "tablets": (text,),
     "files_in_flight": (text,),
