@@ -8,6 +8,7 @@ master or the server stopped between the compare-and-set of the owner and the lo
 generation: nothing is written. When that has failed often enough it is a Reassign, if there is another server.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -45,6 +46,10 @@ class Snapshot(NamedTuple):
     """Servers that hold their lock but did not answer: they may serve, so their tablets stay with them."""
     refusals: Mapping[int, frozenset[str]] = MappingProxyType({})
     """By tablet: servers that failed to load it so often that others are to try (failed_loads.py)."""
+    held: frozenset[int] = frozenset()
+    """Tablets that are not to be given to anybody now (quarantine.py)."""
+    suspects: frozenset[int] = frozenset()
+    """Tablets of which servers may have died: they are spread, however full the servers are."""
 
 
 class Assign(NamedTuple):
@@ -97,6 +102,7 @@ def plan(snapshot: Snapshot) -> list[Action]:
     if not waiting:
         return []
     first = min(level(record) for record in waiting)
+    suspected = Counter[str]()
     actions: list[Action] = []
     for record in waiting:
         if level(record) != first:
@@ -109,8 +115,13 @@ def plan(snapshot: Snapshot) -> list[Action]:
             continue
         if not counts:
             continue
-        server = emptiest(others or counts, snapshot.servers)
+        others = others or dict(counts)
+        if record.tablet_id in snapshot.suspects:
+            fewest = min(suspected[server] for server in others)
+            others = {server: count for server, count in others.items() if suspected[server] == fewest}
+        server = emptiest(others, snapshot.servers)
         counts[server] += 1
+        suspected[server] += record.tablet_id in snapshot.suspects
         kind = Reassign if record.owner in snapshot.servers else Assign
         actions.append(kind(record, server, _why(record, server, record.owner in refusals)))
     return actions
@@ -138,7 +149,7 @@ def emptiest(counts: Mapping[str, int], servers: Mapping[str, ServerLoad]) -> st
 
 
 def _needs(record: TabletRecord, snapshot: Snapshot) -> bool:
-    if record.owner in snapshot.silent or record.is_merging():
+    if record.owner in snapshot.silent or record.is_merging() or record.tablet_id in snapshot.held:
         return False
     load = snapshot.servers.get(record.owner)
     # A draining owner that does not serve it is about to give it up by itself.

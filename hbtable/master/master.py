@@ -2,7 +2,7 @@
 
 cycle() is all it does: look who lives, see that everything is served (upkeep.py), and now and then collect garbage. It
 returns the sentence it decided. Nothing is remembered between two cycles but what saves work or spares servers
-(failed_loads.py), so a new master just runs cycle().
+(failed_loads.py, quarantine.py), so a new master just runs cycle().
 """
 
 import logging
@@ -19,6 +19,7 @@ from hbtable.master.collector import Collected, Collector, CollectorOptions
 from hbtable.master.liveness import bury
 from hbtable.master.log_sorting import LogSorting, LogSortingOptions
 from hbtable.master.placement import Placement
+from hbtable.master.quarantine import QuarantineOptions
 from hbtable.master.service import MasterCalls
 from hbtable.master.tables import Tables
 from hbtable.master.upkeep import Upkeep
@@ -85,6 +86,7 @@ class Master:
         options: MasterOptions | None = None,
         collector_options: CollectorOptions | None = None,
         sorting_options: LogSortingOptions | None = None,
+        quarantine_options: QuarantineOptions | None = None,
     ) -> None:
         """`on_lost` is called when the lock is lost: the process must stop being master."""
         self._runtime = runtime
@@ -100,7 +102,7 @@ class Master:
         self._catalog = catalog = Catalog(session, locator, fs)
         self._garbage = collector_options or CollectorOptions()
         logs = LogSorting(runtime, fs, transport, lambda incarnation: bury(session, incarnation), sorting_options)
-        self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads)
+        self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
         unnamed: set[int] = set()
         self._collector = Collector(runtime, fs, catalog, transport, self._check, self._garbage, unnamed)
         self.tables = Tables(
@@ -130,8 +132,7 @@ class Master:
         self._asked_to_look = False
         """Since the present cycle began, or the last one ended."""
         self._scan_due = 0.0
-        self._servers: frozenset[str] = frozenset()
-        self._servers_since = 0.0
+        self._servers, self._servers_since = frozenset[str](), 0.0
         self._failures = 0
         self._system_served = False
         self._garbage_due = runtime.clock_seconds() + self._garbage.period_seconds

@@ -12,12 +12,13 @@ that is still under way, or comes late, must fail (Placement.vacate, tabletserve
 import logging
 from collections.abc import Callable, Collection, Sequence
 
-from hbtable.errors import Conflict, HbtableError, LockLost, StaleLocation, Unavailable
+from hbtable.errors import Conflict, HbtableError, LockLost, OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.master.assignment import Action, Load, Reassign, Snapshot, describe, plan, takers
 from hbtable.master.census import Census
 from hbtable.master.failed_loads import FailedLoads
 from hbtable.master.log_sorting import LogSorting
 from hbtable.master.ownership import assigned, given_back, released
+from hbtable.master.quarantine import Quarantine, QuarantineOptions
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, TabletRecord
@@ -38,6 +39,7 @@ class Placement:
         transport: Transport,
         logs: LogSorting,
         parallel_loads: int,
+        quarantine: QuarantineOptions | None = None,
     ) -> None:
         self.epoch = 0
         """Of the master's lock; sent with every call."""
@@ -47,17 +49,27 @@ class Placement:
         self._logs = logs
         self._parallel_loads = parallel_loads
         self.failed_loads = FailedLoads(runtime.clock_seconds)
+        self.quarantine = Quarantine(runtime.clock_seconds, quarantine)
         self._sorted: dict[str, Lock] = {}
         self._done: set[str] = set()
 
-    def plan(self, tablets: Sequence[TabletRecord], census: Census) -> list[Action]:
-        """What is to be done for `tablets`, which were read before the census was taken. Does not switch."""
+    def plan(self, table: bytes, tablets: Sequence[TabletRecord], census: Census) -> list[Action]:
+        """What is to be done for `tablets` of the table with this name, which were read before the census was taken.
+        Does not switch."""
         for tablet in tablets:
             load = census.loads.get(tablet.owner)
             if load is not None and tablet.tablet_id in load.tablet_ids:
                 self.failed_loads.served(tablet.tablet_id)
+                self.quarantine.answered(tablet.tablet_id)
         refusals = self.failed_loads.refusals(takers(census.loads))
-        return plan(Snapshot(tablets, census.loads, census.silent, refusals))
+        self.quarantine.look(table, tablets, census.living)
+        held, suspects = self.quarantine.held(), self.quarantine.suspects()
+        return plan(Snapshot(tablets, census.loads, census.silent, refusals, held, suspects))
+
+    def keep_only(self, tablet_ids: Collection[int]) -> None:
+        """What is remembered of tablets that there are no more is forgotten."""
+        self.failed_loads.keep_only(tablet_ids)
+        self.quarantine.keep_only(tablet_ids)
 
     def place(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
         """The tablet is served on return. Conflict when its record changed since the plan; Corruption when its log or
@@ -82,14 +94,18 @@ class Placement:
         return current
 
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
+        self.quarantine.given(record.tablet_id, record.owner)
         try:
             self._transport.tablet_admin(record.owner).load_tablet(self.epoch, record, schema)
         except LockLost:
             raise
         except HbtableError as error:
             self.failed_loads.failed(record.tablet_id, record.owner, str(error))
+            if not isinstance(error, OutcomeUnknown):
+                self.quarantine.answered(record.tablet_id)
             raise
         self.failed_loads.loaded(record.tablet_id, record.owner)
+        self.quarantine.answered(record.tablet_id)
 
     def place_all(
         self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Collection[str]

@@ -124,7 +124,7 @@ class Tables:
             self._catalog.create_table(record)
             ids = [self._tablet_ids.next() for _ in range(len(bounds) + 1)]
             try:
-                self._write_rows(first_records(record.table_id, ids, bounds, self._runtime.wall_millis()))
+                self._write_rows(schema.name, first_records(record.table_id, ids, bounds, self._runtime.wall_millis()))
                 self._finish_enabling(record)
             except (StaleLocation, Unavailable) as error:
                 # Not to be repeated as it is: the name is taken now, and the cycle finishes or undoes the creation.
@@ -182,7 +182,7 @@ class Tables:
             try:
                 # Its tablets stand before the name row points at them: a crash before leaves the table as it was, one
                 # after leaves it empty, to be enabled by the cycle. Tablets that no name points at are swept.
-                self._write_rows(first_records(fresh.table_id, ids, bounds, self._runtime.wall_millis()))
+                self._write_rows(name, first_records(fresh.table_id, ids, bounds, self._runtime.wall_millis()))
                 self._catalog.replace_table(record, fresh)
             except OutcomeUnknown:
                 raise  # the name row may come to point at them: they are spared while this is the master
@@ -262,12 +262,12 @@ class Tables:
         self._catalog.replace_table(record, entered)
         return entered
 
-    def _write_rows(self, tablets: list[TabletRecord]) -> None:
+    def _write_rows(self, name: bytes, tablets: list[TabletRecord]) -> None:
         """Puts the rows of a new table, each with its first owner already: one write a tablet, not two."""
         census = self._census()
         owners = {
             action.record.tablet_id: action.server
-            for action in self._placement.plan(tablets, census)
+            for action in self._placement.plan(name, tablets, census)
             if isinstance(action, Assign)
         }
 
@@ -286,12 +286,14 @@ class Tables:
             tablets = self.settled(record.table_id)
             verify_tiling(tablets)  # a table with a hole must not look as if it were whole
             census = self._census()
-            actions = self._placement.plan(tablets, census)
+            actions = self._placement.plan(record.schema.name, tablets, census)
             takers = any(load.takes_tablets() for load in census.loads.values())
-            if not actions and takers and not any(tablet.owner in census.silent for tablet in tablets):
+            held = self._placement.quarantine.sentence(tablets)
+            if not actions and takers and not held and not any(tablet.owner in census.silent for tablet in tablets):
                 self._enter(record, TableState.ENABLED)
                 return
             problems = self._placement.place_all(actions, lambda _tablet: record.schema, census.living)
+            problems = problems or ([held] if held else [])
             if problems or not takers:
                 break
         reason = problems[0] if problems else "no tablet server can take its tablets"

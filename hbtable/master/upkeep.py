@@ -3,7 +3,8 @@
 First what is needed to read the rest: the root tablet, METADATA's others. Then, table by table: operations that were
 interrupted, tablets without a server, servers that have an older schema. When none of these needs anything tablets
 leave decommissioned servers, and then they are evened out. Splits and merges that a crash interrupted are finished on
-the way. A round remembers nothing but which loads failed (failed_loads.py).
+the way. A round remembers nothing but which loads failed (failed_loads.py) and which
+servers died of what (quarantine.py).
 """
 
 from collections.abc import Callable
@@ -64,7 +65,7 @@ class Upkeep:
         gone: list[GoneTablet] = []
         rows = self._repaired(list(self._catalog.all_tablet_rows(gone)))
         self._tables.merges.forget_old(gone)
-        self._placement.failed_loads.keep_only(row.tablet_id for row in rows)
+        self._placement.keep_only([row.tablet_id for row in rows])
         by_table: dict[int, list[TabletRecord]] = {}
         for row in rows:
             by_table.setdefault(row.table_id, []).append(row)
@@ -101,7 +102,7 @@ class Upkeep:
             return Decision(self._tables.resume(table))
         self._tables.tell_stragglers(table, census)
         settled = all(row.owner in census.living and not row.is_merging() for row in rows)
-        if settled and not self._placement.plan(rows, census):
+        if settled and not self._placement.plan(table.schema.name, rows, census):
             return _NOTHING_TO_DO
         with self._tables.operation(table.schema.name):
             # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
@@ -112,9 +113,11 @@ class Upkeep:
 
     def _place(self, tablets: list[TabletRecord], census: Census, schema: TableSchema = layout.SCHEMA) -> Decision:
         """Plans and acts for tablets of one table; nothing to do when they are all served."""
-        actions = self._placement.plan(tablets, census)
+        actions = self._placement.plan(schema.name, tablets, census)
         if not actions:
             unserved = [tablet for tablet in tablets if tablet.owner not in census.living]
+            if held := self._placement.quarantine.sentence(unserved):
+                return Decision(f"waiting: {held}", waits=True)
             if unserved:
                 more = f" and {len(unserved) - 1} more" if unserved[1:] else ""
                 return Decision(f"waiting for a tablet server to serve {describe(unserved[0])}{more}", waits=True)

@@ -23,6 +23,7 @@ from hbtable.lockservice.memory import MemoryLockService
 from hbtable.master.collector import CollectorOptions
 from hbtable.master.log_sorting import LogSortingOptions
 from hbtable.master.master import Master, MasterOptions
+from hbtable.master.quarantine import QuarantineOptions
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.patience import PatienceOptions
@@ -185,6 +186,7 @@ class MasterProcess(SimProcess):
             ),
             CollectorOptions(period_seconds=2.0, trash_seconds=1.0),
             LogSortingOptions(),
+            QuarantineOptions(3, 3.0, 0.5, 3.0, 3.0),
         )
         self.runtime.spawn(self._announce, name="announce")
         master.start()
