@@ -12,6 +12,12 @@ DISABLING or DELETING table after a crash finishes the operation (resume).
     truncate   tablet rows of a new table id -> name row points at that id, ENABLING -> old rows gone -> ENABLED
     alter      one compare-and-set of the schema, then servers are told; who misses it is told by the master's cycle
 
+No name row ever comes back as it was: the states follow each other in one direction, and the schema's version is raised
+by each alter and each time that the table begins to be enabled (_enter); truncate takes a new table id. So a
+compare-and-set that METADATA carries out after its master gave it up, a whole disable and enable later, finds another
+row. A request that was given up by its caller is no danger either: it waits in a fair queue for the table, and is
+refused when that took longer than callers wait.
+
 One operation per table at a time: its lock is held throughout, also by the cycle when it assigns that table's tablets,
 so that a tablet is never assigned while its table is being disabled.
 """
@@ -60,6 +66,9 @@ log = logging.getLogger(__name__)
 
 _ROUNDS = 20
 """How often an operation plans again because tablets split or servers died under it."""
+_LONGEST_WAIT_SECONDS = 20.0
+"""For the table. Less than a caller waits for an answer (rpc.connections, write_seconds): what he was told may or may
+not happen must not happen hours later, when a merge has ended."""
 
 
 class Tables:
@@ -205,7 +214,12 @@ class Tables:
 
     @contextmanager
     def _asked_for(self, name: bytes) -> Iterator[None]:
+        clock = self._runtime.clock_seconds
+        latest = clock() + _LONGEST_WAIT_SECONDS
         with self.followed_up(), self.operation(name):
+            if clock() > latest:
+                raise Unavailable(f"another operation held up table {shown(name)}; nothing was begun, try again")
+            self._check_master()
             yield
 
     # ---------------------------------------------------------------- for the master's cycle
@@ -258,7 +272,10 @@ class Tables:
     def _enter(self, record: TableRecord, state: TableState) -> TableRecord:
         if record.state == state:
             return record
-        entered = replace(record, state=state)
+        schema = record.schema
+        if state is TableState.ENABLING:
+            schema = replace(schema, version=schema.version + 1)
+        entered = replace(record, state=state, schema=schema)
         self._catalog.replace_table(record, entered)
         return entered
 

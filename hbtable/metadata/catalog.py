@@ -212,7 +212,8 @@ class Catalog:
         """From `expected` (None: absent) to `new` (None: removed). False: the row holds something else.
 
         An unknown outcome is settled by reading: repeating the same compare-and-set cannot apply it twice, because the
-        records that go in are new ones each time (generation, state or file list differ).
+        records that go in are new ones each time (generation, file list, or state and schema version differ). Those of
+        namespaces are not: a change may come once more after it was taken back.
         """
         unsure = False
         while True:

@@ -51,7 +51,8 @@ class FamilySchema:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A table: its full name (b"t" or b"namespace:t"), families by name, and a version that grows with each change."""
+    """A table: its full name (b"t" or b"namespace:t"), families by name, and a version that grows with each change, and
+    when a disabled table is enabled."""
 
     name: bytes
     families: dict[bytes, FamilySchema] = field(default_factory=dict)
