@@ -102,7 +102,7 @@ def plan(snapshot: Snapshot) -> list[Action]:
     if not waiting:
         return []
     first = min(level(record) for record in waiting)
-    suspected = Counter[str]()
+    suspected = Counter({server: len(load.tablet_ids & snapshot.suspects) for server, load in snapshot.servers.items()})
     actions: list[Action] = []
     for record in waiting:
         if level(record) != first:

@@ -4,8 +4,8 @@ while, or it would take every server with it, and all that these serve (bug clas
 Who is to blame for a death: tablets that the server was asked to load and had not answered for; if there are none, all
 that it was given shortly before. The blamed are spread evenly when they are given out again (assignment.py), so that
 those which only travelled along with the one part from it within a few rounds. After `deaths` in a row a tablet is held
-back, each time twice as long up to a limit; it is never given up. One that outlives `soon_seconds` on a server is
-acquitted. An operator's move does not wait (moves.py).
+back: briefly while others are blamed with it, else each time twice as long up to a limit. It is never given up. One
+that outlives `soon_seconds` on a server is acquitted. An operator's move does not wait (moves.py).
 
 Kept in the master's memory only: a new master acquits all, and holds one back after as many deaths of its own time.
 """
@@ -107,6 +107,8 @@ class Quarantine:
             return
         system = tablet.table_id == METADATA_TABLE_ID
         longest = options.longest_metadata_pause_seconds if system else options.longest_pause_seconds
+        if len(blamed) > 1:  # most of them are innocent, perhaps all: what kills the servers may be no tablet
+            longest = options.first_pause_seconds
         pause = min(options.first_pause_seconds * 2 ** min(excess, 30), longest)
         story.held_until = now + pause
         log.error(

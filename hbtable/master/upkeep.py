@@ -84,7 +84,8 @@ class Upkeep:
             if left.sentence:
                 return left
         sentence = "; ".join(one.sentence for one in decisions if one.sentence)
-        if not sentence and may_balance:
+        # Not while servers die of a tablet: each new one is the emptiest, and would get others to take along.
+        if not sentence and may_balance and not self._placement.quarantine.suspects():
             return Decision(*self._tables.balancer.round(tables, rows, census, interrupted))
         return Decision(sentence, any(one.waits for one in decisions))
 

@@ -130,3 +130,18 @@ def test_held_tablets_are_not_planned_and_suspects_are_spread() -> None:
     assert [one.record.tablet_id for one in actions] == [22, 23, 24, 25]
     actions = plan(Snapshot(tablets, loads, suspects=frozenset({20, 21, 22, 23})))
     assert [one.server for one in actions] == ["fresh", "full", "fresh", "full", "fresh", "fresh"]
+
+
+def test_a_suspect_does_not_join_one_that_is_served_already() -> None:
+    loads = {"empty": ServerLoad(frozenset({20})), "full": ServerLoad(frozenset(range(100, 140)))}
+    (action,) = plan(Snapshot([replace(BAD, tablet_id=22)], loads, suspects=frozenset({20, 22})))
+    assert action.server == "full"
+
+
+def test_those_that_are_blamed_together_wait_only_briefly(story: Story) -> None:
+    """A cluster of one server that is killed again and again, by whatever, is back soon after that has ended."""
+    for server in "abcdefgh":
+        story.dies(server, BAD, GOOD)
+    assert story.quarantine.held() == {20, 21}
+    story.now += 10
+    assert not story.quarantine.held()
