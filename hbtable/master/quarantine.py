@@ -5,7 +5,8 @@ Who is to blame for a death: tablets that the server was asked to load and had n
 that it was given shortly before. The blamed are spread evenly when they are given out again (assignment.py), so that
 those which only travelled along with the one part from it within a few rounds. After `deaths` in a row a tablet is held
 back: briefly while others are blamed with it, else each time twice as long up to a limit. It is never given up. One
-that outlives `soon_seconds` on a server is acquitted. An operator's move does not wait (moves.py).
+that outlives `soon_seconds` on a server is acquitted. An operator's move does not wait (moves.py). METADATA's tablets
+are never held back: without them nothing is served, so nothing would be spared.
 
 Kept in the master's memory only: a new master acquits all, and holds one back after as many deaths of its own time.
 """
@@ -26,16 +27,15 @@ log = logging.getLogger(__name__)
 class QuarantineOptions:
     """When a tablet is held back, and for how long."""
 
-    deaths: int = 3
-    """In a row. More: more servers die of a bad tablet; fewer: tablets wait that only met with bad luck."""
+    deaths: int = 5
+    """In a row. More: more servers die of a bad tablet; fewer: tablets wait that only met with bad luck, as when
+    somebody kills servers to see what happens."""
     soon_seconds: float = 60.0
     """From when a server was last asked to load the tablet to when its death is known, which takes a session. Longer:
     deaths that have nothing to do with each other are taken for a row."""
     first_pause_seconds: float = 10.0
     longest_pause_seconds: float = 600.0
     """Longer: servers are spared, and a tablet that is well again waits longer."""
-    longest_metadata_pause_seconds: float = 60.0
-    """Of METADATA's own tablets, without which the others cannot be placed."""
 
 
 @dataclass(slots=True)
@@ -103,10 +103,9 @@ class Quarantine:
         elif not self._is_fresh(story):
             story.dead.clear()
         excess = len(story.dead) - options.deaths
-        if tablet.tablet_id not in blamed or excess < 0:
+        if tablet.tablet_id not in blamed or excess < 0 or tablet.table_id == METADATA_TABLE_ID:
             return
-        system = tablet.table_id == METADATA_TABLE_ID
-        longest = options.longest_metadata_pause_seconds if system else options.longest_pause_seconds
+        longest = options.longest_pause_seconds
         if len(blamed) > 1:  # most of them are innocent, perhaps all: what kills the servers may be no tablet
             longest = options.first_pause_seconds
         pause = min(options.first_pause_seconds * 2 ** min(excess, 30), longest)

@@ -186,7 +186,7 @@ class MasterProcess(SimProcess):
             ),
             CollectorOptions(period_seconds=2.0, trash_seconds=1.0),
             LogSortingOptions(),
-            QuarantineOptions(3, 3.0, 0.5, 3.0, 3.0),
+            QuarantineOptions(3, 3.0, 0.5, 3.0),
         )
         self.runtime.spawn(self._announce, name="announce")
         master.start()
