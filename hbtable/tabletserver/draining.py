@@ -36,7 +36,8 @@ class Draining:
     def __init__(
         self, runtime: Runtime, membership: Membership, residence: Residence, parallel: int, wait_seconds: float
     ) -> None:
-        """`parallel`: tablets unloaded at a time. `wait_seconds`: how long METADATA is kept for others at most."""
+        """`parallel`: tablets unloaded at a time. `wait_seconds`: how long METADATA is kept for others at most, and how
+        long loads and splits that are under way are waited for."""
         self._runtime = runtime
         self._membership = membership
         self._residence = residence
@@ -52,11 +53,23 @@ class Draining:
                     self._await_others(level)
                 except HbtableError as error:
                     log.warning("METADATA is given up before it is known whether others stop too: %s", error)
-            jobs = [lambda number=number: self._residence.unload(number) for number in self._tablets(level)]
+            self._give_up(level)
+            self._say(level + 1)
+
+    def _give_up(self, level: int) -> None:
+        """All of the level, and what came late to one below: a master that had not heard yet gave this server a tablet,
+        or one was being split."""
+        deadline = self._runtime.clock_seconds() + self._wait_seconds
+        while True:
+            while self._residence.is_changing() and self._runtime.clock_seconds() < deadline:
+                self._runtime.sleep(_LOOK_SECONDS)
+            numbers = next((found for one in range(level + 1) if (found := self._tablets(one))), None)
+            if not numbers:
+                return
+            jobs = [lambda number=number: self._residence.unload(number) for number in numbers]
             for outcome in run_all(self._runtime, self._parallel, jobs, "unload"):
                 if isinstance(outcome, HbtableError):
                     raise Unavailable(f"a tablet could not be unloaded: {outcome}") from outcome
-            self._say(level + 1)
 
     def _tablets(self, level: int) -> list[int]:
         return [number for number, tablet in self._residence.tablets.items() if _LEVELS[level](tablet.record)]

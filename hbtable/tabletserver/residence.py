@@ -89,6 +89,10 @@ class Residence:
             if not turn.users:
                 del self._turns[tablet_id]
 
+    def is_changing(self) -> bool:
+        """Something is being loaded, unloaded or split, or waits for its turn. Does not switch."""
+        return bool(self._turns)
+
     def served(self, tablet_id: int) -> Tablet:
         """StaleLocation when it is not served here."""
         tablet = self.tablets.get(tablet_id)

@@ -1,0 +1,100 @@
+"""Servers that stop in order: everything is flushed and given up, whatever else goes on."""
+
+import pytest
+
+from tests.harness.many_servers import Cluster
+from tests.harness.stand_in import StandIn
+
+SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
+
+
+class Held(StandIn):
+    """A catalog whose `method` says what became of it only when `bell` rings, while it is armed."""
+
+    def __init__(self, inner, method, held):
+        super().__init__(inner)
+        self._method = method
+        self._held = held
+
+    def __getattr__(self, name):
+        found = getattr(self.inner, name)
+        if name != self._method or not self._held.armed:
+            return found
+
+        def slow(*arguments):
+            answer = found(*arguments)
+            self._held.bell.wait()
+            return answer
+
+        return slow
+
+
+class Switch:
+    """Whether calls are held, and what they wait for."""
+
+    armed = False
+    bell = None
+
+
+def held_cluster(machine, seed, method):
+    switch = Switch()
+    cluster = Cluster(seed, machine.options, lambda catalog: Held(catalog, method, switch))
+    switch.bell = cluster.runtime.event()
+    return cluster, switch
+
+
+def drained(cluster, switch, node, role):
+    """It drains while something is under way, which ends five seconds later. Nothing is left on return."""
+    cluster.runtime.sleep(0.5)
+    switch.armed = False
+    draining = node.runtime.spawn(role.drain, name="drain")
+    cluster.runtime.sleep(5)
+    assert not draining.join(0.001), "it waits for what is under way"
+    switch.bell.set()
+    draining.join()
+    assert draining.error is None
+    assert role._residence.tablets == {}
+    for record in cluster.client.operations.every_tablet():
+        assert role.incarnation not in [record.owner, *(ref.incarnation for ref in record.logs)]
+
+
+def test_a_split_that_ends_while_its_server_drains_leaves_no_child_behind(machine):
+    cluster, switch = held_cluster(machine, 1, "replace_tablet")
+
+    def body():
+        cluster.start(2)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        cluster.runtime.sleep(20)
+        root = cluster.client.catalog.read_root().owner
+        name = next(name for name in cluster.servers if name != root)
+        node, role = cluster.servers[name]
+        tablet = next(one for one in cluster.client.admin.tablets(b"t") if one.owner == name)
+        row = tablet.range.start[:-1] + b"5"
+        switch.armed = True
+        node.runtime.spawn(role.admin.split, tablet.tablet_id, row, name="split")
+        drained(cluster, switch, node, role)
+        assert machine.contents(cluster) == machine.expected(range(300))
+
+    cluster.runtime.run(body)
+
+
+def test_a_load_that_ends_while_its_server_drains_is_given_up_again(machine):
+    cluster, switch = held_cluster(machine, 2, "read_tablet")
+
+    def body():
+        cluster.start(2)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        cluster.runtime.sleep(20)
+        root = cluster.client.catalog.read_root().owner
+        name = next(name for name in cluster.servers if name != root)
+        node, role = cluster.servers[name]
+        tablet = next(one for one in cluster.client.admin.tablets(b"t") if one.owner == root)
+        switch.armed = True
+        calls = cluster.master.calls
+        cluster.master_node.runtime.spawn(calls.move_tablet, b"t", tablet.tablet_id, name, name="move")
+        drained(cluster, switch, node, role)
+        assert machine.contents(cluster) == machine.expected(range(300))
+
+    cluster.runtime.run(body)
