@@ -50,6 +50,10 @@ class TableNotDisabled(InvalidRequest):
     """The operation needs a disabled table."""
 
 
+class SwitchedOff(InvalidRequest):
+    """An operator has forbidden it until further notice."""
+
+
 class InvalidConfiguration(InvalidRequest):
     """A configuration key or value is unknown or out of range."""
 

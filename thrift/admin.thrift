@@ -232,6 +232,11 @@ service HbtableAdmin {
   bool adminBalanceSwitch(1: bool on) throws (1: IOError io)
   bool adminBalancerEnabled() throws (1: IOError io)
 
+  /** Whether tablets may be split, by themselves too ("splits"), or merged ("merges"); kept until it is switched again.
+   * Whether they could before. */
+  bool adminSwitch(1: binary name, 2: bool on) throws (1: IOError io, 2: IllegalArgument ia)
+  bool adminIsOn(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+
   /* ------------------------------------------------------------------------------------------ chores */
   /** On return no block of the table that was cached before the call is cached any more. */
   AdminCacheEviction adminClearBlockCache(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)

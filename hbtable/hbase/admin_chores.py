@@ -50,6 +50,12 @@ class AdminChores:
     def adminRunRepair(self) -> None:
         self._cluster.operations.look_at_everything()
 
+    def adminSwitch(self, name: bytes | None, on: bool | None) -> bool:
+        return self._cluster.switches.turn((name or b"").decode(errors="replace"), bool(on))
+
+    def adminIsOn(self, name: bytes | None) -> bool:
+        return self._cluster.switches.is_on((name or b"").decode(errors="replace"))
+
     # ---------------------------------------------------------------- servers out of service
 
     def adminDecommissioned(self) -> list[str]:

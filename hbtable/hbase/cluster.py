@@ -77,6 +77,13 @@ class Masters(NamedTuple):
     standbys: list[LivingMaster]
 
 
+class Switches(Protocol):
+    """As lockservice.switches.OperatorSwitches says."""
+
+    def is_on(self, name: str) -> bool: ...
+    def turn(self, name: str, on: bool) -> bool: ...
+
+
 class Cluster(NamedTuple):
     """Handed to the front door by the composition root."""
 
@@ -86,3 +93,4 @@ class Cluster(NamedTuple):
     servers: Callable[[], list[LivingServer]]
     operations: ClusterOperations
     masters: Callable[[], Masters]
+    switches: Switches

@@ -47,6 +47,7 @@ class Declared(NamedTuple):
 _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
     (errors.NoSuchFamily, _HBASE + "regionserver.NoSuchColumnFamilyException", False),
     (errors.NotACounter, DO_NOT_RETRY, False),
+    (errors.SwitchedOff, DO_NOT_RETRY, False),
     (errors.TableNotEnabled, _HBASE + "TableNotEnabledException", False),
     (errors.TableNotDisabled, _HBASE + "TableNotDisabledException", False),
     (errors.TableNotFound, _HBASE + "TableNotFoundException", False),

@@ -12,6 +12,7 @@ from hbtable.hbase.cluster import Cluster, LivingMaster, LivingServer, Masters
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import LOCK_SUFFIX, MASTER, SERVERS, Candidate, ServerFile, server_lock
+from hbtable.lockservice.switches import OperatorSwitches
 from hbtable.master.collector import FRONT_DOORS
 from hbtable.metadata.identifiers import SCANNER_IDS, Identifiers
 from hbtable.metrics.registry import Registry
@@ -94,6 +95,7 @@ def make_front_door(
             lambda: living_servers(session),
             client.operations,
             lambda: masters(session),
+            OperatorSwitches(session),
         ),
     )
 

@@ -7,6 +7,7 @@
     /master                        held by the master; its data is the master's address, its epoch goes into each call
     /masters/<session id>          held by each process that is the master or stands by, until it ends; JSON, below
     /balancer                      whether tablets move to even out servers: `on` or `off`; without it they do
+    /splits, /merges               whether tablets may be split, by themselves too, and merged: as /balancer
 
 A server takes its lock *before* it creates its file, so a file whose lock is free belongs to a dead server.
 The root tablet's record is metadata.catalog's.
@@ -26,6 +27,8 @@ SERVERS: Final = "/servers"
 MASTER: Final = "/master"
 MASTERS: Final = "/masters"
 BALANCER: Final = "/balancer"
+SPLITS: Final = "/splits"
+MERGES: Final = "/merges"
 LOCK_SUFFIX: Final = ".lock"
 
 

@@ -1,15 +1,13 @@
-"""Carries the balancer's plan out, when it is switched on (balancing.py makes the plan, moves.py moves).
-
-The switch is the lock service's file /balancer, `on` or `off`; without the file it is on. It outlives every process.
-"""
+"""Carries the balancer's plan out, when it is switched on (balancing.py makes the plan, moves.py moves)."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, final
 
-from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, LockLost
+from hbtable.errors import HbtableError, LockLost
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import BALANCER
+from hbtable.lockservice.switches import Switch
 from hbtable.master.balancing import Move, plan_moves
 from hbtable.master.census import Census
 from hbtable.master.moves import Moves
@@ -19,8 +17,6 @@ from hbtable.model.tablet import TabletRecord
 
 log = logging.getLogger(__name__)
 
-_ON: Final = b"on"
-_OFF: Final = b"off"
 _MOVES_A_ROUND: Final = 4
 _ROUNDS: Final = 100
 
@@ -37,37 +33,11 @@ class Balancer:
         moves: Moves,
         is_busy: Callable[[bytes], bool],
     ) -> None:
-        self._session = session
+        self.switch = Switch(session, BALANCER)
         self._catalog = catalog
         self._census = census
         self._moves = moves
         self._is_busy = is_busy
-
-    def is_on(self) -> bool:
-        """*Switches.*"""
-        try:
-            return self._session.read(BALANCER).data != _OFF
-        except FileNotFound:
-            return True
-
-    def switch(self, on: bool) -> bool:
-        """Whether it was on before. Durable on return. *Switches.*"""
-        while True:
-            try:
-                return self._switched(_ON if on else _OFF)
-            except AlreadyExists:
-                continue  # somebody else switched at the same moment: this comes after it
-
-    def _switched(self, data: bytes) -> bool:
-        """AlreadyExists: the file is another one by now."""
-        try:
-            file = self._session.read(BALANCER)
-        except FileNotFound:
-            self._session.create(BALANCER, data)
-            return True
-        if file.data != data:
-            self._session.write(BALANCER, data, file.version)
-        return file.data != _OFF
 
     def round(
         self,
@@ -79,7 +49,7 @@ class Balancer:
         """A few moves, one at least, until it is `interrupted`; what was done, "" for nothing, and whether a move
         failed. `census` is not much older than `rows`. *Switches.*"""
         names, moves = self._plan(tables, rows, census)
-        if not moves or not self.is_on():
+        if not moves or not self.switch.is_on():
             return "", False
         return self._carry_out(names, moves, interrupted)
 
@@ -87,7 +57,7 @@ class Balancer:
         """Rounds until nothing is left to do. False: it is off, or the cluster is not calm. *Switches.* Errors of
         Moves.move."""
         for _ in range(_ROUNDS):
-            if not self.is_on():
+            if not self.switch.is_on():
                 return False
             tables = self._catalog.tables()
             rows = list(self._catalog.all_tablet_rows())

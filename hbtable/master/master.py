@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import MASTER, SERVERS, Candidate, candidate_lock
+from hbtable.lockservice.places import MASTER, MERGES, SERVERS, Candidate, candidate_lock
+from hbtable.lockservice.switches import Switch
 from hbtable.master.bootstrap import bootstrap
 from hbtable.master.census import Census, take_census
 from hbtable.master.collector import Collected, Collector, CollectorOptions
@@ -119,7 +120,7 @@ class Master:
             unnamed,
             self.look_again,
         )
-        self.calls = MasterCalls(self.tables, self._admit, self._collected, self.look_again)
+        self.calls = MasterCalls(self.tables, self._admit, self._collected, self.look_again, Switch(session, MERGES))
         self._upkeep = Upkeep(runtime, catalog, self._placement, self.tables, self.census)
         self.last_sentence = "the master has not worked yet"
         self._wake = runtime.event()

@@ -7,6 +7,8 @@ that there is now. What a call that fails may have left half done the master's c
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
+from hbtable.errors import SwitchedOff
+from hbtable.lockservice.switches import Switch
 from hbtable.master.tables import Tables
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import Collection
@@ -15,7 +17,7 @@ from hbtable.model.status import Collection
 @final
 class MasterCalls:
     """`check_master` raises Unavailable when this is not the master; `collect` is one garbage collection; `look_again`
-    makes the cycle look at every tablet at once."""
+    makes the cycle look at every tablet at once; `merges`: whether tablets may be merged."""
 
     def __init__(
         self,
@@ -23,11 +25,13 @@ class MasterCalls:
         check_master: Callable[[], None],
         collect: Callable[[], Collection],
         look_again: Callable[[], None],
+        merges: Switch,
     ) -> None:
         self._tables = tables
         self._check_master = check_master
         self._collect = collect
         self._look_again = look_again
+        self._merges = merges
 
     # ---------------------------------------------------------------- tables and namespaces
 
@@ -67,6 +71,8 @@ class MasterCalls:
 
     def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
         self._check_master()
+        if not self._merges.is_on():
+            raise SwitchedOff("nothing was merged: merges are switched off (splitormerge_switch 'MERGE', true)")
         with self._tables.followed_up():
             self._tables.merges.merge(name, tablet_ids)
 
@@ -77,13 +83,13 @@ class MasterCalls:
 
     def balance_switch(self, on: bool) -> bool:
         self._check_master()
-        before = self._tables.balancer.switch(on)
+        before = self._tables.balancer.switch.turn(on)
         self._look_again()
         return before
 
     def balancer_enabled(self) -> bool:
         self._check_master()
-        return self._tables.balancer.is_on()
+        return self._tables.balancer.switch.is_on()
 
     def decommission(self, servers: Sequence[str], offload: bool) -> None:
         self._check_master()

@@ -34,7 +34,6 @@ _GROUPS: Final = {
         get_largelog_responses""",
     "a tablet of an enabled table always has a server: move it, or disable the table": "unassign close_region",
     "hbtable has no normalizer": "normalizer_switch normalizer_enabled normalize",
-    "tablets split by their size; MAX_FILESIZE of a table sets it": "splitormerge_switch splitormerge_enabled",
     "the master's collection of garbage cannot be switched off": "catalogjanitor_switch cleaner_chore_switch",
     "hbtable has no snapshots": "snapshot_cleanup_switch snapshot_cleanup_enabled",
     "compactions cannot be switched off": "compaction_switch",

@@ -82,6 +82,8 @@ move moving move 1..2
 balancer balance balancer 0..1
 balance_switch balance balance_switch 1..1
 balancer_enabled balance balancer_enabled 0..0
+splitormerge_switch switches splitormerge_switch 2..2
+splitormerge_enabled switches splitormerge_enabled 1..1
 assign moving assign 1..1
 reopen_regions moving reopen_regions 1..2
 status status status 0..2

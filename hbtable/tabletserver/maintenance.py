@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, final
 
 from hbtable.commitlog.interface import CommitLog
-from hbtable.errors import HbtableError
+from hbtable.errors import HbtableError, SwitchedOff
 from hbtable.lockservice.interface import Session
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
@@ -182,6 +182,8 @@ class Maintenance:
                 decision.why,
             )
             self._not_before.pop(tablet_id, None)
+        except SwitchedOff:
+            self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds  # as was asked
         except HbtableError as error:
             # While the server drains, compactions are cancelled on purpose.
             if tablet_id in self._tablets and not self._stopping:

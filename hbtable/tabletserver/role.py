@@ -20,7 +20,8 @@ from hbtable.commitlog.sorting import sort_part
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import ServerFile
+from hbtable.lockservice.places import SPLITS, ServerFile
+from hbtable.lockservice.switches import Switch
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.identifiers import TABLET_IDS, Identifiers
 from hbtable.metrics.registry import Registry
@@ -105,7 +106,13 @@ class TabletServerRole:
         self._residence = residence = self._make_residence(catalog, suspension.outwait)
         tablet_ids = Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID)
         splitter = Splitter(
-            residence, catalog, self._commits, tablet_ids.next, runtime.wall_millis, insist=fs.log_kind != LOCAL
+            residence,
+            catalog,
+            self._commits,
+            tablet_ids.next,
+            runtime.wall_millis,
+            Switch(session, SPLITS).is_on,
+            insist=fs.log_kind != LOCAL,
         )
         self._maintenance = Maintenance(
             runtime,

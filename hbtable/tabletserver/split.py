@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import HbtableError, InvalidRequest
+from hbtable.errors import HbtableError, InvalidRequest, SwitchedOff
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import ROOT_TABLET_ID, TabletRecord
@@ -29,9 +29,9 @@ log = logging.getLogger(__name__)
 
 @final
 class Splitter:
-    """`new_tablet_id`: never given out before. `insist`: METADATA's log may be another server's, so that a commit for
-    which it had no room may come back (tablet.records); the parent must not have acknowledged anything by then, because
-    its log records would be nobody's."""
+    """`new_tablet_id`: never given out before. `allowed`: whether operators want splits. `insist`: METADATA's log
+    may be another server's, so that a commit for which it had no room may come back (tablet.records); the parent must
+    not have acknowledged anything by then, because its log records would be nobody's."""
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class Splitter:
         commits: RecordCommits,
         new_tablet_id: Callable[[], int],
         wall_millis: Callable[[], int],
+        allowed: Callable[[], bool],
         insist: bool = False,
     ) -> None:
         self._residence = residence
@@ -47,11 +48,15 @@ class Splitter:
         self._commits = commits
         self._new_tablet_id = new_tablet_id
         self._wall_millis = wall_millis
+        self._allowed = allowed
         self._insist = insist
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         """Both children are served on return. False when there is no row to split at. InvalidRequest for a row outside
-        the tablet. After any other error the parent is served as before, or lost to another owner. *Switches.*"""
+        the tablet, SwitchedOff. After any other error the parent is served as before, or lost to another owner.
+        *Switches.*"""
+        if not self._allowed():
+            raise SwitchedOff("nothing was split: splits are switched off (splitormerge_switch 'SPLIT', true)")
         with self._residence.turn(tablet_id):
             tablet = self._residence.served(tablet_id)
             row = _row(tablet, split_row)

@@ -217,3 +217,22 @@ def test_one_familys_files_are_compacted(url: str) -> None:
     for command in ("flush", "compact", "major_compact"):
         assert refusal(url, f"{command} 'fam', 'nofam'").endswith("Column families [nofam] don't exist in table fam")
         assert refusal(url, f"{command} 'fam', 7").endswith("a family's name must be a string in quotes, not 7")
+
+
+def test_splits_and_merges_are_switched_off_and_on(url: str) -> None:
+    answer(url, "create 'sw', 'f', SPLITS => ['m']\n")
+    regions = "a = locate_region('sw', 'd').getRegionInfo.getEncodedName\n"
+    regions += "b = locate_region('sw', 'z').getRegionInfo.getEncodedName\n"
+    for kind, script in (("SPLIT", "split 'sw', 'c'"), ("MERGE", regions + "merge_region a, b")):
+        assert answer(url, f"splitormerge_enabled '{kind}'") == ["true", "=> true"]
+        assert answer(url, f"splitormerge_switch '{kind}', false") == ["true", "=> true"]
+        assert answer(url, f"splitormerge_switch '{kind}', 'false'") == ["false", "=> false"]
+        assert answer(url, f"splitormerge_enabled '{kind}'") == ["false", "=> false"]
+        refused = refusal(url, script)
+        assert "org.apache.hadoop.hbase.DoNotRetryIOException: nothing was " in refused
+        assert f"(splitormerge_switch '{kind}', true)" in refused
+        assert answer(url, f"splitormerge_switch '{kind}', true") == ["false", "=> false"]
+        answer(url, script)
+    assert answer(url, "get_splits 'sw'")[0] == "Total number of splits = 2"
+    for line in ("splitormerge_enabled 'split'", "splitormerge_switch 'X', true", "splitormerge_switch 7, true"):
+        assert refusal(url, line) == "ArgumentError: only SPLIT or MERGE accepted for type!"

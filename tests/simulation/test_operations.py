@@ -12,6 +12,7 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.launch.front_door import living_servers, masters
+from hbtable.lockservice.switches import OperatorSwitches
 from hbtable.model.read import EVERYTHING
 from tests.harness.many_servers import Cluster, Node
 from tests.harness.stand_in import StandIn
@@ -31,6 +32,7 @@ class Door:
             lambda: living_servers(session),
             client.operations,
             lambda: masters(session),
+            OperatorSwitches(session),
         )
         names = ServerNames(door, lambda owner: (b"h" + owner[7:8].encode(), 9090))
         self.chores = AdminChores(tables, door, names, SlowRequests(1, 1.0, lambda _: None))

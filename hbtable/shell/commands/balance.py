@@ -1,7 +1,8 @@
 """balancer, balance_switch, balancer_enabled: regions spread evenly over servers."""
 
+from hbtable.shell.commands.switches import is_true
 from hbtable.shell.context import Context
-from hbtable.shell.literals import Value, shown
+from hbtable.shell.literals import Value
 
 
 def balancer(context: Context, _: list[Value]) -> Value:
@@ -9,7 +10,7 @@ def balancer(context: Context, _: list[Value]) -> Value:
 
 
 def balance_switch(context: Context, arguments: list[Value]) -> Value:
-    before = bool(context.server.admin("adminBalanceSwitch", shown(arguments[0]).lower() == "true"))
+    before = bool(context.server.admin("adminBalanceSwitch", is_true(arguments[0])))
     context.out.row((f"Previous balancer state : {str(before).lower()}",), {"previous": before})
     return before
 

@@ -24,13 +24,13 @@ def test_two_who_switch_at_once_are_both_obeyed_one_after_the_other() -> None:
             for on in (False, True):
                 before: list[bool] = []
                 tasks = [
-                    runtime.spawn(lambda one=one, on=on, before=before: before.append(one.switch(on)))
+                    runtime.spawn(lambda one=one, on=on, before=before: before.append(one.switch.turn(on)))
                     for one in balancers
                 ]
                 for task in tasks:
                     task.join()
                 assert sorted(before) == [False, True], "the second saw what the first did"
-                assert balancers[0].is_on() is on
+                assert balancers[0].switch.is_on() is on
 
         runtime.run(main)
 

@@ -1,0 +1,66 @@
+"""Switches of the whole cluster: a file `on` or `off` each, so that they outlive every process; without it on."""
+
+from typing import Final, final
+
+from hbtable.errors import AlreadyExists, FileNotFound, InvalidRequest
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.places import MERGES, SPLITS
+
+_ON: Final = b"on"
+_OFF: Final = b"off"
+
+
+@final
+class Switch:
+    """`path`: of its file (places.py)."""
+
+    def __init__(self, session: Session, path: str) -> None:
+        self._session = session
+        self._path = path
+
+    def is_on(self) -> bool:
+        """*Switches.*"""
+        try:
+            return self._session.read(self._path).data != _OFF
+        except FileNotFound:
+            return True
+
+    def turn(self, on: bool) -> bool:
+        """Whether it was on before. Durable on return. *Switches.*"""
+        while True:
+            try:
+                return self._turned(_ON if on else _OFF)
+            except AlreadyExists:
+                continue  # somebody else turned it at the same moment: this comes after it
+
+    def _turned(self, data: bytes) -> bool:
+        """AlreadyExists: the file is another one by now."""
+        try:
+            file = self._session.read(self._path)
+        except FileNotFound:
+            self._session.create(self._path, data)
+            return True
+        if file.data != data:
+            self._session.write(self._path, data, file.version)
+        return file.data != _OFF
+
+
+@final
+class OperatorSwitches:
+    """Those that need no master to be turned: `splits` and `merges`. InvalidRequest for another name. *Switches.*"""
+
+    def __init__(self, session: Session) -> None:
+        self._switches = {"splits": Switch(session, SPLITS), "merges": Switch(session, MERGES)}
+
+    def is_on(self, name: str) -> bool:
+        return self._named(name).is_on()
+
+    def turn(self, name: str, on: bool) -> bool:
+        """As Switch.turn."""
+        return self._named(name).turn(on)
+
+    def _named(self, name: str) -> Switch:
+        found = self._switches.get(name)
+        if found is None:
+            raise InvalidRequest(f"there is no switch {name!r}, only {' and '.join(self._switches)}")
+        return found
