@@ -205,7 +205,9 @@ service HbtableAdmin {
 
   /* ------------------------------------------------------------------------------------ tablets, servers */
   list<AdminTablet> adminTablets(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
-  list<AdminServer> adminServers() throws (1: IOError io)
+  /** Those that are named, each once, by host, `host,port`, `host,port,startcode` or as AdminServer.name; without names
+   * all. */
+  list<AdminServer> adminServers(1: list<binary> names) throws (1: IOError io, 2: IllegalArgument ia)
   /** One look at everything. */
   AdminStatus adminStatus() throws (1: IOError io)
   /** What was written before the call is in SSTables on return: of the table, or of one tablet of it. */
@@ -216,6 +218,10 @@ service HbtableAdmin {
     throws (1: IOError io, 2: IllegalArgument ia)
   /** Starts it in the background: of all tablets of a server, by `host,port,startcode`, `host,port` or host. */
   void adminCompactServer(1: binary server, 2: bool major) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Whether these servers (none: all) compact, until they are restarted: off, what is under way is given up, and what
+   * is asked for is refused. Whether each, by `host,port,startcode`, did before. */
+  map<string, bool> adminCompactionSwitch(1: bool on, 2: list<binary> servers)
+    throws (1: IOError io, 2: IllegalArgument ia)
   /** NONE, MINOR, MAJOR or MAJOR_AND_MINOR: what of the table's tablets runs or waits for its turn. */
   string adminCompactionState(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
   /** At the row, or without one every tablet, or the one that is named, at its middle. False: nothing to split. */

@@ -167,6 +167,9 @@ service TabletAdmin {
   void compact(1: string incarnation, 2: i64 tablet, 3: bool major, 4: optional binary family = "")
     throws (1: RpcError error),
 
+  /** Merging and major ones, until the server ends. Whether it did them before. */
+  bool switch_compactions(1: string incarnation, 2: bool on) throws (1: RpcError error),
+
   /** Absent row: at the middle by size. */
   bool split(1: string incarnation, 2: i64 tablet, 3: optional binary row) throws (1: RpcError error),
 

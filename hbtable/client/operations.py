@@ -68,6 +68,10 @@ class Operations:
         jobs = [partial(compact, status.record.tablet_id) for status in admin.tablets()]
         results(run_all(self._runtime, self._parallel_calls, jobs, "compact-server"))
 
+    def switch_compactions(self, server: str, on: bool) -> bool:
+        """As TabletAdmin.switch_compactions, of this incarnation. StaleLocation when it is gone."""
+        return self._transport.tablet_admin(server).switch_compactions(on)
+
     def clear_block_cache(self, table_id: int, servers: Iterable[str]) -> dict[str, CacheEviction | HbtableError]:
         """Blocks of a table leave the caches of these incarnations: what each lost, or why it could not be asked."""
         names = list(servers)

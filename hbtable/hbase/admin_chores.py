@@ -65,8 +65,8 @@ class AdminChores:
     def adminDecommission(self, servers: Sequence[bytes] | None, offload: bool | None) -> None:
         if not servers:
             raise BadArgument("the call has no servers")
-        found = [one.name for server in servers for one in self._names.living(server)]
-        self._cluster.operations.decommission(dict.fromkeys(found), bool(offload))
+        found = [one.name for one in self._names.those(servers)]
+        self._cluster.operations.decommission(found, bool(offload))
 
     def adminRecommission(self, server: bytes | None) -> None:
         self._cluster.operations.recommission(self._names.one(server or b""))

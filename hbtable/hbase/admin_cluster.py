@@ -45,8 +45,8 @@ class AdminCluster:
         self._cluster = cluster
         self._names = names
 
-    def adminServers(self) -> list[AdminServer]:
-        servers = self._cluster.servers()
+    def adminServers(self, names: Sequence[bytes] | None = None) -> list[AdminServer]:
+        servers = self._names.those(names or ())
         statuses = self._cluster.admin.statuses([server.name for server in servers])
         return self._servers(servers, statuses, self._cluster.operations.table_records())
 

@@ -1,5 +1,6 @@
 """Tablet servers by the names that HBase's people use: host, `host,port` or `host,port,startcode`."""
 
+from collections.abc import Sequence
 from typing import final
 
 from hbtable.hbase.backend import Address
@@ -33,8 +34,14 @@ class ServerNames:
         text = (name or b"").decode("utf-8", "backslashreplace").replace(":", ",")
         found = [server for server in self._cluster.servers() if text in self._names_of(server)]
         if not found:
-            raise BadArgument(f"there is no tablet server {text}; list_liveservers shows them")
+            raise BadArgument(f"Could not find any server(s) with specified name(s): {text}")
         return found
+
+    def those(self, names: Sequence[bytes]) -> list[LivingServer]:
+        """Of all names, each once; none: all that live. BadArgument for a name that none has."""
+        if not names:
+            return self._cluster.servers()
+        return list(dict.fromkeys(server for name in names for server in self.living(name)))
 
     def one(self, name: bytes) -> str:
         """The incarnation. BadArgument for none, or several."""

@@ -281,6 +281,7 @@ COMPACT: Final = _server(
     Patience.COMPACT,
     repeatable=True,
 )
+SWITCH_COMPACTIONS: Final = _server(Role.ADMIN, "switch_compactions", {"on": BOOLEAN}, BOOLEAN, Patience.READ)
 SPLIT: Final = _server(Role.ADMIN, "split", {**_TABLET, "row": (BINARY, None)}, BOOLEAN, Patience.COMPACT)
 TABLETS: Final = _server(Role.ADMIN, "tablets", {}, Sequences(model.TABLET_STATUS), Patience.CENSUS, repeatable=True)
 FILES_IN_FLIGHT: Final = _server(

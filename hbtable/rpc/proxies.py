@@ -76,6 +76,9 @@ class RemoteAdmin:
     def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
         self._call(calls.COMPACT, (self._name, tablet_id, major, family))
 
+    def switch_compactions(self, on: bool) -> bool:
+        return cast(bool, self._call(calls.SWITCH_COMPACTIONS, (self._name, on)))
+
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         return cast(bool, self._call(calls.SPLIT, (self._name, tablet_id, split_row)))
 

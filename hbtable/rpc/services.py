@@ -62,6 +62,10 @@ class TabletAdmin(Protocol):
     def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
         """Returns when done. `family`: only the files of its locality group; none when there is no such family."""
 
+    def switch_compactions(self, on: bool) -> bool:
+        """Whether this server does merging and major compactions from now on, until it ends: off, those under way are
+        given up, and compact() is SwitchedOff. Whether it did before."""
+
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         """Splits at the row (None: at the middle by size). False when there is nothing to split."""
 

@@ -36,7 +36,6 @@ _GROUPS: Final = {
     "hbtable has no normalizer": "normalizer_switch normalizer_enabled normalize",
     "the master's collection of garbage cannot be switched off": "catalogjanitor_switch cleaner_chore_switch",
     "hbtable has no snapshots": "snapshot_cleanup_switch snapshot_cleanup_enabled",
-    "compactions cannot be switched off": "compaction_switch",
     "hbtable does not do this by command yet": """
         abort_procedure clear_compaction_queues flush_master_store get_balancer_decisions
         get_balancer_rejections trace""",

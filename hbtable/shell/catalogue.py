@@ -73,6 +73,7 @@ flush storage flush 1..2
 compact storage compact 1..3
 major_compact storage major_compact 1..3
 compact_rs storage compact_rs 1..2
+compaction_switch storage compaction_switch 1..2
 compaction_state storage compaction_state 1..1
 split storage split 1..2
 merge_region moving merge_region 0..

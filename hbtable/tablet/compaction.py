@@ -15,10 +15,10 @@ and active memtables are always newer.
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import final
+from typing import Final, final
 
 from hbtable.encoding.cell_key import Pair
-from hbtable.errors import Unavailable
+from hbtable.errors import SwitchedOff, Unavailable
 from hbtable.memtable.memtable import Memtable
 from hbtable.merge.compacting import compacted
 from hbtable.merge.merging import merge
@@ -34,6 +34,7 @@ from hbtable.tablet.version import LoadedFile, Stack, key_range
 
 logger = logging.getLogger(__name__)
 
+COMPACTIONS_OFF: Final = "compactions are switched off on this server (compaction_switch true)"
 Written = tuple[str, tuple[Memtable, ...], LoadedFile | None]
 
 
@@ -167,6 +168,8 @@ class Compactor:
         self._cancelled = False
 
     def _check_cancelled(self) -> None:
+        if not self._state.shared.compactions_on:
+            raise SwitchedOff(f"tablet {self._state.tablet_id} was not compacted: {COMPACTIONS_OFF}")
         if self._cancelled or self._state.gate.closed:
             raise CompactionCancelled(f"the compaction of tablet {self._state.tablet_id} was cancelled")
 

@@ -36,6 +36,7 @@ class SharedState:
         "attention",
         "compacted_bytes",
         "compaction_seconds",
+        "compactions_on",
         "files_in_flight",
         "flushed_bytes",
         "flushes",
@@ -57,6 +58,8 @@ class SharedState:
         self.registry = registry
         self.loading = 0
         """Tablets that are being loaded: clients wait for them, and work that can wait does."""
+        self.compactions_on = True
+        """Merging and major ones; False: those under way are given up."""
         self.sorted_indexes = SortedIndexes()
         """Of dead servers' logs, of which this one recovers tablets."""
         self.memtable_bytes = 0

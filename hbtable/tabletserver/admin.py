@@ -8,25 +8,27 @@ from collections.abc import Callable, Collection
 from itertools import chain
 
 from hbtable.commitlog.runs import Run
-from hbtable.errors import LockLost
+from hbtable.errors import LockLost, SwitchedOff
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.sstable.cache import BlockCache
+from hbtable.tablet.compaction import COMPACTIONS_OFF
+from hbtable.tablet.shared import SharedState
 from hbtable.tabletserver.asked_compactions import AskedCompactions
 from hbtable.tabletserver.residence import Residence
 from hbtable.tabletserver.split import Splitter
 
 
 class Administration:
-    """Implements rpc.services.TabletAdmin. `files_in_flight`: of all tablets of this server. `sort_part`: of the log of
-    an incarnation (commitlog.sorting). `check` is Suspension.refuse. `merging` is Maintenance.merging."""
+    """Implements rpc.services.TabletAdmin. `sort_part`: of the log of an incarnation (commitlog.sorting). `check` is
+    Suspension.refuse. `merging` is Maintenance.merging."""
 
     def __init__(
         self,
         residence: Residence,
         splitter: Splitter,
-        files_in_flight: set[str],
+        shared: SharedState,
         check: Callable[[], None],
         sort_part: Callable[[str, bytes], Run],
         cache: BlockCache,
@@ -34,7 +36,7 @@ class Administration:
     ) -> None:
         self._residence = residence
         self._splitter = splitter
-        self._files_in_flight = files_in_flight
+        self._shared = shared
         self._check_lock = check
         self._sort_part = sort_part
         self._cache = cache
@@ -60,7 +62,14 @@ class Administration:
 
     def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
         self._check_lock()
+        if not self._shared.compactions_on:
+            raise SwitchedOff(f"nothing was compacted: {COMPACTIONS_OFF}")
         self._asked.run(self._residence.served(tablet_id), major, family)
+
+    def switch_compactions(self, on: bool) -> bool:
+        before, self._shared.compactions_on = self._shared.compactions_on, on
+        self._shared.attention()
+        return before
 
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         self._check_lock()
@@ -80,7 +89,7 @@ class Administration:
         ]
 
     def files_in_flight(self) -> set[str]:
-        return set(self._files_in_flight)
+        return set(self._shared.files_in_flight)
 
     def clear_block_cache(self, table_id: int) -> CacheEviction:
         blocks = len(self._cache)

@@ -153,13 +153,13 @@ class Maintenance:
         if tablet is None or decision.tablet_id in self._busy or now < self._not_before.get(decision.tablet_id, 0.0):
             return False
         if tablet.record.table_id == METADATA_TABLE_ID:
-            return True
+            return self._shared.compactions_on or not isinstance(decision, Compact)
         same = sum(1 for other in self._busy.values() if type(other) is type(decision))
         match decision:
             case Flush():
                 return same < self._options.parallel_flushes
             case Compact():
-                return same < self._options.parallel_compactions
+                return self._shared.compactions_on and same < self._options.parallel_compactions
             case _:
                 return same < 1
 

@@ -131,8 +131,8 @@ class TabletServerRole:
         self._measure(registry)
 
     def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> Administration:
-        in_flight, merging = self.shared.files_in_flight, self._maintenance.merging
-        return Administration(self._residence, splitter, in_flight, refuse, self._sort_part, self.cache, merging)
+        merging = self._maintenance.merging
+        return Administration(self._residence, splitter, self.shared, refuse, self._sort_part, self.cache, merging)
 
     def _make_residence(self, catalog: Catalog, check: Callable[[], None]) -> Residence:
         return Residence(

@@ -37,7 +37,10 @@ def test_compactions_of_a_table_and_of_a_server(url: str) -> None:
     detailed = answer(url, "status 'detailed'")
     place = next(number for number, line in enumerate(detailed) if '"c,,' in line)
     assert "numberOfStorefiles=1," in detailed[place + 1]
-    for line, error in (("compaction_state 'no'", "Unknown table no!"), ("compact_rs 'no'", "no tablet server no")):
+    for line, error in (
+        ("compaction_state 'no'", "Unknown table no!"),
+        ("compact_rs 'no'", "Could not find any server"),
+    ):
         failed = shell(url, line)
         assert failed.returncode == 1
         assert error in failed.stderr
@@ -236,3 +239,14 @@ def test_splits_and_merges_are_switched_off_and_on(url: str) -> None:
     assert answer(url, "get_splits 'sw'")[0] == "Total number of splits = 2"
     for line in ("splitormerge_enabled 'split'", "splitormerge_switch 'X', true", "splitormerge_switch 7, true"):
         assert refusal(url, line) == "ArgumentError: only SPLIT or MERGE accepted for type!"
+
+
+def test_compactions_are_switched_off_and_on(url: str) -> None:
+    (server,) = answer(url, "list_liveservers")[1:-1]
+    shown = ["['SERVER'  'PREV_STATE']", f" {server} true", "1 row(s)"]
+    assert answer(url, "compaction_switch false") == shown
+    assert answer(url, f"compaction_switch 'false', '{server}'") == [line.replace("true", "false") for line in shown]
+    assert answer(url, "compaction_switch true, ['127.0.0.1']") == [line.replace("true", "false") for line in shown]
+    assert answer(url, "compaction_switch true, nil") == shown
+    assert "Could not find any server(s) with specified name(s): no" in refusal(url, "compaction_switch true, ['no']")
+    assert "no tablet server was named" in refusal(url, "compaction_switch true, []")

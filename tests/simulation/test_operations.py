@@ -164,7 +164,7 @@ def test_one_servers_tablets_are_compacted_and_no_others(cluster_of, machine):
         cluster.runtime.sleep(5)
         assert files(cluster, first) == [1] * held[first]
         assert files(cluster, second) == [2] * held[second]
-        with pytest.raises(BadArgument, match="no tablet server h9"):
+        with pytest.raises(BadArgument, match=r"Could not find any server\(s\) .* h9"):
             door.compactions.adminCompactServer(b"h9", True)
         door.compactions.adminCompactServer(b"h%b:9090" % second[7:8].encode(), True)
         cluster.runtime.sleep(5)
@@ -316,7 +316,7 @@ def test_servers_are_taken_out_of_service_by_their_names(cluster_of, machine):
         assert door.chores.adminDecommissioned() == [name]
         cluster.runtime.sleep(20)
         assert second not in {record.owner for record in cluster.client.operations.every_tablet()}
-        with pytest.raises(BadArgument, match="no tablet server h9"):
+        with pytest.raises(BadArgument, match=r"Could not find any server\(s\) .* h9"):
             door.chores.adminDecommission([f"h{first[7]}".encode(), b"h9"], True)
         assert door.chores.adminDecommissioned() == [name], "none of them when one is not there"
         door.chores.adminRecommission(name.encode())

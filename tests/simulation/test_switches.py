@@ -56,6 +56,47 @@ def test_a_tablet_that_grew_does_not_split_until_it_is_switched_on_again_also_ov
     machine.life(switch_on)
 
 
+def test_compactions_of_a_server_are_switched_off_and_on(machine):
+    """Those that are asked for, those that maintenance chooses, and one that is under way."""
+
+    def write_files(cluster, count):
+        for version in range(count):
+            machine.write(cluster, range(300), b"%d" % version * 100)
+            cluster.client.admin.flush(b"t")
+
+    def files(cluster):
+        (status,) = [one for one in cluster.server.admin.tablets() if one.record.table_id >= 16]
+        return status.sstables
+
+    def body(cluster):
+        admin, server = cluster.client.admin, cluster.server.incarnation
+        switch = cluster.client.operations.switch_compactions
+        admin.create_table(machine.schema())
+        assert switch(server, False)
+        write_files(cluster, 12)
+        before = files(cluster)
+        assert before >= 12
+        machine.runtime.sleep(30)
+        assert files(cluster) == before, "maintenance leaves them alone"
+        for compact in (admin.compact, admin.major_compact):
+            with pytest.raises(SwitchedOff, match="nothing was compacted: compactions are switched off on this server"):
+                compact(b"t")
+        assert not switch(server, True)
+        under_way = machine.runtime.spawn(admin.major_compact, b"t")
+        machine.runtime.sleep(0.001)
+        assert not under_way.join(0)
+        assert switch(server, False)
+        under_way.join()
+        assert isinstance(under_way.error, SwitchedOff)
+        assert files(cluster) == before
+        assert not switch(server, True)
+        machine.runtime.sleep(30)
+        assert files(cluster) < before, "maintenance goes on with them"
+        assert machine.contents(cluster) == machine.expected(range(300), b"11" * 100)
+
+    machine.life(body)
+
+
 def test_a_server_of_a_cluster_sees_what_was_switched_elsewhere(machine):
     cluster = Cluster(1, machine.options)
 

@@ -3,7 +3,7 @@
 from hbtable.hbase.admin_structs import AdminServer
 from hbtable.shell.commands.moving import known_region
 from hbtable.shell.context import Context
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import BadArgument, ServerError
 from hbtable.shell.literals import Value, class_of, inspect, shown
 
 
@@ -14,19 +14,17 @@ def name_of(server: AdminServer) -> str:
 def servers_named(context: Context, wanted: Value) -> list[AdminServer]:
     """`'*'`: all that live. A name, or an array of them: host, `host,port` or `host,port,startcode`; each server once.
     BadArgument for a name that none has."""
-    living: list[AdminServer] = context.server.admin("adminServers")
-    if wanted == b"*":
-        return living
-    names = wanted if isinstance(wanted, list) else [wanted]
-    found: list[AdminServer] = []
-    for name in names:
-        if not isinstance(name, bytes):
-            raise BadArgument(f"{class_of(wanted)} of {inspect(wanted)} is not of Array/String type")
-        text = shown(name)
-        meant = [one for one in living if text in (one.host, f"{one.host},{one.port}", name_of(one), one.name)]
-        if not meant:
-            raise BadArgument(f"Could not find any server(s) with specified name(s): {text}")
-        found += [one for one in meant if one not in found]
+    names = [] if wanted == b"*" else wanted if isinstance(wanted, list) else [wanted]
+    if not all(isinstance(name, bytes) for name in names):
+        raise BadArgument(f"{class_of(wanted)} of {inspect(wanted)} is not of Array/String type")
+    if wanted == []:
+        return []
+    try:
+        found: list[AdminServer] = context.server.admin("adminServers", names)
+    except ServerError as error:
+        if error.java_class == "java.lang.IllegalArgumentException":
+            raise BadArgument(str(error)) from None
+        raise
     return found
 
 
@@ -38,7 +36,7 @@ def _listed(context: Context, title: str, names: list[str]) -> None:
 
 
 def list_liveservers(context: Context, _: list[Value]) -> Value:
-    found = context.server.admin("adminServers")
+    found = context.server.admin("adminServers", [])
     _listed(context, "SERVERNAME", [name_of(one) for one in found])
     return None
 
@@ -103,7 +101,7 @@ def recommission_regionserver(context: Context, arguments: list[Value]) -> Value
 
 
 def zk_dump(context: Context, _: list[Value]) -> Value:
-    servers = context.server.admin("adminServers")
+    servers = context.server.admin("adminServers", [])
     context.out.say("hbtable keeps this in its lock service:")
     context.out.say(f"cluster id: {context.server.hbase('getClusterId')}")
     for server in servers:

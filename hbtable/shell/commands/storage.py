@@ -5,6 +5,8 @@ from typing import Final
 from hbtable.hbase.admin_structs import AdminTablet
 from hbtable.shell.commands.moving import find_region
 from hbtable.shell.commands.regions import described
+from hbtable.shell.commands.servers import servers_named
+from hbtable.shell.commands.switches import is_true
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ServerError
 from hbtable.shell.literals import Value, shown
@@ -43,6 +45,20 @@ def compact_rs(context: Context, arguments: list[Value]) -> Value:
     server = text_of(arguments[0], "a server's name")
     major = len(arguments) > 1 and shown(arguments[1]).lower() == "true"
     context.server.admin("adminCompactServer", server, major)
+    return None
+
+
+def compaction_switch(context: Context, arguments: list[Value]) -> Value:
+    """What each server did before, below HBase's own title; a server, or an array of them, instead of all."""
+    wanted = arguments[1] if len(arguments) > 1 and arguments[1] is not None else b"*"
+    names = [one.name.encode() for one in servers_named(context, wanted)]
+    if not names:
+        raise BadArgument("no tablet server was named; without names all are meant")
+    before: dict[str, bool] = context.server.admin("adminCompactionSwitch", is_true(arguments[0]), names)
+    context.out.begin(("['SERVER'", "'PREV_STATE']"))
+    for server, on in sorted(before.items()):
+        context.out.row((server, str(on).lower()), {"server": server, "previous": on})
+    context.out.end(len(before))
     return None
 
 
