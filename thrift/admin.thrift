@@ -162,9 +162,12 @@ struct AdminScan {
   7: optional AdminPosition position
 }
 
+/** What the page cost: rows looked at, those that the filter dropped included, and tablets begun. */
 struct AdminPage {
   1: list<AdminRow> rows,
-  2: optional AdminPosition position
+  2: optional AdminPosition position,
+  3: i64 rowsScanned = 0,
+  4: i64 tablets = 0
 }
 
 /** kind: 1 delete family, 2 family version, 3 column, 4 version (timestamp -1: the newest), 8 put. */

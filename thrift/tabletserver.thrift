@@ -91,7 +91,9 @@ struct ScanPage {
   1: required list<Row> rows,
   2: optional ScanPosition following,
   3: optional bool filterFinished = 0,
-  4: optional binary filterState = ""
+  4: optional binary filterState = "",
+  5: optional i64 rowsScanned = 0,
+  6: optional i64 tablets = 0
 }
 
 struct AppendValue {

@@ -31,26 +31,29 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
     if request.range.is_empty():
         return ScanPage([], None)
     rows: list[Row] = []
-    size = 0
+    size = scanned = tablets = 0
     position = request.position
     while True:
         at, before = _place(request, position)
         narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size)
         found, record = scan_tablet(at, before, narrow)
+        scanned += found.rows_scanned
+        if position is None or before or (not request.reversed and position.row == record.range.start):
+            tablets += 1
         position = found.next
         if not rows:
             if position is not None and len(found.rows) >= request.max_rows:
-                return found
+                return ScanPage(found.rows, position, found.filter_finished, found.filter_state, scanned, tablets)
             rows = found.rows
         else:
             rows += found.rows
         if position is None:
             position = None if found.filter_finished else _beyond(request, record.range, found.filter_state)
             if position is None:
-                return ScanPage(rows, None, found.filter_finished, found.filter_state)
+                return ScanPage(rows, None, found.filter_finished, found.filter_state, scanned, tablets)
         size += _size(found.rows)
         if len(rows) >= request.max_rows or size >= request.max_bytes:
-            return ScanPage(rows, position)
+            return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)
 
 
 def _place(request: ScanRequest, position: ScanPosition | None) -> tuple[bytes, bool]:

@@ -59,7 +59,7 @@ class AdminCells:
         )
         page = self._tables.named(table).scan_page(request)
         after = None if page.next is None else AdminPosition(*page.next)
-        return AdminPage([_row(found, read.raw) for found in page.rows], after)
+        return AdminPage([_row(found, read.raw) for found in page.rows], after, page.rows_scanned, page.tablets)
 
     def adminMutate(
         self,

@@ -172,10 +172,12 @@ class AdminScan(NamedTuple):
 
 
 class AdminPage(NamedTuple):
-    """Rows, and where to go on."""
+    """Rows, where to go on, and what it cost."""
 
     rows: list[AdminRow]
     position: AdminPosition | None = None
+    rows_scanned: int = 0
+    tablets: int = 0
 
 
 class AdminMutation(NamedTuple):

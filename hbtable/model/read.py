@@ -92,3 +92,7 @@ class ScanPage(NamedTuple):
     """The filter said that no later row can pass: do not go on to other tablets."""
     filter_state: bytes = b""
     """To be handed to the next tablet's first page when `next` is None."""
+    rows_scanned: int = 0
+    """How many visible rows were looked at, those that a filter dropped included; a row that comes in pieces once."""
+    tablets: int = 0
+    """How many tablets were begun with this page. A tablet leaves it at 0."""

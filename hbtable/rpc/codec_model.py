@@ -116,6 +116,8 @@ SCAN_PAGE: Final = Struct(
         Field(2, "following", SCAN_POSITION, None),
         Field(3, "filterFinished", BOOLEAN, False),
         Field(4, "filterState", BINARY, b""),
+        Field(5, "rowsScanned", INTEGER, 0),
+        Field(6, "tablets", INTEGER, 0),
     ],
     ScanPage,
 )

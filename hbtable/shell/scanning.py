@@ -23,6 +23,13 @@ class Scan:
         self.results = 0
         self.calls = 0
         self.bytes_received = 0
+        self._scanned = 0
+        self._received = 0
+        """Rows that came, also those behind LIMIT, each once."""
+        self._last: bytes | None = None
+        self._regions = 0
+        self._called_millis = 0
+        self._between_millis = 0
 
     def __iter__(self) -> Iterator[AdminRow]:
         options = self._options
@@ -51,11 +58,19 @@ class Scan:
     def _page(self, bounds: tuple[bytes, bytes], page_rows: int, position: AdminPosition | None) -> AdminPage:
         options = self._options
         request = AdminScan(options.read, bounds[0], bounds[1], options.reversed, options.batch, page_rows, position)
+        now = self._context.wall_millis()
+        if self.calls:
+            self._between_millis += max(0, now - self._called_millis)
+        self._called_millis = now
         found = self._context.on_table(self._table, "adminScan", request)
         if not isinstance(found, AdminPage):
             raise ServerError("", f"the server answered a scan with {type(found).__name__}")
         self.calls += 1
+        self._scanned += found.rows_scanned
+        self._regions += found.tablets
         for row, cells in found.rows:
+            self._received += row != self._last
+            self._last = row
             self.bytes_received += sum(len(row) + len(cell.column) + len(cell.value) for cell in cells or ())
         return found
 
@@ -70,5 +85,12 @@ class Scan:
         return None if high and high <= low else (low, high)
 
     def metrics(self) -> dict[str, int]:
-        """HBase's names, of those only what is counted here."""
-        return {"BYTES_IN_RESULTS": self.bytes_received, "ROWS_SCANNED": self.rows, "RPC_CALLS": self.calls}
+        """HBase's names, of those only what is counted."""
+        return {
+            "BYTES_IN_RESULTS": self.bytes_received,
+            "MILLIS_BETWEEN_NEXTS": self._between_millis,
+            "REGIONS_SCANNED": self._regions,
+            "ROWS_FILTERED": self._scanned - self._received,
+            "ROWS_SCANNED": self._scanned,
+            "RPC_CALLS": self.calls,
+        }

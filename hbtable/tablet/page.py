@@ -36,11 +36,14 @@ class PageBuilder:
         "_unfinished",
         "bytes_used",
         "rows",
+        "scanned",
     )
 
     def __init__(self, request: ScanRequest, row_filter: RowFilter | None) -> None:
         self.rows: list[Row] = []
         self.bytes_used = 0
+        self.scanned = 0
+        """Rows offered, counted by who offers them, less those that an earlier page gave a part of."""
         self._filter = row_filter
         self._max_rows = request.max_rows
         self._max_bytes = request.max_bytes
@@ -90,6 +93,7 @@ class PageBuilder:
         if self._skip_row is not None:
             if row == self._skip_row:
                 done = min(self._skip_cells, len(cells))
+                self.scanned -= 1
             self._skip_row = None
         size = self._piece or len(cells)
         while done < len(cells):
@@ -108,14 +112,16 @@ class PageBuilder:
         row_filter = self._filter
         state = row_filter.state() if row_filter is not None else b""
         if self._unfinished is not None:
-            return ScanPage(self.rows, self._unfinished, False, b"")
+            return ScanPage(self.rows, self._unfinished, False, b"", self.scanned)
         if self.is_finished():
-            return ScanPage(self.rows, None, True, state)
+            return ScanPage(self.rows, None, True, state, self.scanned)
         if exhausted or self._last_row is None:  # not exhausted: a row was added, for only that ends a page
-            return ScanPage(self.rows, None, False, state)
+            return ScanPage(self.rows, None, False, state, self.scanned)
         if self._reversed:
-            return ScanPage(self.rows, ScanPosition(self._last_row, ROW_DONE, state), False, state)
-        return ScanPage(self.rows, ScanPosition(successor(self._last_row), 0, state), False, state)
+            position = ScanPosition(self._last_row, ROW_DONE, state)
+        else:
+            position = ScanPosition(successor(self._last_row), 0, state)
+        return ScanPage(self.rows, position, False, state, self.scanned)
 
     @property
     def last_row(self) -> bytes | None:

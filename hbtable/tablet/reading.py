@@ -130,13 +130,16 @@ def _check_replaced(state: TabletState, snapshot: Snapshot, error: FileNotFound)
 
 def _fill(page: PageBuilder, found: Iterator[Row], clock_seconds: Callable[[], float], deadline: float) -> bool:
     """Whether the range is exhausted, else the page is full. Hot."""
-    add = page.add
-    for number, (row, cells) in enumerate(found, 1):
-        if add(row, cells):
-            return False
-        if not number & 255 and clock_seconds() > deadline:
-            return False
-    return True
+    add, number = page.add, 0
+    try:
+        for number, (row, cells) in enumerate(found, 1):
+            if add(row, cells):
+                return False
+            if not number & 255 and clock_seconds() > deadline:
+                return False
+        return True
+    finally:
+        page.scanned += number
 
 
 def _rows(

@@ -149,6 +149,35 @@ def test_one_metric_by_its_name(run: Run) -> None:
     assert run("scan 't', {METRICS => 'RPC_CALLS'}")[-2:] == ["METRIC  VALUE", " RPC_CALLS 1"]
 
 
+def metrics(lines: list[str]) -> dict[str, int]:
+    """The table behind a scan's rows."""
+    return {name: int(value) for name, value in (line.split() for line in lines[lines.index("METRIC  VALUE") + 1 :])}
+
+
+def test_what_a_scan_cost_is_counted(run: Run) -> None:
+    run("create 'cost', 'f', SPLITS => ['h', 'p']")
+    for row in "abnz":
+        run(f"put 'cost', '{row}', 'f:q', '{row}'")
+    whole = metrics(run("scan 'cost', {ALL_METRICS => true}"))
+    between = whole.pop("MILLIS_BETWEEN_NEXTS")
+    assert whole == {
+        "BYTES_IN_RESULTS": 20, "REGIONS_SCANNED": 3, "ROWS_FILTERED": 0, "ROWS_SCANNED": 4, "RPC_CALLS": 1
+    }  # fmt: skip
+    assert between == 0, "there was one call"
+    for options, regions, filtered, scanned in (
+        ("FILTER => \"ValueFilter(=, 'binary:b')\"", 3, 3, 4),
+        ("FILTER => \"RowFilter(=, 'binary:no')\"", 3, 4, 4),
+        ("LIMIT => 1", 1, 0, 1),
+        ("REVERSED => true", 3, 0, 4),
+        ("CACHE => 1", 3, 0, 4),
+        ("STARTROW => 'b', STOPROW => 'o'", 2, 0, 2),
+    ):
+        found = metrics(run(f"scan 'cost', {{ALL_METRICS => true, {options}}}"))
+        counted = found["REGIONS_SCANNED"], found["ROWS_FILTERED"], found["ROWS_SCANNED"]
+        assert counted == (regions, filtered, scanned), options
+        assert found["RPC_CALLS"] == (5 if "CACHE" in options else 1)
+
+
 def test_delete_by_prefix(run: Run) -> None:
     run("put 't', 'p1', 'f:x', 'old', 1; put 't', 'p1', 'f:x', 'new', 2; put 't', 'p2', 'f:x', 'v', 1")
     run("delete 't', {ROWPREFIXFILTER => 'p'}, 'f:x'")

@@ -7,7 +7,7 @@ import pytest
 from hbtable.errors import TableNotFound
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import ReadSpec, ScanRequest
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 
 ROWS = [b"%02d" % number for number in range(40)]
 SPLITS = (b"05", b"06", b"06\x00", b"20", b"30x", b"39z")
@@ -106,7 +106,7 @@ def test_a_scan_goes_on_through_moves_and_a_table_made_anew(table, cluster, reve
 
 
 def test_an_empty_range_asks_nobody(client):
-    assert client.table(b"missing").scan_page(ScanRequest(RowRange(b"b", b"a"))) == ([], None, False, b"")
+    assert client.table(b"missing").scan_page(ScanRequest(RowRange(b"b", b"a"))) == ScanPage([], None)
     with pytest.raises(TableNotFound):
         client.table(b"missing").scan_page(ScanRequest())
 
@@ -132,3 +132,17 @@ def test_pages_that_servers_cut_short_are_filled_up(table, cluster, reverse):
     for server in cluster.servers.values():
         server.most_rows = 2
     assert [len(page) for page in pages(table, ScanRequest(max_rows=15, reversed=reverse))] == [15, 15, 10]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("start", "stop", "tablets"), [(b"", b"", 7), (b"05", b"06", 1), (b"06", b"21", 3)])
+def test_each_tablet_is_counted_once_whatever_the_page(table, start, stop, tablets, reverse):
+    for max_rows in (1, 2, 7, 1000):
+        request, counted = ScanRequest(RowRange(start, stop), max_rows=max_rows, reversed=reverse), 0
+        while True:
+            page = table.scan_page(request)
+            counted += page.tablets
+            if page.next is None:
+                break
+            request = replace(request, position=page.next)
+        assert counted == tablets, max_rows

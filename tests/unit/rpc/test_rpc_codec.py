@@ -58,7 +58,7 @@ spec = st.builds(
 position = st.builds(ScanPosition, raw, count, raw)
 row_range = st.builds(RowRange, raw, raw)
 scan_request = st.builds(ScanRequest, row_range, spec, st.booleans(), count, count, count, st.none() | position)
-scan_page = st.builds(ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw)
+scan_page = st.builds(ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count)
 # Groups are named after families, whose bytes need not be UTF-8.
 names = st.binary(max_size=8).map(lambda value: value.decode("utf-8", "surrogateescape"))
 sstable = st.builds(SSTableRef, names, count, count, count, count, count)
