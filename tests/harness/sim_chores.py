@@ -105,5 +105,6 @@ def work_done(cluster: SimCluster) -> Counter[str]:
         for kind in ("merging", "major"):
             count[f"{kind} compactions"] += role.shared.compaction_seconds[kind].count
     count["balancer at work"] += cluster.balanced
+    count.update({f"drains {how}": times for how, times in cluster.drains.items()})
     count["taken from who cannot load"] += cluster.reassigned
     return count

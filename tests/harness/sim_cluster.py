@@ -45,6 +45,7 @@ def small_server() -> TabletServerOptions:
         log=LogOptions(segment_bytes=3000, give_up_seconds=5.0),
         tablet=TabletOptions(memtable_bytes=2500, merge_files=3, write_wait_seconds=2.0),
         maintenance=MaintenanceOptions(period_seconds=0.2, split_bytes=9000, log_bytes=9000, retry_seconds=0.5),
+        drain_wait_seconds=4.0,
     )
 
 
@@ -158,7 +159,12 @@ class ServerProcess(SimProcess):
     def stop(self) -> None:
         """*Switches.* In order: tablets flushed and given up, log closed, session ended. Runs in the process."""
         if hasattr(self, "role"):
-            self.role.stop()
+            try:
+                self.role.drain()
+                self.cluster.drains["done"] += 1
+            except HbtableError:
+                self.cluster.drains["not done"] += 1
+            self.role.stop(clean=False)
         if self.lease is not None:
             self.lease.close()
         self.exit("stopped")
@@ -190,6 +196,14 @@ class MasterProcess(SimProcess):
         )
         self.runtime.spawn(self._announce, name="announce")
         master.start()
+
+    def stop(self) -> None:
+        """*Switches.* In order: another one can be the master at once. Runs in the process."""
+        if hasattr(self, "master"):
+            self.master.stop()
+        if self.lease is not None:
+            self.lease.close()
+        self.exit("stopped")
 
     def _announce(self) -> None:
         """The network knows the master by its lock's data; here it is asked."""
@@ -239,6 +253,8 @@ class Slot:
         while True:
             self.process.ended.wait()
             self._cluster.runtime.sleep(self._cluster.chance.uniform(0.1, 1.0))
+            while self._cluster.down:
+                self._cluster.runtime.sleep(0.1)
             self._start()
 
 
@@ -262,6 +278,10 @@ class SimCluster:
         """How often a master was seen to have moved tablets for balance; it may have done so more often."""
         self.reassigned = 0
         """The same of tablets that were taken from a living server because it could not load them."""
+        self.down = False
+        """Nothing is started again for now."""
+        self.drains: Counter[str] = Counter()
+        """Of tablet servers that stopped in order."""
         self.ended: Counter[str] = Counter()
         """Why processes ended, and how many."""
 

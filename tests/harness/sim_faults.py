@@ -3,20 +3,23 @@
 Kinds: kill, pause, a pause that the lease's clock does not count, a cut way (one direction) between any two ends, a
 tablet server that only some clients and the storage still reach, answers lost and requests doubled, requests and
 answers that come late (sim_late.py), a session ended by
-the service, a full disk, a slow log, a server that lives and cannot load a tablet.
+the service, a full disk, a slow log, a server that lives and cannot load a tablet, a server
+that stops in order while another one is killed, all of them stopped in order at once, and started again.
 """
 
 import random
 from collections import Counter
 from collections.abc import Callable
 
-from tests.harness.sim_cluster import ServerProcess, SimCluster, SimProcess
+from tests.harness.sim_cluster import MasterProcess, ServerProcess, SimCluster, SimProcess
 from tests.harness.sim_late import OF_CLIENTS, OF_ROLES
 from tests.harness.sim_network import LOCKS, STORAGE
 
 WORKERS = 3
 """Of the clients the first ones write and read."""
-KINDS = ("kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late", "unable")
+KINDS = ("kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late", "unable", "drain", "all stop")
+_STOP_SECONDS = 8.0
+"""Of all servers at once; whoever is not done by then is killed."""
 
 
 class Faults:
@@ -149,6 +152,39 @@ class Faults:
         unable.add(one.name)
         other.kill()
         self._later(chance.uniform(3.0, 6.0), lambda: unable.discard(one.name))
+
+    def _drain(self) -> None:
+        chance = self._chance
+        stops, dies = chance.sample([slot.process for slot in self._cluster.servers], 2)
+        self._stop(stops)
+        self._later(chance.uniform(0.0, 2.5), dies.kill)
+
+    def _all_stop(self) -> None:
+        """At times no master is left, at times the servers begin one after the other, as a slow script stops them."""
+        cluster, chance = self._cluster, self._chance
+        if cluster.down:
+            return
+        cluster.down = True
+        masters = [slot.process for slot in cluster.masters] if chance.random() < 0.5 else []
+        servers = [slot.process for slot in cluster.servers]
+        gap = chance.choice((0.0, 0.3))
+        cluster.runtime.spawn(self._stop_all, masters, servers, gap, name="all stop")
+
+    def _stop_all(self, masters: list[SimProcess], servers: list[SimProcess], gap_seconds: float) -> None:
+        runtime, deadline = self._cluster.runtime, self._cluster.runtime.clock_seconds() + _STOP_SECONDS
+        for process in masters:
+            self._stop(process)
+        for process in servers:
+            self._stop(process)
+            runtime.sleep(gap_seconds)
+        for process in [*masters, *servers]:
+            if not process.ended.wait(max(0.1, deadline - runtime.clock_seconds())):
+                process.kill("took too long to stop")
+        self._cluster.down = False
+
+    def _stop(self, process: SimProcess) -> None:
+        if isinstance(process, ServerProcess | MasterProcess) and not process.runtime.crashed:
+            process.runtime.spawn(process.stop, name="stop")
 
     # ------------------------------------------------------------ inside
 

@@ -14,7 +14,7 @@ from tests.harness.sim_faults import KINDS
 from tests.harness.sim_schedule import Schedule
 
 SEEDS = 300
-BATCH = 25
+BATCH = 50
 ENOUGH = {
     "marker": 60,
     "released": 150,

@@ -1,8 +1,9 @@
 """Servers that stop in order: everything is flushed and given up, whatever else goes on."""
 
-import pytest
+from collections import Counter
 
 from tests.harness.many_servers import Cluster
+from tests.harness.sim_schedule import Schedule
 from tests.harness.stand_in import StandIn
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
@@ -98,3 +99,23 @@ def test_a_load_that_ends_while_its_server_drains_is_given_up_again(machine):
         assert machine.contents(cluster) == machine.expected(range(300))
 
     cluster.runtime.run(body)
+
+
+def test_a_whole_cluster_stops_in_order_again_and_again_and_nothing_is_left_to_recover():
+    total = Counter()
+    for seed in range(15):
+        outcome = Schedule(seed, kinds=("all stop",), chores=(), gap_seconds=3.0).run()
+        assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
+        total += outcome.count
+    assert total["drains done"] > 80
+    assert not total["drains not done"]
+    assert not total["ended: took too long to stop"]
+
+
+def test_servers_that_stop_in_order_while_others_die_lose_nothing():
+    total = Counter()
+    for seed in range(100, 120):
+        outcome = Schedule(seed, kinds=("drain", "all stop", "kill", "late")).run()
+        assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
+        total += outcome.count
+    assert total["drains done"] > total["drains not done"] > 0
