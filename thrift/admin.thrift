@@ -255,6 +255,8 @@ service HbtableAdmin {
   bool adminRunCleaner() throws (1: IOError io)
   /** The master begins to look at every tablet, and repairs what it finds. */
   void adminRunRepair() throws (1: IOError io)
+  /** These servers (none: all) go on in a new file of their commit logs; the old ones go when no tablet needs them. */
+  void adminRollLog(1: list<binary> servers) throws (1: IOError io, 2: IllegalArgument ia)
   /** By their names as adminServers has them. */
   list<string> adminDecommissioned() throws (1: IOError io)
   /** No tablet is placed on these servers, named as in adminCompactServer, as long as they live. `offload`: those that

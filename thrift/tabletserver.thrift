@@ -169,6 +169,8 @@ service TabletAdmin {
   void compact(1: string incarnation, 2: i64 tablet, 3: bool major, 4: optional binary family = "")
     throws (1: RpcError error),
 
+  /** A new file of the commit log. */
+  void roll_log(1: string incarnation) throws (1: RpcError error),
   /** Merging and major ones, until the server ends. Whether it did them before. */
   bool switch_compactions(1: string incarnation, 2: bool on) throws (1: RpcError error),
 

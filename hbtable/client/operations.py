@@ -68,6 +68,10 @@ class Operations:
         jobs = [partial(compact, status.record.tablet_id) for status in admin.tablets()]
         results(run_all(self._runtime, self._parallel_calls, jobs, "compact-server"))
 
+    def roll_log(self, server: str) -> None:
+        """As TabletAdmin.roll_log, of this incarnation. StaleLocation when it is gone."""
+        self._transport.tablet_admin(server).roll_log()
+
     def switch_compactions(self, server: str, on: bool) -> bool:
         """As TabletAdmin.switch_compactions, of this incarnation. StaleLocation when it is gone."""
         return self._transport.tablet_admin(server).switch_compactions(on)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class CommitLog(Protocol):
-    """One incarnation's log. All calls but close() and commit() never switch."""
+    """One incarnation's log. All calls but close(), commit() and roll() never switch."""
 
     @property
     def size_bytes(self) -> int:
@@ -44,6 +44,10 @@ class CommitLog(Protocol):
 
     def tablets_of_oldest_segment(self) -> list[int]:
         """The tablets whose flush would let the oldest part of the log go."""
+
+    def roll(self) -> None:
+        """What is committed from now on lies in another file than what was committed before, which so can be let go as
+        soon as no tablet needs it. *Switches.* Unavailable: not now."""
 
     def close(self) -> None:
         """Writes what waits and ends the log in order. *Switches.* Idempotent."""

@@ -108,6 +108,12 @@ class SegmentLine:
         end = self._end
         if end.file is not None and end.offset < self._options.segment_bytes:
             return
+        self.begin_segment()
+
+    def begin_segment(self) -> None:
+        """Groups go into a new segment from now on, whether or not the old one has room. *Switches.* As
+        ensure_segment()."""
+        end = self._end
         self._join_side_sync()
         number = end.number
         try:

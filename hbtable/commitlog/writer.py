@@ -31,7 +31,7 @@ from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import AlreadyExists, HbtableError, StorageFailed, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.metrics.registry import Histogram, Registry
-from hbtable.runtime.interface import Runtime
+from hbtable.runtime.interface import Event, Runtime
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class LogWriter:
 
     __slots__ = (
         "_acknowledger", "_busy", "_end", "_inline_limit", "_ledger", "_line", "_metrics", "_queue", "_release",
-        "_runtime", "_state", "_waits_for_sync",
+        "_rolls", "_runtime", "_state", "_waits_for_sync",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +79,8 @@ class LogWriter:
         """Someone is between two steps that must not be mixed with others: everybody else queues."""
         self._release = False
         """There are segments to let go."""
+        self._rolls: list[tuple[Event, list[HbtableError]]] = []
+        """Who waits for a new segment, and where it is told what kept it from coming."""
         self._inline_limit = 0
         """Commits are appended inline while the segment is shorter than this."""
         self._line = SegmentLine(runtime, fs, folder, options, self._end, self._ledger, self._state, self._break)
@@ -121,7 +123,7 @@ class LogWriter:
         metrics.bytes.value += len(records)
         metrics.groups.value += 1
         self._busy = False
-        if self._queue.batches or self._release or state.closing:
+        if self._queue.batches or self._rolls or self._release or state.closing:
             self._start()
         try:
             apply()
@@ -155,14 +157,17 @@ class LogWriter:
             self._runtime.spawn(self._work, name="commit-log")
 
     def _start_if_needed(self) -> None:
-        if self._queue.batches or self._release or (self._state.closing and not self._state.closed.is_set()):
+        closing = self._state.closing and not self._state.closed.is_set()
+        if self._queue.batches or self._rolls or self._release or closing:
             self._start()
 
     def _work(self) -> None:
         """Writes until nothing is left to do. A task of its own, so that killing a waiter never stops a group."""
         try:
             while True:
-                if self._queue.batches:
+                if self._rolls:
+                    self._begin_segment()
+                elif self._queue.batches:
                     self._write(self._queue.take())
                 elif self._release and not self._state.sentence:
                     self._release = False
@@ -202,6 +207,36 @@ class LogWriter:
         self._acknowledger.acknowledge(batch)
         if not self._waits_for_sync:
             self._line.sync_beside_if_due()
+
+    def roll(self) -> None:
+        """As CommitLog.roll. StorageFailed when the log has broken."""
+        if self._state.closing:
+            raise Unavailable("the commit log is being closed")
+        done, errors = self._runtime.event(), list[HbtableError]()
+        self._rolls.append((done, errors))
+        self._start()
+        done.wait()
+        for error in errors:
+            raise error
+
+    def _begin_segment(self) -> None:
+        """For all who wait for one. *Switches.*"""
+        rolls, self._rolls = self._rolls, []
+        failed: list[HbtableError] = [Unavailable("the writing of the commit log was ended")]
+        try:
+            self._state.check_sound()
+            self._line.begin_segment()
+            failed = []
+            self._release = self._release or self._line.releasable()
+        except Unavailable as error:
+            failed = [error]
+        except HbtableError as error:
+            self._break(error)
+            failed = [self._state.failure(self._state.sentence)]
+        finally:
+            for done, errors in rolls:
+                errors += failed
+                done.set()
 
     def _let_go(self) -> None:
         try:

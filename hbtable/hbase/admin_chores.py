@@ -56,6 +56,10 @@ class AdminChores:
     def adminIsOn(self, name: bytes | None) -> bool:
         return self._cluster.switches.is_on((name or b"").decode(errors="replace"))
 
+    def adminRollLog(self, servers: Sequence[bytes] | None) -> None:
+        for one in self._names.those(servers or ()):
+            self._cluster.operations.roll_log(one.name)
+
     # ---------------------------------------------------------------- servers out of service
 
     def adminDecommissioned(self) -> list[str]:

@@ -62,6 +62,7 @@ _ADMIN_VOID: Final = frozenset(
         "adminDecommission",
         "adminRecommission",
         "adminRunRepair",
+        "adminRollLog",
         "adminClearSlowRequests",
         "adminMove",
         "adminMerge",

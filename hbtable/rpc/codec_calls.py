@@ -281,6 +281,7 @@ COMPACT: Final = _server(
     Patience.COMPACT,
     repeatable=True,
 )
+ROLL_LOG: Final = _server(Role.ADMIN, "roll_log", {}, None, Patience.WRITE, repeatable=True)
 SWITCH_COMPACTIONS: Final = _server(Role.ADMIN, "switch_compactions", {"on": BOOLEAN}, BOOLEAN, Patience.READ)
 SPLIT: Final = _server(Role.ADMIN, "split", {**_TABLET, "row": (BINARY, None)}, BOOLEAN, Patience.COMPACT)
 TABLETS: Final = _server(Role.ADMIN, "tablets", {}, Sequences(model.TABLET_STATUS), Patience.CENSUS, repeatable=True)

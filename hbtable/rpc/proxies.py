@@ -76,6 +76,9 @@ class RemoteAdmin:
     def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
         self._call(calls.COMPACT, (self._name, tablet_id, major, family))
 
+    def roll_log(self) -> None:
+        self._call(calls.ROLL_LOG, (self._name,))
+
     def switch_compactions(self, on: bool) -> bool:
         return cast(bool, self._call(calls.SWITCH_COMPACTIONS, (self._name, on)))
 

@@ -62,6 +62,9 @@ class TabletAdmin(Protocol):
     def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
         """Returns when done. `family`: only the files of its locality group; none when there is no such family."""
 
+    def roll_log(self) -> None:
+        """What is committed from now on lies in another file of the log than what was committed before."""
+
     def switch_compactions(self, on: bool) -> bool:
         """Whether this server does merging and major compactions from now on, until it ends: off, those under way are
         given up, and compact() is SwitchedOff. Whether it did before."""

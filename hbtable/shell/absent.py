@@ -29,7 +29,6 @@ _GROUPS: Final = {
         update_all_config update_config""",
     "stop the server's process instead: SIGTERM drains it": "stop_master stop_regionserver",
     "hbtable has a single way to keep files": "change_sft change_sft_all",
-    "hbtable begins a new log segment by itself": "wal_roll wal_roll_all hlog_roll",
     "hbtable remembers requests that were slow, not those that were large: get_slowlog_responses": """
         get_largelog_responses""",
     "a tablet of an enabled table always has a server: move it, or disable the table": "unassign close_region",

@@ -104,6 +104,9 @@ is_in_maintenance_mode chores never 0..0
 clear_block_cache chores clear_block_cache 1..1
 get_slowlog_responses slow_requests get_slowlog_responses 1..2
 clear_slowlog_responses slow_requests clear_slowlog_responses 0..1
+wal_roll servers wal_roll 1..1
+hlog_roll servers wal_roll 1..1
+wal_roll_all servers wal_roll_all 0..0
 zk_dump servers zk_dump 0..0
 snapshot snapshots snapshot 2..
 list_snapshots snapshots list_snapshots 0..1

@@ -22,7 +22,7 @@ from hbtable.tabletserver.split import Splitter
 
 class Administration:
     """Implements rpc.services.TabletAdmin. `sort_part`: of the log of an incarnation (commitlog.sorting). `check` is
-    Suspension.refuse. `merging` is Maintenance.merging."""
+    Suspension.refuse. `merging` is Maintenance.merging, `roll_log` CommitLog.roll."""
 
     def __init__(
         self,
@@ -33,6 +33,7 @@ class Administration:
         sort_part: Callable[[str, bytes], Run],
         cache: BlockCache,
         merging: Callable[[], Collection[int]],
+        roll_log: Callable[[], None],
     ) -> None:
         self._residence = residence
         self._splitter = splitter
@@ -41,6 +42,7 @@ class Administration:
         self._sort_part = sort_part
         self._cache = cache
         self._merging = merging
+        self._roll_log = roll_log
         self._asked = AskedCompactions()
         self._epoch = 0
 
@@ -65,6 +67,10 @@ class Administration:
         if not self._shared.compactions_on:
             raise SwitchedOff(f"nothing was compacted: {COMPACTIONS_OFF}")
         self._asked.run(self._residence.served(tablet_id), major, family)
+
+    def roll_log(self) -> None:
+        self._check_lock()
+        self._roll_log()
 
     def switch_compactions(self, on: bool) -> bool:
         before, self._shared.compactions_on = self._shared.compactions_on, on

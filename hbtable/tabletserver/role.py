@@ -132,7 +132,16 @@ class TabletServerRole:
 
     def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> Administration:
         merging = self._maintenance.merging
-        return Administration(self._residence, splitter, self.shared, refuse, self._sort_part, self.cache, merging)
+        return Administration(
+            self._residence,
+            splitter,
+            self.shared,
+            refuse,
+            self._sort_part,
+            self.cache,
+            merging,
+            self.commit_log.roll,
+        )
 
     def _make_residence(self, catalog: Catalog, check: Callable[[], None]) -> Residence:
         return Residence(

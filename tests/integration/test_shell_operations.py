@@ -1,7 +1,7 @@
 """The shell's commands for operators against a real server: compactions, caches, garbage, regions, servers."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,14 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with ServerProcess(tmp_path_factory.mktemp("operations") / "data", ["thrift.slow_seconds=0.0"]) as server:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The server's data."""
+    return tmp_path_factory.mktemp("operations") / "data"
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path) -> Iterator[str]:
+    with ServerProcess(folder, ["thrift.slow_seconds=0.0"]) as server:
         yield f"127.0.0.1:{server.port}"
         assert server.stop() == 0
 
@@ -250,3 +256,20 @@ def test_compactions_are_switched_off_and_on(url: str) -> None:
     assert answer(url, "compaction_switch true, nil") == shown
     assert "Could not find any server(s) with specified name(s): no" in refusal(url, "compaction_switch true, ['no']")
     assert "no tablet server was named" in refusal(url, "compaction_switch true, []")
+
+
+def test_a_log_goes_on_in_a_new_file(url: str, logs: Callable[[], list[str]]) -> None:
+    before = logs()
+    (server,) = answer(url, "list_liveservers")[1:-1]
+    for number, line in enumerate((f"wal_roll '{server}'", "hlog_roll '127.0.0.1'", "wal_roll_all"), 1):
+        answer(url, "create 'w', 'f'\nput 'w', 'r', 'f:', 'v'\n" if number == 1 else "put 'w', 'r', 'f:', 'v'\n")
+        assert answer(url, line) == []
+        assert len(set(logs()) - set(before)) >= 1
+        before = logs()
+    assert "Could not find any server(s) with specified name(s): no" in refusal(url, "wal_roll 'no'")
+    assert answer(url, "count 'w'")[-1] == "=> 1"
+
+
+@pytest.fixture
+def logs(folder: Path) -> Callable[[], list[str]]:
+    return lambda: sorted(str(path) for path in (folder / "logs").rglob("*.log"))

@@ -101,6 +101,7 @@ ADMIN_CALLS = [
     ("sort_log_part", (4, "dead", b"part"), Run(1, 2, 2**32 - 1, 77)),
     ("flush", (17,), None),
     ("compact", (17, True, b"f"), None),
+    ("roll_log", (), None),
     ("switch_compactions", (False,), True),
     ("split", (17, None), False),
     ("split", (17, b"m"), True),

@@ -2,7 +2,7 @@
 
 from hbtable.hbase.admin_structs import AdminServer
 from hbtable.shell.commands.moving import known_region
-from hbtable.shell.context import Context
+from hbtable.shell.context import Context, text_of
 from hbtable.shell.errors import BadArgument, ServerError
 from hbtable.shell.literals import Value, class_of, inspect, shown
 
@@ -97,6 +97,18 @@ def recommission_regionserver(context: Context, arguments: list[Value]) -> Value
     context.server.admin("adminRecommission", found[0].name.encode())
     for table, tablet in known:
         context.on_table(table, "adminMove", tablet.tablet_id, found[0].name.encode())
+    return None
+
+
+def wal_roll(context: Context, arguments: list[Value]) -> Value:
+    """By host, `host,port` or `host,port,startcode`."""
+    names = [one.name.encode() for one in servers_named(context, text_of(arguments[0], "a server's name"))]
+    context.server.admin("adminRollLog", names)
+    return None
+
+
+def wal_roll_all(context: Context, _: list[Value]) -> Value:
+    context.server.admin("adminRollLog", [])
     return None
 
 

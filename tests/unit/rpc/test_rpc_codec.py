@@ -97,6 +97,7 @@ ARGUMENTS = {
     "sort_log_part": (text, count, text, raw),
     "flush": (text, count),
     "compact": (text, count, st.booleans(), raw),
+    "roll_log": (text,),
     "switch_compactions": (text, st.booleans()),
     "split": (text, count, st.none() | raw),
     "tablets": (text,),

@@ -33,7 +33,7 @@ def test_a_smaller_epoch_than_the_highest_seen_is_refused(call: str) -> None:
         residence.calls.append("sort")
         return Run(1, 1, 2, 3)
 
-    admin = Administration(residence, Anything(), Anything(), lambda: None, sort, BlockCache(1), set)  # type: ignore[arg-type]
+    admin = Administration(residence, Anything(), Anything(), lambda: None, sort, BlockCache(1), set, print)  # type: ignore[arg-type]
     for epoch, done in ((5, 1), (5, 2), (7, 3)):
         getattr(admin, call)(epoch, *CALLS[call])
         assert len(residence.calls) == done
