@@ -157,17 +157,25 @@ class ServerProcess(SimProcess):
         role.start()
 
     def stop(self) -> None:
-        """*Switches.* In order: tablets flushed and given up, log closed, session ended. Runs in the process."""
-        if hasattr(self, "role"):
-            try:
-                self.role.drain()
-                self.cluster.drains["done"] += 1
-            except HbtableError:
-                self.cluster.drains["not done"] += 1
-            self.role.stop(clean=False)
-        if self.lease is not None:
-            self.lease.close()
-        self.exit("stopped")
+        """*Switches.* In order: tablets flushed and given up, log closed, session ended. Runs in the process, which
+        ends even when the lock service does not hear of it."""
+        why = "stop failed"
+        try:
+            if hasattr(self, "role"):
+                self._drain()
+                self.role.stop(clean=False)
+            if self.lease is not None:
+                self.lease.close()
+            why = "stopped"
+        finally:
+            self.exit(why)
+
+    def _drain(self) -> None:
+        try:
+            self.role.drain()
+            self.cluster.drains["done"] += 1
+        except HbtableError:
+            self.cluster.drains["not done"] += 1
 
 
 class MasterProcess(SimProcess):
