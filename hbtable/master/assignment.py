@@ -11,7 +11,7 @@ generation: nothing is written. When that has failed often enough it is a Reassi
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
 
@@ -30,6 +30,8 @@ class ServerLoad(NamedTuple):
     """Decommissioned, and what it serves is to go."""
     struggling: bool = False
     """Load after load failed on it lately (failed_loads.py): others come first."""
+    user_tablets: int = 0
+    """Of what it serves, what is not METADATA's."""
 
     def takes_tablets(self) -> bool:
         return not self.draining and not self.decommissioned
@@ -87,21 +89,28 @@ def describe(record: TabletRecord) -> str:
     return f"{kind} {record.tablet_id}"
 
 
+_USERS: Final = 2
+
+
 def level(record: TabletRecord) -> int:
     """0 root, 1 METADATA, 2 user tablets."""
     if record.tablet_id == ROOT_TABLET_ID:
         return 0
-    return 1 if record.table_id == METADATA_TABLE_ID else 2
+    return 1 if record.table_id == METADATA_TABLE_ID else _USERS
 
 
 def plan(snapshot: Snapshot) -> list[Action]:
     """Actions for the most urgent level that needs any, in the snapshot's order; [] when all is served or no server
-    takes tablets."""
+    takes tablets. METADATA's go to one that is stopping, or decommissioned, rather than to none."""
     counts = tablet_counts(takers(snapshot.servers))
     waiting = [record for record in snapshot.tablets if _needs(record, snapshot)]
     if not waiting:
         return []
     first = min(level(record) for record in waiting)
+    if not counts and first < _USERS:
+        # When all that live are stopping, those that still have tablets to give up need METADATA for it, and keep it
+        # until the others are done (tabletserver.draining).
+        counts = {name: len(one.tablet_ids) for name, one in snapshot.servers.items() if one.user_tablets}
     suspected = Counter({server: len(load.tablet_ids & snapshot.suspects) for server, load in snapshot.servers.items()})
     actions: list[Action] = []
     for record in waiting:

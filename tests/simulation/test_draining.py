@@ -119,3 +119,32 @@ def test_servers_that_stop_in_order_while_others_die_lose_nothing():
         assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
         total += outcome.count
     assert total["drains done"] > total["drains not done"] > 0
+
+
+def test_a_slow_script_that_stops_server_after_server_leaves_nothing_to_recover(machine):
+    """The first one gives METADATA up when the last one begins, and nobody is left that takes tablets."""
+    cluster = Cluster(7, machine.options)
+
+    def body():
+        cluster.start(2)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        cluster.runtime.sleep(20)
+        first = cluster.client.catalog.read_root().owner
+        (last,) = set(cluster.servers) - {first}
+        tasks = []
+        for name, seconds in ((first, 1.05), (last, 0.0)):
+            node, role = cluster.servers.pop(name)
+            tasks.append(node.runtime.spawn(role.stop, name="stop"))
+            cluster.runtime.sleep(seconds)
+        for task in tasks:
+            task.join()
+        cluster.start_server()
+        cluster.runtime.sleep(5)
+        logs = [status.path for status in cluster.master_node.fs.list_files("logs")]
+        assert not [path for path in logs if last in path and "sorted" in path]
+        for record in cluster.client.operations.every_tablet():
+            assert {ref.incarnation for ref in record.logs} <= set(cluster.servers), "a log that has to be recovered"
+        assert machine.contents(cluster) == machine.expected(range(300))
+
+    cluster.runtime.run(body)

@@ -67,3 +67,15 @@ def test_a_decommissioned_server_gets_nothing_new_and_serves_what_it_was_given()
     found = [(type(one), one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))]
     assert found == [(Load, 21, "a"), (Assign, 22, "b"), (Assign, 23, "b")], "who may be loading it is not passed over"
     assert [one.record.tablet_id for one in plan(Snapshot(tablets, {"a": live["a"]}))] == [21]
+
+
+def test_metadata_goes_to_a_server_that_is_stopping_rather_than_to_none_and_users_tablets_do_not() -> None:
+    done = ServerLoad(frozenset({1}), draining=True)
+    busy = ServerLoad(frozenset({21, 22}), draining=True, user_tablets=2)
+    tablets = [record(1, "b", 0), META, record(20)]
+    live = {"a": busy, "b": done}
+    assert [(one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))] == [(2, "a")]
+    live["c"] = ServerLoad(frozenset(range(30, 40)))
+    assert [(one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))] == [(2, "c")]
+    assert plan(Snapshot(tablets, {"b": done})) == [], "it has nothing that needs METADATA"
+    assert plan(Snapshot([record(20)], {"a": busy})) == []
