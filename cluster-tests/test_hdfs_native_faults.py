@@ -81,9 +81,12 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
 
 
 def test_reads_go_on_with_a_datanode_frozen(fs: HdfsNativeFileSystem, hdfs_servers: HdfsServers) -> None:
+    eventually(lambda: _writes(fs, hdfs_servers.datanodes), 60, "DataNodes that all answer")
     content = bytes(range(256)) * 1024
     for number in range(6):
         fs.write_file(f"f{number}", content)
+        path = fs.absolute(f"f{number}")
+        eventually(lambda path=path: hdfs_servers.copies(path) == 2, 60, f"two copies of {path}")
     files = [fs.open(f"f{number}") for number in range(6)]
     hdfs_servers.freeze_datanode(2)
     try:

@@ -15,6 +15,9 @@ from typing import Final, NamedTuple
 
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
 
+_USERS: Final = 2
+"""The level of users' tablets."""
+
 
 class ServerLoad(NamedTuple):
     """A living server as the planner sees it."""
@@ -87,9 +90,6 @@ def describe(record: TabletRecord) -> str:
         return "the root tablet"
     kind = "METADATA tablet" if record.table_id == METADATA_TABLE_ID else "tablet"
     return f"{kind} {record.tablet_id}"
-
-
-_USERS: Final = 2
 
 
 def level(record: TabletRecord) -> int:

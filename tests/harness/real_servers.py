@@ -4,6 +4,7 @@ Every server is a process of its own, so that it can be killed (SIGKILL), frozen
 nothing answers, which is what a machine in trouble looks like) and started again with its data.
 """
 
+import json
 import os
 import random
 import shlex
@@ -193,6 +194,14 @@ class HdfsServers:
                 return str(answer.read().decode())
         except OSError:
             return ""
+
+    def copies(self, path: str) -> int:
+        """How many DataNodes the NameNode knows to have the file with this absolute path. A file is complete as soon as
+        one has said so."""
+        url = f"http://{self.host}:{self.http_port}/webhdfs/v1{path}?op=GETFILEBLOCKLOCATIONS"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            blocks = json.loads(answer.read())["BlockLocations"]["BlockLocation"]
+        return min(len(block["names"]) for block in blocks)
 
     def kill_namenode(self) -> None:
         self._place.kill("namenode")
