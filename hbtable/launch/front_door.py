@@ -11,7 +11,7 @@ from hbtable.hbase.backend import Address
 from hbtable.hbase.cluster import Cluster, LivingMaster, LivingServer, Masters
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import LOCK_SUFFIX, MASTER, SERVERS, Candidate, ServerFile, server_lock
+from hbtable.lockservice.places import MASTER, Candidate, ServerFile
 from hbtable.lockservice.switches import OperatorSwitches
 from hbtable.master.collector import FRONT_DOORS
 from hbtable.metadata.identifiers import SCANNER_IDS, Identifiers
@@ -102,16 +102,8 @@ def make_front_door(
 
 def living_servers(session: Session) -> list[LivingServer]:
     """As the lock service has them. *Switches.*"""
-    found = []
-    for name in session.list(SERVERS):
-        if name.endswith(LOCK_SUFFIX) or session.holder(server_lock(name)) is None:
-            continue
-        try:
-            file = ServerFile.read(session, name)
-            found.append(LivingServer(name, file.started_millis, file.decommissioned))
-        except FileNotFound:
-            continue
-    return found
+    living = ServerFile.living(session)
+    return [LivingServer(name, file.started_millis, file.decommissioned) for name, file in living.items()]
 
 
 def masters(session: Session) -> Masters:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from hbtable.errors import Conflict, Corruption
+from hbtable.errors import Conflict, Corruption, FileNotFound
 from hbtable.lockservice.interface import Session
 
 CLUSTER: Final = "/cluster"
@@ -99,6 +99,20 @@ class ServerFile:
         """As the lock service has it, whether or not that server lives. *Switches.* FileNotFound, Corruption."""
         path = server_file(incarnation)
         return ServerFile.decode(path, session.read(path).data)
+
+    @staticmethod
+    def living(session: Session) -> "dict[str, ServerFile]":
+        """By incarnation: of those that hold their locks, and so may serve. *Switches.* Corruption."""
+        names = session.list(SERVERS)
+        found: dict[str, ServerFile] = {}
+        for name in names:
+            if name + LOCK_SUFFIX not in names:
+                continue
+            try:
+                found[name] = ServerFile.read(session, name)
+            except FileNotFound:
+                continue  # it left just now
+        return found
 
     @staticmethod
     def change(session: Session, incarnation: str, edit: "Callable[[ServerFile], ServerFile]") -> None:

@@ -11,12 +11,9 @@ generation: nothing is written. When that has failed often enough it is a Reassi
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
-
-_USERS: Final = 2
-"""The level of users' tablets."""
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, USER_LEVEL, TabletRecord, level
 
 
 class ServerLoad(NamedTuple):
@@ -92,13 +89,6 @@ def describe(record: TabletRecord) -> str:
     return f"{kind} {record.tablet_id}"
 
 
-def level(record: TabletRecord) -> int:
-    """0 root, 1 METADATA, 2 user tablets."""
-    if record.tablet_id == ROOT_TABLET_ID:
-        return 0
-    return 1 if record.table_id == METADATA_TABLE_ID else _USERS
-
-
 def plan(snapshot: Snapshot) -> list[Action]:
     """Actions for the most urgent level that needs any, in the snapshot's order; [] when all is served or no server
     takes tablets. METADATA's go to one that is stopping, or decommissioned, rather than to none."""
@@ -107,7 +97,7 @@ def plan(snapshot: Snapshot) -> list[Action]:
     if not waiting:
         return []
     first = min(level(record) for record in waiting)
-    if not counts and first < _USERS:
+    if not counts and first < USER_LEVEL:
         # When all that live are stopping, those that still have tablets to give up need METADATA for it, and keep it
         # until the others are done (tabletserver.draining).
         counts = {name: len(one.tablet_ids) for name, one in snapshot.servers.items() if one.user_tablets}

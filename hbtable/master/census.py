@@ -9,7 +9,7 @@ from hbtable.lockservice.places import ServerFile
 from hbtable.master.assignment import ServerLoad
 from hbtable.master.liveness import look
 from hbtable.model.status import TabletStatus
-from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.model.tablet import USER_LEVEL, level
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
@@ -60,5 +60,5 @@ def take_census(
 def _load(file: ServerFile, statuses: list[TabletStatus], struggling: bool) -> ServerLoad:
     ids = frozenset(status.record.tablet_id for status in statuses)
     size = sum(status.sstable_bytes for status in statuses)
-    users = sum(status.record.table_id != METADATA_TABLE_ID for status in statuses)
+    users = sum(level(status.record) == USER_LEVEL for status in statuses)
     return ServerLoad(ids, size, file.draining, file.decommissioned, file.leaving, struggling, users)

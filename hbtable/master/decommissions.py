@@ -23,7 +23,7 @@ from hbtable.master.balancing import Move
 from hbtable.master.census import Census
 from hbtable.master.moves import Moves
 from hbtable.master.placement import Placement
-from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord, level
 from hbtable.runtime.interface import Runtime
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ def departures(tablets: Sequence[TabletRecord], servers: Mapping[str, ServerLoad
     """Where the tablets of leaving servers should go, root tablet last; [] when nobody takes any. Pure."""
     counts = tablet_counts(takers(servers))
     moves: list[Move] = []
-    for tablet in sorted(tablets, key=_urgency):
+    for tablet in sorted(tablets, key=level, reverse=True):
         load = servers.get(tablet.owner)
         if load is None or not load.leaving or load.draining or tablet.tablet_id not in load.tablet_ids or not counts:
             continue
@@ -42,10 +42,6 @@ def departures(tablets: Sequence[TabletRecord], servers: Mapping[str, ServerLoad
         why = f"{describe(tablet)} leaves {tablet.owner}, which is decommissioned, for {target}"
         moves.append(Move(tablet, target, why))
     return moves
-
-
-def _urgency(tablet: TabletRecord) -> tuple[bool, bool]:
-    return tablet.table_id == METADATA_TABLE_ID, tablet.tablet_id == ROOT_TABLET_ID
 
 
 @final

@@ -56,13 +56,17 @@ class Placement:
     def plan(self, table: bytes, tablets: Sequence[TabletRecord], census: Census) -> list[Action]:
         """What is to be done for `tablets` of the table with this name, which were read before the census was taken.
         Does not switch."""
+        served = 0
         for tablet in tablets:
             load = census.loads.get(tablet.owner)
             if load is not None and tablet.tablet_id in load.tablet_ids:
+                served += 1
                 self.failed_loads.served(tablet.tablet_id)
                 self.quarantine.answered(tablet.tablet_id)
-        refusals = self.failed_loads.refusals(takers(census.loads))
         self.quarantine.look(table, tablets, census.living)
+        if served == len(tablets):
+            return []  # what follows goes over what is remembered of all tablets, and this is asked for each table
+        refusals = self.failed_loads.refusals(takers(census.loads))
         held, suspects = self.quarantine.held(), self.quarantine.suspects()
         return plan(Snapshot(tablets, census.loads, census.silent, refusals, held, suspects))
 

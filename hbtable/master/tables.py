@@ -40,7 +40,7 @@ from hbtable.errors import (
     Unavailable,
 )
 from hbtable.lockservice.interface import Session
-from hbtable.master.assignment import Assign
+from hbtable.master.assignment import Assign, takers
 from hbtable.master.balancer import Balancer
 from hbtable.master.census import Census
 from hbtable.master.decommissions import Decommissions
@@ -304,14 +304,14 @@ class Tables:
             verify_tiling(tablets)  # a table with a hole must not look as if it were whole
             census = self._census()
             actions = self._placement.plan(record.schema.name, tablets, census)
-            takers = any(load.takes_tablets() for load in census.loads.values())
+            able = takers(census.loads)
             held = self._placement.quarantine.sentence(tablets)
-            if not actions and takers and not held and not any(tablet.owner in census.silent for tablet in tablets):
+            if not actions and able and not held and not any(tablet.owner in census.silent for tablet in tablets):
                 self._enter(record, TableState.ENABLED)
                 return
             problems = self._placement.place_all(actions, lambda _tablet: record.schema, census.living)
             problems = problems or ([held] if held else [])
-            if problems or not takers:
+            if problems or not able:
                 break
         reason = problems[0] if problems else "no tablet server can take its tablets"
         raise Unavailable(f"table {shown(record.schema.name)} is not enabled yet, the master goes on trying: {reason}")

@@ -3,8 +3,8 @@
 First what is needed to read the rest: the root tablet, METADATA's others. Then, table by table: operations that were
 interrupted, tablets without a server, servers that have an older schema. When none of these needs anything tablets
 leave decommissioned servers, and then they are evened out. Splits and merges that a crash interrupted are finished on
-the way. A round remembers nothing but which loads failed (failed_loads.py) and which
-servers died of what (quarantine.py).
+the way. A round remembers nothing but which loads failed (failed_loads.py) and which servers died of what
+(quarantine.py).
 """
 
 from collections.abc import Callable

@@ -17,6 +17,11 @@ FIRST_METADATA_TABLET_ID: Final = 2
 FIRST_USER_TABLE_ID: Final = 16
 FIRST_FREE_TABLET_ID: Final = 16
 
+ROOT_LEVEL: Final = 0
+METADATA_LEVEL: Final = 1
+USER_LEVEL: Final = 2
+"""Of the three levels of tablets, each located by the one before (paper, section 5.1)."""
+
 
 @dataclass(frozen=True, slots=True)
 class SSTableRef:
@@ -99,6 +104,13 @@ class GoneTablet:
     """Of the merged tablet when it came to be: records of the tablet that is gone have smaller ones, records of
     whatever will end at this row again have none that is smaller."""
     gone_millis: int
+
+
+def level(record: TabletRecord) -> int:
+    """ROOT_LEVEL, METADATA_LEVEL or USER_LEVEL."""
+    if record.tablet_id == ROOT_TABLET_ID:
+        return ROOT_LEVEL
+    return METADATA_LEVEL if record.table_id == METADATA_TABLE_ID else USER_LEVEL
 
 
 def owners(records: Iterable[TabletRecord]) -> list[str]:

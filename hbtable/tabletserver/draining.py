@@ -7,11 +7,10 @@ stop are done with the levels below; while it waits it serves METADATA.
 """
 
 import logging
-from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import HbtableError, Unavailable
-from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, TabletRecord
+from hbtable.model.tablet import METADATA_LEVEL, ROOT_LEVEL, USER_LEVEL, level
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
 from hbtable.tabletserver.membership import Membership
@@ -19,11 +18,7 @@ from hbtable.tabletserver.residence import Residence
 
 log = logging.getLogger(__name__)
 
-_LEVELS: Final[tuple[Callable[[TabletRecord], bool], ...]] = (
-    lambda record: record.table_id != METADATA_TABLE_ID,
-    lambda record: record.table_id == METADATA_TABLE_ID and record.tablet_id != ROOT_TABLET_ID,
-    lambda record: record.tablet_id == ROOT_TABLET_ID,
-)
+_STEPS: Final = (USER_LEVEL, METADATA_LEVEL, ROOT_LEVEL)
 _GRACE_SECONDS: Final = 1.0
 """Before the first look: servers that are stopped together need a moment to say so."""
 _LOOK_SECONDS: Final = 0.1
@@ -47,23 +42,23 @@ class Draining:
     def drain(self) -> None:
         """Everything is flushed and unloaded on return. Unavailable with the first reason when a tablet could not be.
         *Switches.*"""
-        for level in range(len(_LEVELS)):
-            if level and self._tablets(level):
+        for step in range(len(_STEPS)):
+            if step and self._tablets(step):
                 try:
-                    self._await_others(level)
+                    self._await_others(step)
                 except HbtableError as error:
                     log.warning("METADATA is given up before it is known whether others stop too: %s", error)
-            self._give_up(level)
-            self._say(level + 1)
+            self._give_up(step)
+            self._say(step + 1)
 
-    def _give_up(self, level: int) -> None:
-        """All of the level, and what came late to one below: a master that had not heard yet gave this server a tablet,
+    def _give_up(self, step: int) -> None:
+        """All of its level, and what came late to one below: a master that had not heard yet gave this server a tablet,
         or one was being split."""
         deadline = self._runtime.clock_seconds() + self._wait_seconds
         while True:
             while self._residence.is_changing() and self._runtime.clock_seconds() < deadline:
                 self._runtime.sleep(_LOOK_SECONDS)
-            numbers = next((found for one in range(level + 1) if (found := self._tablets(one))), None)
+            numbers = next((found for one in range(step + 1) if (found := self._tablets(one))), None)
             if not numbers:
                 return
             jobs = [lambda number=number: self._residence.unload(number) for number in numbers]
@@ -71,27 +66,28 @@ class Draining:
                 if isinstance(outcome, HbtableError):
                     raise Unavailable(f"a tablet could not be unloaded: {outcome}") from outcome
 
-    def _tablets(self, level: int) -> list[int]:
-        return [number for number, tablet in self._residence.tablets.items() if _LEVELS[level](tablet.record)]
+    def _tablets(self, step: int) -> list[int]:
+        tablets = self._residence.tablets
+        return [number for number, tablet in tablets.items() if level(tablet.record) == _STEPS[step]]
 
-    def _await_others(self, level: int) -> None:
-        """Until nobody who stops too has tablets below `level`; and without a master nobody at all, for then METADATA
+    def _await_others(self, step: int) -> None:
+        """Until nobody who stops too is at an earlier step; and without a master nobody at all, for then METADATA
         would be nowhere."""
         if not self._membership.others():
             return
         deadline = self._runtime.clock_seconds() + self._wait_seconds
         self._runtime.sleep(min(_GRACE_SECONDS, self._wait_seconds))
-        while behind := self._behind(level):
+        while behind := self._behind(step):
             if self._runtime.clock_seconds() >= deadline:
                 names = ", ".join(sorted(behind))
                 log.warning("METADATA was kept for %g s, and is given up before %s is done", self._wait_seconds, names)
                 return
             self._runtime.sleep(_LOOK_SECONDS)
 
-    def _behind(self, level: int) -> list[str]:
+    def _behind(self, step: int) -> list[str]:
         others = self._membership.others()
         orphaned = not self._membership.master_lives()
-        return [name for name, file in others.items() if file.drained < level and (file.draining or orphaned)]
+        return [name for name, file in others.items() if file.drained < step and (file.draining or orphaned)]
 
     def _say(self, drained: int) -> None:
         try:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LockLost
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import INCARNATIONS, LOCK_SUFFIX, MASTER, SERVERS, ServerFile, server_file, server_lock
+from hbtable.lockservice.places import INCARNATIONS, MASTER, ServerFile, server_file, server_lock
 from hbtable.metadata.identifiers import Identifiers
 from hbtable.runtime.interface import Runtime
 
@@ -54,16 +54,9 @@ class Membership:
 
     def others(self) -> dict[str, ServerFile]:
         """The other servers that hold their locks. *Switches.*"""
-        names = self._session.list(SERVERS)
-        found: dict[str, ServerFile] = {}
-        for name in names:
-            if name == self.incarnation or name + LOCK_SUFFIX not in names:
-                continue
-            try:
-                found[name] = ServerFile.read(self._session, name)
-            except FileNotFound:
-                continue  # it left just now, or is only about to join: it has no tablets
-        return found
+        living = ServerFile.living(self._session)
+        living.pop(self.incarnation, None)
+        return living
 
     def master_lives(self) -> bool:
         """*Switches.*"""
