@@ -57,6 +57,7 @@ class HttpConnections:
         self._clock = clock
         self._lock = threading.Lock()
         self._idle: dict[str, list[tuple[http.client.HTTPConnection, float]]] = {}
+        self._closed = False
 
     def __call__(self, request: Request) -> Response:
         ends = self._clock() + request.seconds
@@ -89,7 +90,9 @@ class HttpConnections:
         return HeldPut(connection, request.host, request.body[-HELD_BACK_BYTES:], self._clock)
 
     def close(self) -> None:
+        """Requests that are under way in other threads go on; their connections are not kept."""
         with self._lock:
+            self._closed = True
             everyone, self._idle = self._idle, {}
         for connections in everyone.values():
             for connection, _ in connections:
@@ -109,7 +112,7 @@ class HttpConnections:
     def _keep(self, host: str, connection: http.client.HTTPConnection) -> None:
         with self._lock:
             connections = self._idle.setdefault(host, [])
-            if len(connections) < _KEPT_PER_HOST:
+            if len(connections) < _KEPT_PER_HOST and not self._closed:
                 connections.append((connection, self._clock()))
                 return
         connection.close()

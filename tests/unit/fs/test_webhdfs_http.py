@@ -27,6 +27,7 @@ class Server:
         self.answers = answers
         self.requests: list[bytes] = []
         self.connections = 0
+        self._left = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.host = address_of(self._listener)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -48,6 +49,8 @@ class Server:
                     connection.sendall(answer)
                     if b"Connection: close" in answer:
                         break
+                else:
+                    self._left.set()
 
     def _request(self, incoming: io.BufferedReader) -> bytes:
         request = b""
@@ -59,6 +62,10 @@ class Server:
             if line == b"\r\n":
                 return request + incoming.read(length)
         return b""
+
+    def wait_until_left(self) -> None:
+        """Until a client has closed its connection."""
+        assert self._left.wait(5)
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -97,6 +104,15 @@ def test_an_idle_connection_is_not_trusted_for_long(server: Server) -> None:
         clock[0] += 100.0
     assert server.connections == 2
     http.close()
+
+
+def test_a_connection_that_comes_back_after_the_close_is_not_kept(server: Server) -> None:
+    """A call that was given up ends in its own thread, whenever it ends."""
+    http = HttpConnections(time.monotonic)
+    server.answers = [EMPTY]
+    http.close()
+    assert http(Request("GET", server.host, "/a", keep_open=True, seconds=5)).status == 200
+    server.wait_until_left()
 
 
 @pytest.mark.parametrize("body", [b"x" * 100_000, io.BytesIO(b"x" * 100_000)])
