@@ -10,8 +10,11 @@ Kept in the master's memory only: a new master asks the owner on record again, a
 it safe that a tablet changes servers is not decided here (Placement.vacate).
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, NamedTuple, final
+
+log = logging.getLogger(__name__)
 
 TRIES: Final = 3
 """On one server in a row. The pauses between them are the master's: they grow from two of its periods."""
@@ -22,14 +25,20 @@ shorter: tablets are more often without a server while it is tried again."""
 
 
 class _Failed(NamedTuple):
-    """Of one tablet on one server, or of all of one server since its last success."""
+    """Of one tablet on one server."""
 
     times: int
     reason: str
+
+
+class _InARow(NamedTuple):
+    """Of one server, since its last success."""
+
+    times: int
     at: float
 
 
-_NEVER: Final = _Failed(0, "", 0.0)
+_NEVER: Final = _Failed(0, "")
 
 
 @final
@@ -39,12 +48,19 @@ class FailedLoads:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._failed: dict[int, dict[str, _Failed]] = {}
-        self._in_a_row: dict[str, _Failed] = {}
+        self._in_a_row: dict[str, _InARow] = {}
 
     def failed(self, tablet_id: int, server: str, reason: str) -> None:
         failed = self._failed.setdefault(tablet_id, {})
-        failed[server] = _Failed(failed.get(server, _NEVER).times + 1, reason, self._clock())
-        self._in_a_row[server] = _Failed(self._in_a_row.get(server, _NEVER).times + 1, reason, self._clock())
+        failed[server] = _Failed(failed.get(server, _NEVER).times + 1, reason)
+        before = self._in_a_row.get(server)
+        in_a_row = self._in_a_row[server] = _InARow(before.times + 1 if before else 1, self._clock())
+        if in_a_row.times == TRIES:
+            log.warning(
+                "master: %d loads in a row failed on %s, which comes last when tablets are given out until one "
+                "succeeds, or none failed for %g s; the last was of tablet %d: %s",
+                TRIES, server, REST_SECONDS, tablet_id, reason,
+            )  # fmt: skip
 
     def loaded(self, tablet_id: int, server: str) -> None:
         self._in_a_row.pop(server, None)

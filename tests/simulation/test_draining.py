@@ -44,6 +44,14 @@ def held_cluster(machine, seed, method):
     return cluster, switch
 
 
+def begin(cluster, machine):
+    """Two servers share six tablets of 50 rows, and nothing is under way."""
+    cluster.start(2)
+    cluster.client.admin.create_table(machine.schema(), SPLITS)
+    machine.write(cluster, range(300))
+    cluster.runtime.sleep(20)
+
+
 def drained(cluster, switch, node, role):
     """It drains while something is under way, which ends five seconds later. Nothing is left on return."""
     cluster.runtime.sleep(0.5)
@@ -63,10 +71,7 @@ def test_a_split_that_ends_while_its_server_drains_leaves_no_child_behind(machin
     cluster, switch = held_cluster(machine, 1, "replace_tablet")
 
     def body():
-        cluster.start(2)
-        cluster.client.admin.create_table(machine.schema(), SPLITS)
-        machine.write(cluster, range(300))
-        cluster.runtime.sleep(20)
+        begin(cluster, machine)
         root = cluster.client.catalog.read_root().owner
         name = next(name for name in cluster.servers if name != root)
         node, role = cluster.servers[name]
@@ -84,10 +89,7 @@ def test_a_load_that_ends_while_its_server_drains_is_given_up_again(machine):
     cluster, switch = held_cluster(machine, 2, "read_tablet")
 
     def body():
-        cluster.start(2)
-        cluster.client.admin.create_table(machine.schema(), SPLITS)
-        machine.write(cluster, range(300))
-        cluster.runtime.sleep(20)
+        begin(cluster, machine)
         root = cluster.client.catalog.read_root().owner
         name = next(name for name in cluster.servers if name != root)
         node, role = cluster.servers[name]
@@ -126,10 +128,7 @@ def test_a_slow_script_that_stops_server_after_server_leaves_nothing_to_recover(
     cluster = Cluster(7, machine.options)
 
     def body():
-        cluster.start(2)
-        cluster.client.admin.create_table(machine.schema(), SPLITS)
-        machine.write(cluster, range(300))
-        cluster.runtime.sleep(20)
+        begin(cluster, machine)
         first = cluster.client.catalog.read_root().owner
         (last,) = set(cluster.servers) - {first}
         tasks = []

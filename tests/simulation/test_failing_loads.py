@@ -53,16 +53,21 @@ def user_server(cluster):
     return min(set(owners(cluster).values()) - system)
 
 
+def begin(cluster, machine):
+    """Three servers share six tablets of 50 rows; a fourth one, the last, has none."""
+    cluster.start(3)
+    cluster.client.admin.create_table(machine.schema(), SPLITS)
+    machine.write(cluster, range(300))
+    cluster.start_server()
+
+
 @pytest.mark.parametrize("error", [Unavailable, OutcomeUnknown])
 def test_after_a_few_tries_another_server_gets_it(cluster_of, machine, caplog, error):
     cluster = cluster_of(1)
 
     def body():
-        cluster.start(3)
-        cluster.client.admin.create_table(machine.schema(), SPLITS)
-        machine.write(cluster, range(300))
+        begin(cluster, machine)
         dead = user_server(cluster)
-        cluster.start_server()
         bad = max(cluster.servers)
         spoilt = spoil(cluster, bad, error)
         cluster.kill_server(dead)
@@ -83,10 +88,7 @@ def test_metadatas_tablets_too(cluster_of, machine):
     cluster = cluster_of(2)
 
     def body():
-        cluster.start(3)
-        cluster.client.admin.create_table(machine.schema(), SPLITS)
-        machine.write(cluster, range(300))
-        cluster.start_server()
+        begin(cluster, machine)
         bad = max(cluster.servers)
         spoil(cluster, bad)
         cluster.kill_server(cluster.client.catalog.read_root().owner)
@@ -102,11 +104,8 @@ def test_a_load_that_succeeds_but_does_not_say_so_is_not_lost(cluster_of, machin
     cluster = cluster_of(3)
 
     def body():
-        cluster.start(3)
-        cluster.client.admin.create_table(machine.schema(), SPLITS)
-        machine.write(cluster, range(300))
+        begin(cluster, machine)
         dead = user_server(cluster)
-        cluster.start_server()
         spoil(cluster, max(cluster.servers), OutcomeUnknown, late=True)
         cluster.kill_server(dead)
         machine.write(cluster, range(300), b"again")

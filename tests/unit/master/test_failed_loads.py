@@ -1,5 +1,7 @@
 """Which servers a tablet is not given to any more because they could not load it."""
 
+import pytest
+
 from hbtable.master.assignment import Assign, Load, Reassign, ServerLoad, Snapshot, plan
 from hbtable.master.failed_loads import REST_SECONDS, TRIES, FailedLoads
 from hbtable.model.ranges import EVERY_ROW
@@ -66,13 +68,19 @@ def test_whoever_failed_it_gets_a_tablet_without_owner_only_when_nobody_else_can
     assert (type(action), action.server) == (Assign, "a")
 
 
-def test_a_server_on_which_load_after_load_fails_comes_last_for_a_while() -> None:
+def test_a_server_on_which_load_after_load_fails_comes_last_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
     now = 1.0
     loads = FailedLoads(lambda: now)
     for tablet_id in range(20, 20 + TRIES):
         assert not loads.struggling()
+        assert not caplog.messages
         loads.failed(tablet_id, "a", "no memory")
     assert loads.struggling() == frozenset("a")
+    (said,) = caplog.messages
+    assert "3 loads in a row failed on a" in said
+    assert said.endswith("the last was of tablet 22: no memory")
+    loads.failed(30, "a", "no memory")
+    assert len(caplog.messages) == 1, "not once more for each"
     loads.loaded(40, "a")
     assert not loads.struggling(), "it was one tablet's fault, or is over"
     fail(loads, "a")
