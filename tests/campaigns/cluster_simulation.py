@@ -7,12 +7,14 @@ What a seed does and checks: tests/harness/sim_schedule.py. --bug switches one o
 """
 
 import argparse
-import logging
+import resource
 import time
 from collections import Counter
+from functools import partial
 
-from tests.harness.sim_bugs import BUGS, schedule_with
-from tests.harness.sim_schedule import Schedule
+from tests.harness.sim_bugs import BUGS, run_with
+from tests.harness.sim_schedule import run_seed
+from tests.harness.sim_seeds import outcomes
 
 
 def main() -> None:
@@ -22,26 +24,26 @@ def main() -> None:
     parser.add_argument("--bug", choices=sorted(BUGS), default="")
     arguments = parser.parse_args()
     first = arguments.seed or int(time.time())
-    print(f"seeds {first} to {first + arguments.seeds - 1}")
-    logging.disable(logging.CRITICAL)  # servers die all the time, and say so at length
-    begin, used, total, failed = time.monotonic(), time.process_time(), Counter[str](), 0
+    seeds = range(first, first + arguments.seeds)
+    print(f"seeds {first} to {seeds[-1]}")
+    begin, total, failed = time.monotonic(), Counter[str](), 0
     bug = f" --bug {arguments.bug}" if arguments.bug else ""
-    for seed in range(first, first + arguments.seeds):
-        schedule = schedule_with(arguments.bug, seed) if arguments.bug else Schedule(seed)
-        outcome = schedule.run()
+    run = partial(run_with, arguments.bug) if arguments.bug else run_seed
+    for number, outcome in enumerate(outcomes(run, seeds), 1):
         total += outcome.count
-        if not (seed - first + 1) % 200:
-            print(f"{seed - first + 1} seeds, {failed} with violations so far", flush=True)
         if outcome.violations:
             failed += 1
-            print(f"seed {seed}, faults {', '.join(schedule.faults.kinds)}: " + "\n    ".join(outcome.violations[:3]))
-            print(f"    replay: python -m tests.campaigns.cluster_simulation --seeds 1 --seed {seed}{bug}", flush=True)
+            print(f"seed {outcome.seed}, faults {', '.join(outcome.faults)}: " + "\n    ".join(outcome.violations[:3]))
+            replay = f"python -m tests.campaigns.cluster_simulation --seeds 1 --seed {outcome.seed}{bug}"
+            print(f"    replay: {replay}", flush=True)
             if bug:
-                print(f"{arguments.bug} was found after {seed - first + 1} seeds")
+                print(f"{arguments.bug} was found after {number} seeds")
                 return
+        if not number % 200:
+            print(f"{number} seeds, {failed} with violations so far", flush=True)
     print(
-        f"{arguments.seeds} seeds, {failed} with violations, {time.monotonic() - begin:.0f} s, "
-        f"{(time.process_time() - used) / arguments.seeds:.2f} CPU seconds a seed"
+        f"{len(seeds)} seeds, {failed} with violations, {time.monotonic() - begin:.0f} s, "
+        f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime / len(seeds):.2f} CPU seconds a seed"
     )
     print(", ".join(f"{name} {count}" for name, count in sorted(total.items())))
     if failed or bug:

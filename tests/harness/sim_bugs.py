@@ -1,6 +1,6 @@
 """Known bugs of the field (storage-and-faults, section 2), put between production parts to see that they are found.
 
-Each stands where the right part would stand (Seams); production code knows nothing of it. `schedule_with` also picks
+Each stands where the right part would stand (Seams); production code knows nothing of it. `run_with` also picks
 the faults that its story needs, as the field's own incidents did.
 
 All but listing are found within some seeds (test_cluster.py), and the same seeds without the bug are clean.
@@ -29,7 +29,7 @@ from hbtable.lockservice.places import server_lock
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import LogRef, TabletRecord
 from tests.harness.sim_cluster import MasterProcess, Seams, ServerProcess, SimProcess
-from tests.harness.sim_schedule import FAULT_SECONDS, SESSION_SECONDS, Schedule
+from tests.harness.sim_schedule import FAULT_SECONDS, SESSION_SECONDS, Outcome, run_seed
 from tests.harness.sim_sessions import SimSession
 from tests.harness.sim_storage import SimStorage
 from tests.harness.stand_in import StandIn
@@ -204,16 +204,16 @@ BUGS: dict[str, Bug] = {
 }
 
 
-def schedule_with(name: str, seed: int, on: bool = True) -> Schedule:
-    """A run with this bug switched on, or under the same faults without it."""
+def run_with(name: str, seed: int, on: bool = True) -> Outcome:
+    """A seed with this bug switched on, or under the same faults without it."""
     bug = BUGS[name]
-    return Schedule(
+    return run_seed(
         seed,
-        bug.log_kind,
-        bug.seams if on else Seams(),
-        bug.lying_clocks,
-        bug.kinds,
-        bug.seconds,
+        log_kind=bug.log_kind,
+        seams=bug.seams if on else Seams(),
+        lying_clocks=bug.lying_clocks,
+        kinds=bug.kinds,
+        seconds=bug.seconds,
         gap_seconds=bug.gap_seconds,
         chores=bug.chores,
         session_seconds=bug.session_seconds,

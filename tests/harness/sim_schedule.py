@@ -9,6 +9,7 @@ METADATA tiles the table and itself; no task of a living process died of a bug.
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from hbtable.errors import HbtableError
 from hbtable.fs.interface import HDFS, WEBHDFS
@@ -32,6 +33,8 @@ class Outcome:
     """What one seed showed."""
 
     seed: int
+    faults: tuple[str, ...] = ()
+    """The kinds that were chosen for it."""
     violations: list[str] = field(default_factory=list)
     count: Counter[str] = field(default_factory=Counter)
     fingerprint: int = 0
@@ -62,6 +65,7 @@ class Schedule:
         )
         lying = seed % 5 == 0 if lying_clocks is None else lying_clocks
         self.faults = Faults(self.cluster, lying, kinds)
+        self.outcome.faults = tuple(self.faults.kinds)
         self.journal = Journal(self.cluster.runtime.clock_seconds)
         self.journal.trusts_reads = not lying
         self._seconds = seconds
@@ -153,6 +157,11 @@ class Schedule:
         verify_tiling(rows)
         verify_tiling(client.catalog.tablet_rows(METADATA_TABLE_ID))
         self.outcome.count["splits"] += len(rows) - len(SPLITS) - 1
+
+
+def run_seed(seed: int, **options: Any) -> Outcome:
+    """One seed of the Schedule with these options, for outcomes()."""
+    return Schedule(seed, **options).run()
 
 
 def _refusal(reader: ClientProcess, row: bytes) -> HbtableError | None:

@@ -3,15 +3,15 @@
 `make cluster-sim` runs 2,000 others.
 """
 
-import logging
 from collections import Counter
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from tests.harness.sim_bugs import BUGS, schedule_with
+from tests.harness.sim_bugs import BUGS, run_with
 from tests.harness.sim_faults import KINDS
-from tests.harness.sim_schedule import Schedule
+from tests.harness.sim_schedule import run_seed
+from tests.harness.sim_seeds import outcomes
 
 SEEDS = 300
 BATCH = 50
@@ -41,19 +41,11 @@ DONE = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)  # servers die all the time here, and say so at length
-    yield
-    logging.disable(logging.NOTSET)
-
-
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
 def test_a_cluster_keeps_its_promises_under_faults(first: int) -> None:
     total: Counter[str] = Counter()
-    for seed in range(first, first + BATCH):
-        outcome = Schedule(seed).run()
-        replay = f"python -m tests.campaigns.cluster_simulation --seeds 1 --seed {seed}"
+    for outcome in outcomes(run_seed, range(first, first + BATCH)):
+        replay = f"python -m tests.campaigns.cluster_simulation --seeds 1 --seed {outcome.seed}"
         assert not outcome.violations, f"{outcome.violations[0]}\n{replay}"
         total += outcome.count
     print(dict(total))
@@ -70,24 +62,23 @@ def test_a_cluster_keeps_its_promises_under_faults(first: int) -> None:
 
 
 def test_a_seed_runs_the_same_way_each_time() -> None:
-    first, second = Schedule(17).run(), Schedule(17).run()
+    first, second = outcomes(run_seed, (17, 17))
     assert first.fingerprint == second.fingerprint
     assert first.count == second.count
 
 
 @pytest.mark.parametrize("first", (2, 17))
 def test_a_cluster_keeps_its_promises_over_the_adapters_twins(first: int) -> None:
-    for seed in range(first, first + 15):
-        outcome = Schedule(seed, twins=True).run()
-        assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
+    for outcome in outcomes(partial(run_seed, twins=True), range(first, first + 15)):
+        assert not outcome.violations, f"seed {outcome.seed}: {outcome.violations[0]}"
 
 
 @pytest.mark.parametrize("name", sorted(ENOUGH))
 def test_a_known_bug_is_found_and_the_same_seed_without_it_is_clean(name: str) -> None:
-    for seed in range(1, ENOUGH[name] + 1):
-        outcome = schedule_with(name, seed).run()
+    for outcome in outcomes(partial(run_with, name), range(1, ENOUGH[name] + 1)):
         if outcome.violations:
-            print(f"{name} (of {len(BUGS)}): found after {seed} seeds: {outcome.violations[0][:300]}")
-            assert not schedule_with(name, seed, on=False).run().violations
+            print(f"{name} (of {len(BUGS)}): found after {outcome.seed} seeds: {outcome.violations[0][:300]}")
+            (without,) = outcomes(partial(run_with, name, on=False), (outcome.seed,))
+            assert not without.violations
             return
     pytest.fail(f"{name} was not found in {ENOUGH[name]} seeds")

@@ -1,0 +1,36 @@
+"""Seeds of a simulation side by side, one process for each processor of the machine.
+
+A seed uses nothing but its own virtual time and memory, so how many run at once changes nothing but how long it takes.
+"""
+
+import logging
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+_AHEAD: Final = 2
+"""Seeds handed to each process: one that runs, one that is next. More would run in vain when a caller stops early."""
+
+
+def outcomes(run: Callable[[int], T], seeds: Iterable[int]) -> Iterator[T]:
+    """What `run` returns for each seed, in their order; what it raises is raised. Both must be picklable; what is
+    logged is dropped. Seeds not yet begun when the caller stops are not run."""
+    processors = len(os.sched_getaffinity(0))
+    # Fresh processes: a fork would copy the locks that other threads of this one hold.
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processors, fresh, logging.disable, (logging.CRITICAL,)) as pool:
+        running: deque[Future[T]] = deque()
+        try:
+            for seed in seeds:
+                running.append(pool.submit(run, seed))
+                if len(running) >= _AHEAD * processors:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
