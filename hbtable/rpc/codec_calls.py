@@ -59,6 +59,7 @@ class Patience(Enum):
     WRITE = "write"
     CENSUS = "census"
     LOAD = "load"
+    ORDER = "order"
     COMPACT = "compact"
 
 
@@ -205,7 +206,7 @@ def _master(
     name: str,
     shapes: Arguments,
     result: Shape | None = None,
-    patience: Patience = Patience.LOAD,
+    patience: Patience = Patience.ORDER,
     repeatable: bool = False,
 ) -> Method:
     return Method(Role.MASTER, name, _fields(shapes, 1), result, patience, repeatable)
@@ -260,7 +261,7 @@ LOAD_TABLET: Final = _server(
     None,
     Patience.LOAD,
 )
-UNLOAD_TABLET: Final = _server(Role.ADMIN, "unload_tablet", {**_EPOCH, **_TABLET}, None, Patience.LOAD)
+UNLOAD_TABLET: Final = _server(Role.ADMIN, "unload_tablet", {**_EPOCH, **_TABLET}, None, Patience.ORDER)
 UPDATE_SCHEMA: Final = _server(
     Role.ADMIN, "update_schema", {**_EPOCH, "table": INTEGER, "schema": model.TABLE_SCHEMA}, None, Patience.WRITE
 )
@@ -269,7 +270,7 @@ SORT_LOG_PART: Final = _server(
     "sort_log_part",
     {**_EPOCH, "deadIncarnation": TEXT, "part": BINARY},
     model.RUN,
-    Patience.LOAD,
+    Patience.ORDER,
     repeatable=True,
 )
 FLUSH: Final = _server(Role.ADMIN, "flush", _TABLET, None, Patience.COMPACT, repeatable=True)

@@ -38,8 +38,11 @@ class RpcOptions:
     """For writes: a server that holds writers back answers late."""
     census_seconds: float = 2.0
     """For the questions that the master asks every server in each of its rounds."""
-    load_seconds: float = 600.0
-    """For loading and unloading tablets, sorting logs, and the calls of a master."""
+    load_seconds: float = 60.0
+    """For loading a tablet. Raising it keeps a tablet longer at a server that cannot load it and does not say so, and
+    the master with it; a load that takes longer goes on, and is asked for again."""
+    order_seconds: float = 600.0
+    """For unloading tablets, sorting logs, and the calls of a master."""
     compact_seconds: float = 6 * 3600.0
     """For flushes, compactions and splits."""
     watch_seconds: float = 5.0
@@ -59,6 +62,7 @@ class RpcOptions:
             Patience.WRITE: self.write_seconds,
             Patience.CENSUS: self.census_seconds,
             Patience.LOAD: self.load_seconds,
+            Patience.ORDER: self.order_seconds,
             Patience.COMPACT: self.compact_seconds,
         }[patience]
 

@@ -11,8 +11,8 @@ the server ends (role.py), so that its log is recovered by others.
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import final
 
@@ -21,22 +21,12 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
-from hbtable.runtime.interface import Lock, Runtime
+from hbtable.runtime.interface import Runtime
 from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tablet.tablet import Tablet
+from hbtable.tabletserver.turns import Turns
 
 log = logging.getLogger(__name__)
-
-
-@final
-class _Turn:
-    """Of one tablet: the lock, and how many hold it or wait for it."""
-
-    __slots__ = ("lock", "users")
-
-    def __init__(self, lock: Lock) -> None:
-        self.lock = lock
-        self.users = 0
 
 
 @final
@@ -70,28 +60,16 @@ class Residence:
         self._said_absent: set[int] = set()
         """Tablets that were not loaded since somebody was told that they are not served here, or since METADATA's log
         had no room for the change that gave them up: that comes back if its server dies before it writes on."""
-        self._turns: dict[int, _Turn] = {}
+        self._turns = Turns(runtime)
         self._ended = False
 
-    @contextmanager
-    def turn(self, tablet_id: int) -> Iterator[None]:
+    def turn(self, tablet_id: int) -> AbstractContextManager[None]:
         """Held while a tablet is loaded, unloaded or split. *Switches* on entry when it is held."""
-        turn = self._turns.get(tablet_id)
-        if turn is None:
-            turn = self._turns[tablet_id] = _Turn(self._runtime.lock())
-        turn.users += 1
-        try:
-            with turn.lock:
-                yield
-        finally:
-            turn.users -= 1
-            # Not before the last that waits is done: a newcomer with a lock of its own could load the tablet twice.
-            if not turn.users:
-                del self._turns[tablet_id]
+        return self._turns.take(tablet_id)
 
     def is_changing(self) -> bool:
         """Something is being loaded, unloaded or split, or waits for its turn. Does not switch."""
-        return bool(self._turns)
+        return self._turns.any()
 
     def served(self, tablet_id: int) -> Tablet:
         """StaleLocation when it is not served here."""
@@ -102,7 +80,7 @@ class Residence:
 
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
         """Serves the tablet on return. Fine when it is served in this generation already. StaleLocation when METADATA
-        gives it to somebody else by now."""
+        gives it to somebody else by now; Unavailable when an unload ended it."""
         with self.turn(record.tablet_id):
             self._check_not_ended()
             served = self.tablets.get(record.tablet_id)
@@ -130,7 +108,7 @@ class Residence:
 
     def _opened(self, record: TabletRecord, schema: TableSchema) -> Tablet:
         try:
-            return self._open_tablet(record, schema)
+            return self._turns.opened(record.tablet_id, lambda: self._open_tablet(record, schema))
         except LeftUnflushed:
             self._on_unflushed()
             raise
@@ -138,8 +116,8 @@ class Residence:
     def unload(self, tablet_id: int) -> None:
         """Flushed, its row without owner, not served on return: the next owner needs no log of this server. That it is
         not served here says the same of it, so that is StaleLocation after end(), and LeftUnflushed while this
-        server's log has something of it."""
-        with self.turn(tablet_id):
+        server's log has something of it. A load that is under way is ended."""
+        with self._turns.take(tablet_id, unloads=True):
             self._check_not_ended()
             tablet = self.tablets.get(tablet_id)
             if tablet is None:
