@@ -6,6 +6,7 @@ so that one failure stays one. Each test uses a folder of its own in both.
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +50,11 @@ def zookeeper_server(_zookeeper_of_this_run: ZooKeeperServer) -> Iterator[ZooKee
 def own_folder() -> str:
     """A folder that no other test uses, for HDFS and as root in ZooKeeper; it does not exist yet."""
     return f"/test-{uuid.uuid4().hex[:12]}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test that asks for a server waits until it was started, jars fetched included; and every wait of a test
+    may last as long as a machine that others use as well takes."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(900))

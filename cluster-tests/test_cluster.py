@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.harness import happybase_suite
-from tests.harness.real_servers import HdfsServers, ZooKeeperServer, eventually
+from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.waiting import SOON_SECONDS
 
 pytestmark = pytest.mark.java
 
@@ -94,7 +95,7 @@ def test_a_standby_master_takes_over(cluster: ProcessCluster) -> None:
     print(f"master and a tablet server killed: everything read {time.monotonic() - began:.1f} s later")
     cluster.create_table("later", [])
     connection = cluster.connect()
-    assert until_put(connection.table("later"), b"row", {b"f:v": b"1"}, 30) < 30
+    assert until_put(connection.table("later"), b"row", {b"f:v": b"1"}, SOON_SECONDS) < SOON_SECONDS
     connection.close()
 
 
@@ -156,6 +157,5 @@ def test_eventually_no_process_is_left(cluster: ProcessCluster) -> None:
     for role in (*cluster.masters, *cluster.servers):
         role.process.terminate()
     for role in (*cluster.masters, *cluster.servers):
-        codes.append(role.process.wait(60))
+        codes.append(role.process.wait(2 * SOON_SECONDS))
     assert codes == [0, 0, 0, 0]
-    eventually(lambda: all(role.process.poll() is not None for role in cluster.servers), 1, "all ended")

@@ -18,6 +18,7 @@ from hbtable.fs.webhdfs_http import HttpConnections
 from hbtable.fs.webhdfs_package import insecure_session
 from hbtable.fs.webhdfs_requests import Request, Response, target_of
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.patience import PATIENT
 from tests.ports.fs_promises import *  # noqa: F403
 from tests.ports.fs_promises import Adapter
 
@@ -50,9 +51,9 @@ def adapter(
     if kind == "webhdfs by the package":
         hosts = parse_address(addresses["webhdfs"]).hosts
         session = insecure_session("root")
-        fs = WebHdfsFileSystem(runtime, hosts, own_folder, session, on_close=session.close)
+        fs = WebHdfsFileSystem(runtime, hosts, own_folder, session, PATIENT.webhdfs, on_close=session.close)
     else:
-        fs = open_file_system(addresses[kind] + own_folder, runtime)
+        fs = open_file_system(addresses[kind] + own_folder, runtime, PATIENT)
     yield Adapter(fs, runtime, lambda body: body())
     close_file_system(fs)
     remove(addresses, runtime, own_folder)
@@ -67,7 +68,7 @@ def remove(addresses: dict[str, str], runtime: GeventRuntime, folder: str) -> No
 
 @pytest.fixture
 def web(addresses: dict[str, str], runtime: GeventRuntime, own_folder: str) -> Iterator[FileSystem]:
-    fs = open_file_system(addresses["webhdfs"] + own_folder, runtime)
+    fs = open_file_system(addresses["webhdfs"] + own_folder, runtime, PATIENT)
     yield fs
     close_file_system(fs)
     remove(addresses, runtime, own_folder)

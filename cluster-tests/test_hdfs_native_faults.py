@@ -1,5 +1,6 @@
 """The native adapter over a real HDFS whose DataNodes are killed and frozen: nothing hangs, nothing synced is lost."""
 
+import statistics
 import time
 from collections.abc import Iterator
 
@@ -10,7 +11,8 @@ from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
 from hbtable.fs.hdfs_native_options import HdfsNativeOptions
 from hbtable.fs.interface import AppendFile
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.real_servers import HdfsServers, eventually, in_time
+from tests.harness.real_servers import HdfsServers
+from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 
 @pytest.fixture
@@ -25,10 +27,11 @@ def fs(hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime) -> Hd
     return _connect(hdfs_servers, own_folder, runtime)
 
 
-def _connect(servers: HdfsServers, folder: str, runtime: GeventRuntime, before: str = "") -> HdfsNativeFileSystem:
-    return HdfsNativeFileSystem(
-        runtime, f"{before}{servers.host}:{servers.port}", folder, HdfsNativeOptions(replication=2)
-    )
+def _connect(
+    servers: HdfsServers, folder: str, runtime: GeventRuntime, before: str = "", log_sync_seconds: float = 1.0
+) -> HdfsNativeFileSystem:
+    options = HdfsNativeOptions(replication=2, log_sync_seconds=log_sync_seconds)
+    return HdfsNativeFileSystem(runtime, f"{before}{servers.host}:{servers.port}", folder, options)
 
 
 def _lasts(call: object) -> float:
@@ -43,7 +46,7 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
     fs: HdfsNativeFileSystem, hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime, fault: str
 ) -> None:
     # Two copies on three DataNodes: with two of these frozen every log stalls, with one killed some may.
-    eventually(lambda: _writes(fs, hdfs_servers.datanodes), 60, "DataNodes that all answer")
+    eventually(lambda: _writes(fs, hdfs_servers.datanodes), 2 * SOON_SECONDS, "DataNodes that all answer")
     logs = [_synced(fs, f"logs/a/{number}", b"acknowledged") for number in range(8)]
     if fault == "kill":
         hdfs_servers.kill_datanode(1)
@@ -51,6 +54,7 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
         hdfs_servers.freeze_datanode(1)
         hdfs_servers.freeze_datanode(2)
     stalled = 0
+    closes: list[float] = []
     try:
         for log in logs:
             log.append(b" more")
@@ -60,12 +64,15 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
             except Stalled:
                 stalled += 1
             assert time.monotonic() - started < in_time(1.5)
-            assert _lasts(log.close) < in_time(0.2)
+            closes.append(_lasts(log.close))
+        # It waits for nothing; this process or its machine may stand still in one of them.
+        assert statistics.median(closes) < in_time(0.2)
+        assert max(closes) < in_time(1.0)
         if fault == "freeze":
             assert stalled == len(logs)
             hdfs_servers.thaw_datanode(2)
         # Files put whole get past it under other names.
-        assert _lasts(lambda: fs.write_file("b", b"content")) < 33
+        assert _lasts(lambda: fs.write_file("b", b"content")) < in_time(33)
         assert fs.read_file("b") == b"content"
         fencer = _connect(hdfs_servers, own_folder, runtime)
         for log in logs:
@@ -81,12 +88,12 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
 
 
 def test_reads_go_on_with_a_datanode_frozen(fs: HdfsNativeFileSystem, hdfs_servers: HdfsServers) -> None:
-    eventually(lambda: _writes(fs, hdfs_servers.datanodes), 60, "DataNodes that all answer")
+    eventually(lambda: _writes(fs, hdfs_servers.datanodes), 2 * SOON_SECONDS, "DataNodes that all answer")
     content = bytes(range(256)) * 1024
     for number in range(6):
         fs.write_file(f"f{number}", content)
         path = fs.absolute(f"f{number}")
-        eventually(lambda path=path: hdfs_servers.copies(path) == 2, 60, f"two copies of {path}")
+        eventually(lambda path=path: hdfs_servers.copies(path) >= 2, SOON_SECONDS, f"two copies of {path}")
     files = [fs.open(f"f{number}") for number in range(6)]
     hdfs_servers.freeze_datanode(2)
     try:
@@ -99,9 +106,10 @@ def test_reads_go_on_with_a_datanode_frozen(fs: HdfsNativeFileSystem, hdfs_serve
 
 
 def test_a_zombie_cannot_write_to_a_sealed_log(
-    fs: HdfsNativeFileSystem, hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime
+    hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime
 ) -> None:
-    log = fs.create("logs/a/1")
+    # What ends the log is the seal, and not a machine that stood still for a second.
+    log = _connect(hdfs_servers, own_folder, runtime, log_sync_seconds=20.0).create("logs/a/1")
     acknowledged = 0
 
     def write() -> None:
@@ -112,17 +120,18 @@ def test_a_zombie_cannot_write_to_a_sealed_log(
             acknowledged += 1
 
     writer = runtime.spawn(write)
-    runtime.sleep(0.3)
+    while acknowledged <= 5:
+        runtime.sleep(0.05)
+        assert writer.error is None
     fencers = [_connect(hdfs_servers, own_folder, runtime) for _ in range(2)]
     lengths: list[int] = []
     for task in [runtime.spawn(lambda fencer=fencer: lengths.append(fencer.seal("logs/a/1"))) for fencer in fencers]:
         task.join()
-    assert writer.join(5)
+    assert writer.join(SOON_SECONDS)
     assert isinstance(writer.error, Stalled)
     content = fencers[0].read_file("logs/a/1")
     assert lengths == [len(content)] * 2
     assert content.startswith(b"".join(b"%08d" % number for number in range(acknowledged)))
-    assert acknowledged > 5
     with pytest.raises(StorageFailed):
         log.append(b"more")
 
@@ -146,7 +155,7 @@ def test_a_namenode_that_is_away_is_unavailable_and_comes_back(
             fs.status("a")
         with pytest.raises((Unavailable, StorageFailed)):
             fs.create("b")
-        assert time.monotonic() - started < 25
+        assert time.monotonic() - started < in_time(25)
     finally:
         hdfs_servers.restart_namenode()
 
@@ -156,8 +165,8 @@ def test_a_namenode_that_is_away_is_unavailable_and_comes_back(
         except (Unavailable, FileNotFound):
             return False
 
-    eventually(back, 60, "the NameNode's answers")
-    eventually(lambda: _writes(fs, 1), 60, "the end of safe mode")
+    eventually(back, 2 * SOON_SECONDS, "the NameNode's answers")
+    eventually(lambda: _writes(fs, 1), 2 * SOON_SECONDS, "the end of safe mode")
 
 
 def _synced(fs: HdfsNativeFileSystem, path: str, content: bytes) -> AppendFile:

@@ -8,7 +8,7 @@ import random
 import signal
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import happybase
@@ -40,8 +40,10 @@ class Writer(threading.Thread):
         self._random = random.Random(number)
 
     def run(self) -> None:
-        connection = happybase.Connection("127.0.0.1", self._port, timeout=120000)
-        table = connection.table("t")
+        with closing(happybase.Connection("127.0.0.1", self._port, timeout=120000)) as connection:
+            self._write(connection.table("t"))
+
+    def _write(self, table: happybase.Table) -> None:
         count = 0
         while not self._stop_writing.is_set():
             count += 1
@@ -53,7 +55,6 @@ class Writer(threading.Thread):
             except HBaseError:  # its server died with the call in its hands
                 self.doubtful.add(row)
             self.longest_wait = max(self.longest_wait, time.monotonic() - began)
-        connection.close()
 
 
 def kill_at_random(roles: list[RoleProcess], seconds: float) -> int:
@@ -74,7 +75,7 @@ def test_what_was_acknowledged_is_there_whoever_was_killed(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:
     files = hdfs_servers.hdfs(own_folder)
-    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, 4.0) as cluster:
+    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, 10.0) as cluster:
         cluster.start_master("--supervised")
         for _ in range(3):
             cluster.start_server("--supervised")
@@ -93,7 +94,7 @@ def test_what_was_acknowledged_is_there_whoever_was_killed(
             stop.set()
             for writer in writers:
                 writer.join()
-        connection = door.connect(120000)
+        connection = door.connect()
         found = {row: cells[b"f:v"] for row, cells in connection.table("t").scan(batch_size=1000)}
         connection.close()
     acknowledged = set[bytes]().union(*(writer.acknowledged for writer in writers))

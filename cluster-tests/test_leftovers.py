@@ -11,7 +11,9 @@ from hbtable.fs.probing import probe
 from hbtable.master.census import Census
 from hbtable.master.collector import Collector, CollectorOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.patience import PATIENT
 from tests.harness.real_servers import HdfsServers
+from tests.harness.waiting import in_time
 
 pytestmark = pytest.mark.java
 
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.java
 @pytest.fixture(params=["hdfs", "webhdfs"])
 def fs(request: pytest.FixtureRequest, hdfs_servers: HdfsServers, own_folder: str) -> Iterator[FileSystem]:
     address = hdfs_servers.hdfs(own_folder) if request.param == "hdfs" else hdfs_servers.webhdfs(own_folder)
-    opened = open_file_system(address, GeventRuntime())
+    opened = open_file_system(address, GeventRuntime(), PATIENT)
     yield opened
     close_file_system(opened)
 
@@ -34,13 +36,16 @@ class EmptyCatalog:
 
 def test_leftovers_go_when_they_are_old(fs: FileSystem) -> None:
     runtime = GeventRuntime()
-    options = CollectorOptions(leftover_seconds=3.0, trash_seconds=0.0)
+    old_seconds = in_time(3.0)
+    options = CollectorOptions(leftover_seconds=old_seconds, trash_seconds=0.0)
     collector = Collector(runtime, fs, EmptyCatalog(), None, lambda: None, options)  # type: ignore[arg-type]
 
     def collect() -> str:
         return collector.collect(lambda: Census({}, frozenset(), {}))[0]
 
-    assert abs(probe(runtime, fs) - time.time() * 1000) < 5000, "one machine, one clock"
+    before = time.time() * 1000
+    there = probe(runtime, fs)
+    assert before - 1000 < there < time.time() * 1000 + 1000, "one machine, one clock"
     fs.write_file("metadata/root-tablet", b"needed")
     fs.put_new("unfinished/0123", b"half")
     fs.put_new(f"trash/{int(time.time() * 1000)}/sstables/00000010/a.sst", b"garbage")
@@ -48,7 +53,7 @@ def test_leftovers_go_when_they_are_old(fs: FileSystem) -> None:
         "metadata/root-tablet",
         fs.list_files("trash")[0].path,
     ]
-    runtime.sleep(3.5)
+    runtime.sleep(old_seconds + 0.5)
     fs.put_new("unfinished/4567", b"new")
     assert "1 left-over files" in collect()
     assert [status.path for status in fs.list_files("unfinished")] == ["unfinished/4567"]

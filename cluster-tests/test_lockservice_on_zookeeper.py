@@ -10,6 +10,7 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.lockservice_promises import *  # noqa: F403
 from tests.harness.lockservice_promises import Adapter
 from tests.harness.real_servers import ZooKeeperServer
+from tests.harness.waiting import in_time
 
 
 class Sessions:
@@ -34,11 +35,11 @@ class Sessions:
 def adapter(zookeeper_server: ZooKeeperServer, own_folder: str) -> Iterator[Adapter]:
     runtime = GeventRuntime()
     service = ZooKeeperLockService(
-        runtime, zookeeper_server.address, own_folder, ZooKeeperOptions(session_seconds=10.0)
+        runtime, zookeeper_server.address, own_folder, ZooKeeperOptions(session_seconds=20.0, call_seconds=15.0)
     )
     sessions = Sessions(service)
     found = Adapter(sessions, sessions.restarted, runtime, lambda body: body())
-    found.settle_seconds = 0.15
+    found.settle_seconds = in_time(0.5)
     yield found
     sessions.restarted()
     runtime.close()

@@ -4,10 +4,11 @@ import json
 import socket
 import urllib.request
 
-from tests.harness.real_servers import HdfsServers, ZooKeeperServer, eventually
+from tests.harness.real_servers import HdfsServers, ZooKeeperServer
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 
-def ask(port: int, word: bytes, timeout_seconds: float = 2) -> bytes:
+def ask(port: int, word: bytes, timeout_seconds: float = SOON_SECONDS) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout_seconds) as connection:
         connection.settimeout(timeout_seconds)
         connection.sendall(word)
@@ -40,13 +41,13 @@ def test_zookeeper_stops_starts_again_and_freezes(zookeeper_server: ZooKeeperSer
 def test_hdfs_leaves_out_a_killed_datanode_and_takes_it_back(hdfs_servers: HdfsServers) -> None:
     def stale() -> int:
         url = f"http://localhost:{hdfs_servers.http_port}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=SOON_SECONDS) as answer:
             return int(json.load(answer)["beans"][0]["NumStaleDataNodes"])
 
     hdfs_servers.kill_datanode(3)
-    eventually(lambda: stale() == 1, 60, "a DataNode known as stale")
+    eventually(lambda: stale() == 1, SOON_SECONDS, "a DataNode known as stale")
     hdfs_servers.restart_datanode(3)
-    eventually(lambda: stale() == 0, 60, "no stale DataNode")
+    eventually(lambda: stale() == 0, SOON_SECONDS, "no stale DataNode")
 
 
 def test_what_a_test_left_frozen_or_killed_is_put_right(

@@ -13,17 +13,18 @@ from Hbase_thrift import TScan
 from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.lockservice.places import LOCK_SUFFIX
 from hbtable.lockservice.places import SERVERS as SERVERS_FOLDER
-from hbtable.lockservice.zookeeper import ZooKeeperLockService
+from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.patience import PATIENT
 from tests.harness.real_servers import (
     HdfsServers,
     ZooKeeperServer,
-    eventually,
     free_ports,
     require_java,
     running_zookeeper,
 )
 from tests.harness.role_processes import ProcessCluster, until_put
+from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
 pytestmark = pytest.mark.java
 
@@ -47,6 +48,7 @@ class Lives:
         self.cluster = cluster
         self.files = files
         self._first_port = free_ports(3 * SERVERS + 1)
+        self._runtime = GeventRuntime()
         self.acknowledged: dict[bytes, bytes] = {}
 
     def begin(self) -> None:
@@ -75,7 +77,7 @@ class Lives:
             table = connection.table("t")
             for letter in b"abcd":
                 row = b"%c-%d-%d" % (letter, life, server.port)
-                until_put(table, row, {b"f:v": b"value of " + row}, 30)
+                until_put(table, row, {b"f:v": b"value of " + row}, SOON_SECONDS)
                 self.acknowledged[row] = b"value of " + row
             connection.close()
 
@@ -97,7 +99,7 @@ class Lives:
 
     def logs(self) -> set[str]:
         """The incarnations that have a log in HDFS."""
-        fs = open_file_system(self.files, GeventRuntime())
+        fs = open_file_system(self.files, self._runtime, PATIENT)
         try:
             return {status.path.split("/")[1] for status in fs.list_files("logs")}
         finally:
@@ -105,7 +107,8 @@ class Lives:
 
     def known(self) -> set[str]:
         """The servers that ZooKeeper knows."""
-        service = ZooKeeperLockService(GeventRuntime(), self.cluster.zookeeper, self.cluster.root)
+        options = ZooKeeperOptions(20.0, call_seconds=15.0)
+        service = ZooKeeperLockService(self._runtime, self.cluster.zookeeper, self.cluster.root, options)
         session = service.open_session("test")
         try:
             return {name.removesuffix(LOCK_SUFFIX) for name in session.list(SERVERS_FOLDER)}
@@ -115,16 +118,16 @@ class Lives:
     def until_collected(self) -> None:
         """Nothing is left of the lives before."""
         began = time.monotonic()
-        eventually(lambda: self.logs() <= self.living(), 30, f"only the logs of {self.living()}")
+        eventually(lambda: self.logs() <= self.living(), 2 * SOON_SECONDS, f"only the logs of {self.living()}")
         print(f"old logs were collected {time.monotonic() - began:.1f} s after")
-        assert self.known() == self.living()
+        eventually(lambda: self.known() == self.living(), SOON_SECONDS, f"only the servers {self.living()}")
 
 
 def test_a_cluster_that_is_stopped_or_killed_goes_on_where_it_was(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:
     files = hdfs_servers.hdfs(own_folder)
-    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, 3.0, SETTINGS) as cluster:
+    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files, settings=SETTINGS) as cluster:
         lives = Lives(cluster, files)
         lives.begin()
         cluster.create_table("t", SPLITS)
@@ -137,7 +140,7 @@ def test_a_cluster_that_is_stopped_or_killed_goes_on_where_it_was(
         roles = [*cluster.masters, *cluster.servers]
         for role in roles:
             role.process.terminate()
-        assert [role.process.wait(60) for role in roles] == [0] * len(roles)
+        assert [role.process.wait(2 * SOON_SECONDS) for role in roles] == [0] * len(roles)
 
         lives.begin()
         assert "fenced" not in cluster.masters[-1].log(), "after a stop in order there is nothing to recover"
@@ -159,7 +162,7 @@ def test_a_cluster_comes_back_after_everything_under_it_was_killed_too(
     hdfs_servers: HdfsServers, own_zookeeper: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:
     files = hdfs_servers.webhdfs(own_folder)
-    with ProcessCluster(tmp_path, own_zookeeper.address, own_folder, files, 3.0, SETTINGS) as cluster:
+    with ProcessCluster(tmp_path, own_zookeeper.address, own_folder, files, settings=SETTINGS) as cluster:
         lives = Lives(cluster, files)
         lives.begin()
         cluster.create_table("t", SPLITS)
@@ -184,7 +187,9 @@ def test_a_role_whose_supervisor_was_killed_stops_in_order(
     with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files) as cluster:
         port = str(free_ports(1))
         first = cluster.start_master("--supervised", "--rpc-port", port)
+        child = first.child()
         first.kill()
-        eventually(lambda: "stopped in order" in first.log(), 30, "the end of the child")
+        eventually(lambda: not runs(child), 2 * SOON_SECONDS, "the end of the child")
+        assert "stopped in order" in first.log()
         second = cluster.start_master("--supervised", "--rpc-port", port)
         assert second.stop() == 0

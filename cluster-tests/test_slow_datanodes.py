@@ -25,7 +25,8 @@ from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.real_servers import HdfsServers, eventually, in_time, require_java, running_hdfs
+from tests.harness.real_servers import HdfsServers, require_java, running_hdfs
+from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 TRIALS = int(os.environ.get("HBTABLE_TRIALS", "3"))
 CLIENTS = 4
@@ -68,7 +69,7 @@ def test_the_longest_commit_with_a_datanode_lost(
 
 
 def _trial(servers: HdfsServers, runtime: GeventRuntime, fs: FileSystem, fault: str, number: int) -> float:
-    eventually(lambda: _all_answer(runtime, fs), 60, "DataNodes that all answer")
+    eventually(lambda: _all_answer(runtime, fs), 2 * SOON_SECONDS, "DataNodes that all answer")
     incarnation = f"slow-{time.time_ns():x}"
     lost: list[bool] = []
     log = open_log(
@@ -121,6 +122,6 @@ def _all_answer(runtime: GeventRuntime, fs: FileSystem) -> bool:
             fs.put_new(f"try/{runtime.random.getrandbits(64):016x}", b"x")
         except HbtableError:
             return False
-        if time.monotonic() - started > 1.5:
+        if time.monotonic() - started > in_time(1.5):
             return False
     return True

@@ -4,6 +4,7 @@ die or freeze. Facts for docs/hdfs.md."""
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -15,43 +16,49 @@ from hbtable.fs.webhdfs_http import HttpConnections
 from hbtable.fs.webhdfs_options import WebHdfsOptions
 from hbtable.fs.webhdfs_requests import Request, Response, location_of, target_of
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.real_servers import HdfsServers, eventually, in_time
+from tests.harness.patience import PATIENT
+from tests.harness.real_servers import HdfsServers
+from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 pytestmark = pytest.mark.java
 
 ROOM_BYTES = 100_000
+IMPATIENT = WebHdfsOptions(
+    put_seconds=in_time(3.0), read_seconds=in_time(1.0), names_seconds=in_time(1.0), failover_seconds=SOON_SECONDS
+)
 
 
 class Rig:
     """An adapter, and requests behind its back."""
 
-    def __init__(self, servers: HdfsServers, folder: str) -> None:
+    def __init__(self, servers: HdfsServers, folder: str, options: WebHdfsOptions) -> None:
         self.runtime = GeventRuntime()
         self.folder = folder
         self.host = parse_address(servers.webhdfs("")).hosts[0]
         self.http = HttpConnections(self.runtime.clock_seconds)
-        options = WebHdfsOptions(put_seconds=3.0, read_seconds=1.0, names_seconds=1.0, failover_seconds=30.0)
         self.fs = WebHdfsFileSystem(self.runtime, [self.host], folder, self.http, options, on_close=self.http.close)
+        self._half_put: list[socket.socket] = []
 
     def ask(self, method: str, path: str, operation: str, **parameters: str) -> Response:
         target = target_of(f"{self.folder}/{path}", operation, {"user.name": "root"} | parameters)
-        return self.http(Request(method, self.host, target, seconds=30))
+        return self.http(Request(method, self.host, target, seconds=SOON_SECONDS))
 
     def half_put(self, path: str, of_bytes: int = ROOM_BYTES) -> socket.socket:
         """A PUT whose content is announced in full and sent by half."""
         location = location_of(self.ask("PUT", path, "CREATE", overwrite="false"))
         assert location is not None
         name, _, port = location[0].partition(":")
-        connection = socket.create_connection((name, int(port)), 5)
+        connection = socket.create_connection((name, int(port)), SOON_SECONDS)
+        self._half_put.append(connection)
         head = f"PUT {location[1]} HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n"
         connection.sendall(f"{head}Content-Length: {of_bytes}\r\n\r\n".encode() + b"h" * (of_bytes // 2))
-        eventually(lambda: self.ask("GET", path, "GETFILESTATUS").status == 200, 10, "the file begun")
+        eventually(lambda: self.ask("GET", path, "GETFILESTATUS").status == 200, SOON_SECONDS, "the file begun")
         return connection
 
     def finish(self, connection: socket.socket, of_bytes: int = ROOM_BYTES) -> int:
         """Sends the other half; the status code."""
         with connection:
-            connection.settimeout(20)
+            connection.settimeout(SOON_SECONDS)
             connection.sendall(b"h" * (of_bytes - of_bytes // 2))
             answer = b""
             # A DataNode says "100 Continue" to who never asked.
@@ -65,18 +72,29 @@ class Rig:
         located = json.loads(self.ask("GET", path, "GET_BLOCK_LOCATIONS").body)["LocatedBlocks"]
         return bool(located["isUnderConstruction"])
 
+    def close(self) -> None:
+        for connection in self._half_put:
+            connection.close()
+        close_file_system(self.fs)
+        self.runtime.close()
+
 
 @pytest.fixture
 def rig(hdfs_servers: HdfsServers, own_folder: str) -> Iterator[Rig]:
-    made = Rig(hdfs_servers, own_folder)
-    yield made
-    close_file_system(made.fs)
-    made.runtime.close()
+    with closing(Rig(hdfs_servers, own_folder, PATIENT.webhdfs)) as made:
+        yield made
+
+
+@pytest.fixture
+def impatient_rig(hdfs_servers: HdfsServers, own_folder: str) -> Iterator[Rig]:
+    """Its deadlines are over before a silent node's servers leave it out."""
+    with closing(Rig(hdfs_servers, own_folder, IMPATIENT)) as made:
+        yield made
 
 
 def test_a_client_that_dies_leaves_a_short_file_that_looks_complete(rig: Rig) -> None:
     rig.half_put("a").close()
-    eventually(lambda: not rig.is_being_written("a"), 20, "the file closed")
+    eventually(lambda: not rig.is_being_written("a"), SOON_SECONDS, "the file closed")
     assert 0 < rig.fs.status("a").length_bytes < ROOM_BYTES
 
 
@@ -122,6 +140,8 @@ def test_parents_are_not_made_where_that_is_asked(rig: Rig) -> None:
 def test_a_killed_datanode_is_gone_round(rig: Rig, hdfs_servers: HdfsServers) -> None:
     content = b"c" * 200_000
     rig.fs.put_new("logs/before", content)
+    before = f"{rig.folder}/logs/before"
+    eventually(lambda: hdfs_servers.copies(before) > 1, SOON_SECONDS, "another copy than the killed DataNode's")
     hdfs_servers.kill_datanode(1)
     try:
         stalled = 0
@@ -138,7 +158,10 @@ def test_a_killed_datanode_is_gone_round(rig: Rig, hdfs_servers: HdfsServers) ->
         hdfs_servers.restart_datanode(1)
 
 
-def test_a_frozen_datanode_stalls_a_put_in_time_and_others_take_the_next(rig: Rig, hdfs_servers: HdfsServers) -> None:
+def test_a_frozen_datanode_stalls_a_put_in_time_and_others_take_the_next(
+    impatient_rig: Rig, hdfs_servers: HdfsServers
+) -> None:
+    rig = impatient_rig
     hdfs_servers.freeze_datanode(2)
     slow: list[str] = []
     stalls = 0
@@ -161,7 +184,8 @@ def test_a_frozen_datanode_stalls_a_put_in_time_and_others_take_the_next(rig: Ri
     assert done >= 5, f"{stalls} stalled"
 
 
-def test_a_frozen_namenode_is_unavailable_in_time_and_comes_back(rig: Rig, hdfs_servers: HdfsServers) -> None:
+def test_a_frozen_namenode_is_unavailable_in_time_and_comes_back(impatient_rig: Rig, hdfs_servers: HdfsServers) -> None:
+    rig = impatient_rig
     rig.fs.put_new("a", b"x")
     hdfs_servers.freeze_namenode()
     try:
@@ -170,7 +194,8 @@ def test_a_frozen_namenode_is_unavailable_in_time_and_comes_back(rig: Rig, hdfs_
         assert not reader.join(2.0)
     finally:
         hdfs_servers.thaw_namenode()
-    assert reader.join(30)
-    assert stalled.join(30)
+    assert reader.join(SOON_SECONDS)
+    assert stalled.join(SOON_SECONDS)
     assert stalled.error is None or isinstance(stalled.error, StorageFailed)
+    hdfs_servers.wait_until_all_answer()  # it may have found the DataNodes silent while it stood still itself
     rig.fs.put_new("b", b"x")

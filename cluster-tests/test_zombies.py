@@ -5,7 +5,6 @@ of waking. HBTABLE_ZOMBIE_TRIALS says how often (20; 4 in CI); the seed is print
 
 import os
 import random
-import signal
 import threading
 import time
 from pathlib import Path
@@ -14,13 +13,14 @@ import happybase
 import pytest
 from Hbase_thrift import IOError as HBaseError
 
-from tests.harness.real_servers import HdfsServers, ZooKeeperServer, eventually
+from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess
+from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 TRIALS = int(os.environ.get("HBTABLE_ZOMBIE_TRIALS", "4" if os.environ.get("CI") else "20"))
-SESSION_SECONDS = 3.0
+SESSION_SECONDS = in_time(3.0)
 ROWS = 6
 
 
@@ -40,19 +40,22 @@ class Worker:
         self._thread.start()
 
     def _run(self) -> None:
-        table = None
+        connection: happybase.Connection | None = None
         while not self._stop.is_set():
             try:
-                if table is None:
-                    table = self._server.connect(20000).table("zombies")
-                self._once(table)
+                connection = connection or self._server.connect(20000)
+                self._once(connection.table("zombies"))
             except HBaseError:
                 pass  # unknown or refused: the number was not acknowledged
             except Exception:
-                table = None
+                if connection is not None:
+                    connection.close()
+                connection = None
                 if self._server.process.poll() is not None:
                     self._server = next(one for one in self._cluster.servers if one.process.poll() is None)
             time.sleep(0.005)
+        if connection is not None:
+            connection.close()
 
     def _once(self, table: happybase.Table) -> None:
         self.tried += 1
@@ -65,7 +68,8 @@ class Worker:
 
     def end(self) -> None:
         self._stop.set()
-        self._thread.join(60)
+        self._thread.join(2 * SOON_SECONDS)
+        assert not self._thread.is_alive()
 
 
 def test_a_server_that_was_stopped_and_wakes_does_no_harm(
@@ -96,15 +100,16 @@ def test_a_server_that_was_stopped_and_wakes_does_no_harm(
 
 def stop_and_wake(cluster: ProcessCluster, chance: random.Random) -> None:
     living = [one for one in cluster.servers if one.process.poll() is None]
-    if len(living) < 3:  # one whose session ended just as it was woken
+    while len(living) < 3:  # one whose session ended just as it was woken
         living.append(cluster.start_server())
     victim = chance.choice(living)
     sessions = chance.uniform(0.5, 3)
-    victim.send(signal.SIGSTOP)
+    victim.freeze()
     time.sleep(sessions * SESSION_SECONDS)
     buried = f"log {victim.incarnation}: fenced" in cluster.masters[0].log()
-    victim.send(signal.SIGCONT)
+    victim.thaw()
     if buried:
-        eventually(lambda: victim.process.poll() is not None, 1, f"the end of a zombie after {sessions:.1f} sessions")
+        what = f"the end of a zombie after {sessions:.1f} sessions"
+        eventually(lambda: victim.process.poll() is not None, in_time(1), what)
         assert victim.process.returncode == 3
         cluster.start_server()

@@ -10,7 +10,7 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 
 def main(address: str, root: str, session_seconds: float, lock: str) -> None:
     runtime = GeventRuntime()
-    service = ZooKeeperLockService(runtime, address, root, ZooKeeperOptions(session_seconds=session_seconds))
+    service = ZooKeeperLockService(runtime, address, root, ZooKeeperOptions(session_seconds, call_seconds=20.0))
     session = service.open_session("client")
     hand_over(os.environ, address, session.credentials)
     session.lock(lock)

@@ -12,7 +12,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,10 @@ from typing import Final
 
 import pytest
 
+from tests.harness.hdfs_health import HdfsHealth
 from tests.harness.last_will import last_will
+from tests.harness.waiting import SOON_SECONDS, freeze, runs
+from tests.harness.waiting import eventually as eventually
 
 SERVERS: Final = Path(__file__).parents[2] / "compat-tests" / "servers"
 _START_SECONDS: Final = 600  # the first start fetches the jars
@@ -57,55 +59,33 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def in_time(seconds: float) -> float:
-    """A limit of the issue's, for a test that measures. In CI, whose machine is shared, three times as much: there it
-    is the order of magnitude that counts."""
-    return 3 * seconds if os.environ.get("CI", "").lower() == "true" else seconds
-
-
-def eventually(holds: Callable[[], bool], seconds: float, what: str) -> None:
-    """Asks every 50 ms until it holds; AssertionError naming `what` when it does not in time."""
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        time.sleep(0.05)
-
-
 class _Place:
     """The pid files of one starter."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def signal(self, name: str, number: signal.Signals) -> None:
-        os.kill(self._pid(name), number)
-
     def kill(self, name: str) -> None:
         """SIGKILL; on return the process is gone."""
         pid = self._pid(name)
         os.kill(pid, signal.SIGKILL)
-        eventually(lambda: not _runs(pid), 10, f"the end of {name}")
+        eventually(lambda: not runs(pid), SOON_SECONDS, f"the end of {name}")
+
+    def freeze(self, name: str) -> None:
+        freeze(self._pid(name))
+
+    def thaw(self, name: str) -> None:
+        os.kill(self._pid(name), signal.SIGCONT)
 
     def put_right(self, name: str, start_again: Callable[[], None]) -> None:
         """If a test that failed left it frozen or killed, it runs again on return."""
-        if _runs(self._pid(name)):
-            self.signal(name, signal.SIGCONT)
+        if runs(self._pid(name)):
+            self.thaw(name)
         else:
             start_again()
 
     def _pid(self, name: str) -> int:
         return int((self.folder / f"{name}.pid").read_text())
-
-
-def _runs(pid: int) -> bool:
-    """A process that nobody has waited for yet (Z) has ended, but one that is killed shows Z (proc_pid_stat(5)) while
-    threads of it are still on their way out, and until the last of them is, its ports take connections."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state not in "ZX" or len(os.listdir(f"/proc/{pid}/task")) > 1
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def _run(*command: str, **more: str) -> str:
@@ -131,6 +111,7 @@ class HdfsServers:
         self.datanodes = datanodes
         self.host = "localhost"
         self._place = _Place(folder)
+        self._health = HdfsHealth(port, datanodes)
 
     def webhdfs(self, folder: str) -> str:
         """The address of `folder` (which begins with /) for open_file_system."""
@@ -143,16 +124,16 @@ class HdfsServers:
         self._place.kill(f"datanode{number}")
 
     def freeze_datanode(self, number: int) -> None:
-        self._place.signal(f"datanode{number}", signal.SIGSTOP)
+        self._place.freeze(f"datanode{number}")
 
     def thaw_datanode(self, number: int) -> None:
-        self._place.signal(f"datanode{number}", signal.SIGCONT)
+        self._place.thaw(f"datanode{number}")
 
     def restart_datanode(self, number: int) -> None:
-        """After kill_datanode, with its data; returns when the NameNode counts it among the living."""
-        _run("real-hdfs", "datanode", str(self.port), str(number), HDFS_NOTICES_LATE=self._notices_late)
-        address = f"127.0.0.1:{self.port + 10 * number}"
-        eventually(lambda: address in self._namenode_says(), 60, f"DataNode {number} back")
+        """After kill_datanode, with its data; returns when it has registered with the NameNode and hears of it. (The
+        NameNode itself counts one that was killed among the living for half a minute.)"""
+        self._start_datanode(number)
+        eventually(lambda: self._health.datanode_answers(number), 2 * SOON_SECONDS, f"DataNode {number} back")
 
     def kill_all(self) -> None:
         """The NameNode and every DataNode."""
@@ -164,19 +145,28 @@ class HdfsServers:
         """After kill_all, with their data; files can be written on return."""
         self.restart_namenode()
         for number in range(1, self.datanodes + 1):
-            _run("real-hdfs", "datanode", str(self.port), str(number))
-        addresses = [f"127.0.0.1:{self.port + 10 * number}" for number in range(1, self.datanodes + 1)]
-        eventually(lambda: all(one in self._namenode_says() for one in addresses), 120, "every DataNode back")
+            self._start_datanode(number)
+        self.wait_until_all_answer()
         self.wait_until_writable()
 
     def put_right(self) -> None:
-        """What a test that failed left frozen, killed or in safe mode; no call when everything runs."""
+        """What a test that failed left frozen, killed or in safe mode; and what one that succeeded has just put right
+        is known to every server on return."""
         self._place.put_right("namenode", self.restart_namenode)
+        eventually(self._health.namenode_answers, 2 * SOON_SECONDS, "the NameNode's answers")
         for number in range(1, self.datanodes + 1):
             self._place.put_right(f"datanode{number}", partial(self.restart_datanode, number))
-        if '"Safemode" : ""' not in self._namenode_says():
+        if not self._health.is_writable():
             self.safe_mode(False)
             self.wait_until_writable()
+        self.wait_until_all_answer()
+
+    def wait_until_all_answer(self) -> None:
+        """On return every DataNode hears of the NameNode, which counts none as dead or stale and knows their blocks."""
+        eventually(self._health.all_answer, 2 * SOON_SECONDS, "every DataNode alive, and known to be")
+
+    def _start_datanode(self, number: int) -> None:
+        _run("real-hdfs", "datanode", str(self.port), str(number), HDFS_NOTICES_LATE=self._notices_late)
 
     def safe_mode(self, on: bool) -> None:
         """While it is on, files can be read and not written."""
@@ -184,22 +174,13 @@ class HdfsServers:
 
     def wait_until_writable(self) -> None:
         """The NameNode is out of safe mode on return."""
-        eventually(lambda: '"Safemode" : ""' in self._namenode_says(), 60, "the end of safe mode")
-
-    def _namenode_says(self) -> str:
-        """Of itself and its DataNodes; "" while it starts."""
-        url = f"http://{self.host}:{self.http_port}/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
-        try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
-                return str(answer.read().decode())
-        except OSError:
-            return ""
+        eventually(self._health.is_writable, 2 * SOON_SECONDS, "the end of safe mode")
 
     def copies(self, path: str) -> int:
         """How many DataNodes the NameNode knows to have the file with this absolute path. A file is complete as soon as
         one has said so."""
         url = f"http://{self.host}:{self.http_port}/webhdfs/v1{path}?op=GETFILEBLOCKLOCATIONS"
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=SOON_SECONDS) as answer:
             blocks = json.loads(answer.read())["BlockLocations"]["BlockLocation"]
         return min(len(block["names"]) for block in blocks)
 
@@ -207,10 +188,10 @@ class HdfsServers:
         self._place.kill("namenode")
 
     def freeze_namenode(self) -> None:
-        self._place.signal("namenode", signal.SIGSTOP)
+        self._place.freeze("namenode")
 
     def thaw_namenode(self) -> None:
-        self._place.signal("namenode", signal.SIGCONT)
+        self._place.thaw("namenode")
 
     def restart_namenode(self) -> None:
         """After kill_namenode; it may be in safe mode for a while."""
@@ -239,10 +220,10 @@ class ZooKeeperServer:
 
     def freeze(self) -> None:
         """Connections stay, nothing answers."""
-        self._place.signal("zookeeper", signal.SIGSTOP)
+        self._place.freeze("zookeeper")
 
     def thaw(self) -> None:
-        self._place.signal("zookeeper", signal.SIGCONT)
+        self._place.thaw("zookeeper")
 
 
 @contextmanager

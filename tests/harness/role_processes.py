@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -17,7 +17,7 @@ from Hbase_thrift import IOError as HBaseError
 from hbtable.hbase.admin_structs import AdminFamily, AdminTable
 from hbtable.shell.connection import Connection
 from tests.harness.last_will import end_role, last_will
-from tests.harness.real_servers import eventually
+from tests.harness.waiting import SOON_SECONDS, eventually, freeze, in_time, runs
 
 
 class RoleProcess:
@@ -51,11 +51,16 @@ class RoleProcess:
     def log(self) -> str:
         return self.errors.read_text()
 
-    def connect(self, timeout_millis: int = 60000) -> happybase.Connection:
+    def connect(self, timeout_millis: int = 120000) -> happybase.Connection:
+        """Its calls wait longer than the server, which gives up after a minute and says why."""
         return happybase.Connection("127.0.0.1", self.port, timeout=timeout_millis)
 
-    def send(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
+    def freeze(self) -> None:
+        """SIGSTOP; nothing of it runs on return."""
+        freeze(self.process.pid)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """kill -9."""
@@ -69,10 +74,16 @@ class RoleProcess:
                 int(one)
                 for one in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
             ]
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             return []
 
-    def stop(self, timeout_seconds: float = 60) -> int:
+    def child(self) -> int:
+        """The process id of a supervisor's child, once there is one."""
+        found: list[int] = []
+        eventually(lambda: bool(found.extend(self.children()) or found), SOON_SECONDS, "a child of the supervisor")
+        return found[0]
+
+    def stop(self, timeout_seconds: float = 2 * SOON_SECONDS) -> int:
         """SIGTERM; the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout_seconds)
@@ -87,6 +98,7 @@ class RoleProcess:
         for child in children:
             with suppress(ProcessLookupError):  # it stops by itself when its supervisor is dead
                 os.kill(child, signal.SIGKILL)
+            eventually(lambda child=child: not runs(child), SOON_SECONDS, "the end of a supervisor's child")
         if self.process.stdout is not None:
             self.process.stdout.close()
         last_will().remove(f"role-{self.process.pid}")
@@ -96,9 +108,16 @@ class ProcessCluster:
     """`masters` and `servers` hold what was started, dead ones included. All of it is ended by the with statement."""
 
     def __init__(
-        self, folder: Path, zookeeper: str, root: str, files: str, session_seconds: float = 3.0, settings: str = ""
+        self,
+        folder: Path,
+        zookeeper: str,
+        root: str,
+        files: str,
+        session_seconds: float = in_time(3.0),
+        settings: str = "",
     ) -> None:
-        """`settings`: more of the configuration file."""
+        """A machine that stands still for longer than a session ends the roles that nobody supervises: sessions of
+        tests that do not measure them are longer in CI. `settings`: more of the configuration file."""
         self.session_seconds = session_seconds
         self.zookeeper = zookeeper
         self.root = root
@@ -109,7 +128,7 @@ class ProcessCluster:
         self.config.write_text(
             f'[cluster]\nzookeeper = "{zookeeper}"\nroot = "{root}"\nfiles = "{files}"\n'
             "[listen]\nthrift_port = 0\ntabletserver_port = 0\nmaster_port = 0\n"
-            f"[session]\nsession_seconds = {session_seconds}\n{settings}"
+            f"[session]\nsession_seconds = {session_seconds}\ncall_seconds = {in_time(4.0)}\n{settings}"
         )
 
     def start_master(self, *arguments: str) -> RoleProcess:
@@ -133,7 +152,7 @@ class ProcessCluster:
 
     def wait_until_served(self) -> None:
         """Until the newest master has nothing left to do."""
-        eventually(lambda: "everything is served" in self.masters[-1].log(), 30, "METADATA served")
+        eventually(lambda: "everything is served" in self.masters[-1].log(), 2 * SOON_SECONDS, "METADATA served")
 
     def connect(self) -> happybase.Connection:
         """To a tablet server that runs."""
@@ -142,9 +161,8 @@ class ProcessCluster:
     def create_table(self, name: str, split_rows: list[bytes]) -> None:
         """One family "f"; a tablet more than there are split rows."""
         server = next(one for one in self.servers if one.process.poll() is None)
-        connection = Connection(f"127.0.0.1:{server.port}")
-        connection.admin("adminCreateTable", AdminTable(name.encode(), families=[AdminFamily(b"f")]), split_rows)
-        connection.close()
+        with closing(Connection(f"127.0.0.1:{server.port}")) as connection:
+            connection.admin("adminCreateTable", AdminTable(name.encode(), families=[AdminFamily(b"f")]), split_rows)
 
     def refused_master(self, *arguments: str) -> tuple[int, str]:
         """The exit code and what was said, of one that does not start."""
@@ -155,16 +173,13 @@ class ProcessCluster:
 
     def _refused(self, role: str, arguments: tuple[str, ...]) -> tuple[int, str]:
         command = [sys.executable, "-m", "hbtable", role, "--config", str(self.config), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=4 * SOON_SECONDS)
         return done.returncode, done.stderr
 
     def owners(self, table: str) -> list[int]:
         """The front door's port of each tablet's owner."""
-        connection = self.connect()
-        try:
+        with closing(self.connect()) as connection:
             return [region["port"] for region in connection.table(table).regions()]
-        finally:
-            connection.close()
 
     def server_of(self, port: int) -> RoleProcess:
         return next(one for one in self.servers if one.port == port)
