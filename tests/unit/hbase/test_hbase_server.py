@@ -23,12 +23,23 @@ class Port:
             cluster,
             self.registry,
             Identity(lambda: "an-id", lambda owner: (b"host", 1)),
-            options or FrontDoorOptions(drain_seconds=2.0),
+            options or FrontDoorOptions(drain_seconds=60.0),
         )
         self.door.start()
 
     def connect(self) -> Any:
         return create_connection(("127.0.0.1", self.door.port))
+
+    def gauge(self, name: str) -> float:
+        return next(value for gauge, _, value in self.registry.gauges() if gauge == name)
+
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        """A minute at most: a machine may stand still for a while."""
+        for _ in range(12_000):
+            if holds():
+                return
+            self.runtime.sleep(0.005)
+        raise AssertionError("not within a minute")
 
 
 @pytest.fixture
@@ -75,11 +86,11 @@ def test_a_large_message_in_both_directions(port: Port, door: Any, client: Any) 
 def test_draining_closes_the_idle_and_answers_the_busy(port: Port, door: Any, client: Any) -> None:
     idle, busy = port.connect(), port.connect()
     assert answered(idle, client, "getThriftServerType") == 1
-    release = port.runtime.event()
+    begun, release = port.runtime.event(), port.runtime.event()
     real = door.table.read_rows
-    door.table.read_rows = lambda rows, spec: release.wait(5) and real(rows, spec)
+    door.table.read_rows = lambda rows, spec: begun.set() or (release.wait(60) and real(rows, spec))
     busy.sendall(client.encode("getRow", tableName=b"t", row=b"r"))
-    port.runtime.sleep(0.02)
+    assert begun.wait(60)
     drained = port.runtime.spawn(port.door.drain)
     assert idle.recv(100) == b""
     assert not drained.join(0.02)
@@ -88,7 +99,7 @@ def test_draining_closes_the_idle_and_answers_the_busy(port: Port, door: Any, cl
     release.set()
     assert client.decode(busy.recv(65536), "getRow") == []
     assert busy.recv(100) == b""
-    assert drained.join(2.0)
+    assert drained.join(60.0)
     idle.close()
     busy.close()
 
@@ -100,16 +111,15 @@ def test_a_refused_sender_gets_the_reason_before_the_end(port: Port, client: Any
     sender = port.runtime.spawn(socket.sendall, message)
     answer = socket.recv(65536)
     assert b"over this server's limit of 67108864" in answer
-    sender.join(5.0)
+    assert sender.join(60.0)
     socket.close()
 
 
 def test_connections_are_counted(port: Port, client: Any) -> None:
     socket = port.connect()
     assert answered(socket, client, "getThriftServerType") == 1
-    gauges = {name: value for name, _, value in port.registry.gauges()}
-    assert gauges["hbtable_rpc_connections"] == 1.0
-    assert gauges["hbtable_rpc_in_flight"] == 0.0
+    assert port.gauge("hbtable_rpc_connections") == 1.0
+    assert port.gauge("hbtable_rpc_in_flight") == 0.0
     socket.close()
 
 
@@ -117,7 +127,7 @@ def test_beyond_the_limit_of_clients_the_oldest_who_never_asked_goes(door: Any, 
     port = Port(door.cluster, FrontDoorOptions(connections=3))
     asked, silent, late = port.connect(), port.connect(), port.connect()
     assert answered(asked, client, "getThriftServerType") == 1
-    port.runtime.sleep(0.02)
+    port.wait_until(lambda: port.gauge("hbtable_rpc_connections") == 3.0)
     newest = port.connect()
     assert answered(newest, client, "getThriftServerType") == 1
     assert silent.recv(100) == b""
@@ -140,9 +150,9 @@ def test_answers_that_nobody_reads_stay_within_the_bound(door: Any, client: Any)
     lazy = [port.connect() for _ in range(10)]
     for socket in lazy:
         socket.sendall(call)
-    port.runtime.sleep(0.2)
-    gauges = {name: value for name, _, value in port.registry.gauges()}
-    assert 0 < gauges["hbtable_rpc_transfer_bytes"] <= 40 << 20
+    port.wait_until(lambda: port.gauge("hbtable_rpc_transfer_bytes") > 0)
+    port.runtime.sleep(0.2)  # for the others
+    assert 0 < port.gauge("hbtable_rpc_transfer_bytes") <= 40 << 20
     writer.sendall(call)
     answer = b""
     while len(answer) < 9_000_000:
@@ -155,8 +165,9 @@ def test_answers_that_nobody_reads_stay_within_the_bound(door: Any, client: Any)
 def test_a_call_that_never_arrives_whole_does_not_hold_up_a_stop(port: Port, client: Any) -> None:
     socket = port.connect()
     socket.sendall(client.encode("getRow", tableName=b"t", row=b"r")[:-1])
+    port.wait_until(lambda: port.gauge("hbtable_rpc_connections") == 1.0)
     port.runtime.sleep(0.02)
     drained = port.runtime.spawn(port.door.drain)
-    assert drained.join(0.5)
+    assert drained.join(30.0), "a drain waits for a minute"
     assert socket.recv(100) == b""
     socket.close()

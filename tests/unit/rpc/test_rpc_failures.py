@@ -31,9 +31,12 @@ from hbtable.rpc.thrift_transport import ThriftTransport
 from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
+from tests.harness.stand_in import StandIn
 
 HOST = "127.0.0.1"
-QUICK = RpcOptions(connect_seconds=1, read_seconds=0.1, write_seconds=0.1, census_seconds=0.05, watch_seconds=0.02)
+PATIENT = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60, watch_seconds=0.02)
+QUICK = RpcOptions(read_seconds=0.1, write_seconds=0.1, census_seconds=0.05, watch_seconds=0.02)
+"""For calls that are given up, under a runtime that starts their time when they have arrived."""
 MUTATION = RowMutation(b"r", [(PUT, b"f", b"q", -1, b"v")])
 
 
@@ -42,6 +45,26 @@ def runtime():
     made = GeventRuntime()
     yield made
     made.close()
+
+
+class Halted(StandIn):
+    """A runtime whose clock stands still until `arrived` holds, as often as it is told: a machine that does nothing for
+    a while takes no call's time before the peer has got it."""
+
+    def __init__(self, runtime):
+        super().__init__(runtime)
+        self._past = 0.0
+        self._since = None
+        self._arrived = lambda: False
+
+    def until(self, arrived):
+        self._past = self.clock_seconds()
+        self._since, self._arrived = None, arrived
+
+    def clock_seconds(self):
+        if self._since is None and self._arrived():
+            self._since = self.inner.clock_seconds()
+        return self._past + (0.0 if self._since is None else self.inner.clock_seconds() - self._since)
 
 
 class Service:
@@ -109,9 +132,10 @@ def against(runtime):
     """against(*answers, options=...) -> (transport, peer)."""
     made = []
 
-    def make(*answers, options=QUICK, address_of=None):
+    def make(*answers, options=PATIENT, address_of=None, runtime_of_caller=runtime):
         peer = Peer(runtime, answers)
-        transport = ThriftTransport(runtime, address_of or (lambda name: peer.address), lambda: peer.address, options)
+        reach = address_of or (lambda name: peer.address)
+        transport = ThriftTransport(runtime_of_caller, reach, lambda: peer.address, options)
         made.extend((transport, peer))
         return transport, peer
 
@@ -142,8 +166,8 @@ def calling(runtime):
     """calling(address_of, master_address, options, local) -> a ThriftTransport, closed afterwards."""
     made = []
 
-    def make(*arguments):
-        made.append(ThriftTransport(runtime, *arguments))
+    def make(*arguments, runtime_of_caller=runtime):
+        made.append(ThriftTransport(runtime_of_caller, *arguments))
         return made[-1]
 
     yield make
@@ -166,7 +190,9 @@ def test_nobody_at_the_address_means_that_nothing_was_begun(calling, runtime):
     free = serve(HOST, 0, lambda socket, address: None)
     free.close()
     asked = []
-    transport = calling(lambda name: asked.append(name) or f"{HOST}:{free.port}", lambda: f"{HOST}:{free.port}", QUICK)
+    transport = calling(
+        lambda name: asked.append(name) or f"{HOST}:{free.port}", lambda: f"{HOST}:{free.port}", PATIENT
+    )
     with pytest.raises(StaleLocation, match="did not begin mutate"):
         write(transport)
     with pytest.raises(Unavailable, match="did not begin delete_table"):
@@ -199,7 +225,7 @@ def test_a_connection_that_served_and_broke_is_replaced_once_for_reads_only(agai
 def test_a_connection_that_the_peer_closed_between_calls_is_not_used(calling, runtime, serving):
     service = Service()
     server, _, address = serving(service)
-    transport = calling(lambda name: address, lambda: None, QUICK)
+    transport = calling(lambda name: address, lambda: None, PATIENT)
     write(transport)
     server.close()  # it says goodbye to idle connections
     serving(service, port=int(address.split(":")[1]))
@@ -229,16 +255,20 @@ def test_a_connection_on_which_goodbye_came_with_an_answer_is_not_used_again(aga
 # ---------------------------------------------------------------- freezing
 
 
-def test_a_frozen_peer_holds_nobody_beyond_the_deadline(against):
-    transport, peer = against("freeze", "freeze", "freeze")
+def test_a_frozen_peer_holds_nobody_beyond_the_deadline(against, runtime):
+    halted = Halted(runtime)
+    transport, peer = against("freeze", "freeze", "freeze", options=QUICK, runtime_of_caller=halted)
     began = time.monotonic()
+    halted.until(lambda: peer.seen == ["mutate"])
     with pytest.raises(OutcomeUnknown, match="deadline"):
         write(transport)
+    halted.until(lambda: peer.seen == ["mutate", "read_rows"])
     with pytest.raises(StaleLocation, match="deadline"):
         read(transport)
+    halted.until(lambda: peer.seen == ["mutate", "read_rows", "tablets"])
     with pytest.raises(StaleLocation, match="deadline"):
         transport.tablet_admin("s1").tablets()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30, "far less than the deadlines that hold when none are given"
     assert peer.connections == 3, "a connection with an answer under way is not used again"
 
 
@@ -272,12 +302,15 @@ def test_callers_wait_for_their_turn_and_not_beyond_the_deadline(calling, runtim
     gate = runtime.event()
     service = Service(gate.wait)
     _, _, address = serving(service)
-    options = RpcOptions(connections=2, write_seconds=5)
+    options = RpcOptions(connections=2, write_seconds=60)
     transport = calling(lambda name: address, lambda: None, options)
     tasks = [runtime.spawn(write, transport) for _ in range(6)]
     while service.called < 2:
         runtime.sleep(0.001)
-    short = calling(lambda name: address, lambda: None, RpcOptions(connections=1, write_seconds=0.05))
+    halted = Halted(runtime)
+    halted.until(lambda: service.called == 3)
+    quick = RpcOptions(connections=1, write_seconds=0.05, watch_seconds=0.02)
+    short = calling(lambda name: address, lambda: None, quick, runtime_of_caller=halted)
     with pytest.raises(OutcomeUnknown):
         write(short)
     killed = runtime.spawn(write, transport)
@@ -285,7 +318,7 @@ def test_callers_wait_for_their_turn_and_not_beyond_the_deadline(calling, runtim
     killed.kill()
     assert service.called == 3
     gate.set()
-    assert [task.join(5) and task.error for task in tasks] == [None] * 6
+    assert [task.join(60) and task.error for task in tasks] == [None] * 6
     assert service.called == 9 - 2, "six, and the one that gave up"
 
 
@@ -296,7 +329,7 @@ def test_another_incarnation_at_the_address_refuses_and_the_address_is_asked_for
     service = Service()
     _, _, address = serving(service, "s2")
     asked = []
-    transport = calling(lambda name: asked.append(name) or address, lambda: None, QUICK)
+    transport = calling(lambda name: asked.append(name) or address, lambda: None, PATIENT)
     for _ in range(2):
         with pytest.raises(StaleLocation, match="tablet server s1 is gone"):
             write(transport)
@@ -326,7 +359,7 @@ def test_calls_to_this_process_take_no_detour(calling, runtime):
     def no_address(name=""):
         raise AssertionError("not to be asked")
 
-    transport = calling(no_address, no_address, QUICK, roles)
+    transport = calling(no_address, no_address, PATIENT, roles)
     roles.register_server("s1", service, service)
     roles.register_master(service)
     assert transport.tablet_service("s1") is service
@@ -344,7 +377,7 @@ def test_the_master_moves(calling, runtime, serving):
 
     first.register_master(Master())
     where = [old]
-    transport = calling(lambda name: None, lambda: where[0], QUICK)
+    transport = calling(lambda name: None, lambda: where[0], PATIENT)
     transport.master().delete_table(b"1")
     first.register_master(None)
     with pytest.raises(Unavailable, match="no master"):
@@ -369,8 +402,8 @@ def test_a_stop_answers_what_is_under_way(calling, runtime, serving):
     stop = runtime.spawn(server.close)
     runtime.sleep(0)
     gate.set()
-    assert task.join(5)
-    assert stop.join(5)
+    assert task.join(60)
+    assert stop.join(60)
     assert task.error is None
 
 

@@ -33,7 +33,7 @@ def test_calls_run_as_tasks_of_one_thread_beside_each_other(portal: Portal) -> N
 
     def wait() -> bool:
         idents.add(threading.get_ident())
-        return meet.wait(5.0)
+        return meet.wait(60.0)
 
     def release() -> None:
         idents.add(threading.get_ident())
@@ -90,7 +90,7 @@ def test_closing_waits_for_calls_under_way_and_refuses_new_ones() -> None:
     thread = threading.Thread(target=lambda: answers.append(portal.call(slow)))
     thread.start()
     begun.wait()
-    portal.close()
+    portal.close(grace_seconds=60)
     thread.join()
     assert answers == ["done"]
     with pytest.raises(Unavailable, match="closed"):

@@ -21,13 +21,13 @@ def runtime() -> Iterator[GeventRuntime]:
 
 def _join(tasks: list[Task]) -> None:
     for task in tasks:
-        assert task.join(5.0)
+        assert task.join(60.0)
         assert task.error is None
 
 
 def test_each_kind_has_threads_of_its_own_so_a_stuck_one_starves_no_other(runtime: GeventRuntime) -> None:
     release = threading.Event()
-    stuck = [runtime.spawn(runtime.offload, "one", release.wait, 5.0) for _ in range(3)]
+    stuck = [runtime.spawn(runtime.offload, "one", release.wait, 60.0) for _ in range(3)]
     runtime.sleep(0)
     assert runtime.offload("two", divmod, 7, 2) == (3, 1)
     assert not stuck[0].join(0)
@@ -54,7 +54,7 @@ def test_a_kind_uses_as_many_threads_as_it_may_and_no_more(runtime: GeventRuntim
     tasks = [runtime.spawn(runtime.offload, kind, work) for _ in range(6)]
     runtime.sleep(0)
     for _ in range(limit):
-        assert inside.acquire(timeout=5.0), "so many run at once"
+        assert inside.acquire(timeout=60.0), "so many run at once"
     gate.release(6)
     _join(tasks)
     assert most == limit
@@ -71,7 +71,7 @@ def test_a_killed_task_s_work_ends_and_the_next_one_gets_its_own_result(runtime:
     done: list[bool] = []
 
     def work() -> None:
-        release.wait(5.0)
+        release.wait(60.0)
         done.append(True)
 
     task = runtime.spawn(runtime.offload, "one", work)
@@ -102,23 +102,27 @@ def test_closing_gives_up_work_that_does_not_end() -> None:
 
     def work() -> None:
         begun.set()
-        release.wait(5.0)
+        release.wait(60.0)
 
-    runtime.spawn(runtime.offload, "one", work)
+    runtime.spawn(runtime.offload, "given up", work)
     runtime.sleep(0)
-    begun.wait(5.0)
+    assert begun.wait(60.0)
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == "hbtable given up")
     runtime.close(grace_seconds=0.01)
+    assert thread.is_alive()
     release.set()
+    thread.join(60.0)
+    assert not thread.is_alive(), "it ends once its work does"
 
 
 def test_closing_ends_the_threads() -> None:
     runtime = GeventRuntime()
-    runtime.offload("one", int)
-    runtime.offload("two", int)
-    before = {thread.name for thread in threading.enumerate()}
-    assert {"hbtable one", "hbtable two"} <= before
+    runtime.offload("closing one", int)
+    runtime.offload("closing two", int)
+    names = {"hbtable closing one", "hbtable closing two"}
+    assert names <= {thread.name for thread in threading.enumerate()}
     runtime.close()
-    assert not [thread for thread in threading.enumerate() if thread.name in ("hbtable one", "hbtable two")]
+    assert not names & {thread.name for thread in threading.enumerate()}
 
 
 def test_tasks_that_all_wait_for_each_other_are_still_noticed_after_work_was_done() -> None:
@@ -137,5 +141,5 @@ def test_tasks_that_all_wait_for_each_other_are_still_noticed_after_work_was_don
 
     thread = threading.Thread(target=live)
     thread.start()
-    thread.join(5.0)
+    thread.join(60.0)
     assert len(caught) == 1
