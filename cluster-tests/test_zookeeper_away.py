@@ -38,7 +38,7 @@ class Counting:
             try:
                 table.put(b"row", {b"f:n": b"%d" % number})
                 self.acknowledged = number
-                read = int(table.row(b"row")[b"f:n"])
+                read = int(table.row(b"row").get(b"f:n", b"0"))
                 if read < self.acknowledged:
                     self.stale.append((read, self.acknowledged))
             except HBaseError as error:
