@@ -28,6 +28,9 @@ AFTER_SECONDS = 4.0
 RECOVERY_SECONDS = 5.0
 WORSE = 5.0
 NORMAL = 2.0
+CALLS = 200
+"""At least so many are measured, however short the time: a p99 leaves two of them out, those in which the machine stood
+still."""
 TRANSFER_BYTES = 256 << 20
 SCANNERS_KEPT = 80_000
 """More than fit into thrift.scanner_memory_bytes."""
@@ -67,7 +70,7 @@ class Healthy:
         """Of a single call, in seconds."""
         times: list[float] = []
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or len(times) < CALLS:
             self.step(times)
         return at_99(times)
 
@@ -92,7 +95,7 @@ def side_by_side(first: Healthy, second: Healthy, seconds: float) -> tuple[float
     """Both p99, of calls in turns: what else goes on on the machine disturbs both alike."""
     times: tuple[list[float], list[float]] = ([], [])
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end or len(times[0]) < CALLS:
         first.step(times[0])
         second.step(times[1])
     return at_99(times[0]), at_99(times[1])

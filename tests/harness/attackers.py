@@ -222,7 +222,7 @@ def attack(kind: str, port: int, count: int, did: Did) -> Iterator[None]:
         process.stdin.close()
         process.stdout.close()
         try:
-            code = process.wait(30)
+            code = process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()

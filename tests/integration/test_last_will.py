@@ -2,8 +2,9 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
 _SCRIPT = """
 import sys, time
@@ -11,7 +12,7 @@ from tests.harness.last_will import last_will
 last_will().add("one", "echo one >>" + sys.argv[1])
 last_will().add("two", "echo two >>" + sys.argv[1])
 last_will().remove("two")
-print("ready", flush=True)
+print(last_will().executor.pid, flush=True)
 time.sleep(60)
 """
 
@@ -21,11 +22,9 @@ def test_what_is_in_the_will_of_a_killed_process_is_done(tmp_path: Path) -> None
     command = [sys.executable, "-c", _SCRIPT, str(done)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    executor = int(process.stdout.readline())
     assert not done.exists()
     process.kill()
     process.communicate()
-    until = time.monotonic() + 10
-    while not done.exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    eventually(lambda: not runs(executor), SOON_SECONDS, "the end of the shell that carries it out")
     assert done.read_text() == "one\n"

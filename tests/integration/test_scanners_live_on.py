@@ -15,6 +15,7 @@ from tests.harness.wire_answers import EXCEPTION
 from tests.harness.wire_mutations import FORMS, LOOSE, encode
 from tests.harness.wire_trees import STRING, STRUCT, Node
 
+IllegalArgument = Hbase.scannerGetList_result.thrift_spec[2][2]
 ROWS = [b"r%05d" % number for number in range(3000)]
 SPLITTING = ("maintenance.split_bytes=300 KiB", "tablet.memtable_bytes=100 KiB", "log.durability=os")
 
@@ -95,13 +96,27 @@ def test_an_idle_scanner_lives_its_time_and_no_longer(tmp_path: Path) -> None:
         connection = server.connect()
         connection.create_table("t", {"f": {}})
         _fill(server, ROWS[:100])
-        used, unused = (connection.client.scannerOpen(b"t", b"", [], {}) for _ in range(2))
-        found = []
-        for _ in range(3):
-            time.sleep(1.0)
-            found += [row.row for row in connection.client.scannerGetList(used, 10)]
+        unused = connection.client.scannerOpen(b"t", b"", [], {})
+        while (found := _used_every_second(connection.client)) is None:
+            pass
         assert found == ROWS[:30]
         assert _refusal(connection.client, unused) == "IllegalArgument: b'scanner ID is invalid'"
+
+
+def _used_every_second(client: Any) -> list[bytes] | None:
+    """Thirty rows of a scanner, in three fetches; None when this machine stood still for longer than it may be idle."""
+    asked = time.monotonic()
+    scan = client.scannerOpen(b"t", b"", [], {})
+    found: list[bytes] = []
+    for _ in range(3):
+        time.sleep(1.0)
+        before, asked = asked, time.monotonic()
+        try:
+            found += [row.row for row in client.scannerGetList(scan, 10)]
+        except IllegalArgument:
+            assert time.monotonic() - before >= 2.0, "it ended although it was used in time"
+            return None
+    return found
 
 
 @pytest.mark.integration

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux"),
 ]
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 class Terminal:
