@@ -26,7 +26,6 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import cast
 
 from hbtable.errors import (
     Conflict,
@@ -47,6 +46,7 @@ from hbtable.master.decommissions import Decommissions
 from hbtable.master.merges import Merges
 from hbtable.master.moves import Moves
 from hbtable.master.namespaces import Namespaces
+from hbtable.master.operation_locks import OperationLocks
 from hbtable.master.ownership import assigned, first_records
 from hbtable.master.placement import Placement
 from hbtable.master.schema_check import check_schema, check_split_rows
@@ -59,7 +59,7 @@ from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
-from hbtable.runtime.interface import Lock, Runtime
+from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class Tables:
         self._tablet_ids = tablet_ids
         self._parallel_rows = parallel_rows
         self._unnamed = unnamed if unnamed is not None else set()
-        self._locks: dict[bytes, Lock] = {}
+        self._locks = OperationLocks(runtime)
         self.namespaces = Namespaces(catalog, check_master)
         self.moves = Moves(catalog, placement, census, self.operation, self.settled)
         self.merges = Merges(
@@ -226,11 +226,10 @@ class Tables:
 
     def operation(self, name: bytes) -> AbstractContextManager[object]:
         """Holds the table against other operations. *Switches* while another one runs."""
-        return cast("AbstractContextManager[object]", self._locks.setdefault(name, self._runtime.lock()))
+        return self._locks.hold(name)
 
     def is_busy(self, name: bytes) -> bool:
-        lock = self._locks.get(name)
-        return lock is not None and lock.locked()
+        return self._locks.is_held(name)
 
     def resume(self, record: TableRecord) -> str:
         """Finishes what a crash interrupted; the sentence that says so."""
