@@ -84,8 +84,13 @@ class Upkeep:
             if left.sentence:
                 return left
         sentence = "; ".join(one.sentence for one in decisions if one.sentence)
-        # Not while servers die of a tablet: each new one is the emptiest, and would get others to take along.
-        if not sentence and may_balance and not self._placement.quarantine.suspects():
+        # Not while servers die of a tablet: each new one is the emptiest, and would get others to take along. One of a
+        # disabled table is given to nobody.
+        off = {table.table_id for table in tables if table.state is TableState.DISABLED}
+        suspects = self._placement.quarantine.suspects().difference(
+            row.tablet_id for row in rows if row.table_id in off
+        )
+        if not sentence and may_balance and not suspects:
             return Decision(*self._tables.balancer.round(tables, rows, census, interrupted))
         return Decision(sentence, any(one.waits for one in decisions))
 
@@ -101,7 +106,11 @@ class Upkeep:
     def _tend_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> Decision:
         if table.state is not TableState.ENABLED:
             return Decision(self._tables.resume(table))
-        self._tables.tell_stragglers(table, census)
+        decision = self._serve_table(table, rows, census)
+        self._tables.tell_stragglers(table, census)  # last: one that cannot be told keeps no tablet waiting
+        return decision
+
+    def _serve_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> Decision:
         settled = all(row.owner in census.living and not row.is_merging() for row in rows)
         if settled and not self._placement.plan(table.schema.name, rows, census):
             return _NOTHING_TO_DO

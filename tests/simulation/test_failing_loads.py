@@ -1,6 +1,7 @@
 """A tablet that its server cannot load is served by another one soon, and by nobody else."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -167,3 +168,36 @@ def test_tablets_that_are_taken_from_who_cannot_load_them_lose_nothing_and_have_
         assert not outcome.violations, f"seed {seed}: {outcome.violations[0]}"
         total += outcome.count
     assert total["taken from who cannot load"] > 5
+
+
+class TakesNoSchema(StandIn):
+    """A tablet server's administration that has tablets, and no ear for what becomes of their table."""
+
+    def update_schema(self, epoch, table_id, schema):
+        raise Unavailable("not now")
+
+
+def test_a_server_that_takes_no_schema_does_not_keep_the_tables_other_tablets_waiting(cluster_of, machine):
+    cluster = cluster_of(6)
+
+    def body():
+        begin(cluster, machine)
+        dead = user_server(cluster)
+        deaf = min(set(owners(cluster).values()) - {dead})
+        transport = cluster.transport
+        inner = transport.tablet_admin(deaf)
+        transport.register_server(deaf, transport.tablet_service(deaf), TakesNoSchema(inner))
+        schema = cluster.client.admin.schema(b"t")
+        with pytest.raises(HbtableError):
+            cluster.client.admin.alter_table(replace(schema, version=schema.version + 1))
+        cluster.kill_server(dead)
+        cluster.runtime.sleep(25)
+        assert dead not in owners(cluster).values()
+        assert machine.contents(cluster) == machine.expected(range(300))
+        transport.register_server(deaf, transport.tablet_service(deaf), inner)
+        cluster.runtime.sleep(30)
+        versions = [status.schema_version for status in inner.tablets() if status.record.table_id >= 16]
+        assert versions, "it has some"
+        assert set(versions) == {schema.version + 1}, "and hears of it in the end"
+
+    cluster.runtime.run(body)

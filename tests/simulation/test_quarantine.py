@@ -132,3 +132,21 @@ def test_an_operator_need_not_wait_and_a_new_master_tries_again(cluster_of, mach
         assert machine.contents(cluster) == machine.expected(range(300))
 
     cluster.runtime.run(body)
+
+
+def test_when_its_table_is_disabled_the_others_are_balanced_again(cluster_of, machine):
+    cluster = cluster_of(13)
+
+    def body():
+        poison = begin(cluster, machine, 0.0)
+        cluster.client.admin.create_table(machine.schema(b"u"), SPLITS)
+        cluster.runtime.sleep(40)
+        assert len(poison.deaths) >= 3
+        cluster.client.admin.disable_table(b"t")
+        cluster.start_server()
+        cluster.runtime.sleep(60)
+        counts = {name: len(role.admin.tablets()) for name, (_, role) in cluster.servers.items()}
+        assert max(counts.values()) - min(counts.values()) <= 1, counts
+        assert poison.tablet_id not in served(cluster)
+
+    cluster.runtime.run(body)
