@@ -18,6 +18,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int
         yield host, int(port)
         return
     folder: Path = tmp_path_factory.mktemp("compat")
-    with ServerProcess(folder / "data") as server:
+    # majorCompact returns when it is done, however busy the disk: recordings go on 2 s after the call.
+    with ServerProcess(folder / "data", ["thrift.compaction_wait_seconds=60.0"]) as server:
         yield "127.0.0.1", server.port
         assert server.stop() == 0
