@@ -65,7 +65,7 @@ class Server:
 
     def wait_until_left(self) -> None:
         """Until a client has closed its connection."""
-        assert self._left.wait(5)
+        assert self._left.wait(60)
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -89,7 +89,7 @@ def http(request: pytest.FixtureRequest) -> Iterator[Http]:
 def test_a_connection_is_used_again_also_after_empty_answers(server: Server) -> None:
     http = HttpConnections(time.monotonic)
     server.answers = [EMPTY, HELLO, EMPTY, HELLO]
-    request = Request("PUT", server.host, "/a?op=CREATE", keep_open=True, seconds=5)
+    request = Request("PUT", server.host, "/a?op=CREATE", keep_open=True, seconds=60)
     assert [http(request).body for _ in range(4)] == [b"", b"hello", b"", b"hello"]
     assert server.connections == 1
     http.close()
@@ -100,7 +100,7 @@ def test_an_idle_connection_is_not_trusted_for_long(server: Server) -> None:
     http = HttpConnections(lambda: clock[0])
     server.answers = [EMPTY] * 2
     for _ in range(2):
-        http(Request("GET", server.host, "/a", keep_open=True, seconds=5))
+        http(Request("GET", server.host, "/a", keep_open=True, seconds=60))
         clock[0] += 100.0
     assert server.connections == 2
     http.close()
@@ -111,26 +111,26 @@ def test_a_connection_that_comes_back_after_the_close_is_not_kept(server: Server
     http = HttpConnections(time.monotonic)
     server.answers = [EMPTY]
     http.close()
-    assert http(Request("GET", server.host, "/a", keep_open=True, seconds=5)).status == 200
+    assert http(Request("GET", server.host, "/a", keep_open=True, seconds=60)).status == 200
     server.wait_until_left()
 
 
 @pytest.mark.parametrize("body", [b"x" * 100_000, io.BytesIO(b"x" * 100_000)])
 def test_a_body_is_sent_whole(http: Http, server: Server, body: bytes | io.BytesIO) -> None:
     server.answers = [EMPTY.replace(b"200 OK", b"201 Created").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")]
-    assert http(Request("PUT", server.host, "/a", body, 100_000, seconds=5)).status == 201
+    assert http(Request("PUT", server.host, "/a", body, 100_000, seconds=60)).status == 201
     assert server.requests[0].endswith(b"\r\n\r\n" + b"x" * 100_000)
 
 
 def test_redirects_are_not_followed(http: Http, server: Server) -> None:
     server.answers = [b"HTTP/1.1 307 X\r\nLocation: http://node:1/b\r\nContent-Length: 0\r\n\r\n"]
-    response = http(Request("PUT", server.host, "/a", seconds=5))
+    response = http(Request("PUT", server.host, "/a", seconds=60))
     assert (response.status, response.location) == (307, "http://node:1/b")
 
 
 def test_a_body_that_ends_early_is_not_complete(http: Http, server: Server) -> None:
     server.answers = [HELLO.replace(b"5", b"9").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")]
-    response = http(Request("GET", server.host, "/a", seconds=5))
+    response = http(Request("GET", server.host, "/a", seconds=60))
     assert (response.status, response.complete) == (200, False)
 
 
@@ -138,12 +138,12 @@ def test_no_connection_is_not_sent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         host = address_of(gone)
     with pytest.raises(NotSent):
-        HttpConnections(time.monotonic)(Request("GET", host, "/a", seconds=5))
+        HttpConnections(time.monotonic)(Request("GET", host, "/a", seconds=60))
 
 
 def test_a_server_that_closes_without_a_word_gave_no_answer(http: Http, server: Server) -> None:
     with pytest.raises(NoAnswer):
-        http(Request("PUT", server.host, "/a", seconds=5))
+        http(Request("PUT", server.host, "/a", seconds=60))
 
 
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"])
@@ -156,7 +156,7 @@ def test_a_silent_server_is_given_up_in_time(http: Http, sent: bytes) -> None:
         except NoAnswer:
             complete = False
         assert not complete
-        thread.join(5)
+        thread.join(60)
 
 
 def _answer_and_wait(listener: socket.socket, sent: bytes) -> None:
@@ -170,6 +170,6 @@ def _answer_and_wait(listener: socket.socket, sent: bytes) -> None:
 def test_the_package_signs_in_by_name(server: Server) -> None:
     session = insecure_session("somebody")
     server.answers = [EMPTY]
-    session(Request("GET", server.host, "/a?op=X", seconds=5))
+    session(Request("GET", server.host, "/a?op=X", seconds=60))
     assert b"user.name=somebody" in server.requests[0].split(b"\r\n")[0]
     session.close()
