@@ -166,7 +166,22 @@ class Table:
 
     def record(self) -> TableRecord:
         """As METADATA has it now, never from a cache: a delete of whole rows must know every family. TableNotFound; a
-        disabled table has a record, too."""
+        disabled table has a record, too. METADATA is waited for as long as any tablet is: a dead server may have had
+        it, and its session alone may last longer than the catalog tries."""
+        patience: Patience | None = None
+        while True:
+            try:
+                return self._record()
+            except OutOfSpace:
+                raise
+            except (StaleLocation, Unavailable) as error:
+                patience = patience or Patience(self._runtime, self._options.patience)
+                if not patience.wait():
+                    raise Unavailable(
+                        patience.tired(f"the record of table {self.shown_name()} could not be read", error)
+                    ) from error
+
+    def _record(self) -> TableRecord:
         record = self._catalog.read_table(self.name)
         if record is None or record.state in (TableState.CREATING, TableState.DELETING):
             self.invalidate()
@@ -184,7 +199,7 @@ class Table:
 
     def _open(self) -> int:
         """Its id, read from METADATA. TableNotFound, TableNotEnabled; StaleLocation while it is being enabled."""
-        record = self.record()
+        record = self._record()
         if record.state in (TableState.DISABLED, TableState.DISABLING):
             self.invalidate()
             raise TableNotEnabled(f"{self.shown_name()} is disabled.")

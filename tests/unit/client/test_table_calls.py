@@ -287,3 +287,31 @@ def test_locations_that_stay_stale_give_up_in_the_end(cluster, client, put):
         server.before = stale
     with pytest.raises(Unavailable, match="in 60 seconds: not here"):
         client.table(b"t").mutate([put(b"a")])
+
+
+def test_a_tables_record_waits_for_metadata_as_long_as_its_rows_do(cluster, client):
+    """A dead server that had METADATA keeps it for a session, ten seconds by default, and until it is recovered."""
+    record, _ = cluster.put_table(b"t")
+
+    def away(method, tablet_id):
+        if tablet_id <= 2 and cluster.runtime.now < 25:
+            raise StaleLocation("it is gone")
+
+    for server in cluster.servers.values():
+        server.before = away
+    assert client.table(b"t").record() == record
+    assert 25 <= cluster.runtime.now < 40
+
+
+def test_a_tables_record_is_given_up_in_the_end(cluster, client):
+    cluster.put_table(b"t")
+
+    def away(method, tablet_id):
+        if tablet_id <= 2:
+            raise StaleLocation("it is gone")
+
+    for server in cluster.servers.values():
+        server.before = away
+    with pytest.raises(Unavailable, match=r"the record of table t could not be read after \d+ tries in 60 seconds: "):
+        client.table(b"t").record()
+    assert 60 <= cluster.runtime.now < 80
