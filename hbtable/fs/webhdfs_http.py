@@ -122,11 +122,11 @@ def _connected(host: str, seconds: float) -> http.client.HTTPConnection:
     connection = http.client.HTTPConnection(host, timeout=seconds)
     try:
         connection.connect()
+        # Or a body that follows its header in a packet of its own waits 40 ms for the header's acknowledgement.
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, http.client.HTTPException, ValueError) as error:
         connection.close()
         raise NotSent(f"{host} cannot be reached: {error}") from error
-    # Or a body that follows its header in a packet of its own waits 40 ms for the header's acknowledgement.
-    connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
 

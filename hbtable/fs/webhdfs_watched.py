@@ -87,6 +87,7 @@ class WatchedPuts:
         self._waiting: deque[Event] = deque()
         self._left: list[_Left] = []
         self._tending = False
+        self._closed = False
 
     def put(self, padded: Callable[[int], bytes], replication: int, silent: frozenset[str]) -> tuple[str, NodeStatus]:
         """*Switches.* The name below the root, and the status, of a new file with what `padded` (fs.interface.PutHints)
@@ -111,7 +112,8 @@ class WatchedPuts:
         raise Stalled(f"no way was found past {', '.join(sorted(silent))}: {why}")
 
     def close(self) -> None:
-        """Ends the connections that were left open: there is no further put."""
+        """Ends the connections that were left open: there is no further put. Puts under way leave none behind."""
+        self._closed = True
         while self._left:
             self._left.pop().held.close()
 
@@ -124,7 +126,7 @@ class WatchedPuts:
         with self._threads.kind() as kind:
             try:
                 request = Request("PUT", node, target, content, len(content), seconds)
-                held = self._calls.call(kind, seconds, self._hold, request)
+                held = self._begun(kind, request)
             except (NotSent, NoAnswer, Stalled) as error:
                 return str(error)
             try:
@@ -146,6 +148,25 @@ class WatchedPuts:
             finally:
                 held.close()
         return self._puts.taken(response, path, node) or self._puts.look(path, len(content))
+
+    def _begun(self, kind: str, request: Request) -> HeldContent:
+        """What is begun only after its caller has given up is ended by the call itself: nobody else knows of it."""
+        begun: list[HeldContent] = []
+        unwanted = False
+
+        def hold() -> HeldContent:
+            begun.append(self._hold(request))
+            if unwanted:
+                begun[0].close()
+            return begun[0]
+
+        try:
+            return self._calls.call(kind, request.seconds, hold)
+        except BaseException:
+            unwanted = True
+            for held in begun:  # just then
+                held.close()
+            raise
 
     def _copies(self, path: str) -> set[str] | None:
         """The addresses for blocks of the nodes that get the content; none when that stays unknown. None: there is no
@@ -198,6 +219,9 @@ class WatchedPuts:
             self._under_way -= 1
 
     def _leave_open(self, held: HeldContent, silent: frozenset[str], seconds: float) -> None:
+        if self._closed:
+            held.close()
+            return
         self._left.append(_Left(held, silent, self._runtime.clock_seconds() + seconds))
         if not self._tending:
             self._tending = True

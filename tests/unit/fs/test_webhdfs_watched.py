@@ -281,6 +281,46 @@ def test_a_killed_task_that_waits_for_its_turn_takes_no_place() -> None:
     rig.run(body)
 
 
+@pytest.mark.parametrize("closed_before", [False, True])
+def test_a_killed_task_leaves_no_connection_to_nobody(closed_before: bool) -> None:
+    """It asks where the copies go at that moment."""
+    rig = Rig(1, options=TWO_COPIES)
+    rig.quirks.namenode_seconds = 0.05
+
+    def body() -> None:
+        rig.twin.frozen.add(rig.twin.nodes[2])
+        task = rig.runtime.spawn(rig.fs.put_new, "logs/a", b"x", suspicious(rig))
+        while not rig.twin.datanodes.held_contents:
+            assert rig.runtime.clock_seconds() < 60
+            rig.runtime.sleep(0.001)
+        if closed_before:
+            rig.fs.close()
+        task.kill()
+        task.join()
+        if not closed_before:
+            rig.fs.close()
+        rig.runtime.sleep(1)
+        assert rig.twin.datanodes.held_contents == 0
+
+    rig.run(body)
+
+
+def test_a_content_that_is_begun_after_its_caller_is_gone_is_ended() -> None:
+    rig = Rig(1, options=TWO_COPIES, seconds_to_begin=2.0)
+
+    def body() -> None:
+        rig.twin.frozen.add(rig.twin.nodes[2])
+        task = rig.runtime.spawn(rig.fs.put_new, "logs/a", b"x", suspicious(rig))
+        rig.runtime.sleep(2)
+        assert not rig.twin.log[-1].body
+        task.kill()
+        rig.runtime.sleep(3)
+        assert rig.twin.log[-1].body, "it was begun all the same"
+        assert rig.twin.datanodes.held_contents == 0
+
+    rig.run(body)
+
+
 def test_the_list_of_living_nodes_tells_when_each_was_heard_of() -> None:
     page = (
         b'{"beans": [{"LiveNodes": "{\\"one:9866\\": {\\"infoAddr\\": \\"10.0.0.1:9864\\", '

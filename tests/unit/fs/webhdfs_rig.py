@@ -7,6 +7,7 @@ from hbtable.fs.calls import TaskCalls
 from hbtable.fs.hdfs_twin_namespace import TwinNamespace
 from hbtable.fs.webhdfs import WebHdfsFileSystem
 from hbtable.fs.webhdfs_options import WebHdfsOptions
+from hbtable.fs.webhdfs_requests import HeldContent, Request
 from hbtable.fs.webhdfs_twin import WebHdfsTwin
 from hbtable.runtime.simulated import SimulatedRuntime
 
@@ -24,7 +25,9 @@ class Rig:
         nodes: int = 3,
         capacity_bytes: int | None = None,
         options: WebHdfsOptions | None = None,
+        seconds_to_begin: float = 0.0,
     ) -> None:
+        """`seconds_to_begin`: how long a process's network takes to begin a content whose end is kept back."""
         self.runtime = SimulatedRuntime(seed)
         self.namespace = TwinNamespace(self.runtime.wall_millis, capacity_bytes, hadoop_2)
         chance = random.Random(seed)
@@ -32,7 +35,12 @@ class Rig:
         self.quirks = self.twin.quirks
         http = self.twin.http(self.runtime)
         calls = TaskCalls(self.runtime)
-        hold = self.twin.hold(self.runtime)
+        begin = self.twin.hold(self.runtime)
+
+        def hold(request: Request) -> HeldContent:
+            self.runtime.sleep(seconds_to_begin)
+            return begin(request)
+
         self.fs = WebHdfsFileSystem(self.runtime, self.twin.hosts, ROOT, http, options, calls, hold)
 
     def run(self, body: Callable[[], None]) -> None:
