@@ -233,6 +233,8 @@ class Scheduler:
         process.crashed = True
         caller = self.current
         for task in [task for task in self._alive if task.process is process and task is not caller]:
+            if task.ended:  # by the end of another one, which crashed the process once more on its way
+                continue
             self._unqueue(task)
             if task.greenlet is None:
                 self._end(task, None)

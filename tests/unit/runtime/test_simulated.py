@@ -125,6 +125,28 @@ def test_a_crash_ends_every_task_at_its_switch_point() -> None:
     assert len(seen) == 2
 
 
+def test_a_task_may_crash_the_process_once_more_on_its_way_out() -> None:
+    """As a file system does that crashes at its next call, and a clean-up makes that call."""
+    runtime = SimulatedRuntime(1)
+    seen: list[str] = []
+
+    def work(name: str) -> None:
+        try:
+            runtime.event().wait()
+        finally:
+            seen.append(name)
+            runtime.crash()
+
+    def main() -> None:
+        for name in "abc":
+            runtime.spawn(work, name)
+        runtime.sleep(0.5)
+
+    runtime.run(main)
+    runtime.crash()
+    assert sorted(seen) == ["a", "b", "c"]
+
+
 def test_a_task_that_crashes_its_own_process_stops_there() -> None:
     runtime = SimulatedRuntime(1)
     seen: list[str] = []
