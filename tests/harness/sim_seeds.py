@@ -20,7 +20,7 @@ _AHEAD: Final = 2
 def outcomes(run: Callable[[int], T], seeds: Iterable[int]) -> Iterator[T]:
     """What `run` returns for each seed, in their order; what it raises is raised. Both must be picklable; what is
     logged is dropped. Seeds not yet begun when the caller stops are not run."""
-    processors = len(os.sched_getaffinity(0))
+    processors = os.cpu_count() or 1
     # Fresh processes: a fork would copy the locks that other threads of this one hold.
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processors, fresh, logging.disable, (logging.CRITICAL,)) as pool:
