@@ -5,7 +5,7 @@ HBTABLE_HDFS="webhdfs://HOST:PORT hdfs://HOST:PORT" names a running one instead 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pytest
 
@@ -19,6 +19,7 @@ from hbtable.fs.webhdfs_package import insecure_session
 from hbtable.fs.webhdfs_requests import Request, Response, target_of
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.patience import PATIENT
+from tests.harness.waiting import SOON_SECONDS, eventually
 from tests.ports.fs_promises import *  # noqa: F403
 from tests.ports.fs_promises import Adapter
 
@@ -95,12 +96,18 @@ def test_the_list_of_datanodes_is_understood_and_steers_the_redirect(web: FileSy
     nodes = parse_live_nodes(ask.http(Request("GET", ask.host, LIST_TARGET)).body)
     assert len(nodes) == 3
     for kept in nodes:
-        others = [node for node in nodes if node != kept]
-        took: list[str] = []
-        for number in range(10):
-            web.put_new(f"kept-{kept.replace(':', '-')}/{number}", b"x", PutHints(others, took.append))
-        # One in thirty times the one that is left counts as busy (redundancy.considerLoad), and any is taken.
-        assert took.count(kept) >= 7
+        # On a busy machine the one that is left counts as busy at times (redundancy.considerLoad), and any is taken.
+        eventually(lambda kept=kept: _taken(web, kept, nodes) >= 9, SOON_SECONDS, f"{kept} takes what is kept for it")
+
+
+def _taken(web: FileSystem, kept: str, nodes: Collection[str]) -> int:
+    """Of ten files that no other node is to have; chance alone gives it three."""
+    took: list[str] = []
+    for number in range(10):
+        path = f"kept-{kept.replace(':', '-')}/{number}"
+        web.put_new(path, b"x", PutHints([node for node in nodes if node != kept], took.append))
+        web.delete(path)
+    return took.count(kept)
 
 
 def test_a_full_quota_is_out_of_space_and_room_helps(web: FileSystem, ask: Ask, own_folder: str) -> None:
