@@ -23,8 +23,7 @@ import pytest
 
 from tests.harness.hdfs_health import HdfsHealth
 from tests.harness.last_will import last_will
-from tests.harness.waiting import SOON_SECONDS, freeze, runs
-from tests.harness.waiting import eventually as eventually
+from tests.harness.waiting import SOON_SECONDS, eventually, freeze, runs
 
 SERVERS: Final = Path(__file__).parents[2] / "compat-tests" / "servers"
 _START_SECONDS: Final = 600  # the first start fetches the jars
