@@ -46,7 +46,6 @@ from hbtable.master.decommissions import Decommissions
 from hbtable.master.merges import Merges
 from hbtable.master.moves import Moves
 from hbtable.master.namespaces import Namespaces
-from hbtable.master.operation_locks import OperationLocks
 from hbtable.master.ownership import assigned, first_records
 from hbtable.master.placement import Placement
 from hbtable.master.schema_check import check_schema, check_split_rows
@@ -60,6 +59,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.runtime.parallel import results, run_all
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class Tables:
         self._tablet_ids = tablet_ids
         self._parallel_rows = parallel_rows
         self._unnamed = unnamed if unnamed is not None else set()
-        self._locks = OperationLocks(runtime)
+        self._locks = KeyedLocks[bytes](runtime)
         self.namespaces = Namespaces(catalog, check_master)
         self.moves = Moves(catalog, placement, census, self.operation, self.settled)
         self.merges = Merges(

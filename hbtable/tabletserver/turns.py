@@ -7,29 +7,16 @@ that dies in the middle of it, and the tablet is said to be absent (residence.py
 arrives later still fails.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar, final
 
 from hbtable.errors import Unavailable
-from hbtable.runtime.interface import Event, Lock, Runtime
+from hbtable.runtime.interface import Event, Runtime
+from hbtable.runtime.keyed_locks import KeyedLocks
 
 T = TypeVar("T")
-
-
-@final
-class _Turn:
-    """Of one tablet: the lock, and how many hold it or wait for it."""
-
-    __slots__ = ("lock", "opened", "unloads", "users")
-
-    def __init__(self, lock: Lock) -> None:
-        self.lock = lock
-        self.users = 0
-        self.unloads = 0
-        """Of these users, how many unload it."""
-        self.opened: Event | None = None
-        """While the tablet is being opened: set when it is, or when that is to end."""
 
 
 @final
@@ -38,43 +25,44 @@ class Turns:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._turns: dict[int, _Turn] = {}
+        self._locks = KeyedLocks[int](runtime)
+        self._unloads: Counter[int] = Counter()
+        """Of those who have the turn or wait for it, how many unload the tablet."""
+        self._opening: dict[int, Event] = {}
+        """Tablets that are being opened: set when one is, or when that is to end."""
 
     def any(self) -> bool:
         """Somebody has a turn, or waits for one. Does not switch."""
-        return bool(self._turns)
+        return bool(self._locks)
 
     @contextmanager
     def take(self, tablet_id: int, unloads: bool = False) -> Iterator[None]:
         """`unloads`: a load that has the turn, or waits for it, is Unavailable. *Switches* on entry when somebody else
         has it."""
-        turn = self._turns.get(tablet_id)
-        if turn is None:
-            turn = self._turns[tablet_id] = _Turn(self._runtime.lock())
-        turn.users += 1
-        turn.unloads += unloads
-        if unloads and turn.opened is not None:
-            turn.opened.set()
+        if not unloads:
+            with self._locks.hold(tablet_id):
+                yield
+            return
+        self._unloads[tablet_id] += 1
+        if tablet_id in self._opening:
+            self._opening[tablet_id].set()
         try:
-            with turn.lock:
+            with self._locks.hold(tablet_id):
                 yield
         finally:
-            turn.users -= 1
-            turn.unloads -= unloads
-            # Not before the last that waits is done: a newcomer with a lock of its own could load the tablet twice.
-            if not turn.users:
-                del self._turns[tablet_id]
+            self._unloads[tablet_id] -= 1
+            if not self._unloads[tablet_id]:
+                del self._unloads[tablet_id]
 
     def opened(self, tablet_id: int, open_tablet: Callable[[], T]) -> T:
         """What `open_tablet` returns or raises. The caller has the turn. Unavailable when somebody wants to unload the
         tablet: nothing that `open_tablet` began goes on. *Switches.*"""
-        turn = self._turns[tablet_id]
         given_up = Unavailable(f"the load of tablet {tablet_id} was given up, because it is to be unloaded")
-        if turn.unloads:
+        if tablet_id in self._unloads:
             raise given_up
         found: list[T] = []
         errors: list[Exception] = []
-        ended = turn.opened = self._runtime.event()
+        ended = self._opening[tablet_id] = self._runtime.event()
 
         def run() -> None:
             try:
@@ -87,7 +75,7 @@ class Turns:
         try:
             ended.wait()
         finally:
-            turn.opened = None
+            del self._opening[tablet_id]
             if not (found or errors):
                 task.kill()
         if errors:

@@ -1,13 +1,13 @@
-"""Operations on one table wait for each other, and nothing is kept of names that nobody works on."""
+"""Those who hold the same key wait for each other, and nothing is kept of keys that nobody works on."""
 
 from hbtable.errors import Unavailable
-from hbtable.master.operation_locks import OperationLocks
+from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.runtime.simulated import SimulatedRuntime
 
 
-def test_one_operation_at_a_time_for_each_table_and_nothing_is_left_behind() -> None:
+def test_one_at_a_time_for_each_key_and_nothing_is_left_behind() -> None:
     runtime = SimulatedRuntime(1)
-    locks = OperationLocks(runtime)
+    locks = KeyedLocks[bytes](runtime)
     did: list[str] = []
 
     def work(name: bytes, title: str) -> None:
