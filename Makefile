@@ -34,9 +34,11 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 compat: $(VENV)/.test
+	@$(BIN)/python -m tests.harness.languages
 	$(BIN)/pytest compat-tests $(ARGS)
 
 cluster-test: $(VENV)/.test
+	@if command -v java >/dev/null && command -v mvn >/dev/null; then compat-tests/servers/real-hdfs install; fi
 	$(BIN)/pytest cluster-tests $(ARGS)
 
 bench: $(VENV)/.test
