@@ -28,8 +28,6 @@ class ScanTablet(Protocol):
 
 def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
     """See client.table.Table.scan_page."""
-    if request.range.is_empty():
-        return ScanPage([], None)
     rows: list[Row] = []
     size = scanned = tablets = 0
     position = request.position

@@ -146,6 +146,9 @@ class Table:
     def scan_page(self, request: ScanRequest) -> ScanPage:
         """The next page over as many tablets as it takes: it has `max_rows` rows or passes `max_bytes`, or else
         nothing follows and `next` is None. `next` is for this method alone: it may lie between tablets."""
+        if request.range.is_empty():
+            self._check_enabled()
+            return ScanPage([], None)
         return scanning.page(request, self._scan_tablet)
 
     def _scan_tablet(
@@ -188,6 +191,15 @@ class Table:
             raise TableNotFound(self.shown_name())
         return record
 
+    def _check_enabled(self) -> None:
+        """What a call without a row has to ask METADATA, as no tablet tells it: TableNotFound, TableNotEnabled."""
+        self._refuse_disabled(self.record())
+
+    def _refuse_disabled(self, record: TableRecord) -> None:
+        if record.state in (TableState.DISABLED, TableState.DISABLING):
+            self.invalidate()
+            raise TableNotEnabled(f"{self.shown_name()} is disabled.")
+
     def invalidate(self) -> None:
         """Nothing known about the table is used any more."""
         table_id, self._id = self._id, 0
@@ -200,9 +212,7 @@ class Table:
     def _open(self) -> int:
         """Its id, read from METADATA. TableNotFound, TableNotEnabled; StaleLocation while it is being enabled."""
         record = self._record()
-        if record.state in (TableState.DISABLED, TableState.DISABLING):
-            self.invalidate()
-            raise TableNotEnabled(f"{self.shown_name()} is disabled.")
+        self._refuse_disabled(record)
         if record.state is TableState.ENABLING:
             raise StaleLocation(f"table {self.shown_name()} is being enabled")
         if self._id and self._id != record.table_id:

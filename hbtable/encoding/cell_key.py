@@ -52,6 +52,11 @@ def suffix(timestamp: int, kind: int, sequence: int, flags: int = 0) -> bytes:
     return SUFFIX.pack(INVERT - timestamp, kind, INVERT - sequence, flags)
 
 
+def suffix_start(timestamp: int, kind: int) -> bytes:
+    """What the suffix of every sequence of this timestamp and kind begins with."""
+    return (INVERT - timestamp).to_bytes(8, "big") + bytes((kind,))
+
+
 def cell_key(
     row: bytes, family: bytes, qualifier: bytes, timestamp: int, kind: int, sequence: int, flags: int = 0
 ) -> bytes:

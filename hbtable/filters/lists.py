@@ -55,6 +55,8 @@ class AllNode(ListNode):
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         step = 0
         for member in self._members:
+            if member.is_finished():
+                return NEXT_FAMILY  # SKIP does not ask for the end: its rows go on, and each must be rejected
             code = member.cell(cell, family, qualifier)
             step = max(step, code & STEP)
             if not code & INCLUDE:

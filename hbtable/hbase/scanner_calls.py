@@ -110,7 +110,7 @@ class ScannerCalls:
         known = self._known.get(name)
         if known is None or any(family not in known for family in request.spec.columns or ()):
             self._check(name, request)
-        return self._scanners.open(name, request, sorted_columns, ended=request.range.is_empty())
+        return self._scanners.open(name, request, sorted_columns)
 
     def _check(self, name: bytes, request: ScanRequest) -> None:
         """Asks METADATA, and remembers the families: a table that goes away later shows at the first fetch."""

@@ -37,7 +37,9 @@ class Scanner:
 
     __slots__ = ("ended", "last_used", "lock", "position", "request", "size_bytes", "sorted_columns", "table")
 
-    def __init__(self, table: bytes, request: ScanRequest, sorted_columns: bool, lock: Lock, ended: bool) -> None:
+    def __init__(
+        self, table: bytes, request: ScanRequest, sorted_columns: bool, lock: Lock, ended: bool = False
+    ) -> None:
         self.table = table
         self.request = request
         self.sorted_columns = sorted_columns
@@ -64,10 +66,10 @@ class Scanners:
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(self, table: bytes, request: ScanRequest, sorted_columns: bool = False, ended: bool = False) -> int:
-        """The new scanner's id. `ended`: there is nothing to fetch (the range is empty)."""
+    def open(self, table: bytes, request: ScanRequest, sorted_columns: bool = False) -> int:
+        """The new scanner's id."""
         number = self._ids.take(self._open)
-        self._keep(number, Scanner(table, request, sorted_columns, self._runtime.lock(), ended), self._clock())
+        self._keep(number, Scanner(table, request, sorted_columns, self._runtime.lock()), self._clock())
         while self._bytes > self._options.memory_bytes and len(self._open) > 1:
             self._drop(next(iter(self._open)))
         return number

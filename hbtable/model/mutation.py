@@ -12,6 +12,7 @@ The kind's number is part of the cell key on disk (encoding.cell_key): it never 
 are smaller than PUT so that they sort before a put of the same time.
 """
 
+from collections.abc import Sequence
 from typing import Final, final
 
 DELETE_FAMILY: Final = 1
@@ -31,16 +32,18 @@ class RowMutation:
     """Operations on one row, applied all or none, in this order.
 
     `skip_log`: not written to the commit log (HBase's writeToWAL=false): lost in a crash before the next minor
-    compaction. `ttl_millis`: puts expire this long after their timestamp; 0 means never.
+    compaction. `ttl_millis`: puts expire this long after their timestamp; 0 means never. `ttls`: the same for each
+    operation by itself, in place of `ttl_millis`; set within a tablet only, and no codec carries it.
     """
 
-    __slots__ = ("operations", "row", "skip_log", "ttl_millis")
+    __slots__ = ("operations", "row", "skip_log", "ttl_millis", "ttls")
 
     def __init__(self, row: bytes, operations: list[Operation], skip_log: bool = False, ttl_millis: int = 0) -> None:
         self.row = row
         self.operations = operations
         self.skip_log = skip_log
         self.ttl_millis = ttl_millis
+        self.ttls: Sequence[int] | None = None
 
     def __repr__(self) -> str:
         return f"RowMutation({self.row!r}, {self.operations!r})"

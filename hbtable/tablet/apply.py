@@ -118,6 +118,7 @@ class Builder:
                     and place is not None
                     and not clock.rows_ahead
                     and not mutation.ttl_millis
+                    and mutation.ttls is None
                     and b"\x00" not in row
                     and b"\x00" not in qualifier
                 ):
@@ -159,7 +160,8 @@ class Builder:
         pairs: list[Pair] = []
         assigned = 0
         deleted = False
-        for operation in mutation.operations:
+        ttls = mutation.ttls
+        for place_in_row, operation in enumerate(mutation.operations):
             kind, family, _, timestamp, _ = operation
             place = self._layout.places.get(family)
             if place is None:
@@ -177,7 +179,8 @@ class Builder:
                     deleted = True
             elif not 0 <= timestamp <= MAX_TIMESTAMP:
                 raise InvalidRequest(f"Timestamp cannot be negative. ts={timestamp}")
-            pair = _pair(prefix, place[1], operation, timestamp, sequence, mutation.ttl_millis)
+            ttl_millis = mutation.ttl_millis if ttls is None else ttls[place_in_row]
+            pair = _pair(prefix, place[1], operation, timestamp, sequence, ttl_millis)
             if len(pair[0]) + len(pair[1]) > self._max_cell_bytes:
                 raise self._too_large(mutation, operation, len(pair[0]) + len(pair[1]))
             pairs.append(pair)

@@ -3,7 +3,9 @@
 Each holds its row's turn, waits until every earlier write of the row is visible, reads, and writes before the turn is
 given on (bug class 12). A call whose outcome is unknown is never repeated in here (bug class 11).
 
-Over a cell with a timestamp in the future the new cell gets that timestamp + 1, so that it is the newest.
+Over a cell with a timestamp in the future increment and append give the new cell that timestamp + 1, so that it is the
+newest; after a check of such a cell the mutation gets its timestamp (HBase: max(now, the compared cell's time)). A new
+cell of increment or append inherits the old one's own time to live, unless the call brings one (HBase's TTL tag).
 """
 
 from collections.abc import Sequence
@@ -11,10 +13,9 @@ from typing import Final, final
 
 from hbtable.errors import InvalidRequest, NotACounter, StaleLocation
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
-from hbtable.model.mutation import MAX_ROW_BYTES, PUT, Operation, RowMutation
-from hbtable.model.read import ReadSpec
+from hbtable.model.mutation import DELETE_VERSION, MAX_ROW_BYTES, PUT, Operation, RowMutation
 from hbtable.tablet.apply import bad_row, no_such_family
-from hbtable.tablet.reading import read_row
+from hbtable.tablet.reading import newest_version
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writing import Writer
 
@@ -38,7 +39,7 @@ class ReadModifyWriter:
         turns.take(row)
         try:
             turns.wait_until_visible(row)
-            cell = self._newest(row, family, qualifier)
+            cell, ttl_millis = self._newest(row, family, qualifier)
             if cell is None:
                 total = amount
             elif len(cell[2]) != _COUNTER_BYTES:
@@ -46,7 +47,8 @@ class ReadModifyWriter:
             else:
                 total = int.from_bytes(cell[2], "big") + amount
             value = (total & (2**64 - 1)).to_bytes(_COUNTER_BYTES, "big")
-            self._writer.commit([RowMutation(row, [(PUT, family, qualifier, self._time(row, cell), value)])])
+            operation = (PUT, family, qualifier, self._time(row, cell), value)
+            self._writer.commit([RowMutation(row, [operation], ttl_millis=ttl_millis)])
         finally:
             turns.give(row)
         return int.from_bytes(value, "big", signed=True)
@@ -60,11 +62,16 @@ class ReadModifyWriter:
         try:
             turns.wait_until_visible(row)
             operations: list[Operation] = []
+            ttls: list[int] = []
             for family, qualifier, suffix in values:
-                cell = self._newest(row, family, qualifier)
+                cell, old_ttl = self._newest(row, family, qualifier)
                 old = cell[2] if cell is not None else b""
                 operations.append((PUT, family, qualifier, self._time(row, cell), old + suffix))
-            built = self._writer.commit([RowMutation(row, operations, ttl_millis=ttl_millis)])
+                ttls.append(ttl_millis or old_ttl)
+            mutation = RowMutation(row, operations)
+            if any(ttls):
+                mutation.ttls = ttls
+            built = self._writer.commit([mutation])
         finally:
             turns.give(row)
         return [
@@ -83,10 +90,10 @@ class ReadModifyWriter:
         turns.take(row)
         try:
             turns.wait_until_visible(row)
-            cell = self._newest(row, family, qualifier)
+            cell, _ = self._newest(row, family, qualifier)
             if (cell[2] if cell is not None else b"") != (expected or b""):
                 return False
-            self._writer.commit([mutation])
+            self._writer.commit([self._not_before(cell, mutation)])
         finally:
             turns.give(row)
         return True
@@ -103,14 +110,32 @@ class ReadModifyWriter:
             if family not in layout.rules:
                 raise no_such_family(layout, family)
 
-    def _newest(self, row: bytes, family: bytes, qualifier: bytes) -> Cell | None:
-        cells = read_row(self._state, row, ReadSpec(columns={family: frozenset((qualifier,))}))
-        return cells[0] if cells else None
+    def _newest(self, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:
+        """The newest version, and its own time to live in milliseconds (0: it has none)."""
+        return newest_version(self._state, row, family, qualifier)
 
     def _time(self, row: bytes, cell: Cell | None) -> int:
         """SERVER_TIME, unless the old cell lies in the future of this row's clock."""
-        if cell is None:
+        if cell is None or not self._is_ahead(row, cell):
             return SERVER_TIME
+        return min(cell[1] + 1, MAX_TIMESTAMP - 1)
+
+    def _not_before(self, cell: Cell | None, mutation: RowMutation) -> RowMutation:
+        """What the server times in `mutation` gets the compared cell's time if that lies ahead of the row's clock:
+        else the answer would be "done" while the old cell goes on to be the newest."""
+        if cell is None or not self._is_ahead(mutation.row, cell):
+            return mutation
+        operations: list[Operation] = []
+        time = cell[1]
+        for kind, family, qualifier, timestamp, value in mutation.operations:
+            if timestamp in (SERVER_TIME, MAX_TIMESTAMP) and kind != DELETE_VERSION:
+                timestamp = min(time, MAX_TIMESTAMP - 1)
+                if kind != PUT:
+                    time += 1  # a put behind this marker survives it, as in tablet.apply
+            operations.append((kind, family, qualifier, timestamp, value))
+        return RowMutation(mutation.row, operations, mutation.skip_log, mutation.ttl_millis)
+
+    def _is_ahead(self, row: bytes, cell: Cell) -> bool:
+        """Whether the cell lies in the future of this row's clock."""
         clock = self._state.clock
-        now = max(clock.tick(), clock.floors(row)[0])
-        return SERVER_TIME if cell[1] <= now else min(cell[1] + 1, MAX_TIMESTAMP - 1)
+        return cell[1] > max(clock.tick(), clock.floors(row)[0])

@@ -11,14 +11,14 @@ Promises
 
 from collections.abc import Callable, Iterator, Sequence
 
-from hbtable.encoding.cell_key import range_key
+from hbtable.encoding.cell_key import FLAG_TTL, Pair, column_prefix, range_key, row_prefix, suffix_start
 from hbtable.errors import Corruption, FileNotFound, InvalidRequest, StaleLocation
 from hbtable.filters.evaluate import RowFilter, start
 from hbtable.filters.grammar import parse
 from hbtable.merge.raw import raw_rows
 from hbtable.merge.visibility import rows as visible_rows
 from hbtable.model.cell import Cell, Row
-from hbtable.model.mutation import MAX_ROW_BYTES
+from hbtable.model.mutation import MAX_ROW_BYTES, PUT
 from hbtable.model.ranges import RowRange, successor
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.tablet.apply import bad_row
@@ -69,6 +69,25 @@ def read_row(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
     return _cells(state, row, spec, snapshot, want)
 
 
+def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:
+    """The newest cell of a column, None when there is none, and its own time to live in milliseconds (0: none). No
+    checks. May switch. Hot: read-modify-writes begin with it."""
+    spec = ReadSpec(columns={family: frozenset((qualifier,))})
+    snapshot, want = _snapshot(state, spec, None)
+    seen: list[Pair] = []
+    cells = _cells(state, row, spec, snapshot, want, seen)
+    if not cells:
+        return None, 0
+    cell = cells[0]
+    for flags in {key[-1] for key, _ in seen}:
+        if flags & FLAG_TTL:
+            newest = column_prefix(row_prefix(row), family, qualifier) + suffix_start(cell[1], PUT)
+            # Of one timestamp the newest sequence comes first, and that is the one which the read has shown.
+            key, value = next(pair for pair in seen if pair[0].startswith(newest))
+            return cell, int.from_bytes(value[:8], "big") if key[-1] & FLAG_TTL else 0
+    return cell, 0
+
+
 def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     """As rpc.services.TabletService.scan. May switch."""
     state.gate.check_served()
@@ -106,12 +125,18 @@ def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) 
     return Snapshot(version, state.applied, want), want
 
 
-def _cells(state: TabletState, row: bytes, spec: ReadSpec, snapshot: Snapshot, want: Want) -> list[Cell]:
+def _cells(
+    state: TabletState, row: bytes, spec: ReadSpec, snapshot: Snapshot, want: Want, seen: list[Pair] | None = None
+) -> list[Cell]:
+    """`seen` is filled with the pairs that the cells were chosen from."""
     now = state.environment.runtime.wall_millis()
     while True:
         try:
             pairs = snapshot.row(row, spec.cache_blocks)
             if pairs is not None:
+                if seen is not None:
+                    seen[:] = pairs
+                    pairs = iter(seen)
                 for _, cells in visible_rows(
                     pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now
                 ):

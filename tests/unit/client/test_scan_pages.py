@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import TableNotFound
+from hbtable.errors import TableNotEnabled, TableNotFound
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.table import TableState
 
 ROWS = [b"%02d" % number for number in range(40)]
 SPLITS = (b"05", b"06", b"06\x00", b"20", b"30x", b"39z")
@@ -105,10 +106,15 @@ def test_a_scan_goes_on_through_moves_and_a_table_made_anew(table, cluster, reve
     assert seen == (ROWS[::-1] if reverse else ROWS)
 
 
-def test_an_empty_range_asks_nobody(client):
-    assert client.table(b"missing").scan_page(ScanRequest(RowRange(b"b", b"a"))) == ScanPage([], None)
+@pytest.mark.parametrize("rows", [RowRange(), RowRange(b"b", b"a")])
+def test_an_empty_range_reports_the_table_as_any_other(cluster, client, rows):
+    cluster.put_table(b"e")
+    assert client.table(b"e").scan_page(ScanRequest(rows)) == ScanPage([], None, tablets=int(not rows.is_empty()))
     with pytest.raises(TableNotFound):
-        client.table(b"missing").scan_page(ScanRequest())
+        client.table(b"missing").scan_page(ScanRequest(rows))
+    cluster.put_table(b"d", state=TableState.DISABLED)
+    with pytest.raises(TableNotEnabled):
+        client.table(b"d").scan_page(ScanRequest(rows))
 
 
 def test_an_empty_table_is_one_empty_page(cluster, client):

@@ -101,6 +101,17 @@ def test_while_ends_the_scan_but_keeps_what_had_passed():
     assert list(scan(b"WHILE RowFilter(!=,'binary:b')", table, page_rows=1)) == [b"a"]
 
 
+def test_within_skip_a_list_rejects_every_row_behind_a_finished_member():
+    table = plain(b"a", b"b", b"c")
+    assert scan(b"SKIP (ColumnPrefixFilter('a') AND PageFilter(0))", table) == {}
+    keeps = b"ValueFilter(!=,'binary:never')"
+    ends = b"(WHILE ValueFilter(!=,'binary:b'))"
+    for page_rows in (0, 1):
+        found = scan(b"SKIP (" + keeps + b" AND " + ends + b")", table, page_rows=page_rows)
+        assert list(found) == [b"a"]  # b ends it, and c is rejected though nothing in it is
+    assert list(scan(b"SKIP (" + keeps + b" OR " + ends + b")", table)) == [b"a", b"b", b"c"]
+
+
 def test_a_reversed_scan_turns_the_bounds_round_inside_while_too():
     table = plain(b"a", b"b", b"c", b"d")
     assert list(scan(b"InclusiveStopFilter('b')", table, is_reversed=True)) == [b"d", b"c", b"b"]

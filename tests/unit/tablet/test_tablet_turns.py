@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from hbtable.errors import InvalidRequest, NotACounter, OutOfSpace
-from hbtable.model.cell import MAX_TIMESTAMP
-from hbtable.model.mutation import DELETE_VERSION, PUT, RowMutation
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutation
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, VanishingFileSystem, delete, put, values
@@ -190,6 +190,78 @@ def test_over_a_cell_of_the_future_the_new_one_is_one_later(bench: Bench) -> Non
         # explicit times never move the clock
         tablet.mutate([put(b"r", b"f:b", b"")])
         assert {c: t for c, t, _ in tablet.read_rows([b"r"], ReadSpec())[0][1]}[b"f:b"] < future
+
+    bench.run(main)
+
+
+def test_after_a_check_of_a_cell_of_the_future_the_mutation_has_that_time(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        future = bench.runtime.wall_millis() + 1_000_000
+        tablet.mutate([put(b"r", b"f:lock", b"free", future)])
+        both = RowMutation(b"r", [(PUT, b"f", b"lock", SERVER_TIME, b"mine"), (PUT, b"f", b"explicit", 5, b"stays")])
+        assert tablet.check_and_mutate(b"r", b"f", b"lock", b"free", both)
+        assert not tablet.check_and_mutate(b"r", b"f", b"lock", b"free", both)
+        assert [cell[:2] for cell in tablet.read_rows([b"r"], ReadSpec())[0][1]] == [
+            (b"f:explicit", 5),
+            (b"f:lock", future),
+        ]
+        assert tablet.check_and_mutate(b"r", b"f", b"lock", b"mine", delete(b"r", b"f:lock"))
+        assert values(tablet, b"r") == {b"f:explicit": b"stays"}
+        # explicit times never move the clock
+        tablet.mutate([put(b"r", b"f:b", b"")])
+        assert {c: t for c, t, _ in tablet.read_rows([b"r"], ReadSpec())[0][1]}[b"f:b"] < future
+
+    bench.run(main)
+
+
+def test_after_a_check_of_a_cell_of_the_future_a_put_survives_the_delete_before_it(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:a", b"old", bench.runtime.wall_millis() + 1_000_000)])
+        replace = RowMutation(
+            b"r", [(DELETE_COLUMN, b"f", b"a", SERVER_TIME, b""), (PUT, b"f", b"a", SERVER_TIME, b"new")]
+        )
+        assert tablet.check_and_mutate(b"r", b"f", b"a", b"old", replace)
+        assert values(tablet, b"r") == {b"f:a": b"new"}
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+def test_a_cells_own_time_to_live_goes_on_through_increment_and_append(bench: Bench, flushed: bool) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        first = RowMutation(b"r", [(PUT, b"f", b"n", SERVER_TIME, number(1)), (PUT, b"f", b"a", SERVER_TIME, b"x")])
+        first.ttl_millis = 10_000
+        tablet.mutate([first, put(b"r", b"f:b", b"immortal")])
+        if flushed:
+            tablet.flush()
+        bench.runtime.sleep(8)
+        assert tablet.increment(b"r", b"f", b"n", 1) == 2
+        tablet.append(b"r", [(b"f", b"a", b"y"), (b"f", b"b", b"!")])
+        bench.runtime.sleep(8)  # the first cells have ended, the new ones have not
+        assert values(tablet, b"r") == {b"f:a": b"xy", b"f:b": b"immortal!", b"f:n": number(2)}
+        tablet.append(b"r", [(b"f", b"a", b"z")], 60_000)
+        bench.runtime.sleep(8)
+        assert values(tablet, b"r") == {b"f:a": b"xyz", b"f:b": b"immortal!"}
+        bench.crash()
+        tablet = bench.open()
+        bench.runtime.sleep(60)
+        assert values(tablet, b"r") == {b"f:b": b"immortal!"}
+
+    bench.run(main)
+
+
+def test_the_time_to_live_of_an_overwritten_cell_of_the_same_time_is_not_inherited(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        now = bench.runtime.wall_millis()
+        tablet.mutate([RowMutation(b"r", [(PUT, b"f", b"a", now, b"short")], ttl_millis=1000)])
+        tablet.mutate([put(b"r", b"f:a", b"plain", now)])
+        tablet.append(b"r", [(b"f", b"a", b"!")])
+        bench.runtime.sleep(2)
+        assert values(tablet, b"r") == {b"f:a": b"plain!"}
 
     bench.run(main)
 
