@@ -19,7 +19,7 @@ Attributes = tuple[tuple[str, str], ...]
 """(name, value) ascending by name: what people wrote into a schema that hbtable keeps and shows for them."""
 
 READ_ONLY: Final = ("READONLY", "true")
-"""The one attribute of a table that hbtable obeys: every write is refused."""
+"""The one attribute of a table that hbtable obeys: every write is refused. See is_read_only()."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +68,8 @@ class TableSchema:
         for name in sorted(self.families):
             found.setdefault(self.families[name].group_name(), []).append(name)
         return {group: tuple(found[group]) for group in sorted(found)}
+
+
+def is_read_only(schema: TableSchema) -> bool:
+    """As HBase reads the attribute: true is true in any case, everything else is false."""
+    return any(name == READ_ONLY[0] and value.lower() == READ_ONLY[1] for name, value in schema.attributes)

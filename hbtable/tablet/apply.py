@@ -91,7 +91,7 @@ class Builder:
         """The first mutation gets `sequence`, each later one the next. StaleLocation, NoSuchFamily, LimitExceeded,
         InvalidRequest, NeedsNewest: nothing happened. Hot."""
         layout = self._layout
-        places = layout.places
+        places = layout.writable
         start, stop = self._range
         clock = self._clock
         now = clock.tick()
@@ -163,7 +163,7 @@ class Builder:
         ttls = mutation.ttls
         for place_in_row, operation in enumerate(mutation.operations):
             kind, family, _, timestamp, _ = operation
-            place = self._layout.places.get(family)
+            place = self._layout.writable.get(family)
             if place is None:
                 raise self._no_family(family)
             if timestamp in (SERVER_TIME, MAX_TIMESTAMP):

@@ -9,7 +9,7 @@ writes, and vanish with the next major compaction.
 from typing import final
 
 from hbtable.merge.rules import FamilyRules, rules_of
-from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema
+from hbtable.model.schema import FamilySchema, TableSchema, is_read_only
 from hbtable.sstable.builder import SSTableOptions
 
 SEPARATOR = "/"
@@ -27,7 +27,7 @@ def families_of_key(key: str) -> tuple[bytes, ...]:
 class Layout:
     """Derived once from a schema; immutable. Compared by identity: pairs were spread by this very layout."""
 
-    __slots__ = ("keys", "places", "read_only", "rules", "schema", "table")
+    __slots__ = ("keys", "places", "read_only", "rules", "schema", "table", "writable")
 
     def __init__(self, schema: TableSchema) -> None:
         self.schema = schema
@@ -40,11 +40,12 @@ class Layout:
         self.places: dict[bytes, tuple[int, bytes]] = {
             family: (place, family + b"\x00") for place, families in enumerate(groups) for family in families
         }
-        """family -> (place of its stack, how the family stands in a cell key)."""
-        self.read_only = READ_ONLY in schema.attributes
-        if self.read_only:
-            # Where no family takes writes every write meets the check for a missing one: the usual one pays nothing.
-            self.places = {}
+        """family -> (place of its stack, how the family stands in a cell key). For every pair that was accepted once,
+        also while the table is read only: from the log, or from a write that the change of the schema overtook."""
+        self.read_only = is_read_only(schema)
+        self.writable: dict[bytes, tuple[int, bytes]] = {} if self.read_only else self.places
+        """`places` for new writes. Where no family takes writes every write meets the check for a missing one: the
+        usual one pays nothing."""
 
     def families(self, key: str) -> list[FamilySchema]:
         """The families of a stack that the schema still has."""

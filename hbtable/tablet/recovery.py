@@ -23,7 +23,7 @@ from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 from hbtable.tablet.compaction import Compactor
 from hbtable.tablet.files import open_sstable
 from hbtable.tablet.pacing import Pacer
-from hbtable.tablet.state import TabletState, respread
+from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import LoadedFile, Stack, Version, in_order
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
     for record in by_sequence(_logs(state)):
         highest = max(highest, record.clock_millis)
         layout = state.version.layout
-        state.insert(layout, respread(layout, [record.pairs]), record.sequence)
+        state.insert(layout, state.spreading.spread(layout, record.pairs), record.sequence)
         state.sequence = state.applied
         state.clock.highest = max(state.clock.highest, highest)
         replayed += 1
@@ -102,6 +102,7 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
             pacer.pause()
             if state.version.memtable_bytes() > environment.options.memtable_bytes:
                 compactor.flush()
+    state.spreading.say(state.tablet_id, state.version.layout.table, "the log")
     if replayed:
         logger.info("tablet %d: %d log records replayed", state.tablet_id, replayed)
     return highest

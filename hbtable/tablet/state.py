@@ -9,7 +9,7 @@ applied      last one visible: insert() raises it after the pairs are in the mem
 from typing import NamedTuple, final
 
 from hbtable.commitlog.interface import CommitLog
-from hbtable.encoding.cell_key import TERMINATOR, Pair
+from hbtable.encoding.cell_key import Pair
 from hbtable.fs.interface import FileSystem
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
@@ -24,6 +24,7 @@ from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.records import CommitRecord, RecordKeeper
 from hbtable.tablet.row_turns import RowTurns
 from hbtable.tablet.shared import SharedState
+from hbtable.tablet.spreading import Spreading
 from hbtable.tablet.version import Version
 
 
@@ -55,6 +56,7 @@ class TabletState:
         "reads",
         "sequence",
         "shared",
+        "spreading",
         "tablet_id",
         "turns",
         "unflushed_since",
@@ -76,6 +78,7 @@ class TabletState:
         self.gate = Gate(runtime, shared, record.table_id == METADATA_TABLE_ID, options.write_wait_seconds)
         self.is_open = True
         """Its memtables count in the shared memory."""
+        self.spreading = Spreading()
         self.sequence = 0
         self.applied = 0
         self.reads = 0
@@ -101,7 +104,9 @@ class TabletState:
         """The apply step of a commit, in commit order; never switches, never raises. Hot."""
         version = self.version
         if version.layout is not layout:
-            by_stack = respread(version.layout, by_stack)
+            # The schema was changed while they waited for the log.
+            by_stack = self.spreading.spread(version.layout, [pair for pairs in by_stack for pair in pairs])
+            self.spreading.say(self.tablet_id, version.layout.table, "writes that a change of the schema overtook")
         grown = 0
         for stack, pairs in zip(version.stacks, by_stack, strict=False):
             if pairs:
@@ -137,21 +142,3 @@ class TabletState:
         return Builder(
             layout, self.range, self.tablet_id, record.generation, self.clock, self.environment.options.max_cell_bytes
         )
-
-
-def respread(layout: Layout, by_stack: list[list[Pair]]) -> list[list[Pair]]:
-    """Pairs that were spread by another layout (the schema changed while they waited for the log), spread anew.
-    Families that the table no longer has are dropped."""
-    spread: list[list[Pair]] = [[] for _ in layout.keys]
-    for pairs in by_stack:
-        for pair in pairs:
-            place = layout.places.get(family_of(pair[0]))
-            if place is not None:
-                spread[place[0]].append(pair)
-    return spread
-
-
-def family_of(key: bytes) -> bytes:
-    """The family in a cell key."""
-    start = key.index(TERMINATOR) + 2
-    return key[start : key.index(b"\x00", start)]

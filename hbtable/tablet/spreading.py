@@ -1,0 +1,61 @@
+"""Pairs that still have to find their stacks: read from a log, or made under a schema that was changed while they
+waited for the log.
+
+Pairs of families that the schema does not have any more are left out, no others are, and what was left out is said:
+whoever misses a cell after a restart has to find here where it went.
+"""
+
+import logging
+from collections import Counter
+from typing import final
+
+from hbtable.encoding.cell_key import TERMINATOR, Pair
+from hbtable.tablet.layout import Layout
+
+logger = logging.getLogger(__name__)
+
+
+@final
+class Spreading:
+    """Of one tablet."""
+
+    __slots__ = ("_left_out",)
+
+    def __init__(self) -> None:
+        self._left_out: Counter[bytes] = Counter()
+
+    def spread(self, layout: Layout, pairs: list[Pair]) -> list[list[Pair]]:
+        """By place of their stack. Call say() when a run of them is through."""
+        spread: list[list[Pair]] = [[] for _ in layout.keys]
+        for pair in pairs:
+            family = family_of(pair[0])
+            place = layout.places.get(family)
+            if place is not None:
+                spread[place[0]].append(pair)
+            else:
+                self._left_out[family] += 1
+        return spread
+
+    def say(self, tablet_id: int, table: str, where: str) -> None:
+        """What was left out since the last call, if anything was; `where` it came from."""
+        if not self._left_out:
+            return
+        families = ", ".join(
+            f"{count} of {family.decode('utf-8', 'backslashreplace')}"
+            for family, count in sorted(self._left_out.items())
+        )
+        logger.warning(
+            "tablet %d of table %s: cells from %s were left out, because the table does not have their column families "
+            "any more: %s",
+            tablet_id,
+            table,
+            where,
+            families,
+        )
+        self._left_out.clear()
+
+
+def family_of(key: bytes) -> bytes:
+    """The family in a cell key."""
+    start = key.index(TERMINATOR) + 2
+    return key[start : key.index(b"\x00", start)]

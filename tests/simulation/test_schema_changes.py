@@ -1,0 +1,149 @@
+"""Every option of a table and of a family changed while cells wait in memory and writers are at it: nothing that was
+acknowledged may be missing, whatever the end of that life."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from hbtable.errors import InvalidRequest
+from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.read import EVERYTHING
+from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema
+from hbtable.runtime.simulated import SimulatedRuntime
+
+FAMILIES: Final = (b"f", b"g", b"h")
+WRITERS: Final = 16
+ROWS_BEFORE: Final = 20
+Change = Callable[[TableSchema], TableSchema]
+
+
+def base() -> TableSchema:
+    return TableSchema(b"t", {name: FamilySchema(name) for name in FAMILIES})
+
+
+def family_change(**options: object) -> Change:
+    """Of family g."""
+
+    def change(schema: TableSchema) -> TableSchema:
+        return replace(schema, families=schema.families | {b"g": replace(schema.families[b"g"], **options)})
+
+    return change
+
+
+def table_change(**options: object) -> Change:
+    return lambda schema: replace(schema, **options)
+
+
+def grouped(*names: bytes) -> Change:
+    def change(schema: TableSchema) -> TableSchema:
+        together = {name: replace(schema.families[name], locality_group="one") for name in names}
+        return replace(schema, families=schema.families | together)
+
+    return change
+
+
+def without(name: bytes) -> Change:
+    return lambda schema: replace(schema, families={k: v for k, v in schema.families.items() if k != name})
+
+
+def with_one_more(schema: TableSchema) -> TableSchema:
+    return replace(schema, families=schema.families | {b"a": FamilySchema(b"a")})
+
+
+CHANGES: Final[dict[str, Change]] = {
+    "READONLY": table_change(attributes=(READ_ONLY,)),
+    "READONLY in another case": table_change(attributes=(("READONLY", "TRUE"),)),
+    "another attribute": table_change(attributes=(("OWNER", "me"),)),
+    "MAX_FILESIZE": table_change(split_bytes=1 << 30),
+    "VERSIONS": family_change(max_versions=1),
+    "MIN_VERSIONS": family_change(min_versions=2),
+    "TTL": family_change(ttl_seconds=3600),
+    "COMPRESSION": family_change(compression="SNAPPY"),
+    "BLOOMFILTER": family_change(bloom="ROWCOL"),
+    "IN_MEMORY": family_change(in_memory=True),
+    "BLOCKCACHE": family_change(block_cache=True),
+    "BLOCKSIZE": family_change(block_bytes=1024),
+    "NEW_VERSION_BEHAVIOR": family_change(new_version_behavior=True),
+    "an attribute of a family": family_change(attributes=(("KEEP_DELETED_CELLS", "TRUE"),)),
+    "a group of two": grouped(b"f", b"g"),
+    "a group of all": grouped(*FAMILIES),
+    "a family more": with_one_more,
+    "a family less": without(b"g"),
+}
+ENDS: Final = ("nothing", "flush", "major", "orderly stop", "power loss")
+
+
+class Writers:
+    """Each writes rows of its own, every family of a row at once, and notes what was acknowledged."""
+
+    def __init__(self, cluster: EmbeddedCluster, runtime: SimulatedRuntime) -> None:
+        self._cluster = cluster
+        self._runtime = runtime
+        self.acknowledged: set[bytes] = set()
+        self.sent: set[bytes] = set()
+        self.stopped = False
+
+    def write(self, row: bytes) -> None:
+        self.sent.add(row)
+        families = self._cluster.client.table(b"t").record().schema.families
+        operations = [(PUT, name, b"q", SERVER_TIME, name + row) for name in sorted(families) if name in FAMILIES]
+        self._cluster.client.table(b"t").mutate([RowMutation(row, operations)])
+        self.acknowledged.add(row)
+
+    def live(self, number: int) -> None:
+        count = 0
+        while not self.stopped:
+            count += 1
+            try:
+                self.write(b"writer%02d-%05d" % (number, count))
+            except InvalidRequest:
+                self._runtime.sleep(0.001)  # read only, or of a family that is no more
+
+
+def cells_of(cluster: EmbeddedCluster, rows: set[bytes]) -> dict[bytes, dict[bytes, bytes]]:
+    found = cluster.client.table(b"t").read_rows(sorted(rows), EVERYTHING)
+    return {row: {column: value for column, _, value in cells} for row, cells in found}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_of_the_schema_loses_nothing_acknowledged(machine, what, end):
+    kept: list[Writers] = []
+
+    def first(cluster):
+        admin = cluster.client.admin
+        admin.create_table(base(), [b"writer08"])
+        writers = Writers(cluster, machine.runtime)
+        kept.append(writers)
+        for number in range(ROWS_BEFORE):
+            writers.write(b"before%03d" % number)
+        tasks = [machine.runtime.spawn(writers.live, number, name="writer") for number in range(WRITERS)]
+        machine.runtime.sleep(0.05)
+        admin.alter_table(replace(CHANGES[what](base()), version=2))
+        machine.runtime.sleep(0.05)
+        writers.stopped = True
+        for task in tasks:
+            task.join()
+        assert len(writers.acknowledged) > ROWS_BEFORE + WRITERS
+        check(cluster)
+        if end in ("flush", "major"):
+            admin.flush(b"t") if end == "flush" else admin.major_compact(b"t")
+            check(cluster)
+
+    def check(cluster):
+        [writers] = kept
+        if what.startswith("READONLY"):
+            with pytest.raises(InvalidRequest, match="read only"):
+                cluster.client.table(b"t").mutate([machine.put(b"writer99", b"v")])
+        families = cluster.client.table(b"t").record().schema.families
+        found = cells_of(cluster, writers.sent)
+        for row in writers.acknowledged:
+            wanted = {name + b":q": name + row for name in FAMILIES if name in families}
+            assert found.get(row) == wanted, row
+
+    machine.life(first, clean=end == "orderly stop")
+    machine.life(check)
