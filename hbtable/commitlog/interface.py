@@ -27,8 +27,9 @@ class CommitLog(Protocol):
         configured, then calls `apply`, which must not switch; callbacks run in the order of the calls.
 
         OutOfSpace, Unavailable: refused; not applied, and not brought back by recovery, except when the process dies
-        before it could write on. StorageFailed: the outcome is unknown and this server must be restarted. LockLost: the
-        log was fenced, another server recovers it: this process must stop.
+        before it could write on. StorageFailed: the log has broken, and this server must be restarted. OutcomeUnknown:
+        it broke while it wrote this, on a local disk; a cluster's says StorageFailed then as well, and others recover
+        it. LockLost: the log was fenced, another server recovers it: this process must stop.
         `exempt`: METADATA's commits are never refused for the length of the queue; others' flushes need them.
         """
 

@@ -28,7 +28,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.queue import Batch, CommitQueue
 from hbtable.commitlog.segment_line import SegmentLine
 from hbtable.commitlog.state import LogBroken, LogState
-from hbtable.errors import AlreadyExists, HbtableError, StorageFailed, Unavailable
+from hbtable.errors import AlreadyExists, HbtableError, OutcomeUnknown, StorageFailed, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.metrics.registry import Histogram, Registry
 from hbtable.runtime.interface import Event, Runtime
@@ -41,8 +41,8 @@ class LogWriter:
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
     __slots__ = (
-        "_acknowledger", "_busy", "_end", "_inline_limit", "_ledger", "_line", "_metrics", "_queue", "_release",
-        "_rolls", "_runtime", "_state", "_waits_for_sync",
+        "_acknowledger", "_busy", "_doubt", "_end", "_inline_limit", "_ledger", "_line", "_metrics", "_queue",
+        "_release", "_rolls", "_runtime", "_state", "_waits_for_sync",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +64,9 @@ class LogWriter:
             raise AlreadyExists(f"{folder} already holds a log; every start of a tablet server writes a new one")
         self._runtime = runtime
         self._waits_for_sync = options.durability == "sync"
+        self._doubt: type[HbtableError] = OutcomeUnknown if appender is None else StorageFailed
+        """What a commit hears whose bytes the breaking log may hold. A cluster's server ends then, and others recover
+        its log: there a peer turns StorageFailed into what the caller may do (rpc.peer)."""
         self._metrics = LogMetrics(registry)
         self._state = LogState(runtime)
         self._queue = CommitQueue(runtime, options, self._state)
@@ -111,7 +114,7 @@ class LogWriter:
         except BaseException as error:
             self._inline_failed(error)
             if isinstance(error, StorageFailed):
-                raise self._state.failure(self._state.sentence) from error
+                raise self._in_doubt()(self._sentence_of_doubt()) from error
             raise
         state = self._state
         if state.sentence:  # the sync beside failed while this append waited
@@ -199,7 +202,7 @@ class LogWriter:
             return
         except BaseException as error:
             self._break(error)
-            batch.fail(self._state.failure, self._state.sentence)
+            batch.fail(self._in_doubt(), self._sentence_of_doubt())
             if not isinstance(error, HbtableError):
                 raise  # this task was killed, or there is a bug: either way it must be seen
             return
@@ -207,6 +210,14 @@ class LogWriter:
         self._acknowledger.acknowledge(batch)
         if not self._waits_for_sync:
             self._line.sync_beside_if_due()
+
+    def _in_doubt(self) -> type[HbtableError]:
+        return self._doubt if self._state.failure is StorageFailed else self._state.failure
+
+    def _sentence_of_doubt(self) -> str:
+        if self._in_doubt() is not OutcomeUnknown:
+            return self._state.sentence
+        return f"{self._state.sentence}; whether this write was stored is unknown: read it after the restart"
 
     def roll(self) -> None:
         """As CommitLog.roll. StorageFailed when the log has broken."""

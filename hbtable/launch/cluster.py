@@ -92,15 +92,20 @@ class EmbeddedCluster:
             session.close()
             raise
 
-    def stop(self, clean: bool = True) -> None:
+    def stop(self, clean: bool = True) -> str:
         """Clean: everything is in SSTables on return, so the next start reads no log. Otherwise what a crash would
-        leave, but for the tidy end of the log. *Switches.*"""
+        leave, but for the tidy end of the log. "", or what went so wrong that the process should say so by its exit
+        code. *Switches.*"""
+        failure = ""
         # The master first: it would give tablets back that the server unloads.
         self.transport.register_master(None)
         try:
             self.master.stop()
             self.server.stop(clean)
+            failure = self.server.failure
         except HbtableError as error:
             log.warning("not everything could be stopped in order; the next start recovers it: %s", error)
+            failure = str(error)
         self.transport.remove_server(self.server.incarnation)
         self.session.close()
+        return failure

@@ -27,11 +27,15 @@ from hbtable.lockservice.local import LocalLockService
 from hbtable.master.bootstrap import cluster_id
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.interface import Task
 from hbtable.runtime.signals import on_signal
 
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 0.1
+
+FAILED: Final = 1
+"""Exit code when something failed that a restart has to sort out: the commit log, for one."""
 
 BANNER: Final = """\
 hbtable {version} speaks HBase Thrift1 on {host}:{port}
@@ -64,6 +68,7 @@ class Server:
         self.cluster: EmbeddedCluster
         self.door: FrontDoor
         self._status: Status
+        self._lock_watch: Task | None = None
 
     def start(self) -> None:
         """Serving on return. Raises a sentence: folder in use, port in use, damaged file."""
@@ -107,11 +112,10 @@ class Server:
             os._exit(0)
         self._stop_asked.set()
 
-    def wait(self) -> int:
-        """Until a signal asks to stop (0) or the lock is lost (another code)."""
-        self.runtime.spawn(self._watch_lock, name="lock watch")
+    def wait(self) -> None:
+        """Until a signal asks to stop, or the lock is lost."""
+        self._lock_watch = self.runtime.spawn(self._watch_lock, name="lock watch")
         self._stop_asked.wait()
-        return LOST if self.cluster.lost.is_set() else 0
 
     def _watch_lock(self) -> None:
         while not self.cluster.lost.wait(_LOOK_SECONDS):
@@ -120,15 +124,28 @@ class Server:
         log.error("%s", LockLost("the lock was lost: another process may own this data now; stopping"))
         self._stop_asked.set()
 
-    def stop(self) -> None:
-        """Drains: every request under way is answered, memtables are written out."""
+    def stop(self) -> int:
+        """Drains: every request under way is answered, memtables are written out. The exit code: 0, FAILED, or LOST
+        when the lock was lost before this gave it back."""
         self._status.drain()
         self.door.drain()
         save_scanners(self.door, self._fs, SCANNERS_FILE)
         self.door.close()
-        self.cluster.stop()
+        # Before the session is closed in order: its end would look like a lost lock to whoever still watches it.
+        self._end_lock_watch()
+        failure = self.cluster.stop()
         self._status.close()
         self._folder.close()
+        if failure:
+            log.error("stopped, but not everything is as it should be: %s", failure)
+        if self.cluster.lost.is_set():
+            return LOST
+        return FAILED if failure else 0
+
+    def _end_lock_watch(self) -> None:
+        if self._lock_watch is not None:
+            self._lock_watch.kill()
+            self._lock_watch = None
 
     def banner(self) -> str:
         host = self._options.host
@@ -167,8 +184,9 @@ def run(
         print(server.banner(), flush=True)  # noqa: T201 -- what the person who started it came for
     else:
         when_ready(server)
-    code = server.wait()
+    server.wait()
     log.info("draining")
-    server.stop()
-    log.info("stopped; everything acknowledged is in %s", options.folder(os.environ))
+    code = server.stop()
+    if not code:
+        log.info("stopped; everything acknowledged is in %s", options.folder(os.environ))
     return code

@@ -69,6 +69,9 @@ class TabletServerRole:
     """`service` and `admin` are what a transport offers to others. `on_lost` is called once when the lock is lost: the
     process must stop."""
 
+    failure = ""
+    """After stop(): why it may be that not all is stored that was acknowledged; "": all is well."""
+
     def __init__(
         self,
         runtime: Runtime,
@@ -204,7 +207,8 @@ class TabletServerRole:
         try:
             self.commit_log.close()
         except HbtableError as error:
-            log.warning("%s: the commit log could not be closed cleanly: %s", self.incarnation, error)
+            self.failure = f"the commit log could not be closed cleanly: {error}"
+            log.warning("%s: %s", self.incarnation, self.failure)
         self._membership.leave()
 
     def _open_tablet(self, record: TabletRecord, schema: TableSchema) -> Tablet:
