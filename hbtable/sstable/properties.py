@@ -2,7 +2,8 @@ r"""What an SSTable says of itself: enough to rebuild METADATA from the files al
 
 Stored as a block (sstable.block) whose keys are the names of the fields below and whose values are varints for numbers,
 plain bytes for keys, UTF-8 for texts, and length-prefixed texts one after another for `replaced`. Unknown names are
-skipped: a later hbtable may add fields without a new format version.
+skipped: a later hbtable may add fields without a new format version. The fields of `Origin` came later: files of older
+hbtables lack them.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,20 @@ from dataclasses import dataclass
 from hbtable.encoding import varint
 from hbtable.errors import Corruption
 from hbtable.sstable.block import Block, encode_block
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What METADATA said of the tablet when the file was begun. With it, `hbtable repair` makes METADATA anew when that
+    is lost: a file that names no rows and no schema tells neither where its tablet ended nor what its table was."""
+
+    start: bytes
+    stop: bytes
+    """The tablet's rows; b"" as in model.ranges."""
+    complete_to: int
+    """No log is needed for these families up to this sequence: the file and older ones have it all."""
+    table: bytes
+    """The table's record (encoding.table_record), enabled; b"" in METADATA's own files, whose schema is fixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +40,8 @@ class SSTableIdentity:
     """Paths of the inputs of the compaction that wrote it: whoever rebuilds METADATA must not use those again."""
     clock_millis: int = 0
     """The highest time that the server assigned to a cell of the tablet before the file was begun; 0: none."""
+    origin: Origin | None = None
+    """None in files of older hbtables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +85,11 @@ def encode_properties(properties: Properties) -> bytes:
     fields[b"last_key"] = properties.last_key
     fields[b"group"] = identity.group.encode("utf-8", "surrogateescape")
     fields[b"replaced"] = b"".join([varint.encode_bytes(path.encode()) for path in identity.replaced])
+    if identity.origin is not None:
+        fields[b"complete_to"] = varint.encode(identity.origin.complete_to)
+        fields[b"rows_start"] = identity.origin.start
+        fields[b"rows_stop"] = identity.origin.stop
+        fields[b"table"] = identity.origin.table
     names = sorted(fields)
     return encode_block(names, [fields[name] for name in names], 16)
 
@@ -92,6 +114,7 @@ def _properties(fields: dict[bytes, bytes]) -> Properties:
         generation=_number(fields, "generation"),
         replaced=_texts(fields[b"replaced"]),
         clock_millis=_number(fields, "clock_millis"),
+        origin=_origin(fields),
     )
     return Properties(
         identity=identity,
@@ -107,6 +130,12 @@ def _properties(fields: dict[bytes, bytes]) -> Properties:
         first_sequence=_number(fields, "first_sequence"),
         last_sequence=_number(fields, "last_sequence"),
     )
+
+
+def _origin(fields: dict[bytes, bytes]) -> Origin | None:
+    if b"complete_to" not in fields:
+        return None
+    return Origin(fields[b"rows_start"], fields[b"rows_stop"], _number(fields, "complete_to"), fields[b"table"])
 
 
 def _number(fields: dict[bytes, bytes], name: str) -> int:

@@ -17,13 +17,16 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
+from hbtable.encoding import table_record
 from hbtable.encoding.cell_key import Pair
 from hbtable.errors import SwitchedOff, Unavailable
 from hbtable.memtable.memtable import Memtable
 from hbtable.merge.compacting import compacted
 from hbtable.merge.merging import merge
-from hbtable.model.tablet import TabletRecord
-from hbtable.sstable.properties import SSTableIdentity
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+from hbtable.sstable.properties import Origin, SSTableIdentity
 from hbtable.tablet.files import SSTableOutput
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.policy import MergePlan
@@ -71,7 +74,8 @@ class Compactor:
             # No switch from here to the redo point: it says exactly what the frozen memtables hold.
             frozen_since, state.unflushed_since = state.unflushed_since, 0.0
             state.install(state.version.frozen())
-            first_needed = state.applied + 1
+            complete_to = state.applied
+            first_needed = complete_to + 1
             clock_millis = state.clock.highest
             state.attention_at = state.environment.options.memtable_bytes
             written: list[Written] = []
@@ -79,7 +83,7 @@ class Compactor:
             try:
                 for stack in state.version.stacks:
                     if stack.frozen:
-                        written.append((stack.key, stack.frozen, self._write_frozen(stack, clock_millis)))
+                        written.append((stack.key, stack.frozen, self._write_frozen(stack, clock_millis, complete_to)))
                 if written or self.needs_old_logs():
                     asked = True
                     self._name_flushed(written, first_needed)
@@ -103,9 +107,9 @@ class Compactor:
         incarnation = self._state.shared.incarnation
         return not self.replaying and any(log.incarnation != incarnation for log in self._state.keeper.record.logs)
 
-    def _write_frozen(self, stack: Stack, clock_millis: int) -> LoadedFile | None:
+    def _write_frozen(self, stack: Stack, clock_millis: int, complete_to: int) -> LoadedFile | None:
         pairs = merge([memtable.scan(b"", b"", self._state.applied) for memtable in stack.frozen])
-        return self._write(stack, pairs, (), False, clock_millis, None)
+        return self._write(stack, pairs, (), False, clock_millis, complete_to, None)
 
     def _name_flushed(self, written: list[Written], first_needed: int) -> None:
         state = self._state
@@ -182,7 +186,8 @@ class Compactor:
         start, stop = key_range(state.range)
         pairs = merge([file.reader.scan(start, stop, False) for file in inputs])
         clock_millis = max(file.reader.properties.identity.clock_millis for file in inputs)
-        output = self._write(stack, pairs, inputs, drop_markers, clock_millis, self._check_cancelled)
+        complete_to = _complete_to(inputs)
+        output = self._write(stack, pairs, inputs, drop_markers, clock_millis, complete_to, self._check_cancelled)
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
@@ -223,11 +228,14 @@ class Compactor:
         inputs = tuple(file for stack in version.stacks for file in stack.files)
         start, stop = key_range(state.range)
         clock_millis = max((file.reader.properties.identity.clock_millis for file in inputs), default=0)
+        complete_to = _complete_to(inputs)
         outputs: dict[str, LoadedFile | None] = {}
         for stack in version.stacks[: len(version.layout.keys)]:
             sources = [file.reader.scan(start, stop, False) for file in inputs]
             pairs = of_families(merge(sources), stack.families)
-            outputs[stack.key] = self._write(stack, pairs, inputs, True, clock_millis, self._check_cancelled)
+            outputs[stack.key] = self._write(
+                stack, pairs, inputs, True, clock_millis, complete_to, self._check_cancelled
+            )
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
@@ -254,6 +262,7 @@ class Compactor:
         inputs: tuple[LoadedFile, ...],
         drop_markers: bool,
         clock_millis: int,
+        complete_to: int,
         check: Callable[[], None] | None,
     ) -> LoadedFile | None:
         state = self._state
@@ -267,8 +276,22 @@ class Compactor:
             record.generation,
             tuple(file.ref.path for file in inputs),
             clock_millis,
+            Origin(record.range.start, record.range.stop, complete_to, _table_bytes(record.table_id, layout.schema)),
         )
         pacer = Pacer(runtime, state.environment.options.slice_seconds, check)
         # Paced before it is thinned out, too: a million masked cells that leave nothing take their time all the same.
         kept = compacted(pacer.paced(pairs), layout.rules, runtime.wall_millis(), drop_markers)
         return self._output.write(kept, layout.sstable_options(stack.key), identity, layout.in_memory(stack.key), pacer)
+
+
+def _complete_to(inputs: tuple[LoadedFile, ...]) -> int:
+    """Files of an older hbtable do not say it: of them what they hold is certain."""
+    origins = [file.reader.properties.identity.origin for file in inputs]
+    known = [origin.complete_to for origin in origins if origin is not None]
+    return max([*known, *(file.ref.last_sequence for file in inputs)], default=0)
+
+
+def _table_bytes(table_id: int, schema: TableSchema) -> bytes:
+    if table_id == METADATA_TABLE_ID:
+        return b""
+    return table_record.encode(TableRecord(table_id, TableState.ENABLED, schema))

@@ -11,7 +11,7 @@ from hbtable.model.schema import COMPRESSIONS
 from hbtable.sstable.block import Block, encode_block, shared_length
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.cache import BlockCache
-from hbtable.sstable.properties import Properties, SSTableIdentity, decode_properties, encode_properties
+from hbtable.sstable.properties import Origin, Properties, SSTableIdentity, decode_properties, encode_properties
 from hbtable.sstable.reader import SSTableReader
 
 few_bytes = st.binary(max_size=4) | st.lists(st.sampled_from([0, 1, 2, 97, 255]), max_size=6).map(bytes)
@@ -93,6 +93,7 @@ def test_properties_round_trip(data) -> None:
         draw(numbers),
         tuple(draw(st.lists(texts, max_size=3))),
         draw(numbers),
+        draw(st.none() | st.builds(Origin, st.binary(), st.binary(), numbers, st.binary())),
     )
     fields = (
         [draw(numbers) for _ in range(5)] + [draw(st.binary()), draw(st.binary())] + [draw(numbers) for _ in range(4)]
