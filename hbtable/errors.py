@@ -5,6 +5,7 @@
     StaleLocation    ask METADATA again, then retry         Unavailable    retry later, nothing was applied
     OutcomeUnknown   it may have been applied: do not retry blindly
     Corruption       stop using this file                   LockLost       stop this process
+    DataDamaged      of these rows; the others are served
 
 Foreign exceptions (OSError, kazoo's, requests') are translated in the adapter that meets them.
 Messages are one clear sentence that names table, row, family or limit, and the way out.
@@ -123,6 +124,17 @@ class Corruption(HbtableError):
         self.path = path
         self.offset = offset
         self.reason = reason
+
+
+class DataDamaged(Corruption):
+    """Rows that cannot be answered for, because a file that may hold something of them is damaged or gone. Asking again
+    changes nothing; all other rows are served. `first_row` and `stop_row` are a half-open range, b"" without a bound;
+    `reason` says which tablet, which rows and what to do."""
+
+    def __init__(self, path: str, offset: int, reason: str, first_row: bytes = b"", stop_row: bytes = b"") -> None:
+        super().__init__(path, offset, reason)
+        self.first_row = first_row
+        self.stop_row = stop_row
 
 
 class UnsupportedFormat(HbtableError):

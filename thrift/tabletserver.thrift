@@ -13,7 +13,7 @@
 namespace py hbtable.tabletserver
 
 /** Any error, declared by every call. `classes`: its class and that one's ancestors in hbtable/errors.py, nearest
-    first: a receiver takes the first that it knows. The other fields belong to Corruption and BadFilter. */
+    first: a receiver takes the first that it knows. The other fields belong to Corruption, BadFilter and DataDamaged. */
 exception RpcError {
   1: required list<string> classes,
   2: required string message,
@@ -21,7 +21,9 @@ exception RpcError {
   4: optional i64 offset,
   5: optional string reason,
   6: optional i64 position,
-  7: optional bool wrongIncarnation
+  7: optional bool wrongIncarnation,
+  8: optional binary firstRow,
+  9: optional binary stopRow
 }
 
 /** One version of one column: `family:qualifier`, milliseconds, value. */

@@ -7,10 +7,11 @@ the way. A round remembers nothing but which loads failed (failed_loads.py) and 
 (quarantine.py).
 """
 
+import logging
 from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
-from hbtable.errors import HbtableError, LockLost
+from hbtable.errors import DataDamaged, HbtableError, LockLost
 from hbtable.master.assignment import describe
 from hbtable.master.bootstrap import first_metadata_row
 from hbtable.master.census import Census
@@ -23,6 +24,8 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, TabletRecord
 from hbtable.runtime.interface import Runtime
+
+log = logging.getLogger(__name__)
 
 
 class Decision(NamedTuple):
@@ -49,21 +52,28 @@ class Upkeep:
         self._placement = placement
         self._tables = tables
         self._census = census
+        self._said: set[str] = set()
+        """What was logged of METADATA's damage: once is enough."""
 
     def system(self, census: Census) -> Decision:
         """The root tablet, then METADATA's others: what is needed to read the rest. *Switches.*"""
         decision = self._place([self._catalog.read_root()], census)
         if decision.sentence:
             return decision
-        first_metadata_row(self._runtime, self._catalog)
+        try:
+            first_metadata_row(self._runtime, self._catalog)
+        except DataDamaged as error:
+            self._say_damaged([error])  # it was there before; what of METADATA is sound is to be served
         return self._place(self._settled_rows(METADATA_TABLE_ID), census)
 
     def users(self, census: Census, may_balance: bool, interrupted: Callable[[], bool]) -> Decision:
         """Interrupted operations and tablets without a server, table by table. When there is nothing of that to do and
         it `may_balance`, servers are evened out until that is `interrupted`. METADATA is served. *Switches.*"""
-        tables = self._catalog.tables()
+        damage: list[DataDamaged] = []
+        tables = self._catalog.tables(damage)
         gone: list[GoneTablet] = []
-        rows = self._repaired(list(self._catalog.all_tablet_rows(gone)))
+        rows = self._repaired(list(self._catalog.all_tablet_rows(gone, damage)))
+        self._say_damaged(damage)
         self._tables.merges.forget_old(gone)
         self._placement.keep_only([row.tablet_id for row in rows])
         by_table: dict[int, list[TabletRecord]] = {}
@@ -90,6 +100,8 @@ class Upkeep:
         suspects = self._placement.quarantine.suspects().difference(
             row.tablet_id for row in rows if row.table_id in off
         )
+        if damage and not sentence:
+            return Decision(f"waiting: a part of METADATA cannot be read: {damage[0]}", waits=True)
         if not sentence and may_balance and not suspects:
             return Decision(*self._tables.balancer.round(tables, rows, census, interrupted))
         return Decision(sentence, any(one.waits for one in decisions))
@@ -119,7 +131,22 @@ class Upkeep:
             current = self._catalog.read_table(table.schema.name)
             if current is None or current.state is not TableState.ENABLED:
                 return _NOTHING_TO_DO
-            return self._place(self._tables.settled(table.table_id), self._census(), current.schema)
+            return self._place(self._placeable(table.table_id), self._census(), current.schema)
+
+    def _placeable(self, table_id: int) -> list[TabletRecord]:
+        """The table's rows, settled; of those that METADATA can still tell when it cannot tell all."""
+        try:
+            return self._tables.settled(table_id)
+        except DataDamaged:
+            damage: list[DataDamaged] = []
+            rows = self._repaired(self._catalog.tablet_rows(table_id, damage))
+            return [row for row in rows if not row.is_merging()]
+
+    def _say_damaged(self, damage: list[DataDamaged]) -> None:
+        for error in damage:
+            if str(error) not in self._said:
+                self._said.add(str(error))
+                log.error("master: a part of METADATA cannot be read, and its tablets are given to nobody: %s", error)
 
     def _place(self, tablets: list[TabletRecord], census: Census, schema: TableSchema = layout.SCHEMA) -> Decision:
         """Plans and acts for tablets of one table; nothing to do when they are all served."""
@@ -138,7 +165,10 @@ class Upkeep:
         return Decision(_first_of([action.why for action in actions]))
 
     def _settled_rows(self, table_id: int) -> list[TabletRecord]:
-        return self._repaired(self._catalog.tablet_rows(table_id))
+        damage: list[DataDamaged] = []
+        rows = self._repaired(self._catalog.tablet_rows(table_id, damage))
+        self._say_damaged(damage)
+        return rows
 
     def _repaired(self, rows: list[TabletRecord]) -> list[TabletRecord]:
         """Completes the splits that the rows show (design, section 5); both children are in the answer."""

@@ -7,7 +7,7 @@ A retry repeats only what is known not to have been applied (StaleLocation, Unav
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from hbtable.errors import LockLost, OutcomeUnknown, OutOfSpace, StaleLocation, Unavailable
+from hbtable.errors import DataDamaged, LockLost, OutcomeUnknown, OutOfSpace, StaleLocation, Unavailable
 from hbtable.metadata import layout
 from hbtable.metadata.patience import Patience, PatienceOptions
 from hbtable.model.cell import Row
@@ -92,18 +92,34 @@ class MetadataCalls:
             request = ScanRequest(within, EVERYTHING, max_rows=max_rows)
             return service.scan(record.tablet_id, request), record.range
 
-        page, covered = self.call(rows.start, scan)
+        try:
+            page, covered = self.call(rows.start, scan)
+        except DataDamaged as error:
+            sound = RowRange(rows.start, error.first_row)
+            if error.first_row <= rows.start or (rows.stop and error.first_row >= rows.stop):
+                raise
+            found, go_on = self.page(sound, max_rows)
+            return found, error.first_row if go_on is None else go_on
         if page.next is not None:
             return page.rows, page.next.row
         if not covered.stop or (rows.stop and covered.stop >= rows.stop):
             return page.rows, None
         return page.rows, covered.stop
 
-    def rows(self, rows: RowRange, page_rows: int = 1000) -> Iterator[Row]:
-        """Every row of the range, ascending, each as of the moment its page was read. *Switches* between pages."""
-        start: bytes | None = rows.start
-        while start is not None:
-            found, start = self.page(RowRange(start, rows.stop), page_rows)
+    def rows(self, rows: RowRange, page_rows: int = 1000, damage: list[DataDamaged] | None = None) -> Iterator[Row]:
+        """Every row of the range, ascending, each as of the moment its page was read. Rows that cannot be read are
+        passed over, and why is added to `damage`; without that they are DataDamaged. *Switches* between pages."""
+        at: bytes | None = rows.start
+        while at is not None:
+            rest = RowRange(at, rows.stop)
+            try:
+                found, at = self.page(rest, page_rows)
+            except DataDamaged as error:
+                if damage is None:
+                    raise
+                damage.append(error)
+                at = error.stop_row if error.stop_row > rest.start and rest.holds(error.stop_row) else None
+                continue
             yield from found
 
     def record_at(self, row: bytes) -> bytes | None:

@@ -13,6 +13,7 @@ from hbtable.encoding import namespace_row, table_record, tablet_record
 from hbtable.errors import (
     AlreadyExists,
     Conflict,
+    DataDamaged,
     FileNotFound,
     NamespaceNotFound,
     OutcomeUnknown,
@@ -118,18 +119,21 @@ class Catalog:
         key = layout.tablet_key(gone.table_id, gone.range.stop)
         self._change(key, tablet_record.encode_gone(gone), None, _tablet)
 
-    def tablet_rows(self, table_id: int) -> list[TabletRecord]:
-        """The rows of one table as they stand, ascending, left children still embedded. For tiles: standing()."""
+    def tablet_rows(self, table_id: int, damage: list[DataDamaged] | None = None) -> list[TabletRecord]:
+        """The rows of one table as they stand, ascending, left children still embedded. For tiles: standing().
+        `damage` as in MetadataCalls.rows."""
         found = [self.read_root()] if table_id == METADATA_TABLE_ID else []
-        found += tablets_of(self._calls.rows(layout.tablet_rows(table_id)))
+        found += tablets_of(self._calls.rows(layout.tablet_rows(table_id), damage=damage))
         return found
 
-    def all_tablet_rows(self, gone: list[GoneTablet] | None = None) -> Iterator[TabletRecord]:
+    def all_tablet_rows(
+        self, gone: list[GoneTablet] | None = None, damage: list[DataDamaged] | None = None
+    ) -> Iterator[TabletRecord]:
         """The rows of all tables, the root's record first, ascending by table id and row; tablets that are gone are
-        added to `gone`. *Switches* between pages: not a snapshot."""
+        added to `gone`. `damage` as in MetadataCalls.rows. *Switches* between pages: not a snapshot."""
         rows = chain(
-            self._calls.rows(layout.tablet_rows(METADATA_TABLE_ID)),
-            self._calls.rows(layout.EVERY_USER_TABLET),
+            self._calls.rows(layout.tablet_rows(METADATA_TABLE_ID), damage=damage),
+            self._calls.rows(layout.EVERY_USER_TABLET, damage=damage),
         )
         return chain((self.read_root(),), tablets_of(rows, gone))
 
@@ -158,11 +162,11 @@ class Catalog:
         if not self._change(layout.table_key(name), table_record.encode(expected), None, table_record.decode):
             raise Conflict(f"table {shown(name)} was changed by someone else at this moment")
 
-    def tables(self) -> list[TableRecord]:
-        """Every table in every state, ascending by name."""
+    def tables(self, damage: list[DataDamaged] | None = None) -> list[TableRecord]:
+        """Every table in every state, ascending by name. `damage` as in MetadataCalls.rows."""
         return [
             table_record.decode(stored(cells) or b"", f"METADATA row {row!r}")
-            for row, cells in self._calls.rows(layout.TABLE_ROWS)
+            for row, cells in self._calls.rows(layout.TABLE_ROWS, damage=damage)
         ]
 
     # ---------------------------------------------------------------- namespaces

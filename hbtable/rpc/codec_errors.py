@@ -7,8 +7,8 @@ ancestor: what the receiver does next follows from that one.
 from typing import Final, NamedTuple
 
 from hbtable import errors
-from hbtable.errors import BadFilter, Corruption, HbtableError
-from hbtable.rpc.codec_binary import BOOLEAN, INTEGER, TEXT, Field, Sequences, Struct
+from hbtable.errors import BadFilter, Corruption, DataDamaged, HbtableError
+from hbtable.rpc.codec_binary import BINARY, BOOLEAN, INTEGER, TEXT, Field, Sequences, Struct
 
 KNOWN: Final = {
     name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, HbtableError)
@@ -25,12 +25,17 @@ class RemoteError(NamedTuple):
     reason: str | None = None
     position: int | None = None
     wrong_incarnation: bool = False
+    first_row: bytes | None = None
+    stop_row: bytes | None = None
 
     def raised(self) -> HbtableError:
         """The error itself."""
         kind = next((KNOWN[name] for name in self.classes if name in KNOWN), HbtableError)
         if issubclass(kind, Corruption):
-            return kind(self.path or "?", self.offset or 0, self.reason if self.reason is not None else self.message)
+            reason = self.reason if self.reason is not None else self.message
+            if issubclass(kind, DataDamaged):
+                return kind(self.path or "?", self.offset or 0, reason, self.first_row or b"", self.stop_row or b"")
+            return kind(self.path or "?", self.offset or 0, reason)
         if issubclass(kind, BadFilter):
             return kind(self.message, -1 if self.position is None else self.position)
         return kind(self.message)
@@ -39,11 +44,17 @@ class RemoteError(NamedTuple):
 def described(error: HbtableError, wrong_incarnation: bool = False) -> RemoteError:
     """What is sent of an error."""
     classes = [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, HbtableError)]
+    if isinstance(error, DataDamaged):
+        return _of_damage(classes, error)._replace(first_row=error.first_row, stop_row=error.stop_row)
     if isinstance(error, Corruption):
-        return RemoteError(classes, str(error), error.path, error.offset, error.reason)
+        return _of_damage(classes, error)
     if isinstance(error, BadFilter):
         return RemoteError(classes, str(error), position=error.position)
     return RemoteError(classes, str(error), wrong_incarnation=wrong_incarnation)
+
+
+def _of_damage(classes: list[str], error: Corruption) -> RemoteError:
+    return RemoteError(classes, str(error), error.path, error.offset, error.reason)
 
 
 RPC_ERROR: Final = Struct(
@@ -55,6 +66,8 @@ RPC_ERROR: Final = Struct(
         Field(5, "reason", TEXT, None),
         Field(6, "position", INTEGER, None),
         Field(7, "wrongIncarnation", BOOLEAN, False),
+        Field(8, "firstRow", BINARY, None),
+        Field(9, "stopRow", BINARY, None),
     ],
     RemoteError,
 )

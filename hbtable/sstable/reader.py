@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final, final
 
-from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair
+from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair, row_of, row_prefix
 from hbtable.errors import Corruption
+from hbtable.model.ranges import RowRange, successor
 from hbtable.sstable.block import Block
 from hbtable.sstable.bloom import ROWCOL, BloomFilter, decode_bloom
 from hbtable.sstable.cache import BlockCache
@@ -27,6 +28,25 @@ _OPENING_READ_BYTES: Final = 16384
 
 _READ_AHEAD_BYTES: Final = 512 * 1024
 """A scan reads up to so much at once after its first blocks: one trip to the file system costs milliseconds on HDFS."""
+
+
+class DamagedBlock(Corruption):
+    """A block whose bytes do not check; the other blocks of its file can be read. `first_key`: the first one in it.
+    `following`: the first key of the block behind it, and its separator; b"" when there is none."""
+
+    def __init__(self, path: str, offset: int, reason: str, first_key: bytes, following: tuple[bytes, bytes]) -> None:
+        super().__init__(path, offset, reason)
+        self.first_key = first_key
+        self._following = following
+
+    def rows(self) -> RowRange:
+        """The rows of which cells may lie in it."""
+        key, separator = self._following
+        if not key:
+            return RowRange(row_of(self.first_key), b"")
+        row = row_of(key)
+        # A separator is above all that lies before it: the row begins behind the block, or in it.
+        return RowRange(row_of(self.first_key), row if separator <= row_prefix(row) else successor(row))
 
 
 @final
@@ -221,15 +241,31 @@ class SSTableReader:
         begin = offsets[first]
         while last - first > 1 and offsets[last] - begin > _READ_AHEAD_BYTES:
             last -= 1
-        sealed = _read(self._read_at, self.path, begin, offsets[last] - begin)
+        try:
+            sealed = _read(self._read_at, self.path, begin, offsets[last] - begin)
+        except Corruption as error:
+            if last - first > 1:
+                return self._load_run(first, first + 1, cache_blocks)
+            raise self._damaged(first, error) from error
         blocks: dict[int, Block] = {}
         for number in range(first, last):
             handle = self._index.handle(number)
-            block = Block(self.path, handle.offset, _part(self.path, handle, sealed, begin))
+            try:
+                block = Block(self.path, handle.offset, _part(self.path, handle, sealed, begin))
+            except Corruption as error:
+                if blocks:
+                    break  # nobody may need more than those before it; who does reads it again
+                raise self._damaged(number, error) from error
             blocks[number] = block
             if cache_blocks:
                 self._cache.put(self.path, handle.offset, block, self._in_memory)
         return blocks
+
+    def _damaged(self, number: int, error: Corruption) -> DamagedBlock:
+        index, following = self._index, (b"", b"")
+        if number + 1 < len(index.first_keys):
+            following = (index.first_keys[number + 1], index.separators[number + 1])
+        return DamagedBlock(error.path, error.offset, error.reason, index.first_keys[number], following)
 
     def _verify_block(self, number: int, last_key: bytes) -> tuple[bytes, int]:
         """(last key, cells) of one block, checked against the index, its neighbour, its restarts and the filter."""

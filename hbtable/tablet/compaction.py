@@ -15,11 +15,12 @@ and active memtables are always newer.
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, final
 
 from hbtable.encoding import table_record
 from hbtable.encoding.cell_key import Pair
-from hbtable.errors import SwitchedOff, Unavailable
+from hbtable.errors import Corruption, SwitchedOff, Unavailable
 from hbtable.memtable.memtable import Memtable
 from hbtable.merge.compacting import compacted
 from hbtable.merge.merging import merge
@@ -138,7 +139,7 @@ class Compactor:
 
     def merge(self, plan: MergePlan) -> None:
         """Carries out a plan, as far as its files are still there. *Switches.* As flush()."""
-        with self._merging:
+        with self._merging, self._noting_damage():
             stack = next((stack for stack in self._state.version.stacks if stack.key == plan.key), None)
             if stack is not None:
                 inputs = tuple(file for file in stack.files if file.ref.path in plan.paths)
@@ -149,18 +150,34 @@ class Compactor:
 
     def major(self, family: bytes = b"") -> None:
         """Every stack, or the one that holds this family, becomes one SSTable without markers or deleted cells; all of
-        them while cells of an earlier grouping of the families are left. *Switches.* As flush()."""
+        them while cells of an earlier grouping of the families are left. Damaged files stay as they are, and markers
+        with them. *Switches.* As flush(), and DataDamaged."""
         begin = self._state.environment.runtime.clock_seconds()
         self.flush()
-        with self._merging:
+        with self._merging, self._noting_damage():
             if self._state.version.is_regrouped():
+                self._state.damaged.check_none()
                 self._regroup()
             else:
                 for key in self._state.version.layout.keys:
-                    stack = next((stack for stack in self._state.version.stacks if stack.key == key), None)
-                    if stack is not None and stack.files and (not family or family in stack.families):
-                        self._compact(stack, stack.files)
+                    self._compact_stack(key, family)
             self._took("major", begin)
+
+    def _compact_stack(self, key: str, family: bytes) -> None:
+        stack = next((stack for stack in self._state.version.stacks if stack.key == key), None)
+        if stack is not None and (not family or family in stack.families):
+            for inputs in stack.sound_runs(self._state.damaged):
+                if inputs:
+                    self._compact(stack, inputs)
+
+    @contextmanager
+    def _noting_damage(self) -> Iterator[None]:
+        """A damaged input is left out of what is planned from now on, and ends this compaction."""
+        try:
+            yield
+        except Corruption as error:
+            paths = {file.ref.path for stack in self._state.version.stacks for file in stack.files}
+            raise self._state.damaged.told_of(error, paths) from error
 
     def cancel(self) -> None:
         """Ends what merge() and major() are doing, and refuses new ones, until resume(). *Switches.*"""
@@ -217,7 +234,6 @@ class Compactor:
             state.shared.compacted_bytes.value += output.ref.length_bytes if output is not None else 0
         keys = key_range(state.range)
         for file in inputs:
-            state.shared.replaced_bytes += file.ref.length_bytes
             if file.inside(keys):  # else a split's other child may read it still
                 state.environment.cache.drop_file(file.ref.path)
 

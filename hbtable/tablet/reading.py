@@ -114,6 +114,9 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
             bounds = _rest(bounds, page.last_row, request.reversed)
+        except Corruption as error:
+            # Without the rows before the damage: clients take a short page for the end of the scan.
+            raise state.damaged.told(error) from error
     state.reads += len(page.rows)
     return page.page(exhausted)
 
@@ -145,6 +148,8 @@ def _cells(
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
             snapshot = Snapshot(state.version, state.applied, want)
+        except Corruption as error:
+            raise state.damaged.told(error) from error
 
 
 def _check_replaced(state: TabletState, snapshot: Snapshot, error: FileNotFound) -> None:

@@ -18,9 +18,10 @@ from typing import Final
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorted_logs import recovered
-from hbtable.errors import Unavailable
-from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
+from hbtable.errors import Corruption, FileNotFound, Unavailable
+from hbtable.model.tablet import NO_LOG, LogRef, SSTableRef, TabletRecord
 from hbtable.tablet.compaction import Compactor
+from hbtable.tablet.damage import UnreadableFile
 from hbtable.tablet.files import open_sstable
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.state import TabletState
@@ -36,8 +37,8 @@ class LeftUnflushed(Unavailable):
 
 
 def recover(state: TabletState, compactor: Compactor) -> None:
-    """The tablet is as it was, and may serve, on return. *Switches.* Corruption, FileNotFound, UnsupportedFormat,
-    StaleLocation (another owner), OutOfSpace, LeftUnflushed: do not serve."""
+    """The tablet is as it was, and may serve, on return, all but what damaged SSTables hold (damage.py). *Switches.*
+    Corruption (of a log), UnsupportedFormat, StaleLocation (another owner), OutOfSpace, LeftUnflushed: do not serve."""
     record = state.keeper.record
     _check_own_log(state, record)
     _open_files(state)
@@ -60,6 +61,7 @@ def adopt(state: TabletState, parent: TabletState) -> None:
     """A split's child begins with the parent's SSTables, whose readers it shares, its sequence and its clock. The
     parent's memtables are empty. Does not switch."""
     stacks = {stack.key: stack.files for stack in parent.version.stacks}
+    state.damaged.inherit(parent.damaged)
     _install_files(state, stacks)
     state.sequence = state.applied = parent.sequence
     # One past everything the parent assigned: none of its markers has to be remembered here.
@@ -68,13 +70,30 @@ def adopt(state: TabletState, parent: TabletState) -> None:
 
 def _open_files(state: TabletState) -> None:
     """Every SSTable that the record names, length and footer checked."""
-    environment = state.environment
     layout = state.version.layout
     loaded: dict[str, tuple[LoadedFile, ...]] = {}
     for key, refs in state.keeper.record.files:
         in_memory = layout.in_memory(key)
-        loaded[key] = in_order(open_sstable(environment.fs, environment.cache, ref, in_memory) for ref in refs)
+        loaded[key] = in_order(_open(state, key, ref, in_memory) for ref in refs)
     _install_files(state, loaded)
+    for error in _unreadable(state):
+        state.damaged.told(error)
+
+
+def _open(state: TabletState, key: str, ref: SSTableRef, in_memory: bool) -> LoadedFile:
+    """A damaged or missing one is no reason to serve nothing of the tablet: the other files and all writes go on."""
+    environment = state.environment
+    try:
+        return open_sstable(environment.fs, environment.cache, ref, in_memory)
+    except (Corruption, FileNotFound) as error:
+        return LoadedFile(ref, UnreadableFile(ref, state.keeper.record, key, error))
+
+
+def _unreadable(state: TabletState) -> Iterator[Corruption]:
+    for stack in state.version.stacks:
+        for file in stack.files:
+            if isinstance(file.reader, UnreadableFile):
+                yield file.reader.error()
 
 
 def _install_files(state: TabletState, files: dict[str, tuple[LoadedFile, ...]]) -> None:

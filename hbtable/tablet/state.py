@@ -11,6 +11,7 @@ from typing import NamedTuple, final
 from hbtable.commitlog.interface import CommitLog
 from hbtable.encoding.cell_key import Pair
 from hbtable.fs.interface import FileSystem
+from hbtable.model.names import shown
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
@@ -18,6 +19,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet.apply import Builder
 from hbtable.tablet.clock import TabletClock
+from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.gate import Gate
 from hbtable.tablet.layout import Layout
 from hbtable.tablet.options import TabletOptions
@@ -48,6 +50,7 @@ class TabletState:
         "attention_at",
         "builder",
         "clock",
+        "damaged",
         "environment",
         "gate",
         "is_open",
@@ -79,6 +82,7 @@ class TabletState:
         self.is_open = True
         """Its memtables count in the shared memory."""
         self.spreading = Spreading()
+        self.damaged = DamagedFiles(self.tablet_id, shown(schema.name), self.range, self._damage_found)
         self.sequence = 0
         self.applied = 0
         self.reads = 0
@@ -97,7 +101,16 @@ class TabletState:
         self.version = version
         if version.layout is not old.layout:
             self.builder = self._builder(version.layout)
-        files = version.most_files()
+        if self.damaged:
+            self.damaged.keep_only([file.ref.path for stack in version.stacks for file in stack.files])
+        self._stall()
+
+    def _damage_found(self) -> None:
+        self._stall()
+        self.shared.attention()  # what maintenance was to merge has changed
+
+    def _stall(self) -> None:
+        files = self.version.most_files(self.damaged)
         self.gate.stall(files if files >= self.environment.options.stall_files else 0)
 
     def insert(self, layout: Layout, by_stack: list[list[Pair]], last_sequence: int) -> None:

@@ -22,6 +22,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet import reading, recovery
 from hbtable.tablet.compaction import Compactor
+from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import Layout
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.policy import FileFacts, MergePlan, plan_merge
@@ -31,7 +32,7 @@ from hbtable.tablet.shared import SharedState
 from hbtable.tablet.sources import Snapshot
 from hbtable.tablet.splitting import Candidate, choose_row, may_split_at, middle_row
 from hbtable.tablet.state import Environment, TabletState
-from hbtable.tablet.version import key_range
+from hbtable.tablet.version import LoadedFile, key_range
 from hbtable.tablet.want import Want
 from hbtable.tablet.writing import Writer
 
@@ -146,6 +147,11 @@ class Tablet:
         """Of SSTables shared with a split's other child only the own part, about."""
         return self._state.version.sstable_bytes(self._state.range)
 
+    @property
+    def damaged(self) -> DamagedFiles:
+        """Files of which not all can be read, as far as anybody has noticed."""
+        return self._state.damaged
+
     def status(self) -> TabletStatus:
         state = self._state
         version = state.version
@@ -176,7 +182,7 @@ class Tablet:
         """Larger than the limit (its table's own one counts first). Not while it shares SSTables with a split's other
         child: where their middle is says nothing of this tablet's."""
         limit = self.schema.split_bytes or limit_bytes
-        return 0 < limit < self.sstable_bytes() and not self._shares_files()
+        return 0 < limit < self.sstable_bytes() and not self._shares_files() and not self._state.damaged
 
     def flush(self) -> None:
         """Minor compaction: everything acknowledged before the call is in SSTables that METADATA names, on return.
@@ -199,14 +205,11 @@ class Tablet:
         for stack in self._state.version.stacks:
             if family and family not in stack.families:
                 continue
-            files = []
-            for file in stack.files:
-                properties = file.reader.properties
-                useful = file.bytes_in(keys)
-                files.append(
-                    FileFacts(file.ref.path, useful, file.ref.length_bytes, properties.cells, properties.markers)
-                )
-            facts.append((stack.key, files))
+            runs = stack.sound_runs(self._state.damaged)
+            # Beside a damaged file markers have to stay, so that nothing is gained by a merge because of them.
+            counts_markers = sum(map(len, runs)) == len(stack.files)
+            for run in runs:
+                facts.append((stack.key, [_facts(file, keys, counts_markers) for file in run]))
         return plan_merge(facts, self._state.environment.options)
 
     # ------------------------------------------------------------ unload and split
@@ -282,3 +285,9 @@ class Tablet:
     def _shares_files(self) -> bool:
         keys = key_range(self._state.range)
         return any(not file.inside(keys) for stack in self._state.version.stacks for file in stack.files)
+
+
+def _facts(file: LoadedFile, keys: tuple[bytes, bytes], counts_markers: bool) -> FileFacts:
+    properties = file.reader.properties
+    markers = properties.markers if counts_markers else 0
+    return FileFacts(file.ref.path, file.bytes_in(keys), file.ref.length_bytes, properties.cells, markers)

@@ -9,7 +9,7 @@ Invariants
                   with it goes the file handle (SharedFile)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import final
 
 from hbtable.encoding.cell_key import range_key
@@ -18,6 +18,7 @@ from hbtable.memtable.memtable import Memtable
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import SSTableRef
 from hbtable.sstable.reader import SSTableReader
+from hbtable.tablet.damage import UnreadableFile
 from hbtable.tablet.layout import Layout, families_of_key
 
 
@@ -40,11 +41,11 @@ class SharedFile:
 
 @final
 class LoadedFile:
-    """An SSTable as METADATA names it, and its reader."""
+    """An SSTable as METADATA names it, and its reader, or what stands for one of a damaged file."""
 
     __slots__ = ("reader", "ref")
 
-    def __init__(self, ref: SSTableRef, reader: SSTableReader) -> None:
+    def __init__(self, ref: SSTableRef, reader: SSTableReader | UnreadableFile) -> None:
         self.ref = ref
         self.reader = reader
 
@@ -79,6 +80,16 @@ class Stack:
     def memtables(self) -> Sequence[Memtable]:
         """Oldest first."""
         return self.frozen if self.active is None else (*self.frozen, self.active)
+
+    def sound_runs(self, damaged: Container[str]) -> list[tuple[LoadedFile, ...]]:
+        """The files, oldest first, in runs of neighbours between those that are damaged."""
+        runs: list[list[LoadedFile]] = [[]]
+        for file in self.files:
+            if file.ref.path in damaged:
+                runs.append([])
+            else:
+                runs[-1].append(file)
+        return [tuple(run) for run in runs if run]
 
     def is_empty(self) -> bool:
         return not self.files and not any(memtable.cells for memtable in self.memtables())
@@ -165,8 +176,9 @@ class Version:
         keys = key_range(rows)
         return sum(file.bytes_in(keys) for stack in self.stacks for file in stack.files)
 
-    def most_files(self) -> int:
-        return max((len(stack.files) for stack in self.stacks), default=0)
+    def most_files(self, damaged: Container[str] = ()) -> int:
+        """The most of one stack that a compaction could make fewer."""
+        return max((len(run) for stack in self.stacks for run in stack.sound_runs(damaged)), default=0)
 
     def _with(self, changed: Stack) -> "Version":
         stacks = tuple(changed if stack.key == changed.key else stack for stack in self.stacks)

@@ -60,8 +60,8 @@ class Maintenance:
         self._not_before: dict[int, float] = {}
         self._unsplittable: dict[int, int] = {}
         """Tablet -> its size when a split found no row to split at: one huge row. Tried again when it has doubled."""
-        self._noted: dict[int, tuple[TabletRecord, str, str]] = {}
-        """Tablet -> record, why to split, why to compact, as of the last look at its files."""
+        self._noted: dict[int, tuple[TabletRecord, str, str, int]] = {}
+        """Tablet -> record, why to split, why to compact, damaged files, as of the last look at its files."""
         self._stopping = False
         self._task: Task | None = None
 
@@ -103,7 +103,7 @@ class Maintenance:
     def merging(self) -> set[int]:
         """Tablets whose merging compaction runs, or waits for its turn."""
         due = set()
-        for tablet_id, (record, _, why) in self._noted.items():
+        for tablet_id, (record, _, why, _) in self._noted.items():
             tablet = self._tablets.get(tablet_id)
             if why and tablet is not None and tablet.record is record:  # what is known of other files is out of date
                 due.add(tablet_id)
@@ -126,9 +126,11 @@ class Maintenance:
     def _facts(self, tablet: Tablet) -> TabletFacts:
         record = tablet.record
         noted = self._noted.get(record.tablet_id)
-        if noted is None or noted[0] is not record:
+        damaged = len(tablet.damaged)
+        if noted is None or noted[0] is not record or noted[3] != damaged:
             # Files change with the record only, so a thousand quiet tablets cost nothing here.
-            noted = self._noted[record.tablet_id] = (record, self._why_split(tablet), tablet.needs_compaction())
+            noted = (record, self._why_split(tablet), tablet.needs_compaction(), damaged)
+            self._noted[record.tablet_id] = noted
         return TabletFacts(
             record.tablet_id,
             record.table_id,

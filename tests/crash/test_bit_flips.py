@@ -12,11 +12,12 @@ import pytest
 
 from hbtable.errors import Corruption, HbtableError
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
+from hbtable.fs.memory_disk import MemoryDisk
 from hbtable.model.read import ReadSpec
 from hbtable.runtime.simulated import SimulatedRuntime
 from tests.campaigns.crash_points import CrashingFileSystem, Script, start
 from tests.campaigns.simulation import TABLE, read_everything
+from tests.harness.disks import disk_copy
 from tests.harness.promises import RowState
 
 FLIPS = 25
@@ -105,13 +106,6 @@ def named_sstables(disk: MemoryDisk) -> set[str]:
         return {ref.path for record in records for _, refs in record.files for ref in refs}
 
     return runtime.run(main)
-
-
-def disk_copy(disk: MemoryDisk) -> MemoryDisk:
-    copy = MemoryDisk()
-    for name, content in disk.files.items():
-        copy.files[name] = MemoryContent(bytes(content.content), len(content.content), content.modified_millis)
-    return copy
 
 
 def test_damage_names_the_file(stopped: tuple[MemoryDisk, dict[bytes, RowState]]) -> None:

@@ -1,0 +1,181 @@
+"""A store with one damaged or missing file opens and serves all that is sound; the rest is told within two seconds."""
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hbtable.errors import DataDamaged, HbtableError
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.fs.memory_disk import MemoryDisk
+from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.lockservice.local import LocalLockService
+from hbtable.model.read import ReadSpec
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.runtime.simulated import SimulatedRuntime
+from tests.harness.disks import disk_copy
+
+TABLES = [b"one", b"three", b"two"]
+ROWS = [b"%03d" % number for number in range(60)]
+VALUE = b"v" * 100
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Each damage is logged."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def start(runtime: SimulatedRuntime, disk: MemoryDisk) -> EmbeddedCluster:
+    fs = MemoryFileSystem(runtime, disk)
+    cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime))
+    cluster.start()
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def stopped() -> MemoryDisk:
+    """After an orderly stop; each table has two tablets."""
+    runtime = SimulatedRuntime(1)
+    disk = MemoryDisk()
+
+    def main() -> None:
+        cluster = start(runtime, disk)
+        for name in TABLES:
+            family = FamilySchema(b"f", block_bytes=1024, compression="NONE")
+            cluster.client.admin.create_table(TableSchema(name, {b"f": family}), [b"030"])
+            for row in ROWS:
+                cluster.client.rows(name).put(row, {b"f:a": VALUE})
+        cluster.stop()
+
+    runtime.run(main)
+    return disk
+
+
+def flip(disk: MemoryDisk, path: str) -> None:
+    content = disk.files[path].content
+    content[len(content) // 3] ^= 4
+
+
+def lose(disk: MemoryDisk, path: str) -> None:
+    del disk.files[path]
+
+
+def zero(disk: MemoryDisk, path: str) -> None:
+    content = disk.files[path].content
+    content[:] = bytes(len(content))
+
+
+SPOIL = pytest.mark.parametrize("spoil", [flip, lose, zero])
+
+
+def answered(cluster: EmbeddedCluster, runtime: SimulatedRuntime) -> tuple[set[tuple[bytes, bytes]], list[Exception]]:
+    """The rows that are read, each with the right value, and what was said of the others, each within two seconds."""
+    sound: set[tuple[bytes, bytes]] = set()
+    errors: list[Exception] = []
+    for name in TABLES:
+        for row in ROWS:
+            began = runtime.clock_seconds()
+            try:
+                ((_, cells),) = cluster.client.table(name).read_rows([row], ReadSpec())
+                assert [value for _, _, value in cells] == [VALUE]
+                sound.add((name, row))
+            except HbtableError as error:
+                errors.append(error)
+            assert runtime.clock_seconds() - began < 2.0
+    return sound, errors
+
+
+def served(disk: MemoryDisk, more: Callable[[EmbeddedCluster], None] = lambda cluster: None) -> tuple[int, list[str]]:
+    """How many rows are read; what is said of the others."""
+    runtime = SimulatedRuntime(2)
+
+    def main() -> tuple[int, list[str]]:
+        cluster = start(runtime, disk)
+        sound, errors = answered(cluster, runtime)
+        more(cluster)
+        assert all(isinstance(error, DataDamaged) for error in errors), errors[:1]
+        cluster.stop()
+        return len(sound), sorted({str(error) for error in errors})
+
+    return runtime.run(main)
+
+
+def sstables(disk: MemoryDisk, user: bool) -> list[str]:
+    return sorted(
+        path for path in disk.files if path.startswith("sstables/") and path.startswith("sstables/00000000/") != user
+    )
+
+
+@SPOIL
+def test_a_damaged_user_file_concerns_its_own_tablet_alone(
+    stopped: MemoryDisk, spoil: Callable[[MemoryDisk, str], None]
+) -> None:
+    paths = sstables(stopped, user=True)
+    assert len(paths) == 6
+    for path in paths:
+        disk = disk_copy(stopped)
+        spoil(disk, path)
+
+        def write_on(cluster: EmbeddedCluster) -> None:
+            for name in TABLES:
+                for row in (b"000", b"059"):
+                    cluster.client.rows(name).put(row, {b"f:b": b"1"})
+                cluster.client.admin.flush(name)
+
+        rows, sentences = served(disk, write_on)
+        assert rows >= 150
+        assert (rows < 180) == bool(sentences)
+        assert all(path in sentence and "hbtable repair" in sentence for sentence in sentences)
+        if spoil is flip:
+            assert rows >= 165
+
+
+@SPOIL
+def test_damaged_metadata_closes_what_it_named_and_no_more(
+    stopped: MemoryDisk, spoil: Callable[[MemoryDisk, str], None]
+) -> None:
+    for path in sstables(stopped, user=False):
+        disk = disk_copy(stopped)
+        spoil(disk, path)
+        rows, sentences = served(disk)
+        assert rows == 180 or all(path in sentence and "hbtable repair" in sentence for sentence in sentences)
+
+
+def test_tables_whose_rows_of_metadata_are_sound_are_served_beside_a_damaged_block_of_it() -> None:
+    """METADATA of many blocks."""
+    runtime = SimulatedRuntime(1)
+    disk = MemoryDisk()
+    splits = [b"%05d" % number for number in range(400)]
+
+    def prepare() -> None:
+        cluster = start(runtime, disk)
+        for name in (b"a", b"z"):
+            cluster.client.admin.create_table(TableSchema(name, {b"f": FamilySchema(b"f")}), splits)
+            cluster.client.rows(name).put(b"00000", {b"f:a": b"1"})
+            cluster.client.rows(name).put(b"99999", {b"f:a": b"1"})
+        cluster.stop()
+
+    runtime.run(prepare)
+    path = max(sstables(disk, user=False), key=lambda path: len(disk.files[path].content))
+    disk.files[path].content[3000] ^= 1
+    again = SimulatedRuntime(2)
+
+    def main() -> list[bytes]:
+        cluster = start(again, disk)
+        found, told = [], []
+        for name in (b"a", b"z"):
+            for row in (b"00000", b"99999"):
+                began = again.clock_seconds()
+                try:
+                    assert cluster.client.rows(name).row(row) == {b"f:a": b"1"}
+                    found.append(name + row)
+                except DataDamaged as error:
+                    told.append(error.path)
+                assert again.clock_seconds() - began < 2.0
+        assert set(told) == {path}
+        return found
+
+    assert 0 < len(again.run(main)) < 4
