@@ -2,6 +2,7 @@
 without it an hbtable is started on a free port."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,3 +23,13 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int
     with ServerProcess(folder / "data", ["thrift.compaction_wait_seconds=60.0"]) as server:
         yield "127.0.0.1", server.port
         assert server.stop() == 0
+
+
+@pytest.fixture
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The time zone of the recordings."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

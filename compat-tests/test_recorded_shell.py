@@ -5,37 +5,13 @@ stands there that passes. The cases of more_cases.jsonl all pass; they run in th
 time.
 """
 
-import contextlib
-import importlib.util
-import io
-import json
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from hbtable.shell.main import ShellOptions, run_lines
-
-FOLDER = Path(__file__).parent / "shell"
-DEVIATIONS: dict[str, str] = json.loads((FOLDER / "deviations.json").read_text())
-
-
-def load_checker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hbase_shell_check", FOLDER / "check.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-CHECK = load_checker()
-CASES: list[dict[str, Any]] = CHECK.load([str(FOLDER / "cases.jsonl")])
+from tests.harness.recorded_shell import CASES, CHECK, DEVIATIONS, MORE, load_checker, run_here
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,19 +33,6 @@ def test_recorded(case: dict[str, Any], address: tuple[str, int]) -> None:
         assert not differences, "\n".join(f"{what}\n--- HBase\n{a}\n--- hbtable\n{b}" for what, a, b in differences)
 
 
-MORE: list[dict[str, Any]] = CHECK.load([str(FOLDER / "more_cases.jsonl")])
-
-
-@pytest.fixture
-def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The time zone of the recordings."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-
-
 @pytest.mark.integration
 @pytest.mark.usefixtures("in_utc")
 @pytest.mark.parametrize("case", MORE, ids=[case["name"] for case in MORE])
@@ -78,14 +41,6 @@ def test_more(case: dict[str, Any], address: tuple[str, int]) -> None:
     check.run = run_here
     differences = check.compare(case, check.run_each(f"{address[0]}:{address[1]}", case))
     assert not differences, "\n".join(f"{what}\n--- HBase\n{a}\n--- hbtable\n{b}" for what, a, b in differences)
-
-
-def run_here(address: str, script: str) -> tuple[str, str, int]:
-    """In place of the checker's process: what a script on standard input prints, and its exit code."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = run_lines(ShellOptions(address, interactive=False), iter(script.splitlines(keepends=True)))
-    return out.getvalue(), err.getvalue(), code
 
 
 @pytest.mark.integration

@@ -49,9 +49,19 @@ def tokenize(text: str) -> list[Token]:
     return _Scanner(text).run()
 
 
+def first_outside(text: str, signs: str) -> int | None:
+    """Where the first of `signs` stands outside strings, brackets, comments and longer signs (=>). Incomplete,
+    SyntaxMistake when what comes before cannot be read."""
+    scanner = _Scanner(text, signs)
+    scanner.run()
+    return scanner.stopped_at
+
+
 class _Scanner:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, stops: str = "") -> None:
         self._text = text
+        self._stops = stops
+        self.stopped_at: int | None = None
         self._at = 0
         self._tokens: list[Token] = []
         self._depth = 0
@@ -71,6 +81,9 @@ class _Scanner:
             elif char == "\n":
                 self._newline()
                 spaced = True
+            elif char in self._stops and not self._depth:
+                self.stopped_at = self._at
+                break
             else:
                 self._token(char, spaced)
                 spaced = False

@@ -14,9 +14,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from hbtable import __version__
-from hbtable.shell.errors import Cancelled, Incomplete, Leave, ShellError
+from hbtable.shell.errors import Cancelled, Leave, ShellError
 from hbtable.shell.main import ShellOptions, make_session, show_error
-from hbtable.shell.parser import parse
 from hbtable.shell.prompt.completion import ShellCompleter
 from hbtable.shell.prompt.highlighting import ShellLexer
 from hbtable.shell.prompt.hints import hint_line
@@ -93,7 +92,7 @@ def _reader(session: Session, specials: Specials) -> PromptSession[str]:
         lexer=ShellLexer(session),
         auto_suggest=AutoSuggestFromHistory(),
         bottom_toolbar=lambda: hint_line(reader_text(session)),
-        key_bindings=_keys(),
+        key_bindings=_keys(specials),
         multiline=True,
         prompt_continuation="hbase:...:0* ",
         enable_history_search=False,
@@ -107,22 +106,17 @@ def reader_text(_: Session) -> str:
     return get_app().current_buffer.document.text_before_cursor
 
 
-def _keys() -> KeyBindings:
+def _keys(specials: Specials) -> KeyBindings:
     keys = KeyBindings()
 
     @keys.add("enter")
     def _(event: KeyPressEvent) -> None:
         """Runs a complete statement; an open bracket or a comma goes on in the next line."""
         buffer = event.current_buffer
-        try:
-            parse(buffer.text)
-        except Incomplete:
-            if not buffer.text.startswith("\\"):
-                buffer.newline(copy_margin=False)
-                return
-        except ShellError:
-            pass  # shown when it is run
-        buffer.validate_and_handle()
+        if specials.whole(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.newline(copy_margin=False)
 
     return keys
 
