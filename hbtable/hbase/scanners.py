@@ -66,6 +66,10 @@ class Scanners:
     def __len__(self) -> int:
         return len(self._open)
 
+    def highest(self) -> int:
+        """The highest id of an open scanner, -1 when none is."""
+        return max(self._open, default=-1)
+
     def open(self, table: bytes, request: ScanRequest, sorted_columns: bool = False) -> int:
         """The new scanner's id."""
         number = self._ids.take(self._open)

@@ -22,6 +22,7 @@ from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
+from hbtable.launch.check_counters import CounterCheck
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.lockservice.files import EPOCHS, DurableFiles
 from hbtable.lockservice.local import LocalLockService
@@ -76,6 +77,7 @@ class Checker:
     def check(self) -> None:
         """Reads everything there is. Takes about a second for each 100 MB."""
         self._lock_service_files()
+        self._counters = CounterCheck(self._fs)
         self._logs()
         self._sstables()
         if not self.damage:  # else starting a cluster on it would only repeat the sentences
@@ -149,7 +151,9 @@ class Checker:
             file.close()
 
     def _metadata(self) -> None:
-        cluster = EmbeddedCluster(self._runtime, self._fs, LocalLockService(self._fs, self._runtime))
+        lock_service = LocalLockService(self._fs, self._runtime)
+        self._counters.keep_ids(lock_service)
+        cluster = EmbeddedCluster(self._runtime, self._fs, lock_service)
         cluster.start()
         try:
             self._tables(cluster.client.catalog)
@@ -165,6 +169,7 @@ class Checker:
             for record in standing(records):
                 self._tablet(record)
         self._metadata_read = True
+        self.damage.extend(self._counters.damage(catalog))
 
     def _tablet(self, record: TabletRecord) -> None:
         self._count("tablets")

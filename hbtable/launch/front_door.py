@@ -11,7 +11,7 @@ from hbtable.hbase.backend import Address
 from hbtable.hbase.cluster import Cluster, LivingMaster, LivingServer, Masters
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import MASTER, Candidate, ServerFile
+from hbtable.lockservice.places import INCARNATIONS, MASTER, Candidate, ServerFile
 from hbtable.lockservice.switches import OperatorSwitches
 from hbtable.master.collector import FRONT_DOORS
 from hbtable.metadata.identifiers import SCANNER_IDS, Identifiers
@@ -77,10 +77,11 @@ def make_front_door(
     def listen(handle: Callable[..., None]) -> object:
         return serve(host, port, handle)
 
-    ids = Identifiers(session, SCANNER_IDS)
+    first = _first_scanner_id(runtime, session)
+    ids = Identifiers(session, SCANNER_IDS, first, in_use=lambda: door.scanners.highest())
     identity = Identity(lambda: cluster_id, address)
     listener: Listen = listen  # type: ignore[assignment]  # a Listener has port and stop_accepting
-    return FrontDoor(
+    door = FrontDoor(
         runtime,
         listener,
         client.table,
@@ -98,6 +99,18 @@ def make_front_door(
             OperatorSwitches(session),
         ),
     )
+    return door
+
+
+def _first_scanner_id(runtime: Runtime, session: Session) -> int:
+    """Without a counter: 0 in a new cluster, whose first server is this one. In an older one it may have been lost, and
+    clients may go on with scanners of ids that nobody wrote down: a clock's milliseconds are above all of those, and
+    what is left of them in 31 bits is none of them but by a rare chance."""
+    try:
+        started = session.read(INCARNATIONS).data
+    except FileNotFound:
+        return 0
+    return runtime.wall_millis() if started.isdigit() and int(started) > 1 else 0
 
 
 def living_servers(session: Session) -> list[LivingServer]:

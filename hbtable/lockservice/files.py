@@ -6,17 +6,22 @@ Layout of lockservice/files/<name>, numbers big-endian (`<name>` is the path wit
     data             4 B  CRC32 of everything before it
 
 lockservice/epochs holds the same with the data: 8 B, the first number that was never given out. Numbers are taken in
-blocks, so that taking a lock costs no disk write; what was left of a block at a stop or crash is never used.
+blocks, so that taking a lock costs no disk write; what was left of a block at a stop or crash is never used. Where it
+was lost, beside files that are there, numbers go on with the clock's milliseconds: nobody takes one each millisecond.
 """
 
+import logging
 import re
 import struct
 import zlib
+from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from hbtable.errors import Corruption, FileNotFound, InvalidRequest, LimitExceeded, UnsupportedFormat
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import VersionedFile
+
+log = logging.getLogger(__name__)
 
 FOLDER: Final = "lockservice"
 EPOCHS: Final = f"{FOLDER}/epochs"
@@ -81,8 +86,9 @@ class MemoryFiles:
 class DurableFiles:
     """Keeps each file in one file of a file system, replaced atomically."""
 
-    def __init__(self, fs: FileSystem) -> None:
+    def __init__(self, fs: FileSystem, wall_millis: Callable[[], int] = lambda: 1) -> None:
         self._fs = fs
+        self._wall_millis = wall_millis
 
     def load(self, path: str) -> VersionedFile | None:
         return self._load(_file_of(path))
@@ -104,9 +110,16 @@ class DurableFiles:
         return sorted(_path_of(status.path) for status in self._fs.list_files(_FILES))
 
     def reserve_numbers(self, count: int) -> int:
-        first, version = self.next_number() or (1, 0)
+        first, version = self.next_number() or (self._first_number(), 0)
         # Before the first number is used: a crash after that must not give it out a second time.
         self._fs.write_file(EPOCHS, _encode(VersionedFile(_NUMBER.pack(first + count), version + 1)))
+        return first
+
+    def _first_number(self) -> int:
+        if not self._fs.list_files(_FILES):
+            return 1
+        first = self._wall_millis()
+        log.error("%s was not there, beside files that are: it was lost; numbers of locks go on at %d", EPOCHS, first)
         return first
 
     def next_number(self) -> tuple[int, int] | None:

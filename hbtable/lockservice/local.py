@@ -20,7 +20,7 @@ class LocalLockService:
 
     def __init__(self, fs: FileSystem, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._table = SessionTable(runtime, DurableFiles(fs))
+        self._table = SessionTable(runtime, DurableFiles(fs, runtime.wall_millis))
 
     def open_session(self, name: str) -> Session:
         return self._table.open_session(name, self._runtime)

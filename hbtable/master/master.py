@@ -19,24 +19,22 @@ from hbtable.master.census import Census, take_census
 from hbtable.master.collector import Collected, Collector, CollectorOptions
 from hbtable.master.liveness import bury
 from hbtable.master.log_sorting import LogSorting, LogSortingOptions
+from hbtable.master.new_ids import NewIds
 from hbtable.master.placement import Placement
 from hbtable.master.quarantine import QuarantineOptions
 from hbtable.master.service import MasterCalls
 from hbtable.master.tables import Tables
 from hbtable.master.upkeep import Upkeep
 from hbtable.metadata.catalog import Catalog
-from hbtable.metadata.identifiers import TABLE_IDS, TABLET_IDS, Identifiers
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.patience import PatienceOptions
 from hbtable.model.status import Collection
-from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.tablet.files import owns_files
 
 log = logging.getLogger(__name__)
 
-_LARGEST_TABLE_ID = 2**32
 _ALL_SERVED = "everything is served"
 _LONGEST_DOUBLING = 10
 _ROUNDS = 1000
@@ -106,6 +104,7 @@ class Master:
         self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
         unnamed: set[int] = set()
         self._collector = Collector(runtime, fs, catalog, transport, self._check, self._garbage, unnamed)
+        new_ids = NewIds(session, fs, catalog)
         self.tables = Tables(
             runtime,
             session,
@@ -113,15 +112,14 @@ class Master:
             self._placement,
             self.census,
             self._admit,
-            Identifiers(session, TABLE_IDS, FIRST_USER_TABLE_ID, 1, _LARGEST_TABLE_ID),
-            Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID),
+            new_ids,
             self._options.parallel_loads,
             lambda record: owns_files(fs, record),
             unnamed,
             self.look_again,
         )
         self.calls = MasterCalls(self.tables, self._admit, self._collected, self.look_again, Switch(session, MERGES))
-        self._upkeep = Upkeep(runtime, catalog, self._placement, self.tables, self.census)
+        self._upkeep = Upkeep(runtime, catalog, self._placement, self.tables, self.census, new_ids.saw)
         self.last_sentence = "the master has not worked yet"
         self._wake = runtime.event()
         self._stopping = False

@@ -46,11 +46,11 @@ from hbtable.master.decommissions import Decommissions
 from hbtable.master.merges import Merges
 from hbtable.master.moves import Moves
 from hbtable.master.namespaces import Namespaces
+from hbtable.master.new_ids import NewIds
 from hbtable.master.ownership import assigned, first_records
 from hbtable.master.placement import Placement
 from hbtable.master.schema_check import check_schema, check_split_rows
 from hbtable.metadata.catalog import Catalog
-from hbtable.metadata.identifiers import Identifiers
 from hbtable.metadata.split_repair import complete_split
 from hbtable.metadata.tiling import verify_tiling
 from hbtable.model import names
@@ -71,6 +71,10 @@ _LONGEST_WAIT_SECONDS = 20.0
 not happen must not happen hours later, when a merge has ended."""
 
 
+class _IdInUse(Conflict):
+    """Of a new table: it has nothing, and must not get what another table has."""
+
+
 class Tables:
     """The calls of rpc.services.MasterService about tables; service.py has the others. `census` asks the servers now;
     `check_master` raises when this is not the master."""
@@ -83,8 +87,7 @@ class Tables:
         placement: Placement,
         census: Callable[[], Census],
         check_master: Callable[[], None],
-        table_ids: Identifiers,
-        tablet_ids: Identifiers,
+        new_ids: NewIds,
         parallel_rows: int,
         owns_files: Callable[[TabletRecord], bool],
         unnamed: set[int] | None = None,
@@ -97,8 +100,7 @@ class Tables:
         self._placement = placement
         self._census = census
         self._check_master = check_master
-        self._table_ids = table_ids
-        self._tablet_ids = tablet_ids
+        self._new_ids = new_ids
         self._parallel_rows = parallel_rows
         self._unnamed = unnamed if unnamed is not None else set()
         self._locks = KeyedLocks[bytes](runtime)
@@ -111,7 +113,7 @@ class Tables:
             self.operation,
             self.settled,
             owns_files,
-            tablet_ids.next,
+            new_ids.tablet,
             runtime.wall_millis,
         )
         self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
@@ -129,12 +131,15 @@ class Tables:
             raise NamespaceNotFound(f"namespace {shown(namespace)} of table {shown(schema.name)} does not exist")
         with self._asked_for(schema.name):
             # The schema's version begins at 1 whatever the caller says: servers compare versions of one table only.
-            record = TableRecord(self._table_ids.next(), TableState.CREATING, replace(schema, version=1))
+            record = TableRecord(self._new_ids.table(), TableState.CREATING, replace(schema, version=1))
             self._catalog.create_table(record)
-            ids = [self._tablet_ids.next() for _ in range(len(bounds) + 1)]
+            ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
             try:
                 self._write_rows(schema.name, first_records(record.table_id, ids, bounds, self._runtime.wall_millis()))
                 self._finish_enabling(record)
+            except _IdInUse:
+                self._catalog.delete_table(record)  # or the cycle would take its creation back, and the other's rows
+                raise
             except (StaleLocation, Unavailable) as error:
                 # Not to be repeated as it is: the name is taken now, and the cycle finishes or undoes the creation.
                 raise OutcomeUnknown(f"table {shown(schema.name)} may or may not come to exist: {error}") from error
@@ -185,8 +190,8 @@ class Tables:
                 raise TableNotDisabled(f"{shown(name)}")
             old = self.settled(record.table_id)
             bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
-            fresh = replace(record, table_id=self._table_ids.next(), state=TableState.ENABLING)
-            ids = [self._tablet_ids.next() for _ in range(len(bounds) + 1)]
+            fresh = replace(record, table_id=self._new_ids.table(), state=TableState.ENABLING)
+            ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
             self._unnamed.add(fresh.table_id)
             try:
                 # Its tablets stand before the name row points at them: a crash before leaves the table as it was, one
@@ -290,9 +295,25 @@ class Tables:
         def job(tablet: TabletRecord) -> Callable[[], bool]:
             owner = owners.get(tablet.tablet_id)
             row = tablet if owner is None else assigned(tablet, owner)
-            return lambda: self._catalog.put_tablet_if_absent(row)
+            return lambda: self._put_new(row)
 
-        results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "create"))
+        outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "create")
+        if False not in outcomes:
+            results(outcomes)
+            return
+        # The rows that stand are another table's. Those put just now go again, or it would have rows of two tables.
+        ours = {tablet.tablet_id for tablet, put in zip(tablets, outcomes, strict=True) if put is not False}
+        rows = self._catalog.tablet_rows(tablets[0].table_id)
+        self._delete_rows([row for row in rows if row.tablet_id in ours])
+        raise _IdInUse(f"there are tablets with the table id {tablets[0].table_id} already: {shown(name)} was not made")
+
+    def _put_new(self, row: TabletRecord) -> bool:
+        """False: the row is another tablet's."""
+        if self._catalog.put_tablet_if_absent(row):
+            return True
+        found = self._catalog.read_tablet(row.table_id, row.range.stop)
+        # It is ours when an answer was lost on the way, and its server was faster than we.
+        return found is not None and (found.tablet_id, found.created_millis) == (row.tablet_id, row.created_millis)
 
     def _finish_enabling(self, record: TableRecord) -> None:
         """From CREATING or ENABLING: every tablet is served, then the state says so. Corruption when there are rows

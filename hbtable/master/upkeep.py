@@ -45,13 +45,21 @@ class Upkeep:
     """`census` asks the servers now. The caller is the master, and calls one method at a time."""
 
     def __init__(
-        self, runtime: Runtime, catalog: Catalog, placement: Placement, tables: Tables, census: Callable[[], Census]
+        self,
+        runtime: Runtime,
+        catalog: Catalog,
+        placement: Placement,
+        tables: Tables,
+        census: Callable[[], Census],
+        saw: Callable[[list[TableRecord], list[TabletRecord], list[GoneTablet]], None],
     ) -> None:
+        """`saw` is told what METADATA holds, before any tablet is given to a server."""
         self._runtime = runtime
         self._catalog = catalog
         self._placement = placement
         self._tables = tables
         self._census = census
+        self._saw = saw
         self._said: set[str] = set()
         """What was logged of METADATA's damage: once is enough."""
 
@@ -74,6 +82,7 @@ class Upkeep:
         gone: list[GoneTablet] = []
         rows = self._repaired(list(self._catalog.all_tablet_rows(gone, damage)))
         self._say_damaged(damage)
+        self._saw(tables, rows, gone)
         self._tables.merges.forget_old(gone)
         self._placement.keep_only([row.tablet_id for row in rows])
         by_table: dict[int, list[TabletRecord]] = {}

@@ -4,19 +4,27 @@ It holds the lock of its own, uniquely named server file. The master ends a serv
 is free and deleting the file. Nothing brings an incarnation back: who finds its lock taken or its file gone stops.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LockLost
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import INCARNATIONS, MASTER, ServerFile, server_file, server_lock
+from hbtable.lockservice.places import INCARNATIONS, MASTER, SERVERS, ServerFile, server_file, server_lock
 from hbtable.metadata.identifiers import Identifiers
+from hbtable.metadata.numbers_in_use import start_number
 from hbtable.runtime.interface import Runtime
 
 
-def new_incarnation(session: Session, runtime: Runtime) -> str:
+def new_incarnation(session: Session, runtime: Runtime, latest_log: Callable[[], int] = lambda: 0) -> str:
     """A name that no server ever had or will have: a counter, so that names sort by age, and 32 random bits, so that a
-    lock service restored from an old copy cannot give a name (and with it a log folder) out twice."""
-    started = Identifiers(session, INCARNATIONS).take(1).stop
+    lock service restored from an old copy cannot give a name (and with it a log folder) out twice. `latest_log`: the
+    highest number that the logs are named after; the counter goes on above it, and above those of known servers."""
+
+    def in_use() -> int:
+        known = max((start_number(name) for name in session.list(SERVERS)), default=0)
+        return max(known, latest_log()) - 1  # the counter says how many were started, and not who is the next
+
+    started = Identifiers(session, INCARNATIONS, range_size=1, in_use=in_use).take(1).stop
     return f"{started:08d}-{runtime.random.getrandbits(32):08x}"
 
 

@@ -24,6 +24,7 @@ from hbtable.lockservice.places import SPLITS, ServerFile
 from hbtable.lockservice.switches import Switch
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.identifiers import TABLET_IDS, Identifiers
+from hbtable.metadata.numbers_in_use import latest_log
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, TabletRecord
@@ -35,6 +36,7 @@ from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.admin import Administration
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.draining import Draining
+from hbtable.tabletserver.highest_id import highest_tablet_id
 from hbtable.tabletserver.maintenance import Maintenance
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.membership import Membership, new_incarnation
@@ -86,7 +88,7 @@ class TabletServerRole:
         self._fs = fs
         self._options = options
         self._on_lost = on_lost
-        self.incarnation = new_incarnation(session, runtime)
+        self.incarnation = new_incarnation(session, runtime, lambda: _latest_log(fs))
         self._membership = Membership(session, self.incarnation)
         # Lock, log, server file: the collector takes the log of a server that it does not know for garbage, and
         # METADATA never names a log that is not there.
@@ -107,7 +109,7 @@ class TabletServerRole:
         suspension = Suspension(runtime, session, options.suspended_seconds)
         self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
         self._residence = residence = self._make_residence(catalog, suspension.outwait)
-        tablet_ids = Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID)
+        tablet_ids = _tablet_ids(session, residence, catalog)
         splitter = Splitter(
             residence,
             catalog,
@@ -252,3 +254,13 @@ def _block_cache(capacity_bytes: int, registry: Registry) -> BlockCache:
         registry.counter("hbtable_block_cache_evictions_total", "Blocks that made room for others."),
         denied=registry.counter("hbtable_bloom_negative_total", "SSTables a read left out thanks to their filter."),
     )
+
+
+def _latest_log(fs: FileSystem) -> int:
+    """A shared file system has the logs of a whole cluster: there the master looks after the counter of starts."""
+    return latest_log(fs) if fs.log_kind == LOCAL else 0
+
+
+def _tablet_ids(session: Session, residence: Residence, catalog: Catalog) -> Identifiers:
+    in_use = highest_tablet_id(residence.tablets, catalog)
+    return Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID, in_use=in_use, makes=False)
