@@ -5,7 +5,7 @@
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
-#   make flights | transfer | crash | crash-points | sim | cluster-sim | fuzz | hostile     the long campaigns in full; each prints its seed
+#   make flights | transfer | crash | crash-points | sim | cluster-sim | fuzz | hostile | patterns     the long campaigns in full; each prints its seed
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test check compat cluster-test bench flights transfer crash crash-points memory sim cluster-sim fuzz hostile format clean
+.PHONY: run native test check compat cluster-test bench flights transfer crash crash-points memory sim cluster-sim fuzz hostile patterns format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -66,6 +66,9 @@ sim: $(VENV)/.test
 cluster-sim: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.cluster_simulation --seeds 2000 --seed $(SEED) $(ARGS)
 
+patterns: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.java_patterns --seed $(SEED) $(ARGS)
+
 fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.fuzz --messages 1000000 --seed $(SEED) $(ARGS)
 
@@ -94,5 +97,5 @@ $(VENV)/.sources: $(VENV)/.made tests/sources.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.made $(VENV)/.sources setup.cfg
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,regex,native,parquet]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,native,parquet]'
 	@touch $@ $(VENV)/.run $(VENV)/.native
