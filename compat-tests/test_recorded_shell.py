@@ -5,6 +5,7 @@ stands there that passes. The cases of more_cases.jsonl all pass; they run in th
 time.
 """
 
+import shlex
 import subprocess
 import sys
 from typing import Any
@@ -25,7 +26,7 @@ def past(address: tuple[str, int]) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_recorded(case: dict[str, Any], address: tuple[str, int]) -> None:
-    command = f"{sys.executable} -m hbtable shell -n --url {address[0]}:{address[1]}"
+    command = f"{shlex.quote(sys.executable)} -m hbtable shell -n --url {address[0]}:{address[1]}"
     differences = CHECK.compare(case, CHECK.run_each(command, case))
     if case["name"] in DEVIATIONS:
         assert differences, f"{case['name']} passes now: take it out of deviations.json"
@@ -48,6 +49,6 @@ def test_more(case: dict[str, Any], address: tuple[str, int]) -> None:
 def test_recorded_prompts(name: str, address: tuple[str, int]) -> None:
     """--echo: prompts and echoed lines as HBase's shell prints them from a pipe."""
     (case,) = [case for case in CASES if case["name"] == name]
-    command = f"{sys.executable} -m hbtable shell -n --echo --url {address[0]}:{address[1]}"
+    command = f"{shlex.quote(sys.executable)} -m hbtable shell -n --echo --url {address[0]}:{address[1]}"
     differences = CHECK.compare(case, CHECK.run_each(command, case), prompts=True)
     assert not differences, "\n".join(f"{what}\n--- HBase\n{a}\n--- hbtable\n{b}" for what, a, b in differences)

@@ -1,6 +1,7 @@
 """The shell in a real terminal (tmux): completion, history, pager, Ctrl-C, resize."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,8 +25,9 @@ class Terminal:
 
     def __init__(self, folder: Path, address: str) -> None:
         self.socket = str(folder / "tmux")
-        environment = f"XDG_STATE_HOME={folder} PAGER='less -SX' PYTHONPATH={os.getcwd()}"
-        command = f"{environment} {sys.executable} -m hbtable shell --url {address}"
+        state, path = shlex.quote(str(folder)), shlex.quote(os.getcwd())
+        environment = f"XDG_STATE_HOME={state} PAGER='less -SX' PYTHONPATH={path}"
+        command = f"{environment} {shlex.quote(sys.executable)} -m hbtable shell --url {address}"
         self.tmux("new-session", "-d", "-x", "100", "-y", "24", command)
 
     def tmux(self, *arguments: str) -> str:
