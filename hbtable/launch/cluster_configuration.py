@@ -94,6 +94,8 @@ CLUSTER_DEFAULTS: Final[Defaults] = {
     # Segments are not divided when a dead server's log is sorted: 64 MiB of log in one would be sorted by one survivor.
     ("log", "segment_bytes"): 16 << 20,
     ("master", "suspended_seconds"): 0.0,
+    # HDFS has room, and an operator there has use for what was deleted by mistake.
+    ("garbage", "trash_bytes"): 0,
 }
 """Where a cluster's roles differ from the single server."""
 

@@ -1,6 +1,4 @@
-"""Carries the garbage plan out: moves files to a trash, empties the old trash, drops logs nobody needs (paper, 6).
-
-    trash/<wall millis of the move>/<the file's old path>
+"""Carries the garbage plan out: moves files to the trash (trash.py), drops logs nobody needs (paper, section 6).
 
 Files that no record ever names go by their age: what writes that were cut off left under unfinished/ and probes/, where
 front doors of the past kept their scanners, and markers. Two clocks must say that one is old, the master's and the file
@@ -16,7 +14,7 @@ outlives the log by a day.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
 from hbtable.commitlog.fencing import FENCED, FencingOptions, fence, give_up, marker_path
 from hbtable.commitlog.segment import LOGS, log_folder
@@ -26,6 +24,7 @@ from hbtable.fs.paths import UNFINISHED
 from hbtable.fs.probing import PROBES, probe
 from hbtable.master.census import Census
 from hbtable.master.garbage import ListedFile, Scan, garbage_files, garbage_logs, garbage_markers
+from hbtable.master.trash import Trash
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.status import Collection
 from hbtable.model.tablet import METADATA_TABLE_ID
@@ -33,7 +32,6 @@ from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
 
-TRASH: Final = "trash"
 FRONT_DOORS: Final = "front-door"
 """Where servers that stopped in order leave their scanners for their next start (launch.front_door)."""
 _UNNAMED: Final = (UNFINISHED, PROBES, FRONT_DOORS)
@@ -50,8 +48,14 @@ class CollectorOptions:
 
     period_seconds: float = 30.0
     """Time between collections. Longer: fewer scans of METADATA, more dead bytes."""
+    period_bytes: int = 64 << 20
+    """A collection begins earlier when compactions in this process have replaced files of so many bytes since the last
+    one. Larger: fewer scans of METADATA, more dead bytes. On a cluster the period alone counts."""
     trash_seconds: float = 60.0
     """How long a file stays in the trash. Longer: more time to undo a mistake, more dead bytes."""
+    trash_bytes: int = 64 << 20
+    """How much the trash holds: beyond it the oldest files leave early, and what does not fit at all is deleted at
+    once. 0: no bound. Larger: more time to undo a mistake while much is written, more dead bytes."""
     marker_seconds: float = 86400.0
     """How long a fencing marker stays at least. Must be longer than any process can be held up; longer: more tiny
     files."""
@@ -69,6 +73,31 @@ class Collected(NamedTuple):
     """Whose logs are gone."""
     result: Collection
     """For who asked for it."""
+
+
+@final
+class CollectionTimes:
+    """When the next collection is due."""
+
+    def __init__(self, runtime: Runtime, options: CollectorOptions) -> None:
+        self._runtime = runtime
+        self._options = options
+        self.replaced_bytes: Callable[[], int] = _nothing_replaced
+        """Of all files that compactions of this process have replaced so far; the composition root sets it."""
+        self._at_seconds = runtime.clock_seconds() + options.period_seconds
+        self._at_bytes = options.period_bytes
+
+    def due(self) -> bool:
+        return self._runtime.clock_seconds() >= self._at_seconds or self.replaced_bytes() >= self._at_bytes
+
+    def soon(self) -> None:
+        """As soon as everything is served."""
+        self._at_seconds = self._runtime.clock_seconds()
+
+    def begin(self) -> None:
+        """One begins now."""
+        self._at_seconds = self._runtime.clock_seconds() + self._options.period_seconds
+        self._at_bytes = self.replaced_bytes() + self._options.period_bytes
 
 
 class Collector:
@@ -92,6 +121,7 @@ class Collector:
         self._transport = transport
         self._check_master = check_master
         self._options = options
+        self._trash = Trash(runtime, fs, options.trash_seconds, options.trash_bytes)
         self._turn = runtime.lock()
 
     def collect(self, census: Callable[[], Census]) -> Collected:
@@ -101,7 +131,8 @@ class Collector:
 
     def _collect(self, census: Callable[[], Census]) -> Collected:
         # The order is the proof: see garbage.py.
-        files = self._list_sstables()
+        lengths = self._list_sstables()
+        files = [ListedFile(table_of_path(path), path) for path in lengths]
         markers = [(status.path[len(FENCED) + 1 :], status.modified_millis) for status in self._fs.list_files(FENCED)]
         logs = self._list_logs()
         now = census()
@@ -117,8 +148,10 @@ class Collector:
         self._check_master()
         orphans = self._remove_orphans(second)
         self._check_master()
-        emptied, kept = self._empty_trash()  # first: on a full disk this makes the room that moving may need
-        self._move_to_trash(paths)
+        garbage = {path: lengths[path] for path in paths}
+        # First: on a full disk this makes the room that moving may need.
+        emptied, kept = self._trash.make_room(sum(garbage.values()))
+        moved = self._trash.take(garbage)
         dead_logs = self._given_up(dead_logs)
         for name in dead_logs:
             self._fs.delete_folder(log_folder(name))
@@ -127,7 +160,7 @@ class Collector:
             self._delete(marker_path(name))
         for path in left_over:
             self._delete(path)
-        result = Collection(orphans, kept + len(paths))
+        result = Collection(orphans, kept + moved)
         if not (paths or dead_logs or orphans or emptied or left_over):
             return Collected("", [], result)
         sentence = (
@@ -149,13 +182,15 @@ class Collector:
             give_up(self._runtime, self._fs, name)
         return unneeded
 
-    def _list_sstables(self) -> list[ListedFile]:
-        listed: list[ListedFile] = []
+    def _list_sstables(self) -> dict[str, int]:
+        """Lengths by path."""
+        listed: dict[str, int] = {}
         for status in self._fs.list_files(SSTABLE_FOLDER):
             try:
-                listed.append(ListedFile(table_of_path(status.path), status.path))
+                table_of_path(status.path)
             except ValueError:
                 continue  # not ours: a file somebody put there
+            listed[status.path] = status.length_bytes
         return listed
 
     def _list_logs(self) -> list[str]:
@@ -204,26 +239,13 @@ class Collector:
                 removed += 1
         return removed
 
-    def _move_to_trash(self, paths: list[str]) -> None:
-        folder = f"{TRASH}/{self._runtime.wall_millis()}"
-        for path in paths:
-            try:
-                self._fs.rename(path, f"{folder}/{path}")
-            except FileNotFound:
-                continue  # another master was faster
-
-    def _empty_trash(self) -> tuple[int, int]:
-        """How many files left it, and how many are still too young."""
-        oldest = self._runtime.wall_millis() - int(self._options.trash_seconds * 1000)
-        moved = [status.path.split("/")[1] for status in self._fs.list_files(TRASH)]
-        old = [millis for millis in moved if millis.isdigit() and int(millis) <= oldest]
-        for millis in sorted(set(old)):
-            # The folder and those below it, too: a NameNode keeps each of them in memory.
-            self._fs.delete_folder(f"{TRASH}/{millis}")
-        return len(old), len(moved) - len(old)
-
     def _delete(self, path: str) -> None:
         try:
             self._fs.delete(path)
         except FileNotFound:
             pass  # another master was faster
+
+
+def _nothing_replaced() -> int:
+    """There is no tablet server in this process."""
+    return 0

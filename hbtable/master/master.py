@@ -16,7 +16,7 @@ from hbtable.lockservice.places import MASTER, MERGES, SERVERS, Candidate, candi
 from hbtable.lockservice.switches import Switch
 from hbtable.master.bootstrap import bootstrap
 from hbtable.master.census import Census, take_census
-from hbtable.master.collector import Collected, Collector, CollectorOptions
+from hbtable.master.collector import Collected, CollectionTimes, Collector, CollectorOptions
 from hbtable.master.liveness import bury
 from hbtable.master.log_sorting import LogSorting, LogSortingOptions
 from hbtable.master.new_ids import NewIds
@@ -99,11 +99,11 @@ class Master:
         patience = PatienceOptions(deadline_seconds=seconds, longest_pause_seconds=seconds / 4)
         locator = Locator(session, transport, runtime, LocatorOptions(patience=patience))
         self._catalog = catalog = Catalog(session, locator, fs)
-        self._garbage = collector_options or CollectorOptions()
+        garbage = collector_options or CollectorOptions()
         logs = LogSorting(runtime, fs, transport, lambda incarnation: bury(session, incarnation), sorting_options)
         self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
         unnamed: set[int] = set()
-        self._collector = Collector(runtime, fs, catalog, transport, self._check, self._garbage, unnamed)
+        self._collector = Collector(runtime, fs, catalog, transport, self._check, garbage, unnamed)
         new_ids = NewIds(session, fs, catalog)
         self.tables = Tables(
             runtime,
@@ -134,7 +134,7 @@ class Master:
         self._servers, self._servers_since = frozenset[str](), 0.0
         self._failures = 0
         self._system_served = False
-        self._garbage_due = runtime.clock_seconds() + self._garbage.period_seconds
+        self.collections = CollectionTimes(runtime, garbage)
 
     # ---------------------------------------------------------------- life
 
@@ -276,7 +276,7 @@ class Master:
             self._servers, self._servers_since = census.living, now
         balanced_at = self._servers_since + self._options.balance_after_seconds
         if self._looked_at == census.living and now < self._scan_due and not self._asked_to_look:
-            return self._collect(now) or self.last_sentence
+            return self._collect() or self.last_sentence
         self._looked_at = None
         self._asked_to_look = False  # what is asked from here on may be for a tablet that this cycle has passed already
         self._system_served = False
@@ -296,7 +296,7 @@ class Master:
         # A tablet that could not be placed is tried again soon, and less and less often, or when servers come and go.
         self._looked_at = census.living
         self._scan_due = min(now + pause, balanced_at) if now < balanced_at else now + pause
-        return sentence or self._collect(now) or _ALL_SERVED
+        return sentence or self._collect() or _ALL_SERVED
 
     def settle(self) -> None:
         """Cycles until all that can be served is, for starts and tests. Unavailable when METADATA cannot be; a user
@@ -308,10 +308,10 @@ class Master:
         if not self._system_served:
             raise Unavailable(f"METADATA is not served: {self.last_sentence}")
 
-    def _collect(self, now: float) -> str:
-        if now < self._garbage_due or not self._system_served:  # without METADATA it would only hold up the placing
+    def _collect(self) -> str:
+        if not self._system_served or not self.collections.due():  # without METADATA it would only hold up the placing
             return ""
-        self._garbage_due = now + self._garbage.period_seconds
+        self.collections.begin()
         return self.collect_garbage()
 
     def collect_garbage(self) -> str:

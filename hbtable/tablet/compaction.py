@@ -234,6 +234,7 @@ class Compactor:
             state.shared.compacted_bytes.value += output.ref.length_bytes if output is not None else 0
         keys = key_range(state.range)
         for file in inputs:
+            state.shared.replaced_bytes += file.ref.length_bytes
             if file.inside(keys):  # else a split's other child may read it still
                 state.environment.cache.drop_file(file.ref.path)
 

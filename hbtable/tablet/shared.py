@@ -46,6 +46,7 @@ class SharedState:
         "memtable_bytes",
         "memtable_limit_bytes",
         "registry",
+        "replaced_bytes",
         "sorted_indexes",
         "stalls",
     )
@@ -74,6 +75,8 @@ class SharedState:
         self.flushes = registry.counter("hbtable_minor_compactions_total", "Memtables written to SSTables.")
         self.flushed_bytes = registry.counter("hbtable_minor_compacted_bytes_total", "SSTable bytes of flushes.")
         self.compacted_bytes = registry.counter("hbtable_compacted_bytes_total", "SSTable bytes of other compactions.")
+        self.replaced_bytes = 0
+        """Of files that compactions have replaced: what a collection of garbage finds."""
         self.compaction_seconds = {
             kind: registry.histogram(
                 "hbtable_compaction_seconds", "Time of one finished compaction.", LONG_SECONDS_BUCKETS, kind=kind

@@ -1,0 +1,76 @@
+"""Where garbage waits before it is deleted, so that a mistake can be undone for a while; bounded by age and by bytes.
+
+trash/<wall millis of the move>/<the file's old path>
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, final
+
+from hbtable.errors import FileNotFound
+from hbtable.fs.interface import FileSystem
+from hbtable.runtime.interface import Runtime
+
+TRASH: Final = "trash"
+
+
+class _Move(NamedTuple):
+    """What one collection moved here."""
+
+    millis: int
+    files: int
+    length_bytes: int
+
+
+@final
+class Trash:
+    """`limit_bytes` 0: bounded by age alone."""
+
+    def __init__(self, runtime: Runtime, fs: FileSystem, keep_seconds: float, limit_bytes: int) -> None:
+        self._runtime = runtime
+        self._fs = fs
+        self._keep_millis = int(keep_seconds * 1000)
+        self._limit_bytes = limit_bytes
+
+    def make_room(self, coming_bytes: int) -> tuple[int, int]:
+        """What is too old goes, then the oldest until `coming_bytes` fit as well. How many files went, how many are
+        left. *Switches.*"""
+        oldest = self._runtime.wall_millis() - self._keep_millis
+        moves = self._moves()
+        held = sum(move.length_bytes for move in moves)
+        gone = 0
+        for move in moves:
+            too_many = 0 < self._limit_bytes < held + coming_bytes
+            if move.millis > oldest and not too_many:
+                break
+            # The folder and those below it, too: a NameNode keeps each of them in memory.
+            self._fs.delete_folder(f"{TRASH}/{move.millis}")
+            held -= move.length_bytes
+            gone += move.files
+        return gone, sum(move.files for move in moves) - gone
+
+    def take(self, garbage: Mapping[str, int]) -> int:
+        """Files by path and length: those that fit are moved here, the others are deleted. After make_room(). How many
+        were moved. *Switches.*"""
+        folder = f"{TRASH}/{self._runtime.wall_millis()}"
+        taken = moved = 0
+        for path, length_bytes in garbage.items():
+            fits = not self._limit_bytes or taken + length_bytes <= self._limit_bytes
+            try:
+                if fits:
+                    self._fs.rename(path, f"{folder}/{path}")
+                    taken, moved = taken + length_bytes, moved + 1
+                else:
+                    self._fs.delete(path)
+            except FileNotFound:
+                continue  # another master was faster
+        return moved
+
+    def _moves(self) -> list[_Move]:
+        """Ascending by time."""
+        sizes: dict[int, tuple[int, int]] = {}
+        for status in self._fs.list_files(TRASH):
+            millis = status.path.split("/")[1]
+            if millis.isdigit():
+                files, length_bytes = sizes.get(int(millis), (0, 0))
+                sizes[int(millis)] = files + 1, length_bytes + status.length_bytes
+        return [_Move(millis, files, length_bytes) for millis, (files, length_bytes) in sorted(sizes.items())]
