@@ -5,8 +5,8 @@ from types import TracebackType
 from typing import final
 
 from hbtable.client import columns as column_names
-from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import Operation, RowMutation
+from hbtable.model.values import LARGEST_I64, SMALLEST_I64, own_bytes, whole_number
 
 
 @final
@@ -23,14 +23,16 @@ class Batch:
         transaction: bool,
         wal: bool,
     ) -> None:
-        if batch_size is not None and batch_size <= 0:
-            raise ValueError("'batch_size' must be > 0")
+        if batch_size is not None:
+            batch_size = whole_number("'batch_size'", batch_size, SMALLEST_I64, LARGEST_I64)
+            if batch_size <= 0:
+                raise ValueError(f"'batch_size' must be > 0, not {batch_size}")
         if batch_size is not None and transaction:
             raise TypeError("'transaction' cannot be used when 'batch_size' is specified")
         self._mutate = mutate
         self._read_families = families
         self._families: list[bytes] | None = None
-        self._timestamp = SERVER_TIME if timestamp is None else timestamp
+        self._timestamp = column_names.write_time(timestamp)
         self._batch_size = batch_size
         self._transaction = transaction
         self._wal = wal
@@ -40,7 +42,8 @@ class Batch:
 
     def put(self, row: bytes, data: Mapping[bytes, bytes], wal: bool | None = None) -> None:
         timestamp = self._timestamp
-        self._add(row, [column_names.put(column, value, timestamp) for column, value in data.items()], wal)
+        cells = column_names.cells(data)
+        self._add(row, [column_names.put(column, value, timestamp) for column, value in cells], wal)
 
     def delete(self, row: bytes, columns: Iterable[bytes] | None = None, wal: bool | None = None) -> None:
         """`columns` None: every family that the table has."""
@@ -48,6 +51,8 @@ class Batch:
             if self._families is None:
                 self._families = sorted(self._read_families())
             columns = self._families
+        else:
+            columns = column_names.listed(columns)
         timestamp = self._timestamp
         self._add(row, [column_names.delete(column, timestamp) for column in columns], wal)
 
@@ -63,7 +68,7 @@ class Batch:
         if not operations:
             return
         if type(row) is not bytes:
-            column_names.check_bytes("row", row)
+            row = own_bytes("the row", row)
         skip_log = not (self._wal if wal is None else wal)
         mutation = self._by_row.get(row)
         if mutation is None or mutation.skip_log is not skip_log:

@@ -4,25 +4,52 @@ f       the whole family            f:      the column with the empty qualifier
 f:q     one column; the qualifier may hold ':' itself
 """
 
+from collections.abc import Iterable, Mapping
+
 from hbtable.errors import InvalidRequest
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation
-
-
-def check_bytes(what: str, given: object) -> None:
-    """InvalidRequest unless it is bytes: text would go far before something stumbles over it."""
-    if not isinstance(given, bytes):
-        raise InvalidRequest(f"the {what} {given!r} is {type(given).__name__}, and has to be bytes")
+from hbtable.model.values import members, own_bytes, shown, whole_number
 
 
 def put(column: bytes, value: bytes, timestamp: int) -> Operation:
     """InvalidRequest for a family without a qualifier, and for what is not bytes."""
     if type(value) is not bytes or type(column) is not bytes:
-        check_bytes("value", value)
-        check_bytes("column", column)
+        value = own_bytes("the value", value)
+        column = own_bytes("the column", column)
     family, colon, qualifier = column.partition(b":")
     if not colon:
         raise InvalidRequest(f"column {column!r} of a put needs a ':' after its family")
     return (PUT, family, qualifier, timestamp, value)
+
+
+def cells(data: Mapping[bytes, bytes]) -> Iterable[tuple[bytes, bytes]]:
+    """Of a put: column and value of each. InvalidRequest unless it is a dict, or something like one."""
+    try:
+        return data.items()
+    except (AttributeError, TypeError):
+        kind = type(data).__name__
+        raise InvalidRequest(f"data {shown(data)} is {kind}, and has to be a dict from column to value") from None
+
+
+def write_time(timestamp: int | None) -> int:
+    """Of a put or a delete; None: the server's. InvalidRequest."""
+    if timestamp is None:
+        return SERVER_TIME
+    return whole_number("timestamp", timestamp, 0, MAX_TIMESTAMP)
+
+
+def full(column: bytes) -> tuple[bytes, bytes]:
+    """(family, qualifier) of one column. InvalidRequest."""
+    family, colon, qualifier = own_bytes("the column", column).partition(b":")
+    if not colon:
+        raise InvalidRequest(f"column {column!r} needs a ':' after its family")
+    return family, qualifier
+
+
+def listed(columns: Iterable[bytes]) -> list[bytes]:
+    """What a caller names as columns. InvalidRequest."""
+    return [own_bytes("the column", column) for column in members("columns", columns)]
 
 
 def delete(column: bytes, timestamp: int) -> Operation:

@@ -5,20 +5,27 @@ from collections.abc import Callable, Sequence
 from hbtable.model.cell import Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.tablet import TabletRecord
+from hbtable.model.values import check_bytes
 
 Find = Callable[[int, bytes], TabletRecord]
 
 
 def mutations_within(mutations: Sequence[RowMutation], record: TabletRecord) -> bool:
     start, stop = record.range
-    if stop:
-        return all(start <= mutation.row < stop for mutation in mutations)
-    return not start or all(start <= mutation.row for mutation in mutations)
+    try:
+        if stop:
+            return all(start <= mutation.row < stop for mutation in mutations)
+        return not start or all(start <= mutation.row for mutation in mutations)
+    except TypeError:
+        return False  # a row that is no bytes: mutations_by_tablet says which
 
 
 def rows_within(rows: Sequence[bytes], record: TabletRecord) -> bool:
     start, stop = record.range
-    return start <= min(rows) and (not stop or max(rows) < stop)
+    try:
+        return start <= min(rows) and (not stop or max(rows) < stop)
+    except TypeError:
+        return False  # as above
 
 
 def mutations_by_tablet(find: Find, table_id: int, mutations: Sequence[RowMutation]) -> list[list[RowMutation]]:
@@ -28,6 +35,7 @@ def mutations_by_tablet(find: Find, table_id: int, mutations: Sequence[RowMutati
     group: list[RowMutation] | None = None
     for mutation in mutations:
         row = mutation.row
+        check_bytes("the row", row)
         if group is None or row < start or (stop and row >= stop):
             record = find(table_id, row)
             start, stop = record.range
@@ -39,6 +47,8 @@ def mutations_by_tablet(find: Find, table_id: int, mutations: Sequence[RowMutati
 def rows_by_tablet(find: Find, table_id: int, rows: Sequence[bytes]) -> list[list[bytes]]:
     """One list per tablet, each in the caller's order and without repetitions."""
     groups: dict[int, list[bytes]] = {}
+    for row in rows:
+        check_bytes("the row", row)
     for row in dict.fromkeys(rows):
         groups.setdefault(find(table_id, row).tablet_id, []).append(row)
     return list(groups.values())

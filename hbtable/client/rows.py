@@ -10,13 +10,14 @@ from typing import Any, final
 
 from hbtable.client.batch import Batch
 from hbtable.client.calls import NamedTableCalls
-from hbtable.client.columns import check_bytes, put
-from hbtable.errors import InvalidRequest
+from hbtable.client.columns import cells as cells_of
+from hbtable.client.columns import full, listed, put, write_time
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
-from hbtable.model.mutation import PUT, Operation, RowMutation
+from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange, between, prefix_stop
 from hbtable.model.read import ALL_VERSIONS, ReadSpec, ScanRequest, columns_of
 from hbtable.model.schema import FamilySchema
+from hbtable.model.values import LARGEST_I64, SMALLEST_I64, members, own_bytes, whole_number
 
 RowDict = dict[bytes, Any]  # bytes, or (bytes, timestamp) with include_timestamp: which one is the caller's choice
 
@@ -50,7 +51,7 @@ class Rows:
         include_timestamp: bool = False,
     ) -> RowDict:
         """The newest version of each column; {} when the row has none."""
-        for _, cells in self.table.read_rows([row], _spec(columns, timestamp)):
+        for _, cells in self.table.read_rows([own_bytes("the row", row)], _spec(columns, timestamp)):
             return _dict(cells, include_timestamp)
         return {}
 
@@ -64,7 +65,8 @@ class Rows:
         include_timestamp: bool = False,
     ) -> list[tuple[bytes, RowDict]]:
         """In the order asked; rows without cells are left out."""
-        found = self.table.read_rows(rows, _spec(columns, timestamp))
+        wanted = [own_bytes("the row", row) for row in members("rows", rows)]
+        found = self.table.read_rows(wanted, _spec(columns, timestamp))
         return [(row, _dict(cells, include_timestamp)) for row, cells in found]
 
     def cells(
@@ -78,10 +80,10 @@ class Rows:
         """Values of one column, newest first; with include_timestamp (value, timestamp)."""
         if versions is None:
             versions = ALL_VERSIONS
-        elif versions < 1:
-            raise InvalidRequest(f"'versions' must be at least 1, not {versions}")
+        else:
+            versions = whole_number("'versions'", versions, 1, ALL_VERSIONS)
         spec = replace(_spec([column], timestamp), max_versions=versions)
-        for _, cells in self.table.read_rows([row], spec):
+        for _, cells in self.table.read_rows([own_bytes("the row", row)], spec):
             return [(value, at) if include_timestamp else value for _, at, value in cells]
         return []
 
@@ -102,21 +104,19 @@ class Rows:
         """Rows from `row_start` (inclusive) to `row_stop` (exclusive); with `reverse` downwards. `batch_size` rows are
         fetched at a time; with `scan_batching` wide rows come in pieces of so many cells. Each row is read whole, the
         scan is not a snapshot. A `row_stop` equal to `row_start` means that row (HBase)."""
-        if batch_size < 1:
-            raise ValueError("'batch_size' must be >= 1")
-        if limit is not None and limit < 1:
-            raise ValueError("'limit' must be >= 1")
-        if scan_batching is not None and scan_batching < 1:
-            raise ValueError("'scan_batching' must be >= 1")
+        batch_size = _at_least_one("'batch_size'", batch_size)
+        limit = None if limit is None else _at_least_one("'limit'", limit)
+        scan_batching = None if scan_batching is None else _at_least_one("'scan_batching'", scan_batching)
         if row_prefix is not None and (row_start is not None or row_stop is not None):
             raise TypeError("'row_prefix' cannot be combined with 'row_start' or 'row_stop'")
-        for given in (row_start, row_stop, row_prefix, filter):
-            if given is not None:
-                check_bytes("row or filter", given)
         if row_prefix is not None:
+            row_prefix = own_bytes("'row_prefix'", row_prefix)
             rows = RowRange(row_prefix, prefix_stop(row_prefix))
         else:
-            rows = between(row_start or b"", row_stop or b"", reverse)
+            first = b"" if row_start is None else own_bytes("'row_start'", row_start)
+            last = b"" if row_stop is None else own_bytes("'row_stop'", row_stop)
+            rows = between(first, last, reverse)
+        filter = None if filter is None else own_bytes("the filter", filter)
         spec = replace(_spec(columns, timestamp), filter=filter)
         return self._pages(ScanRequest(rows, spec, reverse, scan_batching or 0, batch_size), limit, include_timestamp)
 
@@ -142,10 +142,10 @@ class Rows:
 
     def put(self, row: bytes, data: Mapping[bytes, bytes], timestamp: int | None = None, wal: bool = True) -> None:
         """All columns or none; durable on return unless `wal` is False."""
-        at = SERVER_TIME if timestamp is None else timestamp
-        operations = [put(column, value, at) for column, value in data.items()]
+        at = SERVER_TIME if timestamp is None else write_time(timestamp)
+        operations = [put(column, value, at) for column, value in cells_of(data)]
         if operations:
-            self.table.mutate([RowMutation(row, operations, not wal)])
+            self.table.mutate([RowMutation(own_bytes("the row", row), operations, not wal)])
 
     def delete(
         self, row: bytes, columns: Iterable[bytes] | None = None, timestamp: int | None = None, wal: bool = True
@@ -167,13 +167,15 @@ class Rows:
 
     def append(self, row: bytes, data: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """Atomically appends to each column; the new values."""
-        values = [(*_column(column), value) for column, value in data.items()]
-        return {column: value for column, _, value in self.table.append(row, values)}
+        values = [(*full(column), own_bytes("the value", value)) for column, value in cells_of(data)]
+        return {column: value for column, _, value in self.table.append(own_bytes("the row", row), values)}
 
     def check_and_put(self, row: bytes, column: bytes, expected: bytes | None, data: Mapping[bytes, bytes]) -> bool:
         """Puts `data` if the newest value of `column` is `expected` (None: there is none)."""
-        operations: list[Operation] = [(PUT, *_column(name), SERVER_TIME, value) for name, value in data.items()]
-        family, qualifier = _column(column)
+        row = own_bytes("the row", row)
+        operations = [put(name, value, SERVER_TIME) for name, value in cells_of(data)]
+        family, qualifier = full(column)
+        expected = None if expected is None else own_bytes("the expected value", expected)
         return self.table.check_and_mutate(row, family, qualifier, expected, RowMutation(row, operations))
 
     # ---------------------------------------------------------------- counters
@@ -183,23 +185,24 @@ class Rows:
         return self.counter_inc(row, column, 0)
 
     def counter_set(self, row: bytes, column: bytes, value: int = 0) -> None:
+        value = whole_number("the counter's value", value, SMALLEST_I64, LARGEST_I64)
+        column = own_bytes("the column", column)
         self.put(row, {column: value.to_bytes(8, "big", signed=True)})
 
     def counter_inc(self, row: bytes, column: bytes, value: int = 1) -> int:
-        """The new value. OutcomeUnknown is never retried here."""
-        family, qualifier = _column(column)
-        return self.table.increment(row, family, qualifier, value)
+        """The new value, which wraps around beyond 64 bits, as HBase's does. OutcomeUnknown is never retried here."""
+        family, qualifier = full(column)
+        value = whole_number("the amount", value, SMALLEST_I64, LARGEST_I64)
+        return self.table.increment(own_bytes("the row", row), family, qualifier, value)
 
     def counter_dec(self, row: bytes, column: bytes, value: int = 1) -> int:
+        value = whole_number("the amount", value, SMALLEST_I64 + 1, LARGEST_I64)
         return self.counter_inc(row, column, -value)
 
 
 def _spec(columns: Iterable[bytes] | None, timestamp: int | None) -> ReadSpec:
-    if columns is not None:
-        columns = list(columns)
-        for column in columns:
-            check_bytes("column", column)
-    return ReadSpec(columns_of(columns), 0, MAX_TIMESTAMP if timestamp is None else timestamp)
+    upper = MAX_TIMESTAMP if timestamp is None else whole_number("timestamp", timestamp, 0, MAX_TIMESTAMP)
+    return ReadSpec(None if columns is None else columns_of(listed(columns)), 0, upper)
 
 
 def _dict(cells: list[Cell], include_timestamp: bool) -> RowDict:
@@ -211,9 +214,9 @@ def _dict(cells: list[Cell], include_timestamp: bool) -> RowDict:
     return found
 
 
-def _column(column: bytes) -> tuple[bytes, bytes]:
-    check_bytes("column", column)
-    family, colon, qualifier = column.partition(b":")
-    if not colon:
-        raise InvalidRequest(f"column {column!r} needs a ':' after its family")
-    return family, qualifier
+def _at_least_one(what: str, given: int) -> int:
+    """ValueError below 1, which is happybase's."""
+    number = whole_number(what, given, SMALLEST_I64, LARGEST_I64)
+    if number < 1:
+        raise ValueError(f"{what} must be >= 1, not {number}")
+    return number

@@ -28,9 +28,10 @@ from hbtable.metadata.patience import Patience
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.names import shown
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, check_request
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
+from hbtable.model.values import check_bytes
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
@@ -73,6 +74,8 @@ class Table:
             return None
         patience = None
         row = mutations[0].row
+        if type(row) is not bytes:  # to be told before the tablet of such a row is looked for
+            check_bytes("the row", row)
         while True:
             try:
                 table_id = self._id or self._open()
@@ -90,6 +93,7 @@ class Table:
 
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         """As TabletService.increment. OutcomeUnknown is passed on: the caller alone may decide to add again."""
+        check_bytes("the row", row)
         patience = None
         while True:
             try:
@@ -100,6 +104,7 @@ class Table:
 
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
         """As TabletService.append: the new cells in the order of `values`, each (family, qualifier, suffix)."""
+        check_bytes("the row", row)
         patience = None
         while True:
             try:
@@ -112,6 +117,7 @@ class Table:
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
         """As TabletService.check_and_mutate; `mutation` is of the same row."""
+        check_bytes("the row", row)
         patience = None
         while True:
             try:
@@ -130,6 +136,8 @@ class Table:
             return []
         patience = None
         row = rows[0]
+        if type(row) is not bytes:
+            check_bytes("the row", row)
         while True:
             try:
                 table_id = self._id or self._open()
@@ -146,6 +154,7 @@ class Table:
     def scan_page(self, request: ScanRequest) -> ScanPage:
         """The next page over as many tablets as it takes: it has `max_rows` rows or passes `max_bytes`, or else
         nothing follows and `next` is None. `next` is for this method alone: it may lie between tablets."""
+        check_request(request)
         if request.range.is_empty():
             self._check_enabled()
             return ScanPage([], None)

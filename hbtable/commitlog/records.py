@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from hbtable.encoding.cell_key import Pair
-from hbtable.errors import Corruption
+from hbtable.errors import Corruption, InvalidRequest
 
 _LEAD: Final = struct.Struct(">II")
 _HEAD: Final = struct.Struct(">QIQQI")
@@ -26,6 +26,7 @@ _ONE: Final = struct.Struct(">QIQQIII")
 _LEAD_BYTES: Final = _LEAD.size
 _HEAD_BYTES: Final = _HEAD.size
 _PAIR_BYTES: Final = _PAIR.size
+_ONE_BYTES: Final = _ONE.size
 _ROW_END: Final = b"\x00\x01"
 
 
@@ -50,19 +51,38 @@ class RecordPlace(NamedTuple):
 
 
 def encode_record(tablet_id: int, generation: int, sequence: int, clock_millis: int, pairs: Sequence[Pair]) -> bytes:
-    """All pairs belong to one row and carry `sequence` in their keys. Records may be concatenated for one commit."""
+    """All pairs belong to one row and carry `sequence` in their keys. Records may be concatenated for one commit.
+
+    InvalidRequest for what could not be read back: something whose length is not that of its bytes would make every
+    later record of the tablet unreadable. (tablet.apply takes bytes alone; this is the last line.)"""
     if len(pairs) == 1:
         key, value = pairs[0]
+        key_bytes = len(key)
+        value_bytes = len(value)
         body = (
-            _ONE.pack(tablet_id, generation, sequence, clock_millis, 1, len(key), len(value)) + key + value
+            _ONE.pack(tablet_id, generation, sequence, clock_millis, 1, key_bytes, value_bytes) + key + value
         )  # one allocation less than the general way, for the common put
+        size = len(body)
+        if size != _ONE_BYTES + key_bytes + value_bytes:
+            raise _unreadable(pairs)
     else:
         parts = [_HEAD.pack(tablet_id, generation, sequence, clock_millis, len(pairs))]
+        expected = _HEAD_BYTES + _PAIR_BYTES * len(pairs)
         for key, value in pairs:
-            parts += (_PAIR.pack(len(key), len(value)), key, value)
+            key_bytes = len(key)
+            value_bytes = len(value)
+            expected += key_bytes + value_bytes
+            parts += (_PAIR.pack(key_bytes, value_bytes), key, value)
         body = b"".join(parts)
-    size = len(body)
+        size = len(body)
+        if size != expected:
+            raise _unreadable(pairs)
     return _LEAD.pack(crc32(body, size), size) + body
+
+
+def _unreadable(pairs: Sequence[Pair]) -> InvalidRequest:
+    kinds = sorted({type(part).__name__ for pair in pairs for part in pair if type(part) is not bytes})
+    return InvalidRequest(f"the log takes bytes alone: a key or value is {' and '.join(kinds)}")
 
 
 def decode_records(buffer: bytes, start: int, end: int, path: str) -> Iterator[LogRecord]:

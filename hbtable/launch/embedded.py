@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TypedDict, final
 
 from hbtable.client.calls import NamedTableCalls
-from hbtable.client.columns import check_bytes
 from hbtable.client.rows import Rows
 from hbtable.client.table import Table
 from hbtable.commitlog.options import LogOptions
@@ -28,6 +27,7 @@ from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
+from hbtable.model.values import check_mapping, members, own_bytes, shown
 from hbtable.runtime.portal import Portal
 from hbtable.tabletserver.role import TabletServerOptions
 
@@ -60,32 +60,23 @@ class _ThroughPortal:
         self.name = table.name
 
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
-        for mutation in mutations:
-            check_bytes("row", mutation.row)
         self._call(self._table.mutate, mutations)
 
     def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
-        for row in rows:
-            check_bytes("row", row)
         return self._call(self._table.read_rows, rows, spec)
 
     def scan_page(self, request: ScanRequest) -> ScanPage:
         return self._call(self._table.scan_page, request)
 
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
-        check_bytes("row", row)
         return self._call(self._table.increment, row, family, qualifier, amount)
 
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
-        check_bytes("row", row)
-        for _, _, value in values:
-            check_bytes("value", value)
         return self._call(self._table.append, row, values, ttl_millis)
 
     def check_and_mutate(
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
-        check_bytes("row", row)
         return self._call(self._table.check_and_mutate, row, family, qualifier, expected, mutation)
 
     def record(self) -> TableRecord:
@@ -141,10 +132,19 @@ class Database:
         names alone. TableExists."""
         if isinstance(families, (str, bytes)) or not families:
             raise InvalidRequest(f"table {name!r} needs column families: a list of names, or a dict of their options")
-        named = families if isinstance(families, Mapping) else dict.fromkeys(families)
-        schemas = [_family(family, options or {}) for family, options in named.items()]
-        schema = TableSchema(_bytes(name), {family.name: family for family in schemas})
-        self._portal.call(self._cluster.client.admin.create_table, schema, split_rows)
+        if isinstance(families, Mapping):
+            named = list(families.items())
+        else:
+            named = [(family, None) for family in members("families", families)]
+        schemas: dict[bytes, FamilySchema] = {}
+        for given, options in named:
+            family = _family(given, {} if options is None else options)
+            if family.name in schemas:
+                raise InvalidRequest(f"column family {given!r} of table {name!r} is given twice")
+            schemas[family.name] = family
+        schema = TableSchema(_bytes(name), schemas)
+        rows = [own_bytes("the split row", row) for row in members("split_rows", split_rows)]
+        self._portal.call(self._cluster.client.admin.create_table, schema, rows)
         return self.table(name)
 
     def delete_table(self, name: str | bytes, disable: bool = False) -> None:
@@ -173,6 +173,7 @@ class Database:
 
     def split_table(self, name: str | bytes, row: bytes | None = None) -> bool:
         """Splits the tablet of `row` there; None: every tablet at its middle. True when anything was split."""
+        row = None if row is None else own_bytes("the row", row)
         return self._portal.call(self._cluster.client.admin.split, _bytes(name), row)
 
     def tablets(self, name: str | bytes) -> list[TabletRecord]:
@@ -201,16 +202,31 @@ class Database:
 
 def open_database(path: str, durability: str) -> Database:
     """hbtable.open()."""
-    return Database(path, EmbeddedOptions(server=TabletServerOptions(log=LogOptions(durability=durability))))
+    if path in ("", b""):
+        raise InvalidRequest("the path of the database is empty; '.' is the current folder")
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise InvalidRequest(f"the path {shown(path)} is {type(path).__name__}, and has to be text")
+    if type(durability) is not str:
+        raise InvalidRequest(f"durability {shown(durability)} is {type(durability).__name__}: it is 'sync' or 'os'")
+    return Database(
+        os.fsdecode(path), EmbeddedOptions(server=TabletServerOptions(log=LogOptions(durability=durability)))
+    )
 
 
 def _bytes(name: str | bytes) -> bytes:
-    return name.encode() if isinstance(name, str) else name
+    """A table's or family's name. InvalidRequest."""
+    if not isinstance(name, str):
+        return own_bytes("the name", name)
+    try:
+        return name.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"the name {shown(name)} cannot be stored: it holds half of a surrogate pair") from None
 
 
 def _family(name: str | bytes, options: FamilyOptions) -> FamilySchema:
     family = _bytes(name).removesuffix(b":")
     check_family(family)
+    check_mapping(f"the options of column family {name!r}:", options)
     known = [field.name for field in fields(FamilySchema) if field.name != "name"]
     for option in options:
         if option not in known:

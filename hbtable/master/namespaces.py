@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import final
 
 from hbtable.errors import InvalidRequest, NamespaceNotFound
+from hbtable.master.schema_check import check_properties
 from hbtable.metadata.catalog import Catalog
 from hbtable.model import names
+from hbtable.model.values import check_bytes
 
 
 @final
@@ -23,17 +25,21 @@ class Namespaces:
     def create(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
         names.check_namespace(name)
+        check_properties(name, properties)
         self._check_master()
         self._catalog.create_namespace(name, properties)
 
     def alter(self, name: bytes, properties: Mapping[str, str]) -> None:
         """NamespaceNotFound, InvalidRequest."""
+        check_bytes("the namespace", name)
+        check_properties(name, properties)
         self._check_master()
         _refuse_builtin(name, "changed")
         self._catalog.replace_namespace(name, properties)
 
     def delete(self, name: bytes) -> None:
         """NamespaceNotFound; InvalidRequest while it holds tables."""
+        check_bytes("the namespace", name)
         self._check_master()
         _refuse_builtin(name, "removed")
         if not self._catalog.has_namespace(name):

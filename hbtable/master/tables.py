@@ -219,6 +219,7 @@ class Tables:
 
     @contextmanager
     def _asked_for(self, name: bytes) -> Iterator[None]:
+        names.parse(name)
         clock = self._runtime.clock_seconds
         latest = clock() + _LONGEST_WAIT_SECONDS
         with self.followed_up(), self.operation(name):

@@ -22,7 +22,7 @@ from hbtable.errors import (
 )
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
-from hbtable.metadata import layout
+from hbtable.metadata import layout, readable
 from hbtable.metadata.calls import stored
 from hbtable.metadata.locator import Locator, tablets_of
 from hbtable.model.cell import SERVER_TIME
@@ -55,7 +55,7 @@ class Catalog:
 
     def create_root(self, record: TabletRecord) -> None:
         """Begins a cluster. AlreadyExists when it has a root tablet."""
-        data = tablet_record.encode(record)
+        data = readable.tablet(record)
         if self._file_system is not None and not self._root_exists():
             self._file_system.write_file(ROOT_COPY_PATH, data)
         self._session.create(layout.ROOT_PATH, data)
@@ -75,7 +75,8 @@ class Catalog:
     def put_tablet_if_absent(self, record: TabletRecord) -> bool:
         """False: a tablet with this end is there, whichever it is, or one was merged away after this record was made:
         then it must not come back. Not for the root."""
-        key, new = layout.key_of(record), tablet_record.encode(record)
+        new = readable.tablet(record)
+        key = layout.key_of(record)
         while not self._change(key, None, new, _tablet):
             data = self._calls.record_at(key)
             if data is None:
@@ -94,7 +95,7 @@ class Catalog:
             raise ValueError(f"tablet {expected.tablet_id} cannot move from METADATA row {key!r} to another one")
         if expected.tablet_id == ROOT_TABLET_ID:
             self._replace_root(expected, record)
-        elif not self._change(key, tablet_record.encode(expected), tablet_record.encode(record), _tablet):
+        elif not self._change(key, tablet_record.encode(expected), readable.tablet(record), _tablet):
             raise Conflict(
                 f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was left as it is"
             )
@@ -146,13 +147,13 @@ class Catalog:
     def create_table(self, record: TableRecord) -> None:
         """Puts the name row. TableExists when there is one, in whatever state."""
         name = record.schema.name
-        if not self._change(layout.table_key(name), None, table_record.encode(record), table_record.decode):
+        if not self._change(layout.table_key(name), None, readable.table(record), table_record.decode):
             raise TableExists(f"table {shown(name)} exists already")
 
     def replace_table(self, expected: TableRecord, record: TableRecord) -> None:
         """Compare-and-set of state and schema. Conflict."""
         name = expected.schema.name
-        new = table_record.encode(record)
+        new = readable.table(record)
         if not self._change(layout.table_key(name), table_record.encode(expected), new, table_record.decode):
             raise Conflict(f"table {shown(name)} was changed by someone else at this moment")
 
@@ -173,7 +174,7 @@ class Catalog:
 
     def create_namespace(self, name: bytes, properties: Mapping[str, str] | None = None) -> None:
         """AlreadyExists. `default` and `hbase` always exist without a row (see has_namespace)."""
-        if not self._change(layout.namespace_key(name), None, namespace_row.encode(name, properties or {}), _plain):
+        if not self._change(layout.namespace_key(name), None, readable.namespace(name, properties or {}), _plain):
             raise AlreadyExists(f"namespace {shown(name)} exists already")
 
     def has_namespace(self, name: bytes) -> bool:
@@ -192,7 +193,7 @@ class Catalog:
     def replace_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """NamespaceNotFound, Conflict."""
         current = self._namespace_row(name)
-        if not self._change(layout.namespace_key(name), current, namespace_row.encode(name, properties), _plain):
+        if not self._change(layout.namespace_key(name), current, readable.namespace(name, properties), _plain):
             raise Conflict(f"namespace {shown(name)} was changed by someone else")
 
     def _namespace_row(self, name: bytes) -> bytes:
@@ -271,7 +272,7 @@ class Catalog:
         file = self._session.read(layout.ROOT_PATH)
         if tablet_record.decode(file.data, layout.ROOT_PATH) != expected:
             raise Conflict("the root tablet's record was changed by someone else")
-        data = tablet_record.encode(record)
+        data = readable.tablet(record)
         if self._file_system is not None:
             # Copy first: should the lock service lose its state after the change, no older record may be what is left,
             # since files that only the newer one names would then be swept as garbage.

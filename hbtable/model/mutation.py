@@ -24,6 +24,10 @@ PUT: Final = 8
 MAX_ROW_BYTES: Final = 32767
 """HBase's limit of a row key (Short.MAX_VALUE)."""
 
+MAX_METADATA_ROW_BYTES: Final = MAX_ROW_BYTES + 18
+"""METADATA's rows hold the end row of a tablet behind nine bytes (metadata.layout); the root tablet's hold such rows
+behind nine more. So a tablet may end at any row."""
+
 Operation = tuple[int, bytes, bytes, int, bytes]
 
 

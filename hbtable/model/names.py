@@ -11,6 +11,7 @@ stored or compared.
 from typing import Final
 
 from hbtable.errors import InvalidRequest
+from hbtable.model.values import check_bytes, own_bytes
 
 MAX_NAME_BYTES: Final = 255
 """HBase hangs on longer table names (its folders cannot be made); we refuse them."""
@@ -25,6 +26,7 @@ _FAMILY_SEPARATORS: Final = frozenset(b":/\\")
 
 def parse(name: bytes) -> bytes:
     """The canonical form of a table name. InvalidRequest names what is wrong with it."""
+    name = own_bytes("the table name", name)
     if not name:
         raise InvalidRequest("a table name may not be empty")
     if len(name) > MAX_NAME_BYTES:
@@ -50,6 +52,7 @@ def is_system(canonical: bytes) -> bool:
 
 
 def check_namespace(namespace: bytes) -> None:
+    check_bytes("the namespace", namespace)
     if not namespace:
         raise InvalidRequest("a namespace name may not be empty")
     if len(namespace) > MAX_NAME_BYTES:
@@ -66,6 +69,7 @@ def check_namespace(namespace: bytes) -> None:
 
 def check_family(family: bytes) -> None:
     """`family` comes without the ':' that ends it in a column name."""
+    check_bytes("the column family", family)
     if not family:
         raise InvalidRequest("a column family name may not be empty")
     if len(family) > MAX_NAME_BYTES:

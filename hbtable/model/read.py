@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from hbtable.model.cell import MAX_TIMESTAMP, Row
 from hbtable.model.ranges import EVERY_ROW, RowRange
+from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
 
 Columns = Mapping[bytes, frozenset[bytes] | None]
 """family -> the qualifiers wanted, or None for all of them."""
@@ -81,6 +82,15 @@ class ScanRequest:
     """The page ends after the row that passes this many bytes of keys and values."""
     position: ScanPosition | None = None
     """None: at the beginning."""
+
+
+def check_request(request: ScanRequest) -> None:
+    """InvalidRequest. What the spec holds is checked where it is used (tablet.want)."""
+    check_bytes("the first row", request.range.start)
+    check_bytes("the row to stop at", request.range.stop)
+    whole_number("the rows of a page", request.max_rows, 0, LARGEST_I64)
+    whole_number("the cells of a piece", request.cells_per_row, 0, LARGEST_I64)
+    whole_number("the bytes of a page", request.max_bytes, SMALLEST_I64, LARGEST_I64)
 
 
 class ScanPage(NamedTuple):

@@ -1,8 +1,9 @@
 """From row mutations to pairs and log records: the checks of a write, its times and its sequence (paper, section 5.3).
 
 Everything is checked before anything is applied: build() changes nothing but the clock, so a refused call leaves no
-trace. It does not switch, and neither does its caller before the records are in the log's queue; hence times and
-sequences are in log order.
+trace. Types are, too, below every door: the length of what is no `bytes` may not be that of its bytes, and what can
+change afterwards would change without the log. It does not switch, and neither does its caller before the records are
+in the log's queue; hence times and sequences are in log order.
 
 Within one mutation operations count in their order: a server-timed put after a delete gets a time one past the
 marker, so it survives; a server-timed delete after a put gets the put's time, so it masks it. Each row is one log
@@ -28,10 +29,11 @@ from hbtable.model.mutation import (
     RowMutation,
 )
 from hbtable.model.ranges import RowRange
+from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
 from hbtable.tablet.clock import TabletClock
 from hbtable.tablet.layout import Layout
 
-_KINDS: Final = frozenset((PUT, DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
+_MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
 _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
 
 
@@ -69,7 +71,7 @@ class NeedsNewest(Exception):
 class Builder:
     """What stays the same from one write of a tablet to the next."""
 
-    __slots__ = ("_clock", "_generation", "_layout", "_max_cell_bytes", "_range", "_tablet_id")
+    __slots__ = ("_clock", "_generation", "_layout", "_max_cell_bytes", "_max_row_bytes", "_range", "_tablet_id")
 
     def __init__(
         self,
@@ -79,6 +81,7 @@ class Builder:
         generation: int,
         clock: TabletClock,
         max_cell_bytes: int,
+        max_row_bytes: int = MAX_ROW_BYTES,
     ) -> None:
         self._layout = layout
         self._range = row_range
@@ -86,6 +89,7 @@ class Builder:
         self._generation = generation
         self._clock = clock
         self._max_cell_bytes = max_cell_bytes
+        self._max_row_bytes = max_row_bytes
 
     def build(self, mutations: Sequence[RowMutation], sequence: int) -> Built:
         """The first mutation gets `sequence`, each later one the next. StaleLocation, NoSuchFamily, LimitExceeded,
@@ -97,6 +101,7 @@ class Builder:
         now = clock.tick()
         inverted_now = INVERT - now
         largest = self._max_cell_bytes
+        longest = self._max_row_bytes
         by_stack: list[list[Pair]] = [[] for _ in layout.keys]
         records: list[bytes] = []
         time = 0
@@ -104,13 +109,13 @@ class Builder:
         for mutation in mutations:
             row = mutation.row
             operations = mutation.operations
-            if not row or len(row) > MAX_ROW_BYTES:
-                raise bad_row(row)
+            if type(row) is not bytes or not row or len(row) > longest:
+                raise bad_row(row, longest)
             if row < start or (stop and row >= stop):
                 raise self._stale(row)
             if len(operations) == 1:
                 kind, family, qualifier, timestamp, value = operations[0]
-                place = places.get(family)
+                place = places.get(family) if type(family) is bytes else None
                 # The common put: one cell, server time, no row ahead of the tablet's clock, nothing to escape.
                 if (
                     timestamp == SERVER_TIME
@@ -119,6 +124,7 @@ class Builder:
                     and not clock.rows_ahead
                     and not mutation.ttl_millis
                     and mutation.ttls is None
+                    and type(qualifier) is type(value) is bytes
                     and b"\x00" not in row
                     and b"\x00" not in qualifier
                 ):
@@ -157,13 +163,18 @@ class Builder:
         if clock.rows_ahead:
             put_floor, delete_floor = clock.floors(row)
             put_time, delete_time = max(now, put_floor), max(now, delete_floor)
+        given_ttl = mutation.ttl_millis and whole_number("the time to live", mutation.ttl_millis, 0, LARGEST_I64)
+        places = self._layout.writable
         pairs: list[Pair] = []
         assigned = 0
         deleted = False
         ttls = mutation.ttls
         for place_in_row, operation in enumerate(mutation.operations):
-            kind, family, _, timestamp, _ = operation
-            place = self._layout.writable.get(family)
+            kind, family, qualifier, timestamp, value = operation
+            if type(qualifier) is not bytes or type(value) is not bytes:
+                check_bytes("the qualifier", qualifier)
+                check_bytes("the value", value)
+            place = places.get(family) if type(family) is bytes else None
             if place is None:
                 raise self._no_family(family)
             if timestamp in (SERVER_TIME, MAX_TIMESTAMP):
@@ -177,9 +188,9 @@ class Builder:
                     assigned = timestamp = delete_time
                     put_time = max(put_time, delete_time + 1)  # a put after this marker survives it
                     deleted = True
-            elif not 0 <= timestamp <= MAX_TIMESTAMP:
-                raise InvalidRequest(f"Timestamp cannot be negative. ts={timestamp}")
-            ttl_millis = mutation.ttl_millis if ttls is None else ttls[place_in_row]
+            elif type(timestamp) is not int or not 0 <= timestamp <= MAX_TIMESTAMP:
+                raise bad_timestamp(timestamp)
+            ttl_millis = given_ttl if ttls is None else ttls[place_in_row]
             pair = _pair(prefix, place[1], operation, timestamp, sequence, ttl_millis)
             if len(pair[0]) + len(pair[1]) > self._max_cell_bytes:
                 raise self._too_large(mutation, operation, len(pair[0]) + len(pair[1]))
@@ -211,28 +222,37 @@ def _pair(prefix: bytes, family: bytes, operation: Operation, timestamp: int, se
     kind, _, qualifier, _, value = operation
     flags = 0
     if kind == PUT:
+        kind = PUT  # 8.0 is equal to it, and cannot be packed
         if ttl_millis:
             flags = FLAG_TTL
             value = ttl_millis.to_bytes(8, "big") + value
-    elif kind in _KINDS:
+    elif type(kind) is int and kind in _MARKERS:
         value = b""
         if kind in _FAMILY_KINDS:
             qualifier = b""  # family markers sit at the empty qualifier, where every read of the family looks first
     else:
-        raise InvalidRequest(f"{kind} is not a kind of operation")
+        raise InvalidRequest(f"{shown(kind)} is not a kind of operation")
     if b"\x00" in qualifier:
         qualifier = qualifier.replace(b"\x00", b"\x00\xff")
     suffix = SUFFIX.pack(INVERT - timestamp, kind, INVERT - sequence, flags)
     return b"".join((prefix, family, qualifier, TERMINATOR, suffix)), value
 
 
-def bad_row(row: bytes) -> InvalidRequest:
+def bad_row(row: bytes, longest: int) -> InvalidRequest:
+    check_bytes("the row", row)
     if not row:
         return InvalidRequest("Row length is 0")
-    return LimitExceeded(f"Row length {len(row)} is > {MAX_ROW_BYTES}")
+    return LimitExceeded(f"Row length {len(row)} is > {longest}")
+
+
+def bad_timestamp(timestamp: object) -> InvalidRequest:
+    if type(timestamp) is int and timestamp < 0:
+        return InvalidRequest(f"Timestamp cannot be negative. ts={shown(timestamp)}")
+    return InvalidRequest(f"the timestamp {shown(timestamp)} is no whole number from 0 to {MAX_TIMESTAMP}")
 
 
 def no_such_family(layout: Layout, family: bytes) -> NoSuchFamily:
+    check_bytes("the column family", family)
     there = ", ".join(name.decode("utf-8", "backslashreplace") for name in sorted(layout.rules))
     missing = family.decode("utf-8", "backslashreplace")
     return NoSuchFamily(f"Column family {missing} does not exist in table {layout.table}; it has {there}")

@@ -13,7 +13,8 @@ from typing import Final, final
 
 from hbtable.errors import InvalidRequest, NotACounter, StaleLocation
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
-from hbtable.model.mutation import DELETE_VERSION, MAX_ROW_BYTES, PUT, Operation, RowMutation
+from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
+from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
 from hbtable.tablet.apply import bad_row, no_such_family
 from hbtable.tablet.reading import newest_version
 from hbtable.tablet.state import TabletState
@@ -34,7 +35,8 @@ class ReadModifyWriter:
 
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         """As rpc.services.TabletService.increment. Also an amount of 0 writes: a missing cell becomes 0."""
-        self._check(row, (family,))
+        amount = whole_number("the amount", amount, SMALLEST_I64, LARGEST_I64)
+        self._check(row, ((family, qualifier),))
         turns = self._state.turns
         turns.take(row)
         try:
@@ -56,7 +58,10 @@ class ReadModifyWriter:
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
         """As rpc.services.TabletService.append. A column named twice: both suffixes go to the old value, both results
         are returned, the last one is kept."""
-        self._check(row, [family for family, _, _ in values])
+        ttl_millis = whole_number("the time to live", ttl_millis, 0, LARGEST_I64)
+        for _, _, suffix in values:
+            check_bytes("the value", suffix)
+        self._check(row, [(family, qualifier) for family, qualifier, _ in values])
         turns = self._state.turns
         turns.take(row)
         try:
@@ -83,7 +88,9 @@ class ReadModifyWriter:
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
         """As rpc.services.TabletService.check_and_mutate."""
-        self._check(row, (family,))
+        self._check(row, ((family, qualifier),))
+        if expected is not None:
+            check_bytes("the expected value", expected)
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the check of row {row!r}")
         turns = self._state.turns
@@ -98,15 +105,17 @@ class ReadModifyWriter:
             turns.give(row)
         return True
 
-    def _check(self, row: bytes, families: Sequence[bytes]) -> None:
+    def _check(self, row: bytes, columns: Sequence[tuple[bytes, bytes]]) -> None:
         state = self._state
         state.gate.check_served()
-        if not row or len(row) > MAX_ROW_BYTES:
-            raise bad_row(row)
+        if type(row) is not bytes or not row or len(row) > state.max_row_bytes:
+            raise bad_row(row, state.max_row_bytes)
         if not state.range.holds(row):
             raise StaleLocation(f"row {row!r} lies outside tablet {state.tablet_id}")
         layout = state.version.layout
-        for family in families:
+        for family, qualifier in columns:
+            check_bytes("the column family", family)
+            check_bytes("the qualifier", qualifier)
             if family not in layout.rules:
                 raise no_such_family(layout, family)
 

@@ -18,9 +18,10 @@ from hbtable.filters.grammar import parse
 from hbtable.merge.raw import raw_rows
 from hbtable.merge.visibility import rows as visible_rows
 from hbtable.model.cell import Cell, Row
-from hbtable.model.mutation import MAX_ROW_BYTES, PUT
+from hbtable.model.mutation import PUT
 from hbtable.model.ranges import RowRange, successor
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, check_request
+from hbtable.model.values import check_bytes
 from hbtable.tablet.apply import bad_row
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.page import ROW_DONE, PageBuilder
@@ -38,9 +39,10 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
     """As rpc.services.TabletService.read_rows. May switch. Hot."""
     state.gate.check_served()
     row_start, row_stop = state.range
+    longest = state.max_row_bytes
     for row in rows:
-        if not row or len(row) > MAX_ROW_BYTES:
-            raise bad_row(row)
+        if type(row) is not bytes or not row or len(row) > longest:
+            raise bad_row(row, longest)
         if row < row_start or (row_stop and row >= row_stop):
             raise StaleLocation(f"row {row!r} lies outside tablet {state.tablet_id}")
     state.reads += len(rows)
@@ -48,7 +50,10 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
     pacer = None
     if len(rows) > _ROWS_BETWEEN_PAUSES:
         pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds)
-    expression = parse(spec.filter) if spec.filter is not None else None
+    expression = None
+    if spec.filter is not None:
+        check_bytes("the filter", spec.filter)
+        expression = parse(spec.filter)
     row_filter = start(expression) if expression is not None else None
     snapshot, want = _snapshot(state, spec, row_filter)
     for number, row in enumerate(rows, 1):
@@ -91,9 +96,11 @@ def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: byt
 def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     """As rpc.services.TabletService.scan. May switch."""
     state.gate.check_served()
+    check_request(request)
     spec = request.spec
     row_filter = None
     if spec.filter is not None:
+        check_bytes("the filter", spec.filter)
         if spec.raw:
             raise InvalidRequest("a raw scan shows what is stored as it is: it takes no filter")
         filter_state = request.position.filter_state if request.position is not None else b""

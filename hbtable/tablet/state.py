@@ -11,6 +11,7 @@ from typing import NamedTuple, final
 from hbtable.commitlog.interface import CommitLog
 from hbtable.encoding.cell_key import Pair
 from hbtable.fs.interface import FileSystem
+from hbtable.model.mutation import MAX_METADATA_ROW_BYTES, MAX_ROW_BYTES
 from hbtable.model.names import shown
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
@@ -55,6 +56,7 @@ class TabletState:
         "gate",
         "is_open",
         "keeper",
+        "max_row_bytes",
         "range",
         "reads",
         "sequence",
@@ -76,9 +78,11 @@ class TabletState:
         self.keeper = RecordKeeper(runtime, record, commit, options.record_retry_seconds)
         self.tablet_id = record.tablet_id
         self.range: RowRange = record.range
+        of_metadata = record.table_id == METADATA_TABLE_ID
+        self.max_row_bytes = MAX_METADATA_ROW_BYTES if of_metadata else MAX_ROW_BYTES
         self.clock = TabletClock(runtime.wall_millis)
         self.turns = RowTurns(runtime)
-        self.gate = Gate(runtime, shared, record.table_id == METADATA_TABLE_ID, options.write_wait_seconds)
+        self.gate = Gate(runtime, shared, of_metadata, options.write_wait_seconds)
         self.is_open = True
         """Its memtables count in the shared memory."""
         self.spreading = Spreading()
@@ -153,5 +157,11 @@ class TabletState:
     def _builder(self, layout: Layout) -> Builder:
         record = self.keeper.record
         return Builder(
-            layout, self.range, self.tablet_id, record.generation, self.clock, self.environment.options.max_cell_bytes
+            layout,
+            self.range,
+            self.tablet_id,
+            record.generation,
+            self.clock,
+            self.environment.options.max_cell_bytes,
+            self.max_row_bytes,
         )

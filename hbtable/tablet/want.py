@@ -8,6 +8,7 @@ from typing import Final, final
 
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.model.values import whole_number
 from hbtable.tablet.apply import no_such_family
 from hbtable.tablet.layout import Layout
 
@@ -33,6 +34,11 @@ class Want:
             for family in spec.columns:
                 if family not in layout.rules:
                     raise no_such_family(layout, family)
+        if type(spec.min_timestamp) is not int or type(spec.max_timestamp) is not int:
+            whole_number("the lower time bound", spec.min_timestamp, 0, MAX_TIMESTAMP)
+            whole_number("the upper time bound", spec.max_timestamp, 0, MAX_TIMESTAMP)
+        if type(spec.max_versions) is not int:
+            whole_number("the number of versions", spec.max_versions, 0, ALL_VERSIONS)
         self.min_timestamp = spec.min_timestamp
         self.max_timestamp = spec.max_timestamp
         self.timed = spec.min_timestamp > 0 or spec.max_timestamp < MAX_TIMESTAMP

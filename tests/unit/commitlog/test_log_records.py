@@ -1,7 +1,10 @@
+from array import array
+from typing import Any
+
 import pytest
 
 from hbtable.commitlog.records import LogRecord, decode_records, encode_record, places
-from hbtable.errors import Corruption
+from hbtable.errors import Corruption, InvalidRequest
 
 PAIRS = [(b"row\x00\x01f\x00q\x00\x01" + bytes(18), b"v"), (b"row\x00\x01f\x00r\x00\x01" + bytes(18), b"")]
 
@@ -42,3 +45,12 @@ def test_places_name_row_and_extent() -> None:
     found = list(places(first + second, 0, len(first + second), "f"))
     assert found[0] == (1, b"row", 1, 0, len(first))
     assert found[1] == (2, b"", 2, len(first), len(first + second))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_could_not_be_read_back_is_not_encoded(place: int, count: int) -> None:
+    pair: list[Any] = list(PAIRS[0])
+    pair[place] = memoryview(array("d", [1.0] * 300))
+    with pytest.raises((InvalidRequest, TypeError)):
+        encode_record(1, 2, 3, 4, [*PAIRS[: count - 1], (pair[0], pair[1])])

@@ -1,6 +1,7 @@
 """Typed compare-and-set writes: nothing changes behind a caller's back, unknown outcomes are settled by reading."""
 
 import dataclasses
+from array import array
 
 import pytest
 
@@ -9,6 +10,7 @@ from hbtable.errors import (
     AlreadyExists,
     Conflict,
     FileNotFound,
+    InvalidRequest,
     NotFound,
     OutcomeUnknown,
     StaleLocation,
@@ -270,3 +272,49 @@ def test_what_is_gone_can_be_forgotten(catalog):
     assert not catalog.put_tablet_if_absent(TABLET)
     catalog.forget_gone(GONE)
     assert catalog.put_tablet_if_absent(TABLET)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        FamilySchema(b"f", max_versions=10**22),
+        FamilySchema(b"f", max_versions=-1),
+        FamilySchema(b"f", ttl_seconds=1.5),
+        FamilySchema(b"f", locality_group="\ud800"),
+        FamilySchema(b"f", in_memory="false"),
+        FamilySchema(b"f", attributes=(("A", b"bytes"),)),
+        FamilySchema(memoryview(array("d", [1.0]))),
+    ],
+)
+def test_a_table_record_that_could_not_be_read_back_is_not_written(catalog, family):
+    record = dataclasses.replace(TABLE, schema=TableSchema(b"t", {b"f": family}))
+    with pytest.raises(InvalidRequest):
+        catalog.create_table(record)
+    catalog.create_table(TABLE)
+    with pytest.raises(InvalidRequest):
+        catalog.replace_table(TABLE, record)
+    assert catalog.read_table(b"t") == TABLE
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"range": RowRange(b"", memoryview(array("d", [1.0])))},
+        {"range": RowRange("a", b"m")},
+        {"generation": 2**70},
+        {"created_millis": -1},
+        {"owner": b"bytes"},
+    ],
+)
+def test_a_tablet_record_that_could_not_be_read_back_is_not_written(catalog, change):
+    with pytest.raises(InvalidRequest):
+        catalog.put_tablet_if_absent(dataclasses.replace(TABLET, **change))
+    assert catalog.tablet_rows(16) == []
+
+
+def test_properties_that_could_not_be_read_back_are_not_written(catalog):
+    for properties in ({"a": 5}, {"\ud800": "a"}, {b"a": "b"}):
+        with pytest.raises(InvalidRequest):
+            catalog.create_namespace(b"n", properties)
+    catalog.create_namespace(b"n", {"a": "b"})
+    assert catalog.namespace_properties(b"n") == {"a": "b"}
