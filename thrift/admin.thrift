@@ -40,7 +40,9 @@ struct AdminTable {
   3: string state = "",
   4: i64 splitBytes = 0,
   5: list<AdminFamily> families,
-  6: map<string, string> attributes
+  6: map<string, string> attributes,
+  /** Never another table's; truncating gives a new one. */
+  7: i64 tableId = 0
 }
 
 /** A tablet, with its name as HBase shows it. Sizes and counts are 0 when no server answers for it. */

@@ -36,6 +36,7 @@ class AdminTable(NamedTuple):
     split_bytes: int = 0
     families: list[AdminFamily] | None = None
     attributes: dict[str, str] | None = None
+    table_id: int = 0
 
 
 class AdminTablet(NamedTuple):

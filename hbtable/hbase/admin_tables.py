@@ -78,7 +78,13 @@ def _table(record: TableRecord) -> AdminTable:
     schema = record.schema
     families = [_family(schema.families[name]) for name in sorted(schema.families)]
     return AdminTable(
-        schema.name, schema.version, record.state.value, schema.split_bytes, families, dict(schema.attributes)
+        schema.name,
+        schema.version,
+        record.state.value,
+        schema.split_bytes,
+        families,
+        dict(schema.attributes),
+        record.table_id,
     )
 
 

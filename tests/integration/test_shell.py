@@ -247,7 +247,8 @@ def test_a_bad_record_stops_an_import_which_then_goes_on(url: str, tmp_path: Pat
     went_on = hbtable(*command, "--skip-bad", "1", "--errors", str(errors))
     assert went_on.returncode == 0
     assert "imported 3 rows" in went_on.stderr
-    assert "before byte 23" in errors.read_text()
+    assert errors.read_text() == "only one field\n"
+    assert "before byte 23" in errors.with_name("errors.why").read_text()
     assert hbtable("count", "--url", url, "bad").stdout == "3 row(s)\n"
 
 

@@ -18,6 +18,7 @@ from hbtable.model.read import ALL_VERSIONS
 from hbtable.shell.connection import Connection
 from hbtable.shell.errors import BadArgument
 from hbtable.shell.transfer import parts
+from hbtable.shell.transfer.origin import State, origin_of, refuse_another
 from hbtable.shell.transfer.parts import Part
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.records import ROW_KEY, to_json
@@ -38,6 +39,8 @@ class ExportOptions:
     page_rows: int = 1000
     workers: int = 2
     """Tablets read at the same time."""
+    anew: bool = False
+    """What an earlier run left is forgotten."""
 
 
 @final
@@ -46,6 +49,7 @@ class _Export:
 
     def __init__(self, options: ExportOptions, progress: Progress) -> None:
         self.parts: list[Part] = []
+        self.origin: State = {}
         self._options = options
         self._progress = progress
         self._saving = threading.Lock()
@@ -64,13 +68,15 @@ class _Export:
 
     def _write_text(self, server: Connection, part: Part) -> None:
         path = part.path(self._options.path)
-        if part.position is None or not path.exists():
-            part.position, part.rows, part.bytes = None, 0, 0
+        if part.position is None:
+            part.begin()
         with path.open("r+b" if part.bytes else "wb") as file:
             file.truncate(part.bytes)
             file.seek(part.bytes)
             for page in self._pages(server, part):
-                file.write(text_of(self._options, page.rows))
+                text = text_of(self._options, page.rows)
+                file.write(text)
+                part.digest.update(text)
                 file.flush()
                 os.fsync(file.fileno())  # the progress file may not speak of bytes that a power loss takes back
                 part.rows += len(page.rows)
@@ -80,11 +86,13 @@ class _Export:
     def _write_parquet(self, server: Connection, part: Part) -> None:
         from hbtable.shell.transfer.parquet import RowsWriter
 
-        part.rows = 0
-        with RowsWriter(part.path(self._options.path)) as writer:
+        part.begin()
+        path = part.path(self._options.path)
+        with RowsWriter(path) as writer:
             for page in self._pages(server, part):
                 writer.write(page.rows)
                 part.rows += len(page.rows)
+        part.take(path)
 
     def _pages(self, server: Connection, part: Part) -> Iterator[AdminPage]:
         position = part.position
@@ -99,7 +107,7 @@ class _Export:
 
     def _save(self) -> None:
         with self._saving:
-            self._progress.save({"parts": [part.saved() for part in self.parts]})
+            self._progress.save({**self.origin, "parts": [part.saved() for part in self.parts]})
             self._progress.show(sum(part.rows for part in self.parts), 0)
 
     def join(self) -> None:
@@ -121,7 +129,11 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
     export = _Export(options, progress)
     workers = Workers(address, options.workers)
     try:
-        export.parts = parts.restored(progress.load()) or _parts_of(workers, options.table)
+        (export.origin,) = outcomes(workers.start([lambda server: _origin(server, options)]))
+        left = progress.load() if not options.anew else {}
+        if left:
+            refuse_another(progress.path, left, export.origin)
+        export.parts = parts.restored(left, options.path) or _parts_of(workers, options.table)
         jobs = [lambda server, part=part: export.write_part(server, part) for part in export.parts]
         outcomes(workers.start(jobs))
     finally:
@@ -130,6 +142,10 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
     closing = progress.finish(sum(part.rows for part in export.parts), "exported")
     parts.remove(options.path, export.parts)
     return closing
+
+
+def _origin(server: Connection, options: ExportOptions) -> State:
+    return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
 
 
 def _parts_of(workers: Workers, table: bytes) -> list[Part]:

@@ -2,22 +2,23 @@
 
 A round is sent by all workers at once while the next one is read. Each row belongs to one worker, so that of two lines
 about the same row the later one wins, however many workers there are. What is remembered for a restart is the end of
-the last round that was acknowledged whole.
+the last round that was acknowledged whole, and what was read up to there (origin.py).
 """
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, final
+from typing import final
 from zlib import crc32
 
 from hbtable.hbase.admin_structs import AdminMutation
 from hbtable.shell.connection import Connection
 from hbtable.shell.errors import ShellError
+from hbtable.shell.transfer.origin import FileDigest, State, origin_of, refuse_another
 from hbtable.shell.transfer.progress import Progress
-from hbtable.shell.transfer.reading import BadRecord, Record, records
+from hbtable.shell.transfer.reading import BadRecord, header, records
+from hbtable.shell.transfer.rejects import Rejects
 from hbtable.shell.transfer.workers import Workers, outcomes
 
 
@@ -38,45 +39,83 @@ class ImportOptions:
     """So many bad records are skipped before it gives up."""
     errors: Path | None = None
     """Where bad records go."""
+    anew: bool = False
+    """What an earlier run left is forgotten."""
+
+
+@final
+class Source:
+    """The file that is read, as it is told apart from another one. Of Parquet, whose records have no offsets, the whole
+    file counts as read from the beginning."""
+
+    def __init__(self, options: ImportOptions) -> None:
+        self.size = options.path.stat().st_size
+        self._whole = options.format == "parquet"
+        self._digest = FileDigest(options.path)
+
+    def read_up_to(self, offset: int) -> State:
+        return {"size": self.size, "digest": self._digest.up_to(self.size if self._whole else offset)}
+
+    def close(self) -> None:
+        self._digest.close()
 
 
 @final
 class _Rounds:
     """Collects rows by worker; one round is under way while the next is collected."""
 
-    def __init__(self, workers: Workers, options: ImportOptions, progress: Progress, done: int) -> None:
-        self.done = done
+    def __init__(
+        self, workers: Workers, options: ImportOptions, progress: Progress, rejects: Rejects, source: Source
+    ) -> None:
+        self.done = 0
+        self.origin: State = {}
         self._workers = workers
         self._options = options
         self._progress = progress
+        self._rejects = rejects
+        self._source = source
         self._waiting: list[list[AdminMutation]] = [[] for _ in range(workers.count)]
-        self._rows = 0
+        self._rejected: list[tuple[str, BadRecord]] = []
+        self._records = 0
         self._under_way: list[Future[int]] = []
-        self._state: dict[str, int] = {}
+        self._leaving: list[tuple[str, BadRecord]] = []
+        self._offset = -1
+        self._bad = 0
 
     def add(self, row: AdminMutation) -> bool:
         """True when the round is full."""
         self._waiting[crc32(row.row) % self._workers.count].append(row)
-        self._rows += 1
-        return self._rows >= self._options.batch_rows * self._workers.count
+        return self._is_full()
+
+    def reject(self, place: str, record: BadRecord) -> bool:
+        """True when the round is full."""
+        self._rejected.append((place, record))
+        return self._is_full()
+
+    def _is_full(self) -> bool:
+        self._records += 1
+        return self._records >= self._options.batch_rows * self._workers.count
 
     def send(self, behind: int, bad: int) -> None:
         """Everything before `behind` is in this round or an earlier one. Waits for the earlier one."""
         self.settle()
         jobs = [self._job(batch) for batch in self._waiting if batch]
         self._waiting = [[] for _ in range(self._workers.count)]
-        self._rows = 0
-        self._state = {"bad": bad, "offset": behind}
+        self._leaving, self._rejected = self._rejected, []
+        self._records = 0
+        self._offset, self._bad = behind, bad
         self._under_way = self._workers.start(jobs)
 
     def settle(self) -> None:
         """The round under way is acknowledged, and remembered so, on return. ShellError."""
-        if not self._state:
+        if self._offset < 0:
             return
         self.done += sum(outcomes(self._under_way))
-        self._progress.save({"rows": self.done, **self._state})
-        self._progress.show(self.done, self._state["offset"])
-        self._under_way, self._state = [], {}
+        self._rejects.keep(self._leaving)
+        came = {"rows": self.done, "bad": self._bad, "offset": self._offset}
+        self._progress.save({**self.origin, **self._source.read_up_to(self._offset), **came})
+        self._progress.show(self.done, self._offset)
+        self._under_way, self._leaving, self._offset = [], [], -1
 
     def _job(self, batch: list[AdminMutation]) -> Callable[[Connection], int]:
         size = self._options.batch_rows
@@ -93,37 +132,57 @@ def run_import(address: str, options: ImportOptions, clock: Callable[[], float])
     """The closing sentence. ShellError names the place of a bad record; start it again to go on."""
     state_path = options.path.with_name(f"{options.path.name}.{options.table.decode()}.import")
     progress = Progress(state_path, clock, options.path.stat().st_size if options.format != "parquet" else 0)
-    state = progress.load()
-    done, bad, offset = (_number(state.get(key)) for key in ("rows", "bad", "offset"))
+    if options.anew:
+        progress.forget()
     workers = Workers(address, options.workers)
-    rounds = _Rounds(workers, options, progress, done)
-    opened = options.errors.open("a", encoding="utf-8") if options.errors is not None else nullcontext()
+    source = Source(options)
+    rejects = Rejects(options.errors, header(options.path, options.format, options.columns))
+    rounds = _Rounds(workers, options, progress, rejects, source)
     try:
-        with opened as errors:
-            behind = offset
-            for record, end in records(options.path, options.format, options.columns, offset):
-                before, behind = behind, end
-                if isinstance(record, BadRecord):
-                    bad += 1
-                    _note(errors, options, record, behind)
-                    if bad > options.skip_bad:
-                        rounds.send(before, bad - 1)  # the next try begins with the bad record
-                        rounds.settle()
-                        place = _place(options, behind)
-                        raise ShellError(f"{place}: {record} (--skip-bad {options.skip_bad})")
-                elif rounds.add(record):
-                    rounds.send(behind, bad)
-            rounds.send(behind, bad)
-            rounds.settle()
+        (rounds.origin,) = outcomes(workers.start([lambda server: _origin(server, options)]))
+        rounds.done, bad, offset = _came(progress, rounds.origin, source)
+        bad = _read(options, rounds, bad, offset)
     finally:
         workers.close()
+        source.close()
     skipped = f", {bad} bad records skipped" if bad else ""
     return progress.finish(rounds.done, "imported") + skipped
 
 
-def _note(errors: IO[str] | None, options: ImportOptions, record: Record, behind: int) -> None:
-    if errors is not None:
-        errors.write(f"{_place(options, behind)}: {record}\n")
+def _origin(server: Connection, options: ImportOptions) -> State:
+    return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
+
+
+def _came(progress: Progress, origin: State, source: Source) -> tuple[int, int, int]:
+    """(rows written, bad records skipped, offset behind them). BadArgument when what was left is another import's."""
+    state = progress.load()
+    if not state:
+        return 0, 0, 0
+    rows, bad, offset = (_number(state.get(key)) for key in ("rows", "bad", "offset"))
+    refuse_another(progress.path, {**state, "digest": ""}, {**origin, "size": source.size, "digest": ""})
+    refuse_another(progress.path, state, {**origin, **source.read_up_to(offset)})
+    return rows, bad, offset
+
+
+def _read(options: ImportOptions, rounds: _Rounds, bad: int, offset: int) -> int:
+    """How many were bad, all in all."""
+    behind = offset
+    for record, end in records(options.path, options.format, options.columns, offset):
+        before, behind = behind, end
+        if not isinstance(record, BadRecord):
+            full = rounds.add(record)
+        elif bad >= options.skip_bad:
+            rounds.send(before, bad)  # the next try begins with the bad record
+            rounds.settle()
+            raise ShellError(f"{_place(options, behind)}: {record} (--skip-bad {options.skip_bad})")
+        else:
+            bad += 1
+            full = rounds.reject(_place(options, behind), record)
+        if full:
+            rounds.send(behind, bad)
+    rounds.send(behind, bad)
+    rounds.settle()
+    return bad
 
 
 def _place(options: ImportOptions, behind: int) -> str:

@@ -5,6 +5,7 @@ but the timestamp; lossless. Imported are such files, and wide ones, whose colum
 """
 
 import importlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -116,7 +117,7 @@ def _cells(
             row, operations = None, []
         number += 1
         if not (isinstance(key, bytes) and isinstance(column, bytes) and isinstance(value, bytes) and key):
-            yield BadRecord("row, column and value must be bytes"), number
+            yield _bad(BadRecord("row, column and value must be bytes"), number, record), number
             continue
         row = key
         family, _, qualifier = column.partition(b":")
@@ -133,7 +134,15 @@ def _wide(
         try:
             yield fields.mutation([_text(value) for value in record]), number
         except BadRecord as error:
-            yield error, number
+            yield _bad(error, number, record), number
+
+
+def _bad(error: BadRecord, number: int, record: Sequence[object]) -> BadRecord:
+    """As a line of JSON: a Parquet file has no lines that could be kept."""
+    values = [value if isinstance(value, (int, float, bool, type(None))) else _text(value) for value in record]
+    shown = json.dumps({"record": number, "values": values}, ensure_ascii=False)
+    error.raw = f"{shown}\n".encode("utf-8", "surrogateescape")
+    return error
 
 
 def _text(value: object) -> str:

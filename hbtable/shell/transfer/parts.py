@@ -2,19 +2,25 @@
 
 A part is the rows of [start, stop) in a file of its own beside the target, <target>.part-<number>. When all are done
 they are joined in the order of their rows, and removed. A text part that was broken off goes on behind its last page
-known to be whole; a Parquet part, whose footer comes last, begins again.
+known to be whole; a Parquet part, whose footer comes last, begins again. A part whose file is gone begins again, one
+whose file was changed is refused.
 """
 
 import base64
+import hashlib
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from hbtable.hbase.admin_structs import AdminPosition
+from hbtable.shell.errors import BadArgument
+from hbtable.shell.transfer.origin import ANEW
 
 _Saved = dict[str, object]
+_PIECE: Final = 1 << 20
 
 
 @dataclass(slots=True)
@@ -28,6 +34,23 @@ class Part:
     bytes: int = 0
     position: AdminPosition | None = None
     done: bool = False
+    digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
+    """Of those bytes."""
+
+    def begin(self) -> None:
+        """Again."""
+        self.rows, self.bytes, self.position, self.done, self.digest = 0, 0, None, False, hashlib.sha256()
+
+    def take(self, path: Path, size: int | None = None) -> str:
+        """The part is the first `size` bytes of `path`, or all of it; their digest."""
+        self.digest = hashlib.sha256()
+        self.bytes = 0
+        left = path.stat().st_size if size is None else size
+        with path.open("rb") as file:
+            while piece := file.read(min(left - self.bytes, _PIECE)):
+                self.digest.update(piece)
+                self.bytes += len(piece)
+        return self.digest.hexdigest()
 
     def path(self, target: Path) -> Path:
         return target.with_name(f"{target.name}.part-{self.number:05d}")
@@ -41,17 +64,23 @@ class Part:
             "bytes": self.bytes,
             "position": [_text(position.row), position.cells_done, _text(position.filter_state)] if position else None,
             "done": self.done,
+            "digest": self.digest.hexdigest(),
         }
 
 
-def restored(state: dict[str, object]) -> list[Part]:
-    """[] when nothing usable was saved."""
+def restored(state: dict[str, object], target: Path) -> list[Part]:
+    """[] when nothing was saved. BadArgument when a file is not what was saved."""
     found = []
     saved = state.get("parts")
     for number, one in enumerate(saved if isinstance(saved, list) else []):
         held = one["position"]
         position = AdminPosition(_bytes(held[0]), held[1], _bytes(held[2])) if held else None
         part = Part(number, _bytes(one["start"]), _bytes(one["stop"]), one["rows"], one["bytes"], position, one["done"])
+        path = part.path(target)
+        if not path.exists():
+            part.begin()
+        elif part.take(path, part.bytes) != one["digest"]:
+            raise BadArgument(f"{path} was changed since the run that left it; {ANEW}")
         found.append(part)
     return found
 

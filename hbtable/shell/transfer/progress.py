@@ -1,7 +1,7 @@
 """How far a transfer came: a small JSON file beside the data, replaced whole, removed at the end; a line for people.
 
 It is written after what it speaks of: on import after the rows were acknowledged, on export after the bytes are in the
-file. So a restart may repeat a batch, which changes nothing, and never leaves one out.
+file. So a restart may repeat a batch, which changes nothing, and never leaves one out. docs/formats.md has its layout.
 """
 
 import json
@@ -9,7 +9,13 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import final
+from typing import Final, final
+
+from hbtable.shell.errors import BadArgument
+from hbtable.shell.transfer.origin import ANEW
+
+_FORMAT: Final = 2
+"""1, which named no format, did not keep what it belongs to."""
 
 
 @final
@@ -24,18 +30,34 @@ class Progress:
         self._total = total_bytes
         self._first_bytes = -1
 
+    @property
+    def path(self) -> Path:
+        return self._path
+
     def load(self) -> dict[str, object]:
-        """{} at the beginning."""
+        """{} at the beginning. BadArgument when it cannot be read."""
         try:
-            found: dict[str, object] = json.loads(self._path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+            found: object = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
             return {}
+        except ValueError:
+            raise BadArgument(f"{self._path} is damaged, so how far the last run came is unknown; {ANEW}") from None
+        form = found.get("format", 1) if isinstance(found, dict) else None
+        if not isinstance(found, dict) or form != _FORMAT:
+            raise BadArgument(f"{self._path} has format {form}, and this version goes on with {_FORMAT} alone; {ANEW}")
         return found
 
     def save(self, state: dict[str, object]) -> None:
+        """Durable on return, and whole or not at all."""
         beside = self._path.with_suffix(self._path.suffix + ".new")
-        beside.write_text(json.dumps(state), encoding="utf-8")
-        os.replace(beside, self._path)  # whole or not at all, should this process be killed here
+        with beside.open("w", encoding="utf-8") as file:
+            json.dump({"format": _FORMAT, **state}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, self._path)
+
+    def forget(self) -> None:
+        self._path.unlink(missing_ok=True)
 
     def show(self, rows: int, done_bytes: int) -> None:
         now = self._clock()

@@ -5,14 +5,15 @@ An offset is a byte of a text file, a record's number of a Parquet file.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from hbtable.hbase.admin_structs import AdminMutation
 from hbtable.shell.errors import BadArgument
 from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
 
 Record = AdminMutation | BadRecord
-__all__ = ["BadRecord", "Record", "records"]
+_SEPARATORS: Final = {"csv": ",", "tsv": "\t"}
+__all__ = ["BadRecord", "Record", "header", "records"]
 
 
 def records(path: Path, form: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
@@ -26,7 +27,15 @@ def records(path: Path, form: str, columns: Sequence[str], offset: int) -> Itera
         if form == "jsonl":
             yield from _json_lines(file, offset)
         else:
-            yield from _fields(file, "," if form == "csv" else "\t", columns, offset)
+            yield from _fields(file, _SEPARATORS[form], columns, offset)
+
+
+def header(path: Path, form: str, columns: Sequence[str]) -> bytes:
+    """The line of `path` that names its fields, without which its other lines cannot be read; b"": they can."""
+    if columns or form not in _SEPARATORS:
+        return b""
+    with path.open("rb") as file:
+        return next(lines(file, _SEPARATORS[form]), ([], b"", 0))[1]
 
 
 def _json_lines(file: IO[bytes], offset: int) -> Iterator[tuple[Record, int]]:
@@ -34,25 +43,27 @@ def _json_lines(file: IO[bytes], offset: int) -> Iterator[tuple[Record, int]]:
     for line in iter(file.readline, b""):
         if line.strip():
             try:
-                record: Record = from_json(line.decode("utf-8", "replace"))
+                record: Record = from_json(line)
             except BadRecord as error:
                 record = error
+                error.raw = line
             yield record, file.tell()
 
 
 def _fields(file: IO[bytes], separator: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
     names = list(columns)
     if not names:
-        names = next(lines(file, separator), ([], 0))[0]
+        names = next(lines(file, separator), ([], b"", 0))[0]
         if not names:
             raise BadArgument(f"{file.name} is empty and no --columns are given")
     fields = Fields(names)
     if offset:
         file.seek(offset)
-    for found, behind in lines(file, separator):
+    for found, raw, behind in lines(file, separator):
         if found:
             try:
                 record: Record = fields.mutation(found)
             except BadRecord as error:
                 record = error
+                error.raw = raw
             yield record, behind

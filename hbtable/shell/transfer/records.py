@@ -22,7 +22,9 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class BadRecord(Exception):
-    """One record of the file cannot be used; the sentence says why."""
+    """One record of the file cannot be used; the sentence says why. `raw`: the record as it stands in the file."""
+
+    raw: bytes = b""
 
 
 def to_json(found: AdminRow) -> str:
@@ -33,10 +35,10 @@ def to_json(found: AdminRow) -> str:
     return _encode({"row": plain(found.row), "cells": cells})
 
 
-def from_json(line: str) -> AdminMutation:
+def from_json(line: bytes) -> AdminMutation:
     """BadRecord."""
     try:
-        record = json.loads(line)
+        record = json.loads(line.decode())
         operations = []
         for cell in record["cells"]:
             family, _, qualifier = _bytes(cell["column"]).partition(b":")
@@ -96,12 +98,16 @@ def _field(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str], int]]:
-    """(fields, offset behind them in the file): a record with line breaks in quotes is one."""
+def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str], bytes, int]]:
+    """(fields, the bytes they were, offset behind them in the file): a record with line breaks in quotes is one."""
+    held: list[bytes] = []
 
     def texts() -> Iterator[str]:
         for line in iter(file.readline, b""):
+            held.append(line)
             yield line.decode("utf-8", "surrogateescape")
 
     for fields in csv.reader(texts(), delimiter=separator):
-        yield fields, file.tell()
+        raw = b"".join(held)
+        held.clear()
+        yield fields, raw, file.tell()
