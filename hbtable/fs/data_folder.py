@@ -19,7 +19,7 @@ from hbtable.fs.paths import UNFINISHED, read_error, write_error
 FORMAT_VERSION: Final = 1
 
 _FORMAT_TEXT: Final = "hbtable data folder\nformat {version}\n"
-_FORMAT: Final = re.compile(r"hbtable data folder\nformat ([0-9]{1,9})\n")
+_FORMAT: Final = re.compile(r"hbtable data folder\nformat ([0-9]{1,9})\n(.*)", re.DOTALL)
 _MEANS_EMPTY: Final = frozenset(("LOCK", "lost+found", UNFINISHED))
 """What a folder may hold that nobody used yet: a new disk's folder, and the traces of a start that crashed."""
 
@@ -119,9 +119,9 @@ def _check_format(root: str) -> None:
     except OSError as error:
         raise read_error(error, path) from error
     match = _FORMAT.fullmatch(text)
-    if match is None:
+    if match is None or (match.group(1) == "1" and match.group(2)):
         raise Corruption(path, 0, "it does not say which format the data folder has")
-    if int(match.group(1)) > FORMAT_VERSION:
+    if int(match.group(1)) > FORMAT_VERSION:  # which may have more to say
         raise UnsupportedFormat(
             f"{root} was written by a newer hbtable: it has format {match.group(1)}, this one knows up to "
             f"{FORMAT_VERSION}; use the newer one"

@@ -11,6 +11,7 @@ from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
 from hbtable.errors import HbtableError
 from hbtable.fs.interface import FileSystem
+from hbtable.lockservice import features
 from hbtable.lockservice.interface import LockService, Session
 from hbtable.master.collector import CollectorOptions
 from hbtable.master.master import Master, MasterOptions
@@ -66,6 +67,7 @@ class EmbeddedCluster:
         runtime, options = self._runtime, self._options
         self.session = session = self._lock_service.open_session("hbtable")
         try:
+            features.check(session)  # before anything is read or written
             locator = Locator(session, self.transport, runtime, options.locator)
             catalog = Catalog(session, locator, self._fs)
             self.master = Master(

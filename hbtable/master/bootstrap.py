@@ -8,16 +8,14 @@ import json
 from typing import Final
 
 from hbtable.encoding import tablet_record
-from hbtable.errors import AlreadyExists, FileNotFound, InvalidConfiguration, StaleLocation, UnsupportedFormat
+from hbtable.errors import AlreadyExists, FileNotFound, InvalidConfiguration, StaleLocation
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, FileSystem
+from hbtable.lockservice.features import FORMAT, read_cluster
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import CLUSTER
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH, Catalog
 from hbtable.runtime.interface import Runtime
-
-FORMAT: Final = 1
-"""Raised when something changes that older programs must not touch."""
 
 _ADDRESSES: Final = {LOCAL: "a folder", HDFS: "hdfs://...", WEBHDFS: "webhdfs://..."}
 
@@ -78,17 +76,14 @@ def cluster_id(runtime: Runtime, session: Session, log_kind: str, new_id: str = 
         except AlreadyExists:
             pass
         data = session.read(CLUSTER).data
-    cluster = json.loads(data)
-    if int(cluster["format"]) > FORMAT:
-        raise UnsupportedFormat(f"the cluster has format {cluster['format']}, this hbtable knows {FORMAT}: upgrade it")
-    return str(cluster["id"])
+    return str(read_cluster(data)["id"])
 
 
 def check_log_kind(session: Session, log_kind: str) -> None:
     """InvalidConfiguration when the cluster's logs are of another kind than this process can write and fence: it could
     not bring a dead server's log to its end, so it must not take part. *Switches.*"""
     try:
-        cluster = json.loads(session.read(CLUSTER).data)
+        cluster = read_cluster(session.read(CLUSTER).data)
     except FileNotFound:
         return
     kind = cluster.get("log_kind", LOCAL)
