@@ -5,7 +5,6 @@ class Options:
     log_errors: bool
 
 class error(Exception): ...
-
 class _Match: ...
 
 class _Regexp:

@@ -8,8 +8,6 @@ thread. Nothing made in the hub (events, locks, tasks, sockets) may be touched f
 """
 
 import os
-import threading
-from _thread import allocate_lock
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar, final
@@ -19,13 +17,14 @@ from gevent.event import Event as HubEvent
 
 from hbtable.errors import InvalidRequest, OutcomeUnknown, Unavailable
 from hbtable.runtime.gevent_runtime import GeventOptions, GeventRuntime
+from hbtable.runtime.native_threads import NativeThread, allocate_lock, get_ident, latch
 
 T = TypeVar("T")
 
 
 @final
 class _Call(Generic[T]):
-    """One call on its way through the portal. A bare lock is the quickest thing a thread can wait for."""
+    """One call on its way through the portal."""
 
     __slots__ = ("_answered", "_arguments", "_done", "_error", "_function", "_result")
 
@@ -35,8 +34,10 @@ class _Call(Generic[T]):
         self._result: T | None = None
         self._error: BaseException | None = None
         self._answered = False
-        self._done = allocate_lock()
-        self._done.acquire()
+
+    def expect(self) -> None:
+        """In the caller's thread. What is expected is answered: a latch that nobody waits for may keep a hub alive."""
+        self._done = latch()
 
     def run(self) -> None:
         """In the hub's thread."""
@@ -77,14 +78,15 @@ class Portal:
         self.runtime = GeventRuntime(options)
         """For the functions that are called; not to be used outside of the hub's thread."""
         self._process = os.getpid()
-        self._gate = threading.Lock()
+        self._gate = allocate_lock()
         self._open = True
         self._calls: deque[_Call[object]] = deque()
         self._running: set[_Call[object]] = set()
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=self._live, name=f"{name} hub", daemon=True)
+        self._started = allocate_lock()
+        self._started.acquire()
+        self._thread = NativeThread(self._live, f"{name} hub")
         self._thread.start()
-        self._started.wait()
+        self._started.acquire()
 
     # ------------------------------------------------------------ from any thread
 
@@ -93,7 +95,7 @@ class Portal:
 
         Unavailable once the portal is closed. A KeyboardInterrupt ends only the waiting: what was called goes on.
         """
-        if threading.get_ident() == self._thread.ident:
+        if get_ident() == self._thread.ident:
             return function(*arguments)
         if os.getpid() != self._process:
             raise InvalidRequest("this was opened before the process forked, and does not live here: open it again")
@@ -105,13 +107,14 @@ class Portal:
         with self._gate:  # or a call could slip in after close() and never be answered
             if not self._open:
                 raise Unavailable("this is closed: open it again")
+            call.expect()
             self._calls.append(call)  # type: ignore[arg-type]  # the queue does not look at results
             self._wake.send()
 
     def close(self, grace_seconds: float = 10.0) -> None:
         """Refuses new calls, waits for those under way (after the grace they fail with OutcomeUnknown), and ends the
         hub and its thread. Idempotent; never from inside the hub."""
-        if threading.get_ident() == self._thread.ident:
+        if get_ident() == self._thread.ident:
             raise InvalidRequest("the portal cannot be closed from inside the hub")
         with self._gate:
             first, self._open = self._open, False
@@ -128,7 +131,7 @@ class Portal:
         self._closing = HubEvent()
         self._wake = hub.loop.async_()
         self._wake.start(self._take)
-        self._started.set()
+        self._started.release()
         self._closing.wait()
         # Nothing is submitted any more: close() shut the gate before it woke us.
         self._take()

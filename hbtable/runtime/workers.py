@@ -7,14 +7,14 @@ Invariants: `_under_way` belongs to the hub's thread; the watcher runs only whil
 all wait for each other still ends with gevent's LoopExit. A thread touches its job, `_jobs` and `_done`, nothing else.
 """
 
-import threading
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
 from typing import Generic, TypeVar, final
 
 from gevent.event import Event as HubEvent
 from gevent.hub import Waiter, get_hub
+
+from hbtable.runtime.native_threads import NativeThread, SimpleQueue
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Workers:
     def __init__(self, kind: str, size: int) -> None:
         self._kind = kind
         self._size = size
-        self._threads: list[threading.Thread] = []
+        self._threads: list[NativeThread] = []
         self._jobs: SimpleQueue[_Job[object] | None] = SimpleQueue()
         self._done: deque[_Job[object]] = deque()
         self._under_way = 0
@@ -73,7 +73,7 @@ class Workers:
         return job.result  # type: ignore[return-value]  # None only if T is, when there is no error
 
     def _start_thread(self) -> None:
-        thread = threading.Thread(target=self._live, name=f"hbtable {self._kind}", daemon=True)
+        thread = NativeThread(self._live, f"hbtable {self._kind}")
         self._threads.append(thread)
         thread.start()
 

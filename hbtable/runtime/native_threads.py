@@ -1,0 +1,125 @@
+"""Threads, locks and queues of the system, also in a program that has gevent's monkey patches.
+
+patch_all() replaces them by greenlets and by locks that belong to one hub. A thread that is a greenlet would block the
+hub which it is to relieve, and a hub in a thread of its own (portal.py) cannot be waited for by such a lock. So nothing
+here is taken from `threading` or `queue` as they are found: gevent keeps the originals, whether the patches come before
+this is imported, after it, or after the first use.
+
+In a patched program a caller of the portal may be one greenlet of many. It waits in its own hub, or the others would
+stand still with it, and one of them may hold what the call needs (a lock of `logging`).
+"""
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
+
+from gevent._hub_local import get_hub_if_exists
+from gevent.hub import Hub, Waiter
+from gevent.monkey import get_original, is_module_patched
+from greenlet import getcurrent
+
+if not TYPE_CHECKING:
+    SimpleQueue = get_original("queue", "SimpleQueue")
+
+allocate_lock: Final[Callable[[], Any]] = get_original("_thread", "allocate_lock")
+get_ident: Final[Callable[[], int]] = get_original("_thread", "get_ident")
+_start: Final[Callable[[Callable[[], object], tuple[()]], int]] = get_original("_thread", "start_new_thread")
+
+__all__ = ["Latch", "NativeThread", "SimpleQueue", "allocate_lock", "get_ident", "latch"]
+
+
+@final
+class NativeThread:
+    """A daemon thread. Its name is known to `threading` only in a program without patches: there a thread that is not
+    started by `threading` cannot be named."""
+
+    def __init__(self, target: Callable[[], object], name: str) -> None:
+        self._target = target
+        self._ended = allocate_lock()
+        self._ended.acquire()
+        self._thread: threading.Thread | None = None
+        if not is_module_patched("threading"):
+            self._thread = threading.Thread(target=self._live, name=name, daemon=True)
+        self.ident: int | None = None
+
+    def start(self) -> None:
+        """`ident` is known on return."""
+        if self._thread is not None:
+            self._thread.start()
+            self.ident = self._thread.ident
+        else:
+            self.ident = _start(self._live, ())
+
+    def join(self) -> None:
+        """Any number of threads may wait. In a patched program other greenlets go on meanwhile."""
+        hub = _hub_of_the_caller()
+        if hub is None:
+            self._join()
+        else:
+            hub.threadpool.apply(self._join)
+
+    def _join(self) -> None:
+        if self._thread is not None and not is_module_patched("threading"):
+            self._thread.join()  # returns in a forked child, too, where the thread does not exist
+            return
+        with self._ended:
+            pass
+
+    def _live(self) -> None:
+        try:
+            self._target()
+        finally:
+            self._ended.release()
+
+
+class Latch(Protocol):
+    """One waits, another thread releases, once."""
+
+    def acquire(self) -> object: ...
+    def release(self) -> object: ...
+
+
+def latch() -> Latch:
+    """For the caller to wait for. Without patches a bare lock, which is the quickest thing a thread can wait for."""
+    hub = _hub_of_the_caller()
+    if hub is not None:
+        return _HubLatch(hub)
+    made: Latch = allocate_lock()
+    made.acquire()
+    return made
+
+
+@final
+class _HubLatch:
+    """Made and waited for by one greenlet."""
+
+    __slots__ = ("_waiter", "_wake")
+
+    def __init__(self, hub: Hub) -> None:
+        self._waiter = Waiter(hub)
+        self._wake = hub.loop.async_()
+        self._wake.start(self._waiter.switch, None)
+
+    def acquire(self) -> None:
+        """*Switches.*"""
+        try:
+            self._waiter.get()
+        finally:
+            self._wake.stop()
+            self._wake.close()
+
+    def release(self) -> None:
+        """In any thread."""
+        try:
+            self._wake.send()
+        except ValueError:
+            pass  # closed: the greenlet was killed, and waits no longer
+
+
+def _hub_of_the_caller() -> Hub | None:
+    """None in an unpatched program, in a thread without a hub, and in the hub itself, which cannot wait."""
+    if not is_module_patched("threading"):
+        return None
+    hub = get_hub_if_exists()
+    return None if hub is None or getcurrent() is hub else hub

@@ -1,0 +1,29 @@
+"""What an embedded database runs takes threads, locks and queues from runtime/native_threads.py, which a program's
+monkey patches do not reach. Roles of a cluster and the shell are processes of our own, and unpatched."""
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "hbtable"
+OURS = ("launch", "shell")
+OF_CLUSTERS = ("fs/hdfs", "fs/webhdfs", "fs/calls", "lockservice/zookeeper", "lockservice/lease")
+PATCHED = {"threading", "queue", "_thread", "concurrent"}
+
+
+def imported(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name.partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").partition(".")[0])
+    return found
+
+
+def test_no_module_of_an_embedded_database_takes_them_as_it_finds_them() -> None:
+    takers = set()
+    for path in PACKAGE.rglob("*.py"):
+        name = path.relative_to(PACKAGE).as_posix()
+        if not name.startswith((*OURS, *OF_CLUSTERS)) and imported(path) & PATCHED:
+            takers.add(name)
+    assert takers == {"runtime/native_threads.py"}

@@ -1,0 +1,3 @@
+from gevent.hub import Hub
+
+def get_hub_if_exists() -> Hub | None: ...
