@@ -1,4 +1,4 @@
-"""Reads a log that nobody writes any more, and tells a torn tail from a loss (storage-and-faults 2 and 3.3).
+"""Reads a log that nobody writes any more, and tells a torn tail from a loss (docs/faults.md: torn tails and losses).
 
 What may be missing without reproach: the end of the log above every stored watermark (never acknowledged, or
 acknowledged under durability "os" and lost with the machine). From the first damaged byte on everything is dropped,

@@ -1,4 +1,4 @@
-"""The commit log under every crash and every damaged byte (storage-and-faults, R1 R2 R3).
+"""The commit log under every crash and every damaged byte.
 
 A small log is written with all file operations noted in order. From that, every state a crash could leave is built:
 cut after each operation, the unsynced appends cut at every byte, the cut piece filled with zeros or garbage. Whatever
