@@ -5,7 +5,7 @@
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
-#   make flights | transfer | crash | crash-points | sim | cluster-sim | fuzz | hostile | patterns     the long campaigns in full; each prints its seed
+#   make flights | transfer | crash | crash-points | damage | sim | cluster-sim | fuzz | hostile | patterns     the long campaigns in full; each prints its seed
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test check compat cluster-test bench flights transfer crash crash-points memory sim cluster-sim fuzz hostile patterns format clean
+.PHONY: run native test check compat cluster-test bench flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -56,6 +56,9 @@ crash: $(VENV)/.test
 
 crash-points: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.crash_points --seed $(SEED) $(ARGS)
+
+damage: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.damage --seed $(SEED) $(ARGS)
 
 memory: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.memory $(ARGS)

@@ -1,5 +1,4 @@
-"""What every part of a running filter can do, in the order in which a row passes through it
-(docs/contract.md: filters).
+"""What every part of a running filter can do, in the order in which a row passes through it (reference 3.3).
 
     reset()             a new row begins
     drops_row(row)      the row-key stage

@@ -106,6 +106,31 @@ def _text_of(descriptor: int) -> str:
     return os.pread(descriptor, 1000, 0).decode("utf-8", "replace")
 
 
+def format_damage(root: str) -> str:
+    """Why FORMAT does not say what this folder is, although it holds a store; "" when it does, or holds none.
+    UnsupportedFormat is left to DataFolder.open."""
+    path = f"{root}/FORMAT"
+    if not os.path.exists(path):
+        has_data = any(os.path.isdir(f"{root}/{name}") for name in ("lockservice", "sstables", "logs"))
+        return f"{path} is not there, and the folder holds data" if has_data else ""
+    try:
+        _check_format(root)
+    except Corruption as error:
+        return str(error)
+    except UnsupportedFormat:
+        pass
+    return ""
+
+
+def restore_format(root: str) -> None:
+    """Of a folder with format_damage(), which no process can be using: FORMAT is written anew, and what there was is
+    FORMAT.damaged. Durable on return."""
+    path = f"{root}/FORMAT"
+    if os.path.exists(path):
+        os.replace(path, f"{path}.damaged")
+    _check_format(root)
+
+
 def _check_format(root: str) -> None:
     """Writes FORMAT into a new folder; durable on return."""
     path = f"{root}/FORMAT"

@@ -1,8 +1,8 @@
-"""The command line: `hbtable start | demo | check | config | version`, and those of cluster_commands.py,
+"""The command line: `hbtable start | demo | check | repair | config | version`, and those of cluster_commands.py,
 shell_commands.py and transfer_commands.py.
 
-Exit codes: 0 fine, 1 the thing itself failed (a damaged file, a port in use), 2 the command was misused. Heavy
-imports wait inside the commands, so that `hbtable --help` answers at once.
+Exit codes: 0 fine, 1 the thing itself failed (a damaged file, a port in use), 2 the command was misused; those of
+`check` are its own. Heavy imports wait inside the commands, so that `hbtable --help` answers at once.
 """
 
 import os
@@ -74,13 +74,48 @@ def demo(port: int, stop: bool) -> None:
     sys.exit(run_demo(port, stop))
 
 
+class _Checking(click.Command):
+    """Exit code 2 of `hbtable check` means a folder that no server can serve."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        try:
+            return super().parse_args(context, arguments)
+        except click.UsageError as error:
+            error.show()
+            context.exit(3)
+
+
+@main.command(cls=_Checking)
+@click.argument("folder", metavar="DIR")
+@click.option("--json", "as_json", is_flag=True, help="Prints one JSON object instead of sentences.")
+def check(folder: str, as_json: bool) -> None:
+    """Reads every file below DIR, and says what is damaged, what hangs on it, and what to do. Changes nothing.
+
+    Exit codes: 0 sound, 1 damaged and what is sound is served, 2 no server can serve it, 3 it could not be checked: in
+    use, no data folder, of a newer hbtable, or the command was misused.
+    """
+    from hbtable.launch.check import NOT_CHECKED, check_folder
+
+    try:
+        sys.exit(check_folder(folder, as_json))
+    except HbtableError as error:
+        click.echo(f"hbtable: {error}", err=True)
+        sys.exit(NOT_CHECKED)
+
+
 @main.command()
 @click.argument("folder", metavar="DIR")
-def check(folder: str) -> None:
-    """Reads every file below DIR and METADATA, verifies checksums and the tiling of row ranges. Changes nothing."""
-    from hbtable.launch.check import check_folder
+@click.option("--dry-run", is_flag=True, help="Says what would be done and lost, and changes nothing.")
+@click.option("--backup", metavar="DIR2", help="Where what is changed is kept. Default: DIR/repair-backup-<time>.")
+def repair(folder: str, dry_run: bool, backup: str | None) -> None:
+    """Mends the stopped data folder DIR, so that `hbtable check` finds nothing and a server serves it. Nothing is
+    deleted: what is changed is kept in the backup.
 
-    sys.exit(check_folder(folder))
+    What could not be brought back is listed as LOST. Exit codes: 0 nothing was lost, 1 something was, or it failed.
+    """
+    from hbtable.launch.repair import repair_folder
+
+    sys.exit(repair_folder(folder, dry_run, backup))
 
 
 @main.command()

@@ -132,6 +132,16 @@ class DurableFiles:
         return _NUMBER.unpack(file.data)[0], file.version
 
 
+def stored_path(path: str) -> str:
+    """Where the file of this lock service path lies."""
+    return _file_of(path)
+
+
+def stored_number(number: int, version: int) -> bytes:
+    """The content of EPOCHS: `number` is the first that was never given out."""
+    return _encode(VersionedFile(_NUMBER.pack(number), version))
+
+
 def _encode(file: VersionedFile) -> bytes:
     body = _HEADER.pack(_MAGIC, _FORMAT, file.version, len(file.data)) + file.data
     return body + _CHECKSUM.pack(zlib.crc32(body))

@@ -1,4 +1,4 @@
-"""A crash at every I/O call of a fixed script: puts, deletes, batches, counters, all three
+"""A crash at every I/O call of a fixed script (storage-and-faults, R1): puts, deletes, batches, counters, all three
 kinds of compaction, splits, an orderly restart; and a second crash somewhere in the recovery from the first.
 
 At its n-th call the file system loses its power: un-synced bytes vanish, stay or are torn, as the seed wants. The
@@ -20,14 +20,13 @@ from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
 from hbtable.fs.interface import LOCAL, AppendFile, FileStatus, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.fs.overlay import OverlayFileSystem
-from hbtable.launch.check import Checker
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
 from hbtable.metadata.patience import PatienceOptions
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.repair.checking import Check
 from hbtable.runtime.simulated import SimulatedRuntime, SimulationOptions
 from hbtable.runtime.simulated_scheduler import SimulatedCrash
 from tests.campaigns.simulation import TABLE, read_everything, small_options
@@ -253,9 +252,9 @@ def verify(runtime: SimulatedRuntime, survivor: MemoryFileSystem, promises: Prom
     fs = MemoryFileSystem(runtime, survivor.disk)
 
     def main() -> None:
-        checker = Checker(runtime, OverlayFileSystem(fs, MemoryFileSystem(runtime)))
-        checker.check()
-        assert not checker.damage, f"{where}: check says {checker.damage}"
+        check = Check(runtime, fs)
+        check.run()
+        assert not check.findings, f"{where}: check says {check.findings}"
         cluster = start(runtime, fs)
         if TABLE in cluster.client.admin.table_names():
             wrong = promises.verify(read_everything(cluster.client))

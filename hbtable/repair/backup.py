@@ -1,0 +1,48 @@
+"""What a repair changes is kept first: nothing is deleted, it is moved.
+
+Layout: <folder>/<old path>. To take a repair back, stop whatever runs and copy these files back over the others.
+"""
+
+from typing import final
+
+from hbtable.errors import AlreadyExists, FileNotFound
+from hbtable.fs.interface import FileSystem
+
+
+@final
+class Backup:
+    """`target` holds the copies, below `folder`; it may be `fs` itself."""
+
+    def __init__(self, fs: FileSystem, target: FileSystem, folder: str) -> None:
+        self._fs = fs
+        self._target = target
+        self.folder = folder
+        self.kept: list[str] = []
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Durable on return, as is the copy of what was there. *Switches.*"""
+        self.keep(path)
+        self._fs.write_file(path, data)
+
+    def keep(self, path: str) -> None:
+        """Before it is replaced; fine when it is not there. *Switches.*"""
+        try:
+            self._copy(path)
+        except FileNotFound:
+            pass
+
+    def remove(self, path: str) -> None:
+        """It is in the backup alone on return. *Switches.* FileNotFound."""
+        self._copy(path)
+        self._fs.delete(path)
+
+    def _copy(self, path: str) -> None:
+        data = self._fs.read_file(path)
+        kept = f"{self.folder}/{path}"
+        if self._target.exists(kept):
+            return  # what was there before this repair is what counts
+        try:
+            self._target.put_new(kept, data)
+        except AlreadyExists:
+            return
+        self.kept.append(path)

@@ -1,0 +1,241 @@
+"""`hbtable check`: what is damaged in a stopped folder, what hangs on it, and what to do. Changes nothing.
+
+An SSTable that does not check and that no tablet names is no damage: a crash in the middle of a compaction leaves such
+files, and the collector removes them. The same holds for a log that no tablet needs.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, final
+
+from hbtable.commitlog.segment import LOGS
+from hbtable.errors import Corruption
+from hbtable.fs.interface import LOCAL, FileSystem
+from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_path
+from hbtable.lockservice.places import CLUSTER, SERVERS
+from hbtable.metadata import layout
+from hbtable.metadata.catalog import ROOT_COPY_PATH
+from hbtable.metadata.counters import counter_damage
+from hbtable.metadata.numbers_in_use import NumbersInUse
+from hbtable.metadata.tiling import standing, verify_tiling
+from hbtable.model.names import shown
+from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
+from hbtable.repair.evidence import Evidence, gather
+from hbtable.repair.lock_files import NEEDED, NUMBERS, LockFiles, read_lock_files
+from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root, is_older
+from hbtable.repair.numbers import Seen, look_everywhere
+from hbtable.runtime.interface import Runtime
+
+REPAIR = "`hbtable repair` on the stopped folder"
+
+
+class Finding(NamedTuple):
+    """One damaged thing. `table`, `tablet_id` and `rows` where it is a tablet's."""
+
+    path: str
+    what: str
+    consequence: str
+    remedy: str
+    table: str = ""
+    tablet_id: int = 0
+    rows: tuple[bytes, bytes] = (b"", b"")
+
+    def sentence(self) -> str:
+        where = ""
+        if self.table:
+            start, stop = self.rows
+            where = f"; it belongs to table {self.table}, tablet {self.tablet_id}, rows from {start!r} "
+            where += f"to {stop!r}" if stop else "on"
+        return f"{self.what}{where}: {self.consequence}; {self.remedy}"
+
+
+@final
+class Check:
+    """`fs` is only read."""
+
+    def __init__(self, runtime: Runtime, fs: FileSystem, saved_scanner: int = -1) -> None:
+        """`saved_scanner`: the highest id among scanners that wait for the next start; -1 without any."""
+        self._runtime = runtime
+        self._fs = fs
+        self._saved_scanner = saved_scanner
+        self.findings: list[Finding] = []
+        self.counts: dict[str, int] = {}
+        self._evidence: Evidence
+        self._locks: LockFiles
+        self._view: MetadataView
+        self._tables: dict[int, str] = {}
+
+    def run(self) -> None:
+        """Reads everything there is; takes about a second for each 100 MB. *Switches.* UnsupportedFormat."""
+        pause: Callable[[], None] = lambda: self._runtime.sleep(0)  # noqa: E731
+        self._locks = read_lock_files(self._fs)
+        self._evidence = gather(self._fs, pause)
+        reader = MetadataReader(self._fs, self._evidence, pause)
+        root, self._view = best_root(reader, self._locks.root, self._locks.copy)
+        self._count()
+        if not self._is_empty() and self._fs.log_kind == LOCAL:
+            self._lock_files(root, reader)
+            self._numbers(reader)
+        self._metadata(root)
+        self._tablets()
+
+    def _is_empty(self) -> bool:
+        return not (self._evidence.sstables or self._evidence.logs or self._view.rows or self._locks.sound)
+
+    def _count(self) -> None:
+        sound = [file for file in self._evidence.sstables.values() if not file.damage and file.properties]
+        self.counts = {
+            "lock service files": len(self._locks.sound) + (not self._locks.epochs_damage),
+            "log records": self._evidence.log_records,
+            "log records sorted for recovery": self._evidence.sorted_records,
+            "SSTables": len(sound),
+            "cells in SSTables": sum(file.properties.cells for file in sound if file.properties),
+            "bytes in SSTables": sum(file.length_bytes for file in sound),
+        }
+        if not self.counts["log records sorted for recovery"]:
+            del self.counts["log records sorted for recovery"]
+
+    def _find(self, path: str, what: str, consequence: str) -> None:
+        self.findings.append(Finding(path, what, consequence, REPAIR))
+
+    # ------------------------------------------------------------ small files
+
+    def _lock_files(self, root: TabletRecord | None, reader: MetadataReader) -> None:
+        locks = self._locks
+        for path, what in locks.damaged.items():
+            self._find(stored_path(path), what, _consequence(path))
+        for path in NEEDED:
+            if path not in locks.sound and path not in locks.damaged:
+                self._find(stored_path(path), f"{stored_path(path)} is not there", _consequence(path))
+        if locks.epochs_damage:
+            self._find(EPOCHS, locks.epochs_damage, "locks and sessions could get numbers that others had")
+        if locks.copy_damage:
+            self._find(ROOT_COPY_PATH, locks.copy_damage, "the root tablet's record has no second copy")
+        elif locks.root is not None and locks.copy is not None and is_older(locks.copy, locks.root):
+            what = f"{ROOT_COPY_PATH} is older than the record of which it is the copy"
+            self._find(ROOT_COPY_PATH, what, "it would bring back an old state")
+        elif root is not None and locks.root is not None and self._is_stale(locks.root, root, reader):
+            what = f"{stored_path(layout.ROOT_PATH)} is older than its copy {ROOT_COPY_PATH}"
+            self._find(stored_path(layout.ROOT_PATH), what, "METADATA would be read as it was then")
+
+    def _is_stale(self, said: TabletRecord, best: TabletRecord, reader: MetadataReader) -> bool:
+        """The copy is written first, so a crash leaves it one change ahead; further ahead, the record is an old one."""
+        if said == best:
+            return False
+        view = reader.read(said)
+        return bool(view.doubts) or len(view.newer) > 1 or said.generation + 1 < best.generation
+
+    def _numbers(self, reader: MetadataReader) -> None:
+        seen = Seen()
+        look_everywhere(seen, self._locks, self._evidence, self._view, reader)
+        numbers = NumbersInUse(seen.table_id, seen.tablet_id, seen.starts, self._saved_scanner)
+        for what in counter_damage(DurableFiles(self._fs), numbers):
+            path = next(stored_path(path) for path in numbers.needed() if path in what)
+            self._find(path, what, "tablets or scanners would share a number")
+
+    # ------------------------------------------------------------ METADATA and tablets
+
+    def _metadata(self, root: TabletRecord | None) -> None:
+        said = {finding.what for finding in self.findings}
+        for doubt in self._view.doubts:
+            if doubt not in said and root is not None:
+                self._find("METADATA", doubt, "METADATA cannot be read to its end, so tablets stay closed")
+        try:
+            tables = self._view.tables()
+        except Corruption as error:
+            self._find("METADATA", str(error), "that table cannot be opened")
+            tables = {}
+        self._tables = {record.table_id: shown(name) for name, record in tables.items()}
+        self.counts["tables"] = len(self._tables)
+
+    def _tablets(self) -> None:
+        by_table: dict[int, list[TabletRecord]] = {}
+        for _, record in self._view.tablet_rows():
+            if isinstance(record, TabletRecord):
+                by_table.setdefault(record.table_id, []).append(record)
+        count = len(self._view.tablets)
+        logs: dict[str, list[TabletRecord]] = {}
+        for table_id, records in by_table.items():
+            try:
+                verify_tiling(records)
+            except Corruption as error:
+                name = self._tables.get(table_id, f"with id {table_id}")
+                self._find(
+                    "METADATA",
+                    f"the tablets of table {name} do not cover its rows once: {error}",
+                    "rows are not served",
+                )
+            for record in standing(records):
+                count += 1
+                self._files(record)
+                for log in record.logs:
+                    logs.setdefault(log.incarnation, []).append(record)
+        self.counts["tablets"] = count
+        for record in self._view.tablets:
+            for log in record.logs:
+                logs.setdefault(log.incarnation, []).append(record)
+        self._logs(logs)
+
+    def _files(self, record: TabletRecord) -> None:
+        for ref in (ref for _, refs in record.files for ref in refs):
+            what = self._wrong_with(record, ref)
+            if what:
+                self.findings.append(
+                    Finding(
+                        ref.path,
+                        what,
+                        f"reads of what its {ref.cells} cells cover are refused",
+                        REPAIR,
+                        self._tables.get(record.table_id, f"with id {record.table_id}"),
+                        record.tablet_id,
+                        record.range,
+                    )
+                )
+
+    def _wrong_with(self, record: TabletRecord, ref: SSTableRef) -> str:
+        file = self._evidence.sstables.get(ref.path)
+        if file is None:
+            return f"tablet {record.tablet_id} needs {ref.path}, which is not there"
+        if file.damage:
+            return file.damage
+        return "" if file.is_whole(ref) else f"{ref.path} is a whole SSTable, but not the one that METADATA names"
+
+    def _logs(self, named: dict[str, list[TabletRecord]]) -> None:
+        known = self._view.complete
+        said = " ".join(finding.what for finding in self.findings)
+        for incarnation in sorted({*self._evidence.logs, *named} - {NO_LOG}):
+            damage = self._evidence.logs.get(incarnation)
+            tablets = named.get(incarnation, [])
+            if damage is None:
+                damage = f"the log {LOGS}/{incarnation} is not there"
+            if not damage or damage in said or (known and not tablets):
+                continue
+            self._find(f"{LOGS}/{incarnation}", damage, self._of_log(tablets))
+
+    def _of_log(self, tablets: list[TabletRecord]) -> str:
+        names = sorted({self._name(record) for record in tablets})
+        if not names:
+            return "what it holds of recent writes cannot be recovered"
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        return f"recent writes cannot be recovered of {', '.join(names[:5])}{more}"
+
+    def _name(self, record: TabletRecord) -> str:
+        if record.table_id == METADATA_TABLE_ID:
+            return "METADATA"
+        return f"table {self._tables.get(record.table_id, f'with id {record.table_id}')}, tablet {record.tablet_id}"
+
+    def report(self) -> Iterator[str]:
+        for name, number in self.counts.items():
+            yield f"{number:>12,} {name}"
+        yield f"{len(self.findings)} damaged" if self.findings else "everything checks"
+
+
+def _consequence(path: str) -> str:
+    if path == layout.ROOT_PATH:
+        return "nothing can be served: METADATA begins there"
+    if path == CLUSTER:
+        return "the cluster's id is lost"
+    if path in NUMBERS:
+        return "numbers could be given out again, and tablets would share files"
+    if path.startswith(SERVERS + "/"):
+        return "a server that is gone cannot be told from one that lives"
+    return "what it says is lost"

@@ -1,0 +1,235 @@
+"""`hbtable repair`: mends a stopped folder, in an order that leaves the old METADATA valid until the new root record.
+
+1. read    every file, the lock service's files, METADATA as far as it goes
+2. files   what is left of damaged SSTables is written under new names
+3. rows    METADATA's rows: as they were, with other files where they name damaged ones; or, where rows may be missing
+or old, made anew from the identities in the files, and the logs' records written into SSTables
+4. anew    METADATA's SSTables, then the root record; the old ones and the logs that are read go to the backup
+5. rest    numbers, the cluster's file, files of dead servers
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import final
+
+from hbtable.encoding import namespace_row, table_record, tablet_record
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.features import FEATURES, FORMAT, LISTED
+from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_number, stored_path
+from hbtable.lockservice.interface import VersionedFile
+from hbtable.lockservice.places import CLUSTER, INCARNATIONS
+from hbtable.metadata import layout
+from hbtable.metadata.catalog import ROOT_COPY_PATH
+from hbtable.metadata.counters import put_counters_right
+from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE
+from hbtable.model.table import TableRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
+from hbtable.repair.backup import Backup
+from hbtable.repair.evidence import Evidence, gather
+from hbtable.repair.lock_files import LockFiles, read_lock_files
+from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root, is_older
+from hbtable.repair.numbers import Seen, in_use, look_everywhere
+from hbtable.repair.report import Report
+from hbtable.repair.table_rebuild import TableRebuild
+from hbtable.repair.user_files import UserFiles
+from hbtable.repair.writing import Writer
+from hbtable.runtime.interface import Runtime
+from hbtable.tablet.shared import table_of_path
+
+
+@final
+class Repair:
+    """One run over one folder. `fs` is written to: hand in an overlay to see what would be done."""
+
+    def __init__(
+        self, runtime: Runtime, fs: FileSystem, target: FileSystem, folder: str, saved_scanner: int = -1
+    ) -> None:
+        """`target`, `folder`: where the backup goes. `saved_scanner`: the highest id among scanners that wait for the
+        next start; -1 without any."""
+        self._runtime = runtime
+        self._saved_scanner = saved_scanner
+        self._fs = fs
+        self.backup = Backup(fs, target, folder)
+        self.report = Report()
+        self._now = runtime.wall_millis()
+        self._seen = Seen()
+        self._locks: LockFiles
+        self._evidence: Evidence
+        self._view: MetadataView
+        self._writer: Writer
+
+    def run(self) -> Report:
+        """*Switches.* UnsupportedFormat: a newer hbtable wrote some of it, and nothing was changed. Any error later
+        on: the backup has what was changed by then."""
+        pause: Callable[[], None] = lambda: self._runtime.sleep(0)  # noqa: E731
+        self._locks = read_lock_files(self._fs)
+        self._evidence = gather(self._fs, pause)
+        reader = MetadataReader(self._fs, self._evidence, pause)
+        root, self._view = best_root(reader, self._locks.root, self._locks.copy)
+        look_everywhere(self._seen, self._locks, self._evidence, self._view, reader)
+        self._writer = Writer(self._fs, self._new_incarnation)
+        if not self._is_empty():
+            self._metadata(root, reader)
+        self._lock_files()
+        return self.report
+
+    def _is_empty(self) -> bool:
+        """A folder on which nothing was ever stored."""
+        return not (self._evidence.sstables or self._evidence.logs or self._view.rows)
+
+    def _new_incarnation(self) -> str:
+        starts = max(self._locks.number(INCARNATIONS), self._seen.starts) + 1
+        self._seen.starts = starts
+        return f"{starts:08d}-{self._runtime.random.getrandbits(32):08x}"
+
+    # ------------------------------------------------------------ METADATA
+
+    def _metadata(self, root: TabletRecord | None, reader: MetadataReader) -> None:
+        view = self._view
+        tables = view.tables()
+        rows = dict(view.rows)
+        trusted = view.complete and not any(self._evidence.logs.values()) and not self._missing_logs()
+        schemas = {record.table_id: record.schema for record in tables.values()}
+        files = UserFiles(self._fs, self._evidence, self._writer, self.backup, self.report, schemas)
+        if trusted:
+            changed = self._mend_rows(rows, files)
+        else:
+            changed = True
+            rows = self._rebuild_rows(tables, files, reader)
+        rows = {key: value for key, value in rows.items() if not key < layout.ROOT_STOP}
+        if changed or view.doubts or view.newer or root is None:
+            self._write_metadata(rows)
+        elif self._locks.root != root:
+            self._write_root(root, "the root tablet's record was taken from its copy")
+        elif self._locks.copy is not None and is_older(self._locks.copy, root):
+            self._locks.copy_damage = f"{ROOT_COPY_PATH} is older than the record of which it is the copy"
+        if not trusted:
+            self._remove_logs(reader)
+
+    def _missing_logs(self) -> set[str]:
+        named = set()
+        for _, record in self._view.tablet_rows():
+            if isinstance(record, TabletRecord):
+                named |= {log.incarnation for one in (record, record.left) if one for log in one.logs}
+        return named - {NO_LOG} - self._evidence.logs.keys()
+
+    def _mend_rows(self, rows: dict[bytes, bytes], files: UserFiles) -> bool:
+        """Whether any row had to be changed."""
+        changed = False
+        for key, record in list(self._view.tablet_rows()):
+            if isinstance(record, TabletRecord):
+                mended = self._mended(record, files)
+                if mended != record:
+                    rows[key] = tablet_record.encode(mended)
+                    changed = True
+        return changed
+
+    def _mended(self, record: TabletRecord, files: UserFiles) -> TabletRecord:
+        found: dict[str, tuple[SSTableRef, ...]] = {}
+        for stack, refs in record.files:
+            named: dict[str, SSTableRef] = {}
+            gone: set[str] = set()
+            for ref in refs:
+                file = self._evidence.sstables.get(ref.path)
+                if file is not None and file.is_whole(ref):
+                    named[ref.path] = ref
+                    continue
+                for one in files.instead_of(ref.path, (record, stack, ref)):
+                    named[one.path] = one.ref()
+                    gone |= set(one.properties.identity.replaced) if one.properties is not None else set()
+            kept = [ref for path, ref in named.items() if path not in gone]
+            found[stack] = tuple(sorted(kept, key=lambda ref: (ref.first_sequence, ref.path)))
+        left = self._mended(record.left, files) if record.left is not None else None
+        after = tuple((stack, refs) for stack, refs in sorted(found.items()) if refs)
+        if (after, left) == (record.files, record.left):
+            return record
+        return replace(record, files=after, left=left, generation=record.generation + 1)
+
+    def _rebuild_rows(
+        self, tables: dict[bytes, TableRecord], files: UserFiles, reader: MetadataReader
+    ) -> dict[bytes, bytes]:
+        view = self._view
+        self.report.done.append(
+            "METADATA's rows were made anew from the SSTables and logs: "
+            + "; ".join(list(dict.fromkeys([*view.doubts, *filter(None, self._evidence.logs.values())]))[:5])
+        )
+        rows = {key: value for key, value in view.rows.items() if layout.NAMESPACE_ROWS.holds(key)}
+        rebuild = TableRebuild(self._evidence, view, files, self._writer, self.report, self._seen, reader)
+        found = rebuild.tables(tables)
+        for name, record in found.items():
+            rows[layout.table_key(name)] = table_record.encode(record)
+            namespace, colon, _ = name.partition(b":")
+            if colon and namespace not in (DEFAULT_NAMESPACE, SYSTEM_NAMESPACE):
+                rows.setdefault(layout.namespace_key(namespace), namespace_row.encode(namespace, {}))
+            for tablet in rebuild.tablets(record, self._now):
+                rows[layout.key_of(tablet)] = tablet_record.encode(tablet)
+        rebuild.unknown_records()
+        return rows
+
+    def _write_metadata(self, rows: dict[bytes, bytes]) -> None:
+        old = [path for path in self._evidence.sstables if table_of_path(path) == METADATA_TABLE_ID]
+        timestamp = max(self._view.timestamp + 1, self._now)
+        self._seen.generation += 1
+        root = self._writer.metadata(rows, self._seen.generation, self._view.sequence + 1, timestamp, self._now)
+        self._write_root(root, f"METADATA was written anew, {len(rows)} rows")
+        for path in old:
+            self.backup.remove(path)
+
+    def _write_root(self, root: TabletRecord, sentence: str) -> None:
+        data = tablet_record.encode(root)
+        self.backup.replace(ROOT_COPY_PATH, data)
+        self._put(layout.ROOT_PATH, data)
+        self._locks.damaged.pop(layout.ROOT_PATH, None)
+        self._locks.copy_damage = ""
+        self.report.done.append(sentence)
+
+    def _remove_logs(self, reader: MetadataReader) -> None:
+        """Every record that counts is in an SSTable now."""
+        for incarnation, damage in self._evidence.logs.items():
+            for status in self._fs.list_files(f"logs/{incarnation}"):
+                self.backup.remove(status.path)
+            if damage:
+                self.report.done.append(f"the log {incarnation} was read as far as it goes and taken out")
+                self.report.lost += reader.lost_of_logs.get(incarnation, [])
+        for incarnation in sorted(self._missing_logs()):
+            self.report.lost.append(f"the log {incarnation}, which is not there, with recent writes")
+
+    # ------------------------------------------------------------ the lock service's files
+
+    def _lock_files(self) -> None:
+        locks = self._locks
+        if not self._is_empty():
+            numbers = in_use(locks, self._seen, self._saved_scanner)
+            for path, least in numbers.needed().items():
+                if path in locks.damaged or locks.number(path) < least:
+                    self.backup.keep(stored_path(path))
+                locks.damaged.pop(path, None)
+            self.report.done += put_counters_right(DurableFiles(self._fs), numbers)
+            if CLUSTER not in locks.sound:
+                self._new_cluster()
+        for path in sorted(locks.damaged):
+            self.backup.remove(stored_path(path))
+            self.report.done.append(f"the lock service's file {path} was taken out: {locks.damaged[path]}")
+        if locks.epochs_damage and not self._is_empty():
+            # Nothing keeps numbers of locks over a stop; only they must not come again.
+            self.backup.replace(EPOCHS, stored_number(self._now, 1))
+            self.report.done.append(f"{EPOCHS} was set to {self._now}: {locks.epochs_damage}")
+        if locks.copy_damage and locks.root is not None:
+            self.backup.replace(ROOT_COPY_PATH, tablet_record.encode(locks.root))
+            self.report.done.append(f"the copy of the root tablet's record was written anew: {locks.copy_damage}")
+
+    def _new_cluster(self) -> None:
+        identity = f"{self._runtime.random.getrandbits(128):032x}"
+        # Which features the data use is lost with it; to list all of them keeps older programs away in any case.
+        listed = {"format": LISTED, "features": sorted(FEATURES)} if FEATURES else {"format": FORMAT}
+        fields = {"id": identity, "log_kind": self._fs.log_kind, **listed}
+        self._put(CLUSTER, json.dumps(fields).encode())
+        self._locks.damaged.pop(CLUSTER, None)
+        self.report.done.append(f"the cluster's id was lost; the new one is {identity}")
+
+    def _put(self, path: str, data: bytes) -> None:
+        old = self._locks.sound.get(path)
+        version = old.version + 1 if old is not None else 1
+        self.backup.keep(stored_path(path))
+        DurableFiles(self._fs).put(path, VersionedFile(data, version))

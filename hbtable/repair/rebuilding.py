@@ -1,0 +1,120 @@
+"""A table's tablets from its SSTables' identities, when METADATA does not tell, or cannot be trusted. Pure.
+
+Rows are cut at every boundary that a record or a file speaks of. In each piece a file counts if its tablet covered the
+piece, unless a file that covered it too was made from it: after a split one child may have compacted away what the
+other still needs. Pieces of one tablet are put together again where their files allow it.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hbtable.model.ranges import EVERY_ROW, RowRange
+from hbtable.model.tablet import TabletRecord
+from hbtable.repair.evidence import SSTableFound
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What a file or a record says of a tablet."""
+
+    rows: RowRange
+    tablet_id: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltTablet:
+    """`tablet_id` 0: it needs a new one."""
+
+    rows: RowRange
+    tablet_id: int
+    files: tuple[SSTableFound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    rows: RowRange
+    tablet_id: int
+    files: frozenset[str]
+    replaced: frozenset[str]
+
+
+def rows_of(file: SSTableFound, spans: Collection[Span]) -> RowRange:
+    """The rows of the tablet that wrote it. Files of an older hbtable do not say it: as a record says; else all."""
+    assert file.properties is not None
+    identity = file.properties.identity
+    if identity.origin is not None:
+        return RowRange(identity.origin.start, identity.origin.stop)
+    return next((span.rows for span in spans if span.tablet_id == identity.tablet_id), EVERY_ROW)
+
+
+def rebuilt(
+    files: Sequence[SSTableFound],
+    replacers: Iterable[SSTableFound],
+    current: Sequence[TabletRecord],
+    past: Sequence[Span],
+) -> list[RebuiltTablet]:
+    """`files`: the table's usable ones. `replacers`: those whose word counts on what they replaced, the trash included.
+    `current`: tablets as METADATA has them, as far as it can be read; `past`: what is known of others."""
+    spans = [*(Span(record.range, record.tablet_id, record.generation) for record in current), *past]
+    rows = {file.path: rows_of(file, spans) for file in files}
+    made = [(rows_of(file, spans), file) for file in replacers if file.properties is not None]
+    written = [Span(rows[file.path], *_who(file)) for file in files]
+    pieces = []
+    for piece in _cut([*(span.rows for span in spans), *rows.values(), *(held for held, _ in made)]):
+        replaced = frozenset(
+            path for held, file in made if _covers(held, piece) and file.properties
+            for path in file.properties.identity.replaced
+        )  # fmt: skip
+        named = frozenset(path for path, held in rows.items() if _covers(held, piece) and path not in replaced)
+        pieces.append(_Piece(piece, _owner(piece, current, written), named, replaced))
+    by_path = {file.path: file for file in files}
+    return _joined(pieces, by_path)
+
+
+def _who(file: SSTableFound) -> tuple[int, int]:
+    assert file.properties is not None
+    return file.properties.identity.tablet_id, file.properties.identity.generation
+
+
+def _cut(ranges: Iterable[RowRange]) -> list[RowRange]:
+    """All rows, in pieces that no range cuts."""
+    bounds = {b""}
+    for rows in ranges:
+        bounds |= {rows.start, rows.stop}
+    return [RowRange(start, stop) for start, stop in pairwise([*sorted(bounds), b""])]
+
+
+def _covers(rows: RowRange, piece: RowRange) -> bool:
+    return rows.start <= piece.start and (not rows.stop or (bool(piece.stop) and piece.stop <= rows.stop))
+
+
+def _owner(piece: RowRange, current: Sequence[TabletRecord], written: Sequence[Span]) -> int:
+    records = [record for record in current if _covers(record.range, piece)]
+    # A split or merge that METADATA lost: the files of its tablets have higher ids.
+    ids = [record.tablet_id for record in records] + [span.tablet_id for span in written if _covers(span.rows, piece)]
+    return max(ids, default=0)
+
+
+def _joined(pieces: Sequence[_Piece], by_path: dict[str, SSTableFound]) -> list[RebuiltTablet]:
+    found: list[RebuiltTablet] = []
+    used: set[int] = set()
+    at = 0
+    while at < len(pieces):
+        first = pieces[at]
+        named, replaced = set(first.files), set(first.replaced)
+        at += 1
+        while at < len(pieces) and pieces[at].tablet_id == first.tablet_id:
+            following = pieces[at]
+            if (named & following.replaced) or (following.files & replaced):
+                break  # what counts here was compacted away there
+            named |= following.files
+            replaced |= following.replaced
+            at += 1
+        tablet_id = first.tablet_id if first.tablet_id not in used else 0
+        used.add(first.tablet_id)
+        stop = pieces[at - 1].rows.stop
+        files = tuple(by_path[path] for path in sorted(named))
+        found.append(RebuiltTablet(RowRange(first.rows.start, stop), tablet_id, files))
+    return found

@@ -1,0 +1,268 @@
+"""Tables and tablets from what files and logs say, where METADATA's rows may be missing or old."""
+
+from dataclasses import replace
+from typing import final
+
+from hbtable.commitlog.records import LogRecord
+from hbtable.encoding import table_record, tablet_record
+from hbtable.encoding.cell_key import row_of
+from hbtable.errors import HbtableError
+from hbtable.metadata import layout
+from hbtable.metadata.tiling import standing
+from hbtable.model.names import shown
+from hbtable.model.ranges import EVERY_ROW, RowRange
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, SSTableRef, TabletRecord
+from hbtable.repair.evidence import Evidence, SSTableFound
+from hbtable.repair.log_flush import ended, family_of, floors, flush, gaps, no_log, unflushed
+from hbtable.repair.metadata_reading import MetadataReader, MetadataView
+from hbtable.repair.numbers import Seen
+from hbtable.repair.rebuilding import RebuiltTablet, Span, rebuilt
+from hbtable.repair.report import Report
+from hbtable.repair.user_files import UserFiles
+from hbtable.repair.writing import Writer
+from hbtable.tablet.layout import families_of_key
+from hbtable.tablet.shared import table_of_path
+
+
+@final
+class TableRebuild:
+    """`view` need not be complete."""
+
+    def __init__(
+        self, evidence: Evidence, view: MetadataView, files: UserFiles, writer: Writer, report: Report, seen: Seen,
+        reader: MetadataReader,
+    ) -> None:  # fmt: skip
+        self._evidence = evidence
+        self._view = view
+        self._files = files
+        self._writer = writer
+        self._report = report
+        self._seen = seen
+        self._records: dict[int, list[LogRecord]] = {}
+        """By tablet, of all logs."""
+        for incarnation in evidence.logs:
+            for record in reader.log(incarnation):
+                self._records.setdefault(record.tablet_id, []).append(record)
+        self._current: dict[int, list[TabletRecord]] = {}
+        rows = [found for _, found in view.tablet_rows() if isinstance(found, TabletRecord)]
+        for tablet in standing(rows):
+            self._current.setdefault(tablet.table_id, []).append(replace(tablet, left=None))
+        self._past: dict[int, list[Span]] = {}
+        self._look_at_history()
+
+    def _look_at_history(self) -> None:
+        """Tablets that there were once."""
+        for key, values in self._view.history.items():
+            if not layout.EVERY_USER_TABLET.holds(key):
+                continue
+            for value in values:
+                try:
+                    record = tablet_record.decode_row(value, "")
+                except HbtableError:
+                    continue
+                for one in (record, None if isinstance(record, GoneTablet) else record.left):
+                    if one is not None:
+                        span = Span(one.range, one.tablet_id, one.generation)
+                        self._past.setdefault(one.table_id, []).append(span)
+
+    # ------------------------------------------------------------ tables
+
+    def tables(self, known: dict[bytes, TableRecord]) -> dict[bytes, TableRecord]:
+        """By name: those of METADATA, and those that only files speak of. What was dropped does not come back, as
+        far as METADATA still tells."""
+        found = dict(known)
+        ids = {record.table_id for record in known.values()}
+        if self._view.complete:
+            return found
+        for table_id in sorted(self._ids_in_files() - ids - self._dropped(), reverse=True):
+            record = self._from_files(table_id)
+            name = record.schema.name
+            if name in found:
+                name = name + b"_recovered_%08x" % table_id
+                record = replace(record, schema=replace(record.schema, name=name))
+            found[name] = record
+            self._report.done.append(
+                f"table {shown(name)} was made anew from its SSTables; it may have been dropped lately"
+            )
+        return found
+
+    def _ids_in_files(self) -> set[int]:
+        sound = [file for file in self._evidence.sstables.values() if file.properties is not None]
+        return {table_of_path(file.path) for file in sound} - {METADATA_TABLE_ID}
+
+    def _dropped(self) -> set[int]:
+        """Ids of tables whose name row's newest cell says so, or that another table has the name of since."""
+        gone = set()
+        for key, values in self._view.history.items():
+            if layout.TABLE_ROWS.holds(key):
+                for value in values if key in self._view.deleted else values[1:]:
+                    try:
+                        gone.add(table_record.decode(value).table_id)
+                    except HbtableError:
+                        continue
+        return gone
+
+    def _from_files(self, table_id: int) -> TableRecord:
+        best: TableRecord | None = None
+        families: set[bytes] = set()
+        for file in self._evidence.sstables.values():
+            if not file.is_of(table_id) or file.properties is None:
+                continue
+            identity = file.properties.identity
+            families |= set(families_of_key(identity.group))
+            if identity.origin is not None and identity.origin.table:
+                record = table_record.decode(identity.origin.table, file.path)
+                if best is None or record.schema.version > best.schema.version:
+                    best = record
+        if best is not None:
+            return best
+        schema = TableSchema(b"recovered_%08x" % table_id, {name: FamilySchema(name) for name in sorted(families)})
+        self._report.lost.append(
+            f"the name and the families' options of table id {table_id}: it is called {shown(schema.name)} now"
+        )
+        return TableRecord(table_id, TableState.ENABLED, schema)
+
+    # ------------------------------------------------------------ tablets
+
+    def tablets(self, table: TableRecord, now_millis: int) -> list[TabletRecord]:
+        """They tile the table; no log is named. *Switches.*"""
+        table_id = table.table_id
+        current = self._current.get(table_id, [])
+        past = self._past.get(table_id, [])
+        every = [*self._evidence.sstables.values(), *self._evidence.trash.values()]
+        mine = [file for file in every if file.is_of(table_id)]
+        old = self._compacted_away(mine, current)
+        usable = self._usable(table_id, current, old)
+        replacers = [file for file in mine if not file.damage and file.path not in old]
+        tiles = rebuilt(usable, replacers, current, past)
+        spans = [*past, *(Span(one.range, one.tablet_id, one.generation) for one in current)]
+        spans += [Span(*_origin_of(file)) for file in mine if file.properties is not None]
+        ids = {span.tablet_id for span in spans}
+        records = [record for one in ids for record in self._records.pop(one, [])]
+        gone = ended({record.tablet_id for record in records}, spans) - {one.tablet_id for one in current}
+        known = {one.tablet_id: one for one in current}
+        self._report_gaps(table, gaps(records, known, gone) if self._logs_are_damaged() else [], known)
+        pairs, sequence, clock_millis = unflushed(records, known, floors(mine), gone)
+        complete_to = max([sequence, *(_complete_to(file) for file in mine), *map(_sequence, current)])
+        return [
+            self._tablet(table, tile, pairs, clock_millis, complete_to, now_millis) for tile in self._with_ids(tiles)
+        ]
+
+    def _logs_are_damaged(self) -> bool:
+        return any(self._evidence.logs.values())
+
+    def _report_gaps(self, table: TableRecord, missing: list[tuple[int, str]], known: dict[int, TabletRecord]) -> None:
+        for tablet_id, sequences in missing:
+            start, stop = known[tablet_id].range if tablet_id in known else EVERY_ROW
+            where = f"rows from {start!r} to {stop!r}" if stop else f"rows from {start!r} on"
+            self._report.lost.append(
+                f"table {shown(table.schema.name)}, {where} (tablet {tablet_id}): writes with the sequences {sequences}"
+            )
+
+    def _usable(self, table_id: int, current: list[TabletRecord], old: set[str]) -> list[SSTableFound]:
+        """Sound files, and what takes the place of the others."""
+        named = {ref.path: (one, key, ref) for one in current for key, refs in one.files for ref in refs}
+        paths = {path for path in self._evidence.sstables if table_of_path(path) == table_id} | named.keys()
+        replaced = {
+            path
+            for file in (*self._evidence.sstables.values(), *self._evidence.trash.values())
+            if not file.damage and file.properties is not None
+            for path in file.properties.identity.replaced
+        }
+        found: dict[str, SSTableFound] = {}
+        for path in sorted(paths):
+            file = self._evidence.sstables.get(path)
+            if file is not None and not file.damage and (path not in named or file.is_whole(named[path][2])):
+                if path in named or (file.is_of(table_id) and path not in old):
+                    found[path] = file
+            elif path not in replaced:
+                for one in self._files.instead_of(path, named.get(path)):
+                    found[one.path] = one
+        return list(found.values())
+
+    def _compacted_away(self, files: list[SSTableFound], current: list[TabletRecord]) -> set[str]:
+        """Those that are older than their tablet's record, and that it does not name. A record may be older than the
+        last compaction: what was made, in one step or several, from files that it names is no such file."""
+        named = {ref.path for one in current for _, refs in one.files for ref in refs}
+        made_from = set(named)
+        before = 0
+        while len(made_from) > before:
+            before = len(made_from)
+            for file in files:
+                if file.properties is not None and not made_from.isdisjoint(file.properties.identity.replaced):
+                    made_from.add(file.path)
+        by_id = {one.tablet_id: one for one in current}
+        return {file.path for file in files if file.path not in made_from and self._is_old(file, by_id)}
+
+    def _is_old(self, file: SSTableFound, by_id: dict[int, TabletRecord]) -> bool:
+        if file.properties is None:
+            return False
+        record = by_id.get(file.properties.identity.tablet_id)
+        if record is None or _complete_to(file) > _sequence(record):
+            return False
+        files = [self._evidence.sstables.get(ref.path) for _, refs in record.files for ref in refs]
+        return all(one is not None and not one.damage for one in files)
+
+    def _with_ids(self, tiles: list[RebuiltTablet]) -> list[RebuiltTablet]:
+        found = []
+        for tile in tiles:
+            tablet_id = tile.tablet_id
+            if not tablet_id:
+                self._seen.tablet_id += 1
+                tablet_id = self._seen.tablet_id
+            found.append(replace(tile, tablet_id=tablet_id))
+        return found
+
+    def _tablet(
+        self, table: TableRecord, tile: RebuiltTablet, pairs: list[tuple[bytes, bytes]], clock_millis: int,
+        complete_to: int, now_millis: int,
+    ) -> TabletRecord:  # fmt: skip
+        self._seen.generation += 1
+        generation = self._seen.generation
+        encoded = table_record.encode(replace(table, state=TableState.ENABLED))
+        made = flush(
+            self._writer, table.schema, encoded, tile, table.table_id, generation, pairs, clock_millis, complete_to
+        )
+        stacks: dict[str, list[SSTableRef]] = {}
+        for file in (*tile.files, *made):
+            assert file.properties is not None
+            if file.properties.cells:
+                stacks.setdefault(file.properties.identity.group, []).append(file.ref())
+        files = tuple(
+            (key, tuple(sorted(stacks[key], key=lambda ref: (ref.first_sequence, ref.path)))) for key in sorted(stacks)
+        )
+        return TabletRecord(
+            table.table_id, tile.tablet_id, tile.rows, now_millis, "", generation, files, no_log(complete_to)
+        )
+
+    def unknown_records(self) -> None:
+        """Records of tablets of which neither METADATA nor a file says which table they were of."""
+        for tablet_id, records in sorted(self._records.items()):
+            if tablet_id >= 16 and not self._view.complete:
+                rows = sorted({row_of(record.pairs[0][0]) for record in records if record.pairs})
+                families = sorted({family_of(key) for record in records for key, _ in record.pairs})
+                self._report.lost.append(
+                    f"{len(records)} log records of tablet {tablet_id}, of an unknown table: rows from {rows[0]!r} to "
+                    f"{rows[-1]!r}, families {', '.join(map(shown, families))}; they are in the backup's logs"
+                )
+
+
+def _origin_of(file: SSTableFound) -> tuple[RowRange, int, int]:
+    assert file.properties is not None
+    identity = file.properties.identity
+    rows = RowRange(identity.origin.start, identity.origin.stop) if identity.origin is not None else EVERY_ROW
+    return rows, identity.tablet_id, identity.generation
+
+
+def _complete_to(file: SSTableFound) -> int:
+    if file.properties is None:
+        return 0
+    origin = file.properties.identity.origin
+    return max(file.properties.last_sequence, origin.complete_to if origin is not None else 0)
+
+
+def _sequence(record: TabletRecord) -> int:
+    held = [ref.last_sequence for _, refs in record.files for ref in refs]
+    return max([*held, *(log.first_needed - 1 for log in record.logs)], default=0)

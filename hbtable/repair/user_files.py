@@ -1,0 +1,154 @@
+"""A damaged SSTable of a user table: its sound blocks are written anew, or the files it was made from come back."""
+
+from typing import final
+
+from hbtable.encoding.cell_key import TERMINATOR, Pair
+from hbtable.fs.interface import FileSystem
+from hbtable.model.schema import TableSchema
+from hbtable.model.tablet import SSTableRef, TabletRecord
+from hbtable.repair.backup import Backup
+from hbtable.repair.evidence import Evidence, SSTableFound
+from hbtable.repair.report import Report, shown_rows, shown_table
+from hbtable.repair.writing import Writer
+from hbtable.sstable.builder import SSTableOptions
+from hbtable.sstable.properties import SSTableIdentity
+from hbtable.sstable.salvaging import salvage
+from hbtable.tablet.layout import Layout, families_of_key, stack_key
+from hbtable.tablet.shared import table_of_path
+
+Named = tuple[TabletRecord, str, SSTableRef]
+"""(a tablet, its stack, the file)."""
+
+
+@final
+class UserFiles:
+    """Each damaged file is dealt with once, however many tablets name it."""
+
+    def __init__(
+        self, fs: FileSystem, evidence: Evidence, writer: Writer, backup: Backup, report: Report,
+        schemas: dict[int, TableSchema],
+    ) -> None:  # fmt: skip
+        self._fs = fs
+        self._evidence = evidence
+        self._writer = writer
+        self._backup = backup
+        self._report = report
+        self._schemas = schemas
+        self._instead: dict[str, tuple[SSTableFound, ...]] = {}
+
+    def instead_of(self, path: str, named: Named | None) -> tuple[SSTableFound, ...]:
+        """What holds what can be had of a file that is damaged, missing or not the one that was named. Durable on
+        return. *Switches.*"""
+        if path not in self._instead:
+            self._instead[path] = self._replace(path, named)
+        return self._instead[path]
+
+    def _replace(self, path: str, named: Named | None) -> tuple[SSTableFound, ...]:
+        file = self._evidence.sstables.get(path)
+        old = self._evidence.trash.get(path)
+        if old is not None and not old.damage and (named is None or old.is_whole(named[2])):
+            if file is not None:
+                self._backup.remove(file.place)
+            return (self._back(old),)
+        if file is None:
+            successor = self._successor(path)
+            if successor is not None:
+                self._report.done.append(f"{path} is gone; {successor.path}, which was made from it, takes its place")
+                return (successor,)
+            self._lost_whole(path, named, "is not there")
+            return ()
+        if not file.damage or not file.is_of(table_of_path(path)):
+            # Whole, and another file: what it holds belongs elsewhere, or was compacted away.
+            self._backup.remove(path)
+            del self._evidence.sstables[path]
+            self._lost_whole(path, named, "another file is in its place")
+            return ()
+        inputs = self._inputs(file)
+        if inputs:
+            self._report.done.append(f"{path} is damaged; the files it was made from take its place: {file.damage}")
+            self._backup.remove(path)
+            return tuple(map(self._back, inputs))
+        return self._salvaged(file, named)
+
+    def _back(self, file: SSTableFound) -> SSTableFound:
+        if not file.in_trash:
+            return file
+        self._fs.rename(file.place, file.path)
+        self._report.done.append(f"{file.path} was brought back from {file.place}")
+        found = SSTableFound(file.path, file.path, file.length_bytes, file.footer_checksum, file.properties)
+        self._evidence.sstables[file.path] = found
+        del self._evidence.trash[file.path]
+        return found
+
+    def _inputs(self, file: SSTableFound) -> list[SSTableFound]:
+        """All files it was made from, if they are all there and sound: together they hold the same, or more."""
+        replaced = file.properties.identity.replaced if file.properties is not None else ()
+        found = [self._evidence.somewhere(path) for path in replaced]
+        whole = [one for one in found if one is not None and not one.damage]
+        return whole if whole and len(whole) == len(replaced) else []
+
+    def _successor(self, path: str) -> SSTableFound | None:
+        for file in self._evidence.sstables.values():
+            if not file.damage and file.properties is not None and path in file.properties.identity.replaced:
+                return file
+        return None
+
+    def _salvaged(self, file: SSTableFound, named: Named | None) -> tuple[SSTableFound, ...]:
+        found = salvage(file.place, self._fs.read_file(file.place))
+        identity = self._identity(file, named, found.pairs)
+        table = self._table(table_of_path(file.path))
+        if found.pairs:
+            options = self._options(identity)
+            made = self._writer.sstable(found.pairs, options, identity)
+            self._evidence.sstables[made.path] = made
+            self._report.done.append(f"{file.path}: {len(found.pairs)} cells of {table} were saved into {made.path}")
+        for start, stop in found.lost:
+            self._report.lost.append(
+                f"{table}, {shown_rows(start, stop)}: what {file.path} held of them ({file.damage})"
+            )
+        if not found.pairs and not found.lost:
+            self._lost_whole(file.path, named, file.damage)
+        self._backup.remove(file.place)
+        return (made,) if found.pairs else ()
+
+    def _identity(self, file: SSTableFound, named: Named | None, pairs: list[Pair]) -> SSTableIdentity:
+        if file.properties is not None:
+            return file.properties.identity
+        table_id = table_of_path(file.path)
+        if named is not None:
+            record, key, _ = named
+            return SSTableIdentity(table_id, record.tablet_id, key, record.generation)
+        return SSTableIdentity(table_id, 0, self._key_of(table_id, pairs), 0)
+
+    def _key_of(self, table_id: int, pairs: list[Pair]) -> str:
+        """The stack that holds the first cell's family, and no other family."""
+        if not pairs:
+            return ""
+        key = pairs[0][0]
+        start = key.index(TERMINATOR) + 2
+        family = key[start : key.index(b"\x00", start)]
+        schema = self._schemas.get(table_id)
+        keys = Layout(schema).keys if schema is not None else ()
+        return next((one for one in keys if family in families_of_key(one)), stack_key((family,)))
+
+    def _options(self, identity: SSTableIdentity) -> SSTableOptions:
+        schema = self._schemas.get(identity.table_id)
+        return Layout(schema).sstable_options(identity.group) if schema is not None else SSTableOptions()
+
+    def _lost_whole(self, path: str, named: Named | None, what: str) -> None:
+        if named is None:
+            self._report.lost.append(f"{self._table(table_of_path(path))}: all of {path} ({what})")
+            return
+        record, key, ref = named
+        self._report.lost.append(
+            f"{self._table(record.table_id)}, {_rows(record)}, families {key}: {ref.cells} cells of {path} ({what})"
+        )
+
+    def _table(self, table_id: int) -> str:
+        schema = self._schemas.get(table_id)
+        return shown_table(schema.name if schema is not None else None, table_id)
+
+
+def _rows(record: TabletRecord) -> str:
+    start, stop = record.range
+    return f"rows from {start!r} to {stop!r}" if stop else f"rows from {start!r} on"

@@ -1,0 +1,316 @@
+"""Every file of a data folder in turn removed, cut short, flipped, replaced by an older copy of itself or by another's:
+never a wrong answer, never more closed than must be, `hbtable check` notices what matters, and `hbtable repair` brings
+back what was flushed and not itself destroyed.
+
+Prints what became of each kind of file and damage. Reading, checking and repairing go over copies of one folder in
+memory, so that a case takes a tenth of a second.
+
+    python -m tests.campaigns.damage [--seed N] [--flips 6] [--verbose]
+"""
+
+import argparse
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from hbtable.errors import HbtableError, NotFound
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
+from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.read import ReadSpec
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.repair.checking import Check
+from hbtable.repair.mending import Repair
+from hbtable.runtime.simulated import SimulatedRuntime
+from tests.campaigns.damage_life import DROPPED, QUICK, TABLES, Life, disk_copy, live, start
+from tests.harness.promises import RowState
+
+RIGHT, REFUSED, CLOSED, WRONG, CRASHED = "right", "refused", "closed", "WRONG", "CRASHED"
+
+
+LOG, LOG_END = "log", "end of the last log"
+"""No watermark covers the last groups of a log: their loss cannot be told from a crash in the middle of a write,
+and nothing can be said about it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One damage to one file. `content` None: it is gone."""
+
+    path: str
+    damage: str
+    content: bytes | None
+    is_last: bool = False
+    """The last segment of the last log."""
+
+    def kind(self) -> str:
+        if self.path.startswith("sstables/00000000/"):
+            return "METADATA SSTable"
+        if self.path.startswith("sstables/"):
+            return "user SSTable"
+        if self.path.startswith("logs/"):
+            return LOG_END if self.is_last else LOG
+        return "lockservice/files/servers.s*" if "/servers.s" in self.path else self.path
+
+    def apply(self, disk: MemoryDisk) -> MemoryDisk:
+        copy = disk_copy(disk)
+        if self.content is None:
+            del copy.files[self.path]
+        else:
+            copy.files[self.path] = MemoryContent(self.content, len(self.content), 0)
+        return copy
+
+
+@dataclass
+class Outcome:
+    """`faults`: what must not be."""
+
+    case: Case
+    check: str = ""
+    served: str = ""
+    repaired: str = ""
+    faults: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+
+
+def cases(life: Life, chance: random.Random, flips: int) -> Iterator[Case]:
+    paths = sorted(life.disk.files)
+    last = max((path for path in paths if path.startswith("logs/")), default="")
+    for path in paths:
+        yield from (replace(case, is_last=path == last) for case in _damages(life, path, paths, chance, flips))
+
+
+def _damages(life: Life, path: str, paths: list[str], chance: random.Random, flips: int) -> Iterator[Case]:
+    content = bytes(life.disk.files[path].content)
+    yield Case(path, "removed", None)
+    if not content:
+        return
+    yield Case(path, "half", content[: len(content) // 2])
+    yield Case(path, "empty", b"")
+    for _ in range(flips):
+        flipped = bytearray(content)
+        flipped[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        yield Case(path, "flipped", bytes(flipped))
+    older = {bytes(disk.files[path].content) for disk in life.earlier if path in disk.files} - {content}
+    for one in sorted(older):
+        yield Case(path, "older", one)
+    others = [other for other in paths if other != path and _folder(other) == _folder(path)]
+    if others:
+        yield Case(path, "another's", bytes(life.disk.files[chance.choice(others)].content))
+
+
+def _folder(path: str) -> str:
+    parts = path.split("/")
+    return "/".join(parts[:-1]) if parts[0] != "logs" else "logs"
+
+
+# ------------------------------------------------------------ the three questions
+
+
+def read_rows(cluster: EmbeddedCluster, life: Life) -> tuple[dict[tuple[bytes, bytes], dict[bytes, bytes]], list[str]]:
+    """What is answered, each row for itself, so that one damaged block hides no other row; and sentences of refusal."""
+    found, refused = {}, []
+    for name in TABLES:
+        for row in sorted({*life.now[name], b"absent"}):
+            try:
+                rows = cluster.client.table(name).read_rows([row], ReadSpec())
+            except NotFound:
+                found[name, row] = {b"": b"no table"}
+            except HbtableError as error:
+                refused.append(f"{name.decode()} {row.decode()}: {error}")
+            else:
+                found[name, row] = {column: value for _, cells in rows for column, _, value in cells}
+    return found, refused
+
+
+def serve(disk: MemoryDisk, seed: int, life: Life) -> tuple[str, list[str]]:
+    """(verdict, sentences)."""
+    runtime = SimulatedRuntime(seed, QUICK)
+    fs = MemoryFileSystem(runtime, disk_copy(disk))
+
+    def main() -> tuple[str, list[str]]:
+        try:
+            cluster = start(runtime, fs)
+        except HbtableError as error:
+            return CLOSED, [str(error)]
+        found, refused = read_rows(cluster, life)
+        wrong = [
+            f"{name.decode()} {row.decode()}: {state} instead of {life.now[name].get(row, {})}"
+            for (name, row), state in found.items()
+            if state != life.now[name].get(row, {})
+        ]
+        if wrong:
+            return WRONG, wrong
+        return (REFUSED, refused) if refused else (RIGHT, [])
+
+    try:
+        return runtime.run(main)
+    except HbtableError as error:
+        return CLOSED, [str(error)]
+    except Exception as error:  # a trace instead of a sentence
+        return CRASHED, [repr(error)]
+
+
+def check(disk: MemoryDisk, seed: int) -> list[str]:
+    """The sentences about damage."""
+    runtime = SimulatedRuntime(seed, QUICK)
+    checker = Check(runtime, MemoryFileSystem(runtime, disk_copy(disk)))
+    runtime.run(checker.run)
+    return [finding.sentence() for finding in checker.findings]
+
+
+def repaired(disk: MemoryDisk, seed: int, life: Life, case: Case, outcome: Outcome) -> None:
+    """Repairs, then checks, starts, reads, writes, makes a table."""
+    runtime = SimulatedRuntime(seed, QUICK)
+    fs = MemoryFileSystem(runtime, disk_copy(disk))
+    repair = Repair(runtime, fs, fs, "repair-backup-1")
+    try:
+        report = runtime.run(repair.run)
+    except HbtableError as error:
+        outcome.repaired = CLOSED
+        outcome.faults.append(f"repair failed: {error}")
+        return
+    left = check(fs.disk, seed + 1)
+    outcome.faults += [f"after the repair: {sentence}" for sentence in left]
+    runtime = SimulatedRuntime(seed + 2, QUICK)
+    after = MemoryFileSystem(runtime, disk_copy(fs.disk))
+
+    def main() -> None:
+        cluster = start(runtime, after)
+        found, refused = read_rows(cluster, life)
+        outcome.faults += [f"after the repair, refused: {sentence}" for sentence in refused[:3]]
+        _judge(found, life, case, report.lost, outcome)
+        if DROPPED in cluster.client.names():
+            outcome.faults.append("a table that was dropped came back")
+        _go_on(cluster)
+        cluster.stop()
+
+    try:
+        runtime.run(main)
+    except (HbtableError, AssertionError) as error:
+        outcome.faults.append(f"after the repair: {error}")
+    outcome.faults += [f"after the repair and a stop: {sentence}" for sentence in check(after.disk, seed + 3)]
+    outcome.sentences += [*report.done, *(f"LOST: {sentence}" for sentence in report.lost)]
+
+
+def _judge(
+    found: dict[tuple[bytes, bytes], dict[bytes, bytes]], life: Life, case: Case, lost: list[str], outcome: Outcome
+) -> None:
+    old = [key for key, state in found.items() if state != life.now[key[0]].get(key[1], {})]
+    outcome.repaired = "all back" if not old else f"{len(old)} rows older"
+    for key in old:
+        name, row = key
+        if case.kind() in (LOG, LOG_END):
+            if not _since_flushed(life, name, row, found[key]):
+                flushed = life.flushed[name].get(row, {})
+                outcome.faults.append(f"{name!r} {row!r} was flushed as {flushed} and is {found[key]}")
+            elif not lost and (outcome.check or case.kind() == LOG):
+                outcome.faults.append(f"{name!r} {row!r} is older and nothing is said")
+        elif case.kind() != "user SSTable":
+            outcome.faults.append(f"{name!r} {row!r} is {found[key]} and not {life.now[name].get(row, {})}")
+        elif not lost:
+            outcome.faults.append(f"{name!r} {row!r} is older and nothing is said")
+
+
+def _since_flushed(life: Life, name: bytes, row: bytes, found: RowState) -> bool:
+    """Each column as it was flushed or became later. A write in the middle of a log may be lost, and later ones not."""
+    past = life.past[name, row]
+    flushed = life.flushed[name].get(row, {})
+    since = past[max(index for index, state in enumerate(past) if state == flushed) :]
+    columns = {column for state in (found, *past) for column in state}
+    return all(found.get(column) in {state.get(column) for state in since} for column in columns)
+
+
+def _go_on(cluster: EmbeddedCluster) -> None:
+    """Everything that a store can do, on what was repaired."""
+    client = cluster.client
+    before = {tablet.tablet_id for tablet in client.catalog.all_tablet_rows()}
+    client.admin.create_table(TableSchema(b"later", {b"f": FamilySchema(b"f")}))
+    (made,) = client.admin.tablets(b"later")
+    assert made.tablet_id not in before, "a tablet's id was given out again"
+    for name in (*TABLES, b"later"):
+        family = next(iter(client.table(name).record().schema.families))
+        client.table(name).mutate([RowMutation(b"zzz", [(PUT, family, b"q", SERVER_TIME, b"new")])])
+        client.admin.major_compact(name)
+        rows = client.table(name).read_rows([b"zzz"], ReadSpec())
+        assert [value for _, cells in rows for _, _, value in cells] == [b"new"], f"{name!r} does not take writes"
+
+
+def run_case(life: Life, case: Case, seed: int) -> Outcome:
+    """All three, on copies."""
+    disk = case.apply(life.disk)
+    outcome = Outcome(case)
+    sentences = check(disk, seed)
+    outcome.check = f"{len(sentences)} damaged" if sentences else ""
+    outcome.sentences += sentences
+    outcome.served, told = serve(disk, seed + 1, life)
+    outcome.sentences += told[:3]
+    if outcome.served == WRONG and case.kind() == LOG_END and not sentences:
+        outcome.served = "older, silently"
+    elif outcome.served == WRONG:
+        outcome.faults.append(f"a wrong answer: {told[0]}")
+    if outcome.served == CRASHED:
+        outcome.faults.append(f"a trace instead of a sentence: {told[0]}")
+    if outcome.served in (REFUSED, CLOSED) and not sentences:
+        outcome.faults.append(f"not served, and the check found nothing: {told[0]}")
+    repaired(disk, seed + 10, life, case, outcome)
+    return outcome
+
+
+def table(outcomes: list[Outcome]) -> list[str]:
+    """One line for each kind of file and damage."""
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault((outcome.case.kind(), outcome.case.damage), []).append(outcome)
+    lines = [f"{'file':<34}{'damage':<12}{'cases':>6}  {'check noticed':<14}{'served':<34}repaired"]
+    for (kind, damage), some in sorted(groups.items()):
+        noticed = sum(bool(one.check) for one in some)
+        served = ", ".join(f"{word} {count}" for word, count in sorted(Counter(one.served for one in some).items()))
+        words = Counter(
+            "all back" if one.repaired == "all back" else one.repaired.lstrip("0123456789 ") for one in some
+        )
+        back = ", ".join(f"{word} {count}" for word, count in sorted(words.items()))
+        faults = sum(bool(one.faults) for one in some)
+        lines.append(
+            f"{kind:<34}{damage:<12}{len(some):>6}  {noticed:<14}{served:<34}{back}"
+            + (f"  FAULTS {faults}" * bool(faults))
+        )
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=0, help="0: chosen now and printed")
+    parser.add_argument("--flips", type=int, default=6, help="flipped bits for each file")
+    parser.add_argument("--only", default="", help="files whose paths begin so")
+    parser.add_argument("--verbose", action="store_true")
+    arguments = parser.parse_args()
+    seed = arguments.seed or int(time.time()) % 100_000
+    print(f"seed {seed}")
+    logging.disable(logging.CRITICAL)  # each damage is logged
+    outcomes: list[Outcome] = []
+    for stopped in (True, False):
+        life = live(seed, stopped)
+        chance = random.Random(f"damage {seed}")
+        for number, case in enumerate(cases(life, chance, arguments.flips)):
+            if not case.path.startswith(arguments.only):
+                continue
+            outcome = run_case(life, case, seed * 1000 + number)
+            outcomes.append(outcome)
+            if outcome.faults or arguments.verbose:
+                print(f"{'stopped' if stopped else 'killed'}: {case.path} {case.damage}: {outcome.faults}")
+                for sentence in outcome.sentences:
+                    print(f"    {sentence[:300]}")
+    print("\n".join(table(outcomes)))
+    faults = sum(bool(outcome.faults) for outcome in outcomes)
+    print(f"{len(outcomes)} cases, {faults} with faults")
+    raise SystemExit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""A folder with a past, to be damaged: tables of several families and tablets, flushes, compactions, splits, a table
+that was dropped, restarts; what every row held at each moment; and the folder as it was earlier.
+"""
+
+import random
+from dataclasses import dataclass, field, replace
+
+from hbtable.client.client import Client
+from hbtable.client.options import ClientOptions
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
+from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.lockservice.local import LocalLockService
+from hbtable.metadata.patience import PatienceOptions
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.runtime.simulated import SimulatedRuntime, SimulationOptions
+from tests.campaigns.simulation import small_options
+from tests.harness.promises import RowState
+
+JOURNAL, ACCOUNTS, QUIET, DROPPED = b"journal", b"team:accounts", b"quiet", b"dropped"
+TABLES = (JOURNAL, ACCOUNTS, QUIET)
+ROWS = [b"%03d" % number for number in range(30)]
+QUICK = SimulationOptions(offload_seconds=0.001)
+
+
+@dataclass
+class Life:
+    """`now`: what each table's rows hold. `past`: every state that a row ever had, by table and row."""
+
+    disk: MemoryDisk = field(default_factory=MemoryDisk)
+    earlier: list[MemoryDisk] = field(default_factory=list)
+    now: dict[bytes, dict[bytes, RowState]] = field(default_factory=dict)
+    past: dict[tuple[bytes, bytes], list[RowState]] = field(default_factory=dict)
+    flushed: dict[bytes, dict[bytes, RowState]] = field(default_factory=dict)
+    """What the rows held when everything was in SSTables last."""
+
+
+def disk_copy(disk: MemoryDisk) -> MemoryDisk:
+    copy = MemoryDisk()
+    for name, content in disk.files.items():
+        copy.files[name] = MemoryContent(bytes(content.content), len(content.content), content.modified_millis)
+    return copy
+
+
+def start(runtime: SimulatedRuntime, fs: MemoryFileSystem, deadline_seconds: float = 1.0) -> EmbeddedCluster:
+    options = replace(small_options(), client=ClientOptions(PatienceOptions(deadline_seconds=deadline_seconds)))
+    cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options)
+    cluster.start()
+    return cluster
+
+
+def live(seed: int, stopped: bool) -> Life:
+    """`stopped`: in order; else as after a kill, with a log that recovery needs."""
+    life = Life()
+    chance = random.Random(f"life {seed}")
+    disk = MemoryDisk()
+    for part in range(3):
+        runtime = SimulatedRuntime(seed * 10 + part, QUICK)
+        runtime.run(_part, runtime, MemoryFileSystem(runtime, disk), life, chance, part, stopped)
+        disk = disk_copy(disk) if part < 2 else disk
+    return life
+
+
+def _part(
+    runtime: SimulatedRuntime, fs: MemoryFileSystem, life: Life, chance: random.Random, part: int, stopped: bool
+) -> None:
+    cluster = start(runtime, fs)
+    client = cluster.client
+    if part == 0:
+        _create(client, life)
+    for step in range(3):
+        for _ in range(15):
+            _write(client, life, chance)
+        if step < 2:
+            for name in TABLES:
+                client.admin.flush(name)
+            life.flushed = {name: {row: dict(state) for row, state in rows.items()} for name, rows in life.now.items()}
+        life.earlier.append(disk_copy(fs.disk))
+    if part == 0:
+        client.admin.split(JOURNAL)
+        client.admin.create_table(TableSchema(DROPPED, {b"f": FamilySchema(b"f")}))
+        client.table(DROPPED).mutate([RowMutation(b"x", [(PUT, b"f", b"q", SERVER_TIME, b"gone")])])
+        client.admin.flush(DROPPED)
+    if part == 1:
+        client.admin.major_compact(JOURNAL)
+        client.admin.disable_table(DROPPED)
+        client.admin.delete_table(DROPPED)
+        runtime.sleep(10.0)  # what is not needed any more is collected
+    if part == 2:
+        client.admin.major_compact(ACCOUNTS)
+        client.admin.flush(JOURNAL)
+        life.flushed = {name: {row: dict(state) for row, state in rows.items()} for name, rows in life.now.items()}
+        if not stopped:
+            for _ in range(25):
+                _write(client, life, chance)
+            life.disk = disk_copy(fs.disk)
+    cluster.stop()
+    if part == 2 and stopped:
+        life.flushed = life.now
+        life.disk = disk_copy(fs.disk)
+
+
+def _create(client: Client, life: Life) -> None:
+    client.admin.create_namespace(b"team", {"owner": "us"})
+    families = {name: FamilySchema(name, max_versions=1) for name in (b"f", b"c")}
+    client.admin.create_table(TableSchema(JOURNAL, families))
+    grouped = {name: FamilySchema(name, max_versions=1, locality_group="both") for name in (b"g", b"h")}
+    client.admin.create_table(TableSchema(ACCOUNTS, grouped), [b"015"])
+    client.admin.create_table(TableSchema(QUIET, {b"f": FamilySchema(b"f", max_versions=1)}))
+    life.now.update({name: {} for name in TABLES})
+    client.table(QUIET).mutate([RowMutation(b"one", [(PUT, b"f", b"q", SERVER_TIME, b"only")])])
+    _note(life, QUIET, b"one", {b"f:q": b"only"})
+
+
+def _write(client: Client, life: Life, chance: random.Random) -> None:
+    name = chance.choice((JOURNAL, JOURNAL, ACCOUNTS))
+    families = (b"f", b"c") if name == JOURNAL else (b"g", b"h")
+    row = chance.choice(ROWS)
+    state = dict(life.now[name].get(row, {}))
+    family, qualifier = chance.choice(families), b"%d" % chance.randrange(2)
+    column = family + b":" + qualifier
+    if chance.random() < 0.3:
+        client.table(name).mutate([RowMutation(row, [(DELETE_COLUMN, family, qualifier, SERVER_TIME, b"")])])
+        state.pop(column, None)
+    else:
+        state[column] = chance.randbytes(chance.choice((3, 200)))
+        client.table(name).mutate([RowMutation(row, [(PUT, family, qualifier, SERVER_TIME, state[column])])])
+    _note(life, name, row, state)
+
+
+def _note(life: Life, name: bytes, row: bytes, state: RowState) -> None:
+    life.now[name][row] = state
+    life.past.setdefault((name, row), [{}]).append(state)

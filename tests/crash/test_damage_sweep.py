@@ -1,0 +1,45 @@
+"""A seeded slice of the damage campaign: each kind of file and damage, never a wrong answer, always a way back."""
+
+import logging
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.campaigns.damage import Case, Outcome, cases, check, run_case, table
+from tests.campaigns.damage_life import Life, live
+
+SEED = 20261122
+CASES_OF_A_KIND = 1
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Each damage is logged."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["stopped", "killed"])
+def life(request: pytest.FixtureRequest) -> Life:
+    logging.disable(logging.CRITICAL)
+    return live(SEED, request.param)
+
+
+def some_of_each_kind(life: Life) -> list[Case]:
+    groups: dict[tuple[str, str], list[Case]] = {}
+    chance = random.Random(SEED)
+    for case in cases(life, chance, 1):
+        groups.setdefault((case.kind(), case.damage), []).append(case)
+    return [case for group in groups.values() for case in chance.sample(group, min(CASES_OF_A_KIND, len(group)))]
+
+
+def test_damage_is_noticed_never_served_and_repaired(life: Life) -> None:
+    assert check(life.disk, 1) == []
+    outcomes: list[Outcome] = []
+    for number, case in enumerate(some_of_each_kind(life)):
+        outcomes.append(run_case(life, case, SEED + 100 * number))
+    print("\n".join(table(outcomes)))
+    faults = {f"{one.case.path} {one.case.damage}": one.faults for one in outcomes if one.faults}
+    assert not faults

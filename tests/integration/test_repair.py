@@ -1,0 +1,138 @@
+"""`hbtable repair`: a damaged folder is whole again, nothing was deleted, and what was lost is told."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import hbtable
+from tests.harness.commands import run
+
+pytestmark = pytest.mark.integration
+
+ROWS = 300
+Damage = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tables, several tablets and SSTables, stopped in order."""
+    folder = tmp_path_factory.mktemp("repair") / "data"
+    with hbtable.open(str(folder)) as database:
+        families = {"f": {"max_versions": 1, "compression": "SNAPPY"}, "g": {"locality_group": "g"}}
+        table = database.create_table("t", families, split_rows=[b"0150"])
+        for number in range(ROWS):
+            table.put(b"%04d" % number, {b"f:a": b"v%d" % number * 20, b"g:b": b"w"})
+        database.compact_table("t", major=True)
+        table.delete(b"0007")
+        database.create_table("u", ["f"]).put(b"one", {b"f:a": b"only"})
+    return folder
+
+
+@pytest.fixture
+def folder(stopped: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    shutil.copytree(stopped, tmp_path / "data")
+    return tmp_path / "data"
+
+
+def check_everything_is_there(folder: Path) -> None:
+    """And that the store takes writes, and makes tables."""
+    with hbtable.open(str(folder)) as database:
+        assert database.tables() == [b"t", b"u"]
+        found = dict(database.table("t").scan())
+        expected = {
+            b"%04d" % number: {b"f:a": b"v%d" % number * 20, b"g:b": b"w"} for number in range(ROWS) if number != 7
+        }
+        assert found == expected
+        assert dict(database.table("u").scan()) == {b"one": {b"f:a": b"only"}}
+        database.table("t").put(b"new", {b"f:a": b"x"})
+        database.create_table("later", ["f"]).put(b"r", {b"f:a": b"y"})
+        database.compact_table("t", major=True)
+        assert database.table("t").row(b"new") == {b"f:a": b"x"}
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    path.write_bytes(content)
+
+
+def lose(*names: str) -> Damage:
+    def damage(folder: Path) -> None:
+        for name in names:
+            path = folder / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return damage
+
+
+NOTHING_LOST: dict[str, Damage] = {
+    "the lock service and METADATA": lose("lockservice", "metadata", "sstables/00000000"),
+    "the lock service, METADATA and the logs": lose("lockservice", "metadata", "sstables/00000000", "logs"),
+    "the lock service": lose("lockservice"),
+    "METADATA": lose("sstables/00000000"),
+    "the root record": lambda folder: flip(folder / "lockservice/files/root-tablet"),
+    "the root record and its copy": lose("lockservice/files/root-tablet", "metadata"),
+    "numbers of locks": lambda folder: flip(folder / "lockservice/epochs"),
+    "FORMAT": lose("FORMAT"),
+    "FORMAT's text": lambda folder: flip(folder / "FORMAT"),
+}
+
+
+@pytest.mark.parametrize("what", NOTHING_LOST)
+def test_what_the_files_tell_of_comes_back(folder: Path, what: str) -> None:
+    NOTHING_LOST[what](folder)
+    assert run("check", str(folder)).returncode in (1, 2)
+    done = run("repair", str(folder))
+    print(done.stdout, done.stderr)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run("check", str(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+    check_everything_is_there(folder)
+
+
+def test_a_dry_run_says_the_same_and_changes_nothing(folder: Path) -> None:
+    shutil.rmtree(folder / "lockservice")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "LOCK"}
+    done = run("repair", "--dry-run", str(folder))
+    assert done.returncode == 0
+    assert "would be done: the root tablet's record was taken from its copy" in done.stdout
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "LOCK"} == before
+
+
+def test_a_damaged_block_costs_its_rows_and_no_others(folder: Path, tmp_path: Path) -> None:
+    victim = max((folder / "sstables").glob("*/*.sst"), key=lambda path: path.stat().st_size)
+    content = victim.read_bytes()
+    shutil.rmtree(folder / "trash", ignore_errors=True)  # what it was made from would take its place
+    flip(victim)
+    damaged = victim.read_bytes()
+    done = run("repair", str(folder), "--backup", str(tmp_path / "kept"))
+    assert done.returncode == 1
+    lost = [line for line in done.stderr.splitlines() if line.startswith("LOST: table t, row")]
+    assert len(lost) == 1
+    (kept,) = (tmp_path / "kept").glob(f"*/{victim.relative_to(folder)}")
+    assert kept.read_bytes() == damaged != content
+    assert run("check", str(folder)).returncode == 0
+    with hbtable.open(str(folder)) as database:
+        found = dict(database.table("t").scan())
+        assert len(found) >= ROWS // 2  # the other tablet's rows, at least
+        assert dict(database.table("u").scan()) == {b"one": {b"f:a": b"only"}}
+
+
+def test_a_sound_folder_is_left_alone(folder: Path) -> None:
+    done = run("repair", str(folder))
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, ["nothing is to be repaired"], "")
+    assert not list(folder.glob("repair-backup-*"))
+
+
+def test_what_is_in_use_or_no_data_folder_is_not_touched(folder: Path, tmp_path: Path) -> None:
+    with hbtable.open(str(folder)):
+        done = run("repair", str(folder))
+        assert done.returncode == 1
+        assert "is in use" in done.stderr
+    (tmp_path / "thesis").mkdir()
+    done = run("repair", str(tmp_path / "thesis"))
+    assert done.returncode == 1
+    assert "is no hbtable data folder" in done.stderr
