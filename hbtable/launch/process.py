@@ -5,14 +5,18 @@ import resource
 import sys
 from typing import Final
 
+from hbtable.errors import InvalidConfiguration
+
 log = logging.getLogger(__name__)
 
 _OPEN_FILES: Final = 1 << 20
+_FEWEST_OPEN_FILES: Final = 256
+"""64 are kept for files, and a client needs one: with few more a server would start, and turn its clients away."""
 _SWITCH_SECONDS: Final = 0.001
 
 
 def prepare() -> None:
-    """Before anything else of a server."""
+    """Before anything else of a server. InvalidConfiguration when it could not serve."""
     log_to_stderr()
     _raise_open_files()
     # A finished sync must not wait 5 ms until the busy hub lets its thread have the interpreter: with two clients that
@@ -37,3 +41,9 @@ def _raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     except (OSError, ValueError) as error:
         log.warning("open files stay limited to %d: %s", resource.getrlimit(resource.RLIMIT_NOFILE)[0], error)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < _FEWEST_OPEN_FILES:
+        raise InvalidConfiguration(
+            f"this process may have {soft} files and connections open, and a server needs at least "
+            f"{_FEWEST_OPEN_FILES}: raise the limit first (ulimit -n 4096; LimitNOFILE=4096 in a unit of systemd)"
+        )

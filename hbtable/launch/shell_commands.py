@@ -18,9 +18,26 @@ _Function = Callable[..., None]
 def server_options(function: _Function) -> _Function:
     """What every command that talks to a server takes."""
     option = click.option(
-        "--url", metavar="HOST:PORT", envvar="HBTABLE_URL", default=_ADDRESS, show_default=True, help="The server."
+        "--url",
+        metavar="HOST:PORT",
+        envvar="HBTABLE_URL",
+        default=_ADDRESS,
+        show_default=True,
+        callback=_address,
+        help="The server.",
     )
     return option(function)
+
+
+def _address(_: click.Context, __: click.Parameter, given: str) -> str:
+    """Misuse, before anything is tried."""
+    from hbtable.shell.address import host_and_port
+
+    try:
+        host_and_port(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return given
 
 
 def _format_option(function: _Function) -> _Function:

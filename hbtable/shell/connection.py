@@ -10,20 +10,20 @@ import socket
 from typing import Any, Final
 
 from hbtable.hbase import admin_structs
+from hbtable.shell.address import host_and_port
 from hbtable.shell.errors import CannotConnect, ServerError
 
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
-DEFAULT_ADDRESS: Final = "127.0.0.1:9090"
 
 
 class Connection:
     """`address` is HOST:PORT. `timeout_seconds`: for connecting; a call may take as long as it takes."""
 
     def __init__(self, address: str, timeout_seconds: float = 10.0) -> None:
-        host, _, port = address.removeprefix("thrift://").rpartition(":")
-        if not host or not port.isdigit():
-            raise CannotConnect(f"{address!r} is no HOST:PORT")
-        self.host, self.port = host, int(port)
+        try:
+            self.host, self.port = host_and_port(address)
+        except ValueError as error:
+            raise CannotConnect(str(error)) from None
         self._timeout_seconds = timeout_seconds
         self._socket: socket.socket | None = None
         self._clients: dict[str, Any] = {}

@@ -54,6 +54,9 @@ class TableOutput:
         if value is not None and not isinstance(value, list):
             self.say(f"=> {inspect(value)}")
 
+    def failed(self) -> None:
+        """The rows that came are shown; the count below them is missing."""
+
     def took(self, seconds: float) -> None:
         self._draw()
         self._widths = []  # rows without titles are a table of their own

@@ -48,7 +48,8 @@ def plain(value: object) -> object:
 
 @final
 class JsonOutput:
-    """`by_line`: an object a line; else an array for each command."""
+    """`by_line`: an object a line; else an array for each command. One that fails behind its first rows leaves its
+    array open, so that no program takes it for whole."""
 
     wants_records = True
     values_are_answers = True
@@ -65,9 +66,7 @@ class JsonOutput:
 
     def begin(self, titles: Sequence[str]) -> None:
         self._close()
-        if not self._by_line:
-            self._stream.write("[")
-            self._open = True
+        self._open = not self._by_line
         self._answered = True
 
     def row(self, texts: Sequence[str], record: Record | None = None) -> None:
@@ -78,7 +77,7 @@ class JsonOutput:
         else:
             if not self._open:  # an answer without titles is an array all the same
                 self.begin(())
-            self._stream.write((",\n " if self._rows else "") + text)
+            self._stream.write((",\n " if self._rows else "[") + text)
         self._rows += 1
         self._answered = True
 
@@ -96,6 +95,11 @@ class JsonOutput:
             self._stream.write(self._encode(plain(value)) + "\n")
         self._answered = False
 
+    def failed(self) -> None:
+        if self._open and self._rows:
+            self._stream.write("\n")
+        self._open, self._rows = False, 0
+
     def took(self, seconds: float) -> None:
         self._close()
 
@@ -105,7 +109,7 @@ class JsonOutput:
 
     def _close(self) -> None:
         if self._open:
-            self._stream.write("]\n")
+            self._stream.write("]\n" if self._rows else "[]\n")
         self._open = False
         self._rows = 0
 
@@ -153,6 +157,9 @@ class CsvOutput:
         if not self._answered and isinstance(value, (bytes, bool, int, float)):
             self.row((), {"value": value})
         self._names, self._answered = [], False
+
+    def failed(self) -> None:
+        """A table of titles and rows has no end that could be left out."""
 
     def took(self, seconds: float) -> None:
         self._names = []

@@ -36,6 +36,9 @@ class Output(Protocol):
     def value(self, value: Value) -> None:
         """What a statement evaluates to; None shows nothing."""
 
+    def failed(self) -> None:
+        """The command ends in an error: what it began is no answer."""
+
     def took(self, seconds: float) -> None: ...
     def flush(self) -> None: ...
 
@@ -84,6 +87,9 @@ class HBaseOutput:
     def value(self, value: Value) -> None:
         if value is not None:
             self.say(f"=> {inspect(value)}")
+
+    def failed(self) -> None:
+        """HBase's titles stay."""
 
     def took(self, seconds: float) -> None:
         self.say(f"Took {seconds:.4f} seconds")

@@ -93,6 +93,9 @@ class Session:
         started = self._clock()
         try:
             return self.catalogue.find(name, len(arguments))(self.context, arguments)
+        except BaseException:
+            self.context.out.failed()
+            raise
         finally:
             if name not in UNTIMED and not self._quiet:
                 self.context.out.took(self._clock() - started)

@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -382,3 +384,14 @@ def test_the_commands_in_the_readme_exist() -> None:
     text = Path(ROOT, "README.md").read_text()
     for name in re.findall(r"`hbtable (\w+)", text):
         assert run(name, "--help").returncode == 0, name
+
+
+def test_a_start_with_too_few_descriptors_is_refused(tmp_path: Path) -> None:
+    """With 64 a server started, and had none left for a single client."""
+    command = [sys.executable, "-m", "hbtable", "start", "--port", "0", "--data", str(tmp_path / "data")]
+    limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *command]
+    refused = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    assert refused.returncode == 2
+    assert "may have 64 files and connections open, and a server needs at least 256" in refused.stderr
+    assert "ulimit -n 4096" in refused.stderr
+    assert not (tmp_path / "data").exists()

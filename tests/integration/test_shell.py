@@ -90,6 +90,26 @@ def test_exit_codes_and_errors(url: str, tmp_path: Path) -> None:
     assert "Unknown table" in from_file.stderr
 
 
+@pytest.mark.parametrize("form", ["hbase", "table", "json", "jsonl", "csv"])
+def test_a_table_that_is_absent_is_no_empty_answer(url: str, form: str) -> None:
+    failed = shell(url, "scan 'nope'\n", "--format", form)
+    assert (failed.returncode, failed.stderr.splitlines()[0]) == (1, "RuntimeError: Unknown table nope!")
+    assert form == "hbase" or "[]" not in failed.stdout
+    once = hbtable("scan", "--url", url, "--format", form, "nope")
+    assert (once.returncode, once.stderr.splitlines()[0]) == (1, "RuntimeError: Unknown table nope!")
+    assert once.stdout == ("ROW  COLUMN+CELL\n" if form == "hbase" else "")
+
+
+@pytest.mark.parametrize(
+    "command", ["shell", "list", "scan t", "get t r", "import t /dev/null", "export t -o /dev/null"]
+)
+def test_an_address_that_is_none_is_misuse(command: str) -> None:
+    failed = hbtable(*command.split(), "--url", "foo")
+    assert failed.returncode == 2
+    assert "'foo' is no HOST:PORT: a server's address is written as in 127.0.0.1:9090" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
 def test_one_shot_forms(url: str) -> None:
     assert hbtable("shell", "--url", url, "-e", "create 'shot', 'f'").returncode == 0
     assert hbtable("put", "--url", url, "shot", "r1", "f:a", "v").returncode == 0

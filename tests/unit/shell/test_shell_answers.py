@@ -7,6 +7,7 @@ import json
 import pytest
 
 from hbtable.shell import columns, filter_errors, text
+from hbtable.shell.address import host_and_port
 from hbtable.shell.errors import ServerError
 from hbtable.shell.formats import make_output
 from hbtable.shell.output import HBaseOutput
@@ -123,3 +124,36 @@ def test_a_big_decimal_has_its_scale_in_front() -> None:
 
 def test_bytes_written_out_are_bytes() -> None:
     assert text.from_binary(rb"a\x01\xfF\x0") == b"a\x01\xff\\x0"
+
+
+def test_json_of_a_command_that_fails_is_no_array() -> None:
+    for rows, expected in ((0, ""), (1, '[{"row": "r"}\n')):
+        stream = io.StringIO()
+        out = make_output("json", stream)
+        out.begin(("ROW", "COLUMN+CELL"))
+        for _ in range(rows):
+            out.row(("r", ""), {"row": b"r"})
+        out.failed()
+        out.took(0.5)
+        out.flush()
+        assert stream.getvalue() == expected
+
+
+def test_json_of_no_rows_is_an_empty_array() -> None:
+    stream = io.StringIO()
+    out = make_output("json", stream)
+    out.begin(("ROW", "COLUMN+CELL"))
+    out.end(0)
+    out.flush()
+    assert stream.getvalue() == "[]\n"
+
+
+@pytest.mark.parametrize("address", ["foo", "", ":5", "h:", "h:x", "h:0", "h:65536", "h:-1", "h:9090:"])
+def test_what_is_no_address(address: str) -> None:
+    with pytest.raises(ValueError, match=r"127\.0\.0\.1:9090"):
+        host_and_port(address)
+
+
+def test_addresses() -> None:
+    assert host_and_port("thrift://h:9090/") == ("h", 9090)
+    assert host_and_port("[::1]:5") == ("::1", 5)
