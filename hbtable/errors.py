@@ -140,6 +140,14 @@ class DataDamaged(Corruption):
 class UnsupportedFormat(HbtableError):
     """A file was written by a newer hbtable; this one must not touch it."""
 
+    @staticmethod
+    def unknown(path: str, what: str, found: object, known: object) -> "UnsupportedFormat":
+        """Of sound bytes at `path` that have a `what` of which this hbtable knows nothing."""
+        return UnsupportedFormat(
+            f"{path} has the {what} {found!r} and was written by a newer hbtable; this one knows {known}: use the "
+            "newer one"
+        )
+
 
 class LockLost(HbtableError):
     """The lock that allowed this process to act is gone: stop the process."""

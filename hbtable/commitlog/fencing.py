@@ -16,8 +16,8 @@ Every answer that leaves open whether a step took effect is resolved by looking.
 
 The marker is empty: it needs the NameNode alone, also while DataNodes are dead or frozen. Unless the log, which nobody
 needed when it was fenced, was *given up* before it was deleted: then it is "BtLogEnd" (8)  wall millis (8)
-incarnation. From then on it is a log without files, for whoever fences it: a server that was just starting may be
-given tablets, and appear in their records, after its log was deleted, and what it still wrote would look like a log
+incarnation  00 01. From then on it is a log without files, for whoever fences it: a server that was just starting may
+be given tablets, and appear in their records, after its log was deleted, and what it still wrote would look like a log
 with a gap.
 """
 
@@ -35,7 +35,7 @@ from hbtable.commitlog.manifest import (
     published,
 )
 from hbtable.commitlog.segment import log_folder
-from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, StorageFailed, Unavailable
+from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, StorageFailed, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import HDFS, LOCAL, FileSystem
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
@@ -47,6 +47,8 @@ T = TypeVar("T")
 FENCED: Final = "fenced"
 """The folder of all markers."""
 GIVEN_UP: Final = b"BtLogEnd"
+_MARKER_VERSION: Final = b"\x00\x01"
+"""At the end of the marker: version 1. Before there were versions it was not there. No incarnation ends so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +98,29 @@ def give_up(runtime: Runtime, fs: FileSystem, incarnation: str) -> None:
     """The log is empty on return, for whoever fences it, and its files may be deleted; durable. It must have been
     fenced, and METADATA read after that without finding it in any tablet's record: so nothing of it counts, and nothing
     ever will, whoever names it later. *Switches.*"""
-    marker = GIVEN_UP + runtime.wall_millis().to_bytes(8, "big") + incarnation.encode()
-    fs.write_file(marker_path(incarnation), marker)
+    fs.write_file(marker_path(incarnation), encode_given_up(incarnation, runtime.wall_millis()))
+
+
+def encode_given_up(incarnation: str, wall_millis: int) -> bytes:
+    """The marker's content."""
+    return GIVEN_UP + wall_millis.to_bytes(8, "big") + incarnation.encode() + _MARKER_VERSION
+
+
+def is_given_up(marker: bytes, incarnation: str) -> bool:
+    """UnsupportedFormat: a newer hbtable says something else of the log."""
+    if not marker:
+        return False
+    name = incarnation.encode()
+    if marker[:8] == GIVEN_UP and marker[16:] in (name, name + _MARKER_VERSION):
+        return True
+    known = f"{GIVEN_UP!r}, a time, the log's name and {_MARKER_VERSION!r}"
+    raise UnsupportedFormat.unknown(marker_path(incarnation), "content", marker[:80], known)
 
 
 def _known(fs: FileSystem, incarnation: str) -> Manifest | None:
     """What was decided already."""
     try:
-        if fs.read_file(marker_path(incarnation)).startswith(GIVEN_UP):
+        if is_given_up(fs.read_file(marker_path(incarnation)), incarnation):
             return Manifest(incarnation, fs.log_kind, (), given_up=True)
     except FileNotFound:
         return None

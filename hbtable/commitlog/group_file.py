@@ -21,6 +21,7 @@ import struct
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from hbtable.commitlog.groups import KNOWN_FLAGS
 from hbtable.errors import UnsupportedFormat
 
 MAGIC: Final = b"BtLgFile"
@@ -132,4 +133,6 @@ def decode_group_file(buffer: bytes, path: str, incarnation: str, name: GroupNam
     # A file of another LSN or round under this name checks by itself and is still the wrong one.
     if (lsn, turn) != (name.lsn, name.round):
         return None
+    if flags & ~KNOWN_FLAGS:
+        raise UnsupportedFormat.unknown(path, "flags", flags, f"the bits {KNOWN_FLAGS}")
     return GroupFile(incarnation, lsn, turn, first, watermark, oldest, flags, created)

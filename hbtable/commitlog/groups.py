@@ -19,9 +19,12 @@ import struct
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from hbtable.errors import UnsupportedFormat
+
 MAGIC: Final = b"BtLg"
 MARKER: Final = 1
 CLEAN_END: Final = 2
+KNOWN_FLAGS: Final = MARKER | CLEAN_END
 HEADER_BYTES: Final = 40
 
 _LEAD: Final = struct.Struct(">4sI")
@@ -51,7 +54,8 @@ def frame(
 
 
 def group_at(buffer: bytes, offset: int, seed: int) -> Group | None:
-    """The group that begins exactly at `offset`; None when there is none or it is damaged or cut short."""
+    """The group that begins exactly at `offset`; None when there is none or it is damaged or cut short.
+    UnsupportedFormat: a sound group with flags of a newer hbtable."""
     if offset + HEADER_BYTES > len(buffer):
         return None
     magic, checksum = _LEAD.unpack_from(buffer, offset)
@@ -63,6 +67,8 @@ def group_at(buffer: bytes, offset: int, seed: int) -> Group | None:
     # A memoryview: a slice past the end would hide that the payload is cut short, and a copy of 4 MiB is not free.
     if end > len(buffer) or crc32(memoryview(buffer)[payload:end]) != payload_crc:
         return None
+    if flags & ~KNOWN_FLAGS:
+        raise UnsupportedFormat.unknown(f"group {lsn} of a log", "flags", flags, f"the bits {KNOWN_FLAGS}")
     return Group(offset, payload, end, lsn, watermark, oldest_segment, flags)
 
 

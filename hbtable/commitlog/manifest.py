@@ -25,7 +25,7 @@ VERSION: Final = 1
 NAME: Final = "manifest"
 _KINDS: Final = (LOCAL, HDFS, WEBHDFS)
 
-_HEAD: Final = struct.Struct(">8sHBxIH")
+_HEAD: Final = struct.Struct(">8sHBBIH")
 _NAME: Final = struct.Struct(">H")
 _LENGTH: Final = struct.Struct(">Q")
 _CHECKSUM: Final = struct.Struct(">I")
@@ -84,7 +84,7 @@ def settled(fs: FileSystem, folder: str) -> Manifest:
 
 def encode_manifest(manifest: Manifest) -> bytes:
     name = manifest.incarnation.encode()
-    parts = [_HEAD.pack(MAGIC, VERSION, _KINDS.index(manifest.log_kind), len(manifest.files), len(name)), name]
+    parts = [_HEAD.pack(MAGIC, VERSION, _KINDS.index(manifest.log_kind), 0, len(manifest.files), len(name)), name]
     for file in manifest.files:
         encoded = file.name.encode()
         parts += (_NAME.pack(len(encoded)), encoded, _LENGTH.pack(file.length_bytes))
@@ -98,14 +98,16 @@ def decode_manifest(buffer: bytes, folder: str) -> Manifest:
     body = buffer[:-4]
     if len(body) < _HEAD.size or _CHECKSUM.pack(crc32(body)) != buffer[-4:]:
         raise Corruption(path, 0, "the manifest fails its checksum")
-    magic, version, kind, count, name_bytes = _HEAD.unpack_from(body)
+    magic, version, kind, reserved, count, name_bytes = _HEAD.unpack_from(body)
     if magic != MAGIC:
         raise Corruption(path, 0, "not a manifest of a log")
     if version > VERSION:
         raise UnsupportedFormat(f"{path} is of format {version}; this hbtable reads up to {VERSION}")
     position = _HEAD.size + name_bytes
     incarnation = body[_HEAD.size : position].decode()
-    if incarnation != incarnation_of(folder) or kind >= len(_KINDS):
+    if kind >= len(_KINDS) or reserved:
+        raise UnsupportedFormat.unknown(path, "kind of log", (kind, reserved), f"0 to {len(_KINDS) - 1}, then 0")
+    if incarnation != incarnation_of(folder):
         raise Corruption(path, _HEAD.size, f"the manifest of {incarnation}, not of this log")
     files = []
     for _ in range(count):

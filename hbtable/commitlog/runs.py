@@ -78,10 +78,10 @@ def decode_footer(footer: bytes, run: Run, path: str) -> tuple[int, int]:
     fixed = footer[: _FOOTER.size]
     if _CHECKSUM.pack(crc32(fixed)) != footer[_FOOTER.size :] or crc32(fixed) != run.footer_checksum:
         raise Corruption(path, offset, "the footer of a sorted run fails its checksum")
-    magic, version, _, tablets, checksum = _FOOTER.unpack(fixed)
+    magic, version, reserved, tablets, checksum = _FOOTER.unpack(fixed)
     if magic != RUN_MAGIC:
         raise Corruption(path, offset, "not a sorted run")
-    _check_version(version, VERSION, path)
+    _check_version(version, VERSION, reserved, path)
     return tablets * ENTRY_BYTES, checksum
 
 
@@ -102,10 +102,10 @@ def decode_list(buffer: bytes, path: str) -> list[Run]:
     body = buffer[:-4]
     if len(body) < _LIST_HEAD.size or _CHECKSUM.pack(crc32(body)) != buffer[-4:]:
         raise Corruption(path, 0, "the list of sorted runs fails its checksum")
-    magic, version, _, count = _LIST_HEAD.unpack_from(body)
+    magic, version, reserved, count = _LIST_HEAD.unpack_from(body)
     if magic != LIST_MAGIC:
         raise Corruption(path, 0, "not a list of sorted runs")
-    _check_version(version, LIST_VERSION, path)
+    _check_version(version, LIST_VERSION, reserved, path)
     entries = body[_LIST_HEAD.size :]
     entry = _LIST_ENTRY_1 if version == 1 else _LIST_ENTRY
     if len(entries) != count * entry.size:
@@ -115,6 +115,8 @@ def decode_list(buffer: bytes, path: str) -> list[Run]:
     return [Run(*fields) for fields in entry.iter_unpack(entries)]
 
 
-def _check_version(version: int, newest: int, path: str) -> None:
+def _check_version(version: int, newest: int, reserved: int, path: str) -> None:
     if version > newest:
         raise UnsupportedFormat(f"{path} is of format {version}; this hbtable reads up to {newest}")
+    if reserved:
+        raise UnsupportedFormat.unknown(path, "reserved number", reserved, 0)

@@ -29,8 +29,9 @@ LOGS: Final = "logs"
 SUFFIX: Final = ".log"
 DURABILITIES: Final = ("sync", "os")
 
-_FIXED: Final = struct.Struct(">8sHHB3xIIQQQIQH")
+_FIXED: Final = struct.Struct(">8sHHB3sIIQQQIQH")
 _CHECKSUM: Final = struct.Struct(">I")
+_RESERVED: Final = bytes(3)
 
 
 class SegmentHeader(NamedTuple):
@@ -72,6 +73,7 @@ def encode_header(header: SegmentHeader) -> bytes:
         VERSION,
         header_bytes(header.incarnation),
         DURABILITIES.index(header.durability),
+        _RESERVED,
         header.number,
         header.previous,
         header.previous_bytes,
@@ -87,7 +89,7 @@ def encode_header(header: SegmentHeader) -> bytes:
 def decode_header(buffer: bytes, path: str, incarnation: str, number: int) -> SegmentHeader | None:
     """None when the bytes at the start of `buffer` are not the sound header of this very segment of this very log.
 
-    UnsupportedFormat: a sound header of a newer version.
+    UnsupportedFormat: a sound header of a newer hbtable.
     """
     if len(buffer) < 12 or buffer[:8] != MAGIC:
         return None
@@ -98,11 +100,13 @@ def decode_header(buffer: bytes, path: str, incarnation: str, number: int) -> Se
         raise UnsupportedFormat(f"{path} is a log of format {version}; this hbtable reads up to {VERSION}")
     if version != VERSION or size != header_bytes(incarnation):
         return None
-    _, _, _, durability, *numbers, name_bytes = _FIXED.unpack_from(buffer)
+    _, _, _, durability, reserved, *numbers, name_bytes = _FIXED.unpack_from(buffer)
     name = buffer[_FIXED.size : _FIXED.size + name_bytes]
     # A file of another log, or another segment under this name, checks by itself and is still the wrong one.
-    if numbers[0] != number or name != incarnation.encode() or durability >= len(DURABILITIES):
+    if numbers[0] != number or name != incarnation.encode():
         return None
+    if durability >= len(DURABILITIES) or reserved != _RESERVED:
+        raise UnsupportedFormat.unknown(path, "durability", (durability, reserved.hex()), "0 and 1, then zeros")
     return SegmentHeader(incarnation, DURABILITIES[durability], *numbers)
 
 

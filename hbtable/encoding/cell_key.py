@@ -13,12 +13,18 @@ flags: bit 0 = the value begins with the time to live of this cell, 8 bytes of m
 import struct
 from typing import Final
 
+from hbtable.errors import UnsupportedFormat
+from hbtable.model.mutation import KINDS
+
 SUFFIX: Final = struct.Struct(">QBQB")
 SUFFIX_BYTES: Final = 18
 TERMINATOR: Final = b"\x00\x01"
 FLAG_TTL: Final = 1
 INVERT: Final = 2**64 - 1
 """~x in a key is INVERT - x."""
+
+KNOWN_FLAGS: Final = FLAG_TTL
+"""All bits there are. Others are of a later version, and may change what the value's bytes mean."""
 
 Pair = tuple[bytes, bytes]
 """(cell key, value): what memtables, SSTables and log records hold."""
@@ -75,6 +81,15 @@ def column_of(column_part: bytes) -> bytes:
     if b"\x00" in qualifier:
         qualifier = qualifier.replace(b"\x00\xff", b"\x00")
     return family + b":" + qualifier
+
+
+def check_known(key: bytes, path: str = "a cell") -> None:
+    """UnsupportedFormat when the cell is of a kind, or has flags, that only a later version knows."""
+    kind, flags = key[-10], key[-1]
+    if kind not in KINDS:
+        raise UnsupportedFormat.unknown(path, "cell kind", kind, sorted(KINDS))
+    if flags & ~KNOWN_FLAGS:
+        raise UnsupportedFormat.unknown(path, "cell flags", flags, f"the bits {KNOWN_FLAGS}")
 
 
 def parse_suffix(key: bytes) -> tuple[int, int, int, int]:

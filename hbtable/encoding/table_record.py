@@ -20,8 +20,8 @@ from hbtable.encoding.sealed import HEADER_BYTES, seal, unseal
 from hbtable.encoding.varint import decode as number
 from hbtable.encoding.varint import decode_bytes, decode_text, encode_bytes, encode_text
 from hbtable.encoding.varint import encode as varint
-from hbtable.errors import Corruption
-from hbtable.model.schema import Attributes, FamilySchema, TableSchema
+from hbtable.errors import Corruption, UnsupportedFormat
+from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, Attributes, FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 
 KIND: Final = b"N"
@@ -30,6 +30,8 @@ _PLAIN: Final = 1
 _IN_MEMORY: Final = 1
 _BLOCK_CACHE: Final = 2
 _NEW_VERSION_BEHAVIOR: Final = 4
+_FLAGS: Final = _IN_MEMORY | _BLOCK_CACHE | _NEW_VERSION_BEHAVIOR
+_STATES: Final = tuple(state.value for state in TableState)
 
 
 def encode(record: TableRecord) -> bytes:
@@ -64,7 +66,7 @@ def decode(data: bytes, path: str = "a table record") -> TableRecord:
         count, offset = number(body, offset)
         families = {}
         for _ in range(count):
-            family, offset = _read_family(body, offset)
+            family, offset = _read_family(body, offset, path)
             families[family.name] = family
         attributes: Attributes = ()
         if version_read > _PLAIN:
@@ -72,6 +74,8 @@ def decode(data: bytes, path: str = "a table record") -> TableRecord:
             for family_name, family in families.items():
                 of_family, offset = _read_attributes(body, offset)
                 families[family_name] = replace(family, attributes=of_family)
+        if state not in _STATES:
+            raise UnsupportedFormat.unknown(path, "state of a table", state, ", ".join(_STATES))
         schema = TableSchema(name, families, version, split_bytes, attributes)
         record = TableRecord(table_id, TableState(state), schema)
     except (IndexError, ValueError) as error:
@@ -102,7 +106,7 @@ def _family(family: FamilySchema) -> bytes:
     )
 
 
-def _read_family(body: bytes, offset: int) -> tuple[FamilySchema, int]:
+def _read_family(body: bytes, offset: int, path: str) -> tuple[FamilySchema, int]:
     name, offset = decode_bytes(body, offset)
     max_versions, offset = number(body, offset)
     min_versions, offset = number(body, offset)
@@ -110,6 +114,12 @@ def _read_family(body: bytes, offset: int) -> tuple[FamilySchema, int]:
     compression, offset = decode_text(body, offset)
     bloom, offset = decode_text(body, offset)
     flags, offset = number(body, offset)
+    if flags & ~_FLAGS:
+        raise UnsupportedFormat.unknown(path, "family flags", flags, f"the bits {_FLAGS}")
+    if compression not in COMPRESSIONS:
+        raise UnsupportedFormat.unknown(path, "compression", compression, ", ".join(COMPRESSIONS))
+    if bloom not in BLOOM_TYPES:
+        raise UnsupportedFormat.unknown(path, "Bloom filter", bloom, ", ".join(BLOOM_TYPES))
     block_bytes, offset = number(body, offset)
     locality_group, offset = decode_text(body, offset)
     family = FamilySchema(

@@ -24,7 +24,7 @@ from hbtable.encoding.sealed import HEADER_BYTES, seal, unseal
 from hbtable.encoding.varint import decode as number
 from hbtable.encoding.varint import decode_bytes, decode_text, encode_bytes, encode_text
 from hbtable.encoding.varint import encode as varint
-from hbtable.errors import Corruption
+from hbtable.errors import Corruption, UnsupportedFormat
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
 
@@ -68,7 +68,7 @@ def decode_row(data: bytes, path: str) -> TabletRecord | GoneTablet:
     """What a tablet's METADATA row may hold. Corruption, UnsupportedFormat."""
     version, body = unseal(data, KIND, MERGE_VERSION, path)
     try:
-        found, offset = _record(body, 0) if version == VERSION else _merge_form(body)
+        found, offset = _record(body, 0) if version == VERSION else _merge_form(body, path)
     except (IndexError, ValueError) as error:
         raise Corruption(path, HEADER_BYTES, f"the tablet record cannot be read: {error}") from error
     if offset != len(body):
@@ -76,12 +76,12 @@ def decode_row(data: bytes, path: str) -> TabletRecord | GoneTablet:
     return found
 
 
-def _merge_form(body: bytes) -> tuple[TabletRecord | GoneTablet, int]:
+def _merge_form(body: bytes, path: str) -> tuple[TabletRecord | GoneTablet, int]:
     form, offset = number(body, 0)
     if form == _GONE:
         return _gone(body, offset)
     if form not in (_MERGES_INTO, _ABSORBS):
-        raise ValueError(f"there is no form {form}")
+        raise UnsupportedFormat.unknown(path, "form of a tablet record", form, (_MERGES_INTO, _ABSORBS, _GONE))
     stop, offset = decode_bytes(body, offset)
     if form == _ABSORBS:
         record, offset = _record(body, offset)

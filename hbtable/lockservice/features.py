@@ -18,6 +18,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from hbtable.errors import Conflict, Corruption, FileNotFound, Unavailable, UnsupportedFormat
+from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import CLUSTER
 
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 FORMAT: Final = 1
 LISTED: Final = 2
 """The format of a /cluster that has a list of features."""
+_LOG_KINDS: Final = (LOCAL, HDFS, WEBHDFS)
 FEATURES: Final[dict[str, str]] = {}
 """Name -> what is written once it is in the list."""
 
@@ -44,6 +46,8 @@ def read_cluster(data: bytes) -> dict[str, Any]:
             f"{CLUSTER} has format {number} and was written by a newer hbtable; this one reads up to {LISTED}: use the "
             "newer one"
         )
+    if cluster.get("log_kind", LOCAL) not in _LOG_KINDS:
+        raise UnsupportedFormat.unknown(CLUSTER, "kind of log", cluster["log_kind"], ", ".join(_LOG_KINDS))
     check_known(CLUSTER, used)
     return {**cluster, "features": used}
 

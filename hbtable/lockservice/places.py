@@ -16,9 +16,9 @@ The root tablet's record is metadata.catalog's.
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
-from hbtable.errors import Conflict, Corruption, FileNotFound
+from hbtable.errors import Conflict, Corruption, FileNotFound, UnsupportedFormat
 from hbtable.lockservice.interface import Session
 
 CLUSTER: Final = "/cluster"
@@ -30,6 +30,8 @@ BALANCER: Final = "/balancer"
 SPLITS: Final = "/splits"
 MERGES: Final = "/merges"
 LOCK_SUFFIX: Final = ".lock"
+_FORMAT: Final = 1
+"""Of what servers and masters say of themselves. It was not said before there was a second one to think of."""
 
 
 def server_file(incarnation: str) -> str:
@@ -44,6 +46,19 @@ def candidate_lock(session_id: str) -> str:
     return f"{MASTERS}/{session_id}"
 
 
+def _json(fields: dict[str, Any]) -> bytes:
+    return json.dumps({**fields, "format": _FORMAT}, sort_keys=True).encode()
+
+
+def _fields(path: str, data: bytes) -> Any:
+    """UnsupportedFormat. Unknown names are passed over: a later version may add some without a new format."""
+    fields = json.loads(data)
+    found = fields.get("format", _FORMAT) if isinstance(fields, dict) else _FORMAT
+    if found != _FORMAT:
+        raise UnsupportedFormat.unknown(path, "format", found, _FORMAT)
+    return fields
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A master process of a cluster, whether it is the master or stands by."""
@@ -53,7 +68,7 @@ class Candidate:
     started_millis: int
 
     def encode(self) -> bytes:
-        return json.dumps(asdict(self), sort_keys=True).encode()
+        return _json(asdict(self))
 
     @staticmethod
     def living(session: Session) -> "list[Candidate]":
@@ -65,7 +80,7 @@ class Candidate:
     @staticmethod
     def _decode(path: str, data: bytes) -> "Candidate":
         try:
-            fields = json.loads(data)
+            fields = _fields(path, data)
             return Candidate(str(fields["address"]), int(fields["started_millis"]))
         except (ValueError, KeyError, TypeError) as error:
             raise Corruption(path, 0, f"not what a master says of itself: {error}") from error
@@ -92,7 +107,7 @@ class ServerFile:
     tablet."""
 
     def encode(self) -> bytes:
-        return json.dumps(asdict(self), sort_keys=True).encode()
+        return _json(asdict(self))
 
     @staticmethod
     def read(session: Session, incarnation: str) -> "ServerFile":
@@ -128,8 +143,9 @@ class ServerFile:
 
     @staticmethod
     def decode(path: str, data: bytes) -> "ServerFile":
+        """Corruption, UnsupportedFormat."""
         try:
-            fields = json.loads(data)
+            fields = _fields(path, data)
             return ServerFile(
                 str(fields["address"]),
                 int(fields["started_millis"]),

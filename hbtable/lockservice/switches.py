@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from hbtable.errors import AlreadyExists, FileNotFound, InvalidRequest
+from hbtable.errors import AlreadyExists, FileNotFound, InvalidRequest, UnsupportedFormat
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import MERGES, SPLITS
 
@@ -21,7 +21,7 @@ class Switch:
     def is_on(self) -> bool:
         """*Switches.*"""
         try:
-            return self._session.read(self._path).data != _OFF
+            return self._says(self._session.read(self._path).data)
         except FileNotFound:
             return True
 
@@ -40,9 +40,15 @@ class Switch:
         except FileNotFound:
             self._session.create(self._path, data)
             return True
+        before = self._says(file.data)
         if file.data != data:
             self._session.write(self._path, data, file.version)
-        return file.data != _OFF
+        return before
+
+    def _says(self, data: bytes) -> bool:
+        if data not in (_ON, _OFF):
+            raise UnsupportedFormat.unknown(self._path, "position", data[:40], (_ON, _OFF))
+        return data == _ON
 
 
 @final

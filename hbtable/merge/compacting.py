@@ -18,7 +18,7 @@ nothing of them is written.
 from collections.abc import Iterable, Iterator
 from typing import final
 
-from hbtable.encoding.cell_key import INVERT, TERMINATOR, Pair
+from hbtable.encoding.cell_key import INVERT, KNOWN_FLAGS, TERMINATOR, Pair, check_known
 from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
 from hbtable.model.mutation import PUT
@@ -49,7 +49,7 @@ def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no cal
 ) -> Iterator[Pair]:
     """The pairs to be kept, keys strictly ascending. `pairs` are whole rows of whole families, ascending, equals
     allowed. With `drop_markers` the caller promises that every older pair of these families is among them; then no
-    marker, nothing masked, and no expired put remains."""
+    marker, nothing masked, and no expired put remains. UnsupportedFormat for a cell of a later version."""
     from_bytes = int.from_bytes
     family = column = b"\x00\x00"  # no key begins so
     rule: FamilyRules | None = None
@@ -81,10 +81,13 @@ def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no cal
             if not drop_markers:
                 yield pair
             continue
+        flags = key[-1]
+        if flags > KNOWN_FLAGS:
+            check_known(key)  # before anything is dropped: what the cell means is unknown
         if marks is not None and marks.hides(timestamp, INVERT - from_bytes(key[-9:-1])):
             continue
         expiry = -1
-        if key[-1] & 1:
+        if flags:
             expiry = timestamp + from_bytes(pair[1][:8])
             if now_millis > expiry:
                 if not drop_markers:

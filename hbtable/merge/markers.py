@@ -10,7 +10,8 @@ Two orders of masking: by timestamp alone (HBase's; also hides puts written afte
 
 from typing import final
 
-from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION
+from hbtable.errors import UnsupportedFormat
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION, KINDS
 
 
 @final
@@ -34,7 +35,8 @@ class Markers:
         self._column_ranges: list[tuple[int, int]] = []
 
     def add(self, kind: int, timestamp: int, sequence: int) -> None:
-        """Of several markers of one kind the newest timestamp, then the newest sequence comes first."""
+        """Of several markers of one kind the newest timestamp, then the newest sequence comes first. UnsupportedFormat
+        for a kind of a later version: who knows what it masks."""
         if kind <= DELETE_FAMILY_VERSION:
             self._has_family = True
         else:
@@ -47,8 +49,10 @@ class Markers:
             self._column_ranges.append((timestamp, sequence))
         elif kind == DELETE_FAMILY_VERSION:
             self._family_exact.setdefault(timestamp, sequence)
-        else:
+        elif kind == DELETE_VERSION:
             self._column_exact.setdefault(timestamp, sequence)
+        else:
+            raise UnsupportedFormat.unknown("a cell", "kind", kind, sorted(KINDS))
 
     def end_column(self) -> bool:
         """Forgets the column's own markers. False when no family marker remains, so that this can be dropped."""

@@ -6,7 +6,7 @@ A cell's value begins with one byte, the kind of operation (model.mutation) that
 
 from collections.abc import Iterable, Iterator
 
-from hbtable.encoding.cell_key import FLAG_TTL, Pair, parse
+from hbtable.encoding.cell_key import FLAG_TTL, Pair, check_known, parse
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.read import Columns
@@ -32,6 +32,7 @@ def raw_rows(
         name = family + b":" + qualifier
         if name != last:
             last, puts = name, 0
+        check_known(key)
         if kind == PUT:
             puts += 1
             if puts > versions:

@@ -7,7 +7,7 @@ versions. Only a cell that passes all the rest uses up a version. Markers mask w
 
 from collections.abc import Iterable, Iterator
 
-from hbtable.encoding.cell_key import INVERT, TERMINATOR, Pair
+from hbtable.encoding.cell_key import FLAG_TTL, INVERT, TERMINATOR, Pair, check_known
 from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
@@ -34,7 +34,8 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
     """Rows that have cells, ascending, each with its cells in column order, newest first. `pairs` ascend by key and
     begin at a row's beginning, or at the beginning of a family when its markers can't matter. Families without rules
     are left out; min_ts <= timestamp < max_ts, MAX_TIMESTAMP being no bound; at most `max_versions` a column, and no
-    more than its family keeps. Values come without their time-to-live prefix."""
+    more than its family keeps. Values come without their time-to-live prefix. UnsupportedFormat for a cell of a later
+    version."""
     stop_ts = max_ts if max_ts < MAX_TIMESTAMP else MAX_TIMESTAMP + 1
     known: dict[bytes, _Known] = {}
     from_bytes = int.from_bytes
@@ -90,7 +91,9 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
             continue
         if marks is not None and marks.hides(timestamp, INVERT - from_bytes(key[-9:-1])):
             continue
-        if key[-1] & 1:
+        if key[-1]:
+            if key[-1] != FLAG_TTL:
+                check_known(key)
             if now_millis - timestamp > from_bytes(value[:8]):
                 continue
             value = value[8:]

@@ -21,6 +21,9 @@ DELETE_COLUMN: Final = 3
 DELETE_VERSION: Final = 4
 PUT: Final = 8
 
+KINDS: Final = frozenset((DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_COLUMN, DELETE_VERSION, PUT))
+"""All there are. Others may be of a later version: whoever reads one refuses it."""
+
 MAX_ROW_BYTES: Final = 32767
 """HBase's limit of a row key (Short.MAX_VALUE)."""
 

@@ -19,7 +19,7 @@ from typing import Final, final
 
 from bitarray import bitarray
 
-from hbtable.errors import Corruption
+from hbtable.errors import Corruption, UnsupportedFormat
 
 ROW: Final = 1
 ROWCOL: Final = 2
@@ -98,7 +98,9 @@ def decode_bloom(path: str, offset: int, raw: bytes) -> BloomFilter | None:
     if len(raw) < _HEAD.size:
         raise Corruption(path, offset, "a Bloom filter without its head")
     kind, hashes, size = _HEAD.unpack_from(raw)
-    if kind not in (ROW, ROWCOL) or not 1 <= hashes <= 64 or not size or len(raw) != _HEAD.size + (size + 7) // 8:
+    if kind not in (ROW, ROWCOL):
+        raise UnsupportedFormat.unknown(path, "kind of Bloom filter", kind, (ROW, ROWCOL))
+    if not 1 <= hashes <= 64 or not size or len(raw) != _HEAD.size + (size + 7) // 8:
         raise Corruption(path, offset, "the Bloom filter's head makes no sense")
     bits = bitarray(endian="little")
     bits.frombytes(raw[_HEAD.size :])

@@ -11,6 +11,8 @@ from typing import Final
 import cramjam
 import snappy
 
+from hbtable.errors import UnsupportedFormat
+
 NONE: Final = 0
 SNAPPY: Final = 1
 GZ: Final = 2
@@ -55,8 +57,9 @@ def compress(code: int, raw: bytes) -> tuple[int, bytes]:
     return code, stored
 
 
-def decompress(code: int, stored: bytes) -> bytes:
-    """The raw bytes. ValueError for an unknown code or bytes that do not decompress."""
+def decompress(code: int, stored: bytes, path: str = "a block") -> bytes:
+    """The raw bytes. ValueError for bytes that do not decompress; UnsupportedFormat for an unknown code, whose bytes
+    are sound (their checksum was verified)."""
     if code == NONE:
         return stored
     try:
@@ -72,4 +75,4 @@ def decompress(code: int, stored: bytes) -> bytes:
             return bz2.decompress(stored)
     except (snappy.UncompressError, cramjam.DecompressionError, zlib.error, OSError, ValueError) as error:
         raise ValueError(f"a compressed block does not decompress: {error}")
-    raise ValueError(f"compression code {code} is unknown")
+    raise UnsupportedFormat.unknown(path, "compression code", code, f"0 to {BZIP2}")

@@ -62,7 +62,8 @@ def seal(stored: bytes, compression: int, offset: int) -> tuple[bytes, int]:
 
 
 def unseal(path: str, handle: Handle, sealed: bytes) -> bytes:
-    """The raw bytes of a part read at its handle. Corruption when anything about it does not check."""
+    """The raw bytes of a part read at its handle. Corruption when anything about it does not check;
+    UnsupportedFormat for a compression of a newer hbtable."""
     if len(sealed) != handle.sealed_bytes or len(sealed) < TRAILER_BYTES:
         raise Corruption(path, handle.offset, f"{len(sealed)} bytes where {handle.sealed_bytes} belong")
     body = memoryview(sealed)[:-4]
@@ -72,7 +73,7 @@ def unseal(path: str, handle: Handle, sealed: bytes) -> bytes:
     if checksum != handle.checksum:
         raise Corruption(path, handle.offset, "a whole part, but not the one that belongs here")
     try:
-        return decompress(sealed[-5], sealed[:-5])
+        return decompress(sealed[-5], sealed[:-5], path)
     except ValueError as error:
         raise Corruption(path, handle.offset, str(error))
 

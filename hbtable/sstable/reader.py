@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final, final
 
-from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair, row_of, row_prefix
+from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair, check_known, row_of, row_prefix
 from hbtable.errors import Corruption
 from hbtable.model.ranges import RowRange, successor
 from hbtable.sstable.block import Block
@@ -282,6 +282,7 @@ class SSTableReader:
             raise Corruption(self.path, handle.offset, "the block's restart points are wrong")
         row = b""
         for key in keys:
+            check_known(key, self.path)
             if not row or not key.startswith(row):
                 row = key[: key.find(TERMINATOR) + 2]
                 if not self.may_hold_row(row):

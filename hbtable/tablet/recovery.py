@@ -18,6 +18,7 @@ from typing import Final
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorted_logs import recovered
+from hbtable.encoding.cell_key import check_known
 from hbtable.errors import Corruption, FileNotFound, Unavailable
 from hbtable.model.tablet import NO_LOG, LogRef, SSTableRef, TabletRecord
 from hbtable.tablet.compaction import Compactor
@@ -112,6 +113,8 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
     replayed = 0
     for record in by_sequence(_logs(state)):
         highest = max(highest, record.clock_millis)
+        for key, _ in record.pairs:
+            check_known(key, f"the log of tablet {state.tablet_id}")
         layout = state.version.layout
         state.insert(layout, state.spreading.spread(layout, record.pairs), record.sequence)
         state.sequence = state.applied

@@ -124,6 +124,13 @@ def test_what_is_no_cluster_is_damage_and_a_later_format_is_not(runtime):
         features.read_cluster(b'{"id": "a", "format": 3}')
 
 
+def test_a_kind_of_log_of_a_later_version_is_refused():
+    for kind in ("hdfs", "webhdfs", "local"):
+        features.read_cluster(json.dumps({"id": "a", "format": 1, "log_kind": kind}).encode())
+    with pytest.raises(UnsupportedFormat, match="kind of log 'tape'"):
+        features.read_cluster(b'{"id": "a", "format": 1, "log_kind": "tape"}')
+
+
 def test_without_a_cluster_nothing_can_be_required(runtime, service, two_features):
     def body():
         with pytest.raises(Unavailable):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hbtable.errors import UnsupportedFormat
 from hbtable.model.schema import COMPRESSIONS
 from hbtable.sstable import compression
 
@@ -29,8 +30,8 @@ def test_garbage_is_a_value_error(code: int) -> None:
         compression.decompress(code, b"\xffgarbage")
 
 
-def test_an_unknown_code_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="unknown"):
+def test_an_unknown_code_is_of_a_newer_version() -> None:
+    with pytest.raises(UnsupportedFormat, match="compression code 99"):
         compression.decompress(99, b"")
     with pytest.raises(KeyError):
         compression.code_of("LZMA")
