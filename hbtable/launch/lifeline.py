@@ -31,6 +31,7 @@ LIFE: Final = "HBTABLE_SUPERVISOR_LIFE"
 supervises this process."""
 
 _LOOK_SECONDS: Final = 0.05
+_LAST_WORDS_SECONDS: Final = 1.0
 _BEATS: Final = 10
 """Of the hub, in the time after which it counts as hanging."""
 
@@ -63,6 +64,7 @@ class Lifeline:
         """The second time: at once."""
         if self._stop_asked.is_set():
             log.warning("stopping at once; what is not in SSTables will be recovered from the log")
+            logging.shutdown()
             self._end(0)
         self._stop_asked.set()
 
@@ -83,8 +85,7 @@ class Lifeline:
     def lost(self) -> None:
         """Ends the process, unless it was released. Any thread."""
         if not self._released.is_set():
-            # Not by the log: its lock may be held by whatever hangs.
-            os.write(2, b"the lock was lost: another process may own this data now; stopping\n")
+            _last_words("the lock was lost: another process may own this data now; stopping\n")
             self._end(LOST)
 
     def _watch(self, session: Session) -> None:
@@ -109,9 +110,21 @@ class Lifeline:
         sentence = (
             f"nothing was done in this process for {self._hung_seconds:g} s; stopping. What its threads were at:\n"
         )
-        os.write(2, sentence.encode())  # not by the log, as in lost()
-        faulthandler.dump_traceback(2)
+        _last_words(sentence, faulthandler.dump_traceback)
         self._end(LOST)
+
+
+def _last_words(sentence: str, more: Callable[[int], None] = lambda descriptor: None) -> None:
+    """Not by the log, whose lock may be held by whatever hangs; and in a thread, because a pipe that nobody reads takes
+    no more, and the process must end all the same."""
+
+    def write() -> None:
+        os.write(2, sentence.encode())
+        more(2)
+
+    writer = threading.Thread(target=write, name="hbtable last words", daemon=True)
+    writer.start()
+    writer.join(_LAST_WORDS_SECONDS)
 
 
 def _outlive(descriptor: int) -> None:

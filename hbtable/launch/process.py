@@ -1,11 +1,13 @@
 """What a serving process needs of its interpreter and of the operating system, whatever it serves."""
 
 import logging
+import os
 import resource
 import sys
-from typing import Final
+from typing import Final, NoReturn
 
 from hbtable.errors import InvalidConfiguration
+from hbtable.launch.log_lines import LogLines
 
 log = logging.getLogger(__name__)
 
@@ -25,10 +27,33 @@ def prepare() -> None:
 
 
 def log_to_stderr() -> None:
-    """One line per change of state."""
+    """One line per change of state; nothing where stderr is closed."""
+    handler: logging.Handler
+    try:
+        handler = LogLines(sys.stderr.fileno())
+    except (AttributeError, OSError, ValueError):
+        handler = logging.NullHandler()
     logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
+        handlers=[handler], level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
     )
+
+
+def say(text: str) -> None:
+    """To whoever started the process; nothing where stdout is closed or full, and escapes where it cannot take a
+    character."""
+    try:
+        data = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace") + b"\n"
+        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), data)
+    except (AttributeError, OSError, ValueError) as error:
+        log.warning("what the start should print cannot be written: %s", error)
+
+
+def exit_now(code: int) -> NoReturn:
+    """Ends the process without waiting for threads that hang in native calls; the log is written out before, as far as
+    somebody reads it."""
+    logging.shutdown()
+    os._exit(code)
 
 
 def _raise_open_files() -> None:

@@ -10,7 +10,7 @@ from hbtable.launch.cluster_configuration import ListenOptions
 from hbtable.launch.configuration import Configuration
 from hbtable.launch.lifeline import LOST, Lifeline
 from hbtable.launch.master_role import MasterProcess
-from hbtable.launch.process import log_to_stderr, prepare
+from hbtable.launch.process import exit_now, log_to_stderr, prepare, say
 from hbtable.launch.supervisor import supervise
 from hbtable.launch.tabletserver_role import TabletServerProcess
 from hbtable.runtime.gevent_runtime import GeventRuntime
@@ -47,10 +47,9 @@ def run_to_the_end(name: str, configuration: Configuration, listen: ListenOption
 def _end(code: int) -> NoReturn:
     """Ends the process now. The interpreter's own way would wait for threads that hang in calls to the file system, and
     native ones that wake up meanwhile abort it."""
-    logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)
+    exit_now(code)
 
 
 def _run(name: str, configuration: Configuration, listen: ListenOptions) -> int:
@@ -62,7 +61,7 @@ def _run(name: str, configuration: Configuration, listen: ListenOptions) -> int:
     lifeline.watch_supervisor(os.environ)
     try:
         role.start()
-        print(role.banner(), flush=True)  # noqa: T201 -- what the person who started it came for
+        say(role.banner())
         lifeline.wait()
         log.info("draining")
         role.stop()

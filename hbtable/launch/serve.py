@@ -20,7 +20,7 @@ from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.launch.configuration import Configuration
 from hbtable.launch.front_door import SCANNERS_FILE, make_front_door, restore_scanners, save_scanners
 from hbtable.launch.lifeline import LOST
-from hbtable.launch.process import prepare
+from hbtable.launch.process import exit_now, prepare, say
 from hbtable.launch.sections import ServerOptions, embedded_options
 from hbtable.launch.status import Status
 from hbtable.lockservice.local import LocalLockService
@@ -109,7 +109,7 @@ class Server:
         """The second time: at once."""
         if self._stop_asked.is_set():
             log.warning("stopping at once; what is not in SSTables will be recovered from the log")
-            os._exit(0)
+            exit_now(0)
         self._stop_asked.set()
 
     def wait(self) -> None:
@@ -181,7 +181,7 @@ def run(
         on_signal(number, server.ask_to_stop)
     server.start()
     if when_ready is None:
-        print(server.banner(), flush=True)  # noqa: T201 -- what the person who started it came for
+        say(server.banner())
     else:
         when_ready(server)
     server.wait()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import final
 
 from hbtable import __version__
+from hbtable.launch.log_lines import dropped_lines
 from hbtable.launch.pages import Pages
 from hbtable.lockservice.interface import Session
 from hbtable.metrics.registry import Registry
@@ -32,6 +33,9 @@ class Status:
     def open(self, host: str, port: int, slow_requests: Callable[[], list[dict[str, object]]] = list) -> None:
         """`port` 0: no pages. Unavailable when it is in use."""
         self._registry.gauge("hbtable_build_info", "1; the label says which version.", lambda: 1.0, version=__version__)
+        self._registry.gauge(
+            "hbtable_log_lines_dropped", "Lines of the log that nobody read from stderr in time.", dropped_lines
+        )
         self._hub_lag.start()
         if port:
             pages = Pages(self._registry, self.not_ready, self._hub_lag.lag_seconds, slow_requests)
