@@ -102,7 +102,8 @@ class Server:
         restore_scanners(self.door, self._fs, SCANNERS_FILE)
         self.door.start(options.host)
         self._folder.set_address(f"{options.host}:{self.door.port}")
-        self._status = Status(self.runtime, self.registry, cluster.session, cluster.lost.is_set)
+        clock = cluster.server.shared.wall.refused_jump
+        self._status = Status(self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock)
         self._status.open(options.host, options.http_port, self.door.slow.newest_first)
 
     def ask_to_stop(self) -> None:

@@ -21,11 +21,18 @@ class Status:
     """open() once, close() once. `is_lost`: whether this process may not serve any more, though its session goes on."""
 
     def __init__(
-        self, runtime: Runtime, registry: Registry, session: Session, is_lost: Callable[[], bool] = lambda: False
+        self,
+        runtime: Runtime,
+        registry: Registry,
+        session: Session,
+        is_lost: Callable[[], bool] = lambda: False,
+        clock: Callable[[], str] = lambda: "",
     ) -> None:
+        """`clock`: what is wrong with the wall clock; "": nothing."""
         self._registry = registry
         self._session = session
         self._is_lost = is_lost
+        self._clock = clock
         self._hub_lag = HubLag(runtime, registry)
         self._draining = False
         self._listener: HttpListener | None = None
@@ -48,7 +55,8 @@ class Status:
             reasons.append("the lock was lost")
         elif not self._session.valid():
             reasons.append("the lock service cannot be reached")
-        return reasons
+        jump = self._clock()
+        return [*reasons, jump] if jump else reasons
 
     def drain(self) -> None:
         """Not ready from now on."""

@@ -84,7 +84,7 @@ class TabletServerProcess:
             parts.cluster_id,
             lambda owner: parts.addresses.door(owner) or (announced.encode(), self.door.port),
         )
-        self._status = Status(runtime, registry, session)
+        self._status = Status(runtime, registry, session, clock=self.role.shared.wall.refused_jump)
         self._open_ports(announced)
 
     def _open_ports(self, announced: str) -> None:

@@ -5,6 +5,10 @@
     of one row      strictly past the row's last server-timed delete marker, because a marker masks its own millisecond,
                     and never before the row's last server-timed operation
 
+Where the wall clock lies behind (it was set back, or an earlier server's was ahead) the tablet's time goes on at half
+the wall clock's pace: later versions stay apart, and the wall clock catches up. Jumps of the wall clock do not get here
+(wall.py).
+
 So among server-timed operations on a row the later always wins. One past a marker moves only that row's time, not the
 tablet's: a thousand deletes and puts of one row in one millisecond must not carry every other row into the future.
 Explicit timestamps never move either clock.
@@ -22,10 +26,25 @@ from typing import final
 class TabletClock:
     """Hot: tick() once per call of mutate, the row methods only while `rows_ahead` is true or for a delete."""
 
-    __slots__ = ("_old", "_old_until", "_wall_millis", "_young", "_young_until", "highest", "last", "rows_ahead")
+    __slots__ = (
+        "_clock_seconds",
+        "_crept",
+        "_old",
+        "_old_until",
+        "_wall_millis",
+        "_young",
+        "_young_until",
+        "highest",
+        "last",
+        "rows_ahead",
+    )
 
-    def __init__(self, wall_millis: Callable[[], int]) -> None:
+    def __init__(self, wall_millis: Callable[[], int], clock_seconds: Callable[[], float]) -> None:
+        """`clock_seconds` never jumps (runtime.interface)."""
         self._wall_millis = wall_millis
+        self._clock_seconds = clock_seconds
+        self._crept = (0.0, 0, 0)
+        """While the wall clock is behind: since when, from which time on, and where that has led."""
         self.last = 0
         """The tablet's time: last answer of tick()."""
         self.highest = 0
@@ -42,13 +61,31 @@ class TabletClock:
         """The tablet's time now, in milliseconds."""
         now = self._wall_millis()
         if now <= self.last:
-            return self.last
+            if now == self.last:
+                return now
+            now = self._creep()
+            if now <= self.last:
+                return self.last
         self.last = now
         if self.rows_ahead and now > self._old_until:
             self._old, self._old_until = self._young, self._young_until
             self._young, self._young_until = {}, 0
             self.rows_ahead = bool(self._old)
         return now
+
+    def ahead_millis(self) -> int:
+        """How far the tablet's time is ahead of the wall clock."""
+        return max(0, max(self.last, self.highest) - self._wall_millis())
+
+    def _creep(self) -> int:
+        """The tablet's time while the wall clock is behind."""
+        clock = self._clock_seconds()
+        since, start, reached = self._crept
+        if reached != self.last:  # the wall clock was ahead meanwhile, or this is the first time
+            since, start = clock, self.last
+        reached = max(self.last, start + int((clock - since) * 500))
+        self._crept = (since, start, reached)
+        return reached
 
     def floors(self, row: bytes) -> tuple[int, int]:
         """The smallest times that the row's next put and its next delete may get; (0, 0) for most rows."""
@@ -69,3 +106,11 @@ class TabletClock:
             # One past it: whether a marker sits there is not known any more, and a put must not be masked by it.
             self.last = max(self.last, highest + 1)
             self.highest = max(self.highest, highest)
+
+    def set_back(self, highest: int) -> None:
+        """Nothing that was assigned is later than `highest`: what was, has been moved (set_back.py)."""
+        self.last = self.highest = 0
+        self._young, self._young_until = {}, 0
+        self._old, self._old_until = {}, 0
+        self.rows_ahead = False
+        self.restore(highest)

@@ -33,6 +33,7 @@ from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.policy import MergePlan
 from hbtable.tablet.records import with_all_logs_from, with_files, with_redo_point
 from hbtable.tablet.regroup import of_families
+from hbtable.tablet.set_back import moved
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import LoadedFile, Stack, key_range
 
@@ -194,7 +195,17 @@ class Compactor:
         if self._cancelled or self._state.gate.closed:
             raise CompactionCancelled(f"the compaction of tablet {self._state.tablet_id} was cancelled")
 
-    def _compact(self, stack: Stack, inputs: tuple[LoadedFile, ...]) -> None:
+    def set_back(self, now: int, highest: int) -> None:
+        """Every SSTable written anew, with times as set_back.moved() says. *Switches.* As major()."""
+        self.flush()
+        with self._merging, self._noting_damage():
+            self._state.damaged.check_none()
+            for stack in self._state.version.stacks:
+                if stack.files:
+                    self._compact(stack, stack.files, (now, highest))
+
+    def _compact(self, stack: Stack, inputs: tuple[LoadedFile, ...], set_back: tuple[int, int] | None = None) -> None:
+        """`set_back`: now, and the latest time that is to be moved to it."""
         state = self._state
         self._check_cancelled()
         # Bug class 14: a marker goes only when every file of the stack is read, and no other stack (of an earlier
@@ -203,6 +214,9 @@ class Compactor:
         start, stop = key_range(state.range)
         pairs = merge([file.reader.scan(start, stop, False) for file in inputs])
         clock_millis = max(file.reader.properties.identity.clock_millis for file in inputs)
+        if set_back is not None:
+            pairs = moved(pairs, *set_back)
+            clock_millis = set_back[0]
         complete_to = _complete_to(inputs)
         output = self._write(stack, pairs, inputs, drop_markers, clock_millis, complete_to, self._check_cancelled)
         paths = {file.ref.path for file in inputs}
@@ -298,7 +312,7 @@ class Compactor:
         )
         pacer = Pacer(runtime, state.environment.options.slice_seconds, check)
         # Paced before it is thinned out, too: a million masked cells that leave nothing take their time all the same.
-        kept = compacted(pacer.paced(pairs), layout.rules, runtime.wall_millis(), drop_markers)
+        kept = compacted(pacer.paced(pairs), layout.rules, state.shared.wall.millis(), drop_markers)
         return self._output.write(kept, layout.sstable_options(stack.key), identity, layout.in_memory(stack.key), pacer)
 
 

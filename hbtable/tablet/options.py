@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from hbtable.errors import InvalidConfiguration
+
 
 @dataclass(frozen=True)
 class TabletOptions:
@@ -27,5 +29,19 @@ class TabletOptions:
     """SSTables are written in pieces of about this size. Larger: fewer calls, more memory."""
     record_retry_seconds: float = 0.2
     """Pause before a change of the tablet's record with an unknown outcome is tried again."""
+    max_clock_skew_seconds: float = 300.0
+    """A jump of the wall clock by more than this, ahead or back, is refused while the server runs: tablets go on with
+    the time that was counted, and /readyz says so. Larger: a wrong clock may time cells so far ahead, which then expire
+    so much later."""
+    set_back_clocks: bool = False
+    """A repair, for one start with a clock that is right: tablets whose time lies further ahead than the skew, because
+    an earlier server's clock was wrong, are rewritten as they load. Times between now and the latest that a server gave
+    are moved back by the same span; so are those that clients chose in between."""
     scan_seconds: float = 2.0
     """A page of a scan ends after this time even if it is empty. Longer: fewer calls, clients may time out."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_clock_skew_seconds <= 86400:
+            raise InvalidConfiguration(
+                f"max_clock_skew_seconds is {self.max_clock_skew_seconds}; it lies between 1 and 86400"
+            )

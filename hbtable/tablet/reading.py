@@ -139,7 +139,7 @@ def _cells(
     state: TabletState, row: bytes, spec: ReadSpec, snapshot: Snapshot, want: Want, seen: list[Pair] | None = None
 ) -> list[Cell]:
     """`seen` is filled with the pairs that the cells were chosen from."""
-    now = state.environment.runtime.wall_millis()
+    now = state.shared.wall.millis()
     while True:
         try:
             pairs = snapshot.row(row, spec.cache_blocks)
@@ -184,7 +184,7 @@ def _rows(
 ) -> Iterator[Row]:
     """Every visible row of the bounds, in scan order."""
     spec = request.spec
-    now = state.environment.runtime.wall_millis()
+    now = state.shared.wall.millis()
     layout = snapshot.version.layout
     # A client that takes a few rows at a time comes back to the same block at once: then it has to be kept.
     small = request.max_rows <= _SMALL_PAGE or request.reversed

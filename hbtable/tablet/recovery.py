@@ -19,7 +19,7 @@ from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorted_logs import recovered
 from hbtable.encoding.cell_key import check_known
-from hbtable.errors import Corruption, FileNotFound, Unavailable
+from hbtable.errors import Corruption, DataDamaged, FileNotFound, Unavailable
 from hbtable.model.tablet import NO_LOG, LogRef, SSTableRef, TabletRecord
 from hbtable.tablet.compaction import Compactor
 from hbtable.tablet.damage import UnreadableFile
@@ -27,6 +27,7 @@ from hbtable.tablet.files import open_sstable
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import LoadedFile, Stack, Version, in_order
+from hbtable.tablet.wall import span
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,33 @@ def recover(state: TabletState, compactor: Compactor) -> None:
     state.clock.restore(highest)
     _check_own_log(state, record)  # once more: what an earlier stay had under way may have landed since
     _own_log(state)
+    _look_at_clock(state, compactor)
+
+
+def _look_at_clock(state: TabletState, compactor: Compactor) -> None:
+    """An earlier server's clock was ahead, or this one's is behind: said, and repaired where that was asked for."""
+    options = state.environment.options
+    ahead = state.clock.ahead_millis()
+    if ahead <= options.max_clock_skew_seconds * 1000:
+        return
+    what = f"tablet {state.tablet_id} of table {state.version.layout.table}"
+    now, highest = state.shared.wall.millis(), state.clock.highest
+    if not options.set_back_clocks:
+        logger.error(
+            "%s has times %s of the clock: an earlier server's was wrong, or this one's is. Its later versions get "
+            "times after those, and what has a time to live expires so much later. If the clock is right now, start "
+            "once with tablet.set_back_clocks = true",
+            what,
+            span(ahead),
+        )
+        return
+    try:
+        compactor.set_back(now, highest)
+    except DataDamaged as error:
+        logger.error("%s keeps its times, %s of the clock: %s", what, span(ahead), error)
+        return
+    state.clock.set_back(now)
+    logger.warning("%s had times %s of the clock: they were set back", what, span(ahead))
 
 
 def adopt(state: TabletState, parent: TabletState) -> None:

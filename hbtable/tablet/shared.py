@@ -10,6 +10,7 @@ from typing import final
 from hbtable.commitlog.sorted_logs import SortedIndexes
 from hbtable.metrics.registry import LONG_SECONDS_BUCKETS, Registry
 from hbtable.runtime.interface import Runtime
+from hbtable.tablet.wall import SteadyWall
 
 SSTABLE_FOLDER = "sstables"
 
@@ -49,12 +50,19 @@ class SharedState:
         "replaced_bytes",
         "sorted_indexes",
         "stalls",
+        "wall",
     )
 
     def __init__(
-        self, runtime: Runtime, incarnation: str, registry: Registry, memtable_limit_bytes: int = 512 << 20
+        self,
+        runtime: Runtime,
+        incarnation: str,
+        registry: Registry,
+        memtable_limit_bytes: int = 512 << 20,
+        max_clock_skew_seconds: float = 300.0,
     ) -> None:
         """Above `memtable_limit_bytes` writers of user tablets wait. Larger: more memory, longer recovery."""
+        self.wall = SteadyWall(runtime, max_clock_skew_seconds, registry)
         self.incarnation = incarnation
         self.registry = registry
         self.loading = 0

@@ -80,7 +80,7 @@ class TabletState:
         self.range: RowRange = record.range
         of_metadata = record.table_id == METADATA_TABLE_ID
         self.max_row_bytes = MAX_METADATA_ROW_BYTES if of_metadata else MAX_ROW_BYTES
-        self.clock = TabletClock(runtime.wall_millis)
+        self.clock = TabletClock(shared.wall.millis, runtime.clock_seconds)
         self.turns = RowTurns(runtime)
         self.gate = Gate(runtime, shared, of_metadata, options.write_wait_seconds)
         self.is_open = True

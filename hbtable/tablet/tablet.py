@@ -143,6 +143,11 @@ class Tablet:
         since = self._state.unflushed_since
         return self._state.environment.runtime.clock_seconds() - since if since else 0.0
 
+    @property
+    def clock_ahead_millis(self) -> int:
+        """How far the tablet's time is ahead of the clock."""
+        return self._state.clock.ahead_millis()
+
     def sstable_bytes(self) -> int:
         """Of SSTables shared with a split's other child only the own part, about."""
         return self._state.version.sstable_bytes(self._state.range)

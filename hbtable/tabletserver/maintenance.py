@@ -117,6 +117,7 @@ class Maintenance:
     def _live(self) -> None:
         while not self._stopping:
             self._wake.wait(self._options.period_seconds)
+            self._shared.wall.millis()  # a jump of the wall clock is noticed, and said, without any requests
             self._wake.clear()
             if self._session.over():
                 return  # without the lock nothing may be committed any more

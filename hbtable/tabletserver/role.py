@@ -103,9 +103,7 @@ class TabletServerRole:
             lambda: self._lose(),
         )
         self.cache = _block_cache(options.block_cache_bytes, registry)
-        # Maintenance flushes at the limit; twice the limit is where writers wait for it.
-        limit = 2 * options.maintenance.total_memtable_bytes
-        self.shared = shared = SharedState(runtime, self.incarnation, registry, limit)
+        self.shared = shared = _shared(runtime, self.incarnation, registry, options)
         suspension = Suspension(runtime, session, options.suspended_seconds)
         self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
         self._residence = residence = self._make_residence(catalog, suspension.outwait)
@@ -172,6 +170,11 @@ class TabletServerRole:
             "hbtable_compaction_queue", "Tablets that wait for a merging compaction.", self._maintenance.waiting
         )
         registry.gauge("hbtable_block_cache_bytes", "Memory of the block cache.", lambda: float(self.cache.used_bytes))
+        registry.gauge(
+            "hbtable_clock_ahead_seconds",
+            "How far the recorded time of a tablet is ahead of the clock, of the one that is ahead most.",
+            lambda: max((tablet.clock_ahead_millis for tablet in tablets.values()), default=0) / 1000,
+        )
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
 
     def start(self, address: str = "", door: str = "") -> None:
@@ -244,6 +247,12 @@ class TabletServerRole:
 
     def _abandon(self, record: TabletRecord) -> None:
         self._residence.abandon(record)
+
+
+def _shared(runtime: Runtime, incarnation: str, registry: Registry, options: TabletServerOptions) -> SharedState:
+    # Maintenance flushes at the limit; twice the limit is where writers wait for it.
+    limit = 2 * options.maintenance.total_memtable_bytes
+    return SharedState(runtime, incarnation, registry, limit, options.tablet.max_clock_skew_seconds)
 
 
 def _block_cache(capacity_bytes: int, registry: Registry) -> BlockCache:

@@ -13,6 +13,7 @@ All but listing are found within some seeds (test_cluster.py), and the same seed
     retry       11   an increment with an unknown outcome is sent again
     sync        24   a failed sync is ignored
     lease       25   the lease is not looked at when a read is answered
+    believing    -   whatever the wall clock says is believed, a year ahead, too (our own)
     beside       -   a split does not keep its children from being loaded before it heard that it is committed (our own)
 """
 
@@ -187,6 +188,24 @@ def _beside(server: ServerProcess) -> Any:
     return server.role.service
 
 
+class _Believed:
+    """The wall clock, jumps and all."""
+
+    jumped_millis = 0
+
+    def __init__(self, runtime: Any) -> None:
+        self.millis = runtime.wall_millis
+
+    def refused_jump(self) -> str:
+        return ""
+
+
+def _believing(server: ServerProcess) -> Any:
+    wall: Any = _Believed(server.runtime)
+    server.role.shared.wall = wall
+    return server.role.service
+
+
 def _hasty(process: SimProcess, session: SimSession) -> Any:
     return Hasty(process, session) if isinstance(process, MasterProcess) else session
 
@@ -200,6 +219,7 @@ BUGS: dict[str, Bug] = {
     "hasty": Bug(Seams(session=_hasty), ("island",), seconds=16.0, gap_seconds=6.0, session_seconds=4.0),
     "retry": Bug(Seams(transport=lambda process, transport: SecondTry(process, transport)), ("lossy", "cut")),
     "beside": Bug(Seams(service=_beside), ("late",), gap_seconds=2.0, chores=("split",)),
+    "believing": Bug(Seams(service=_believing), ("clock",)),
     "lease": Bug(Seams(session=_session), ("island",), seconds=16.0, gap_seconds=5.0),
 }
 

@@ -4,7 +4,8 @@ Kinds: kill, pause, a pause that the lease's clock does not count, a cut way (on
 tablet server that only some clients and the storage still reach, answers lost and requests doubled, requests and
 answers that come late (sim_late.py), a session ended by
 the service, a full disk, a slow log, a server that lives and cannot load a tablet, a server
-that stops in order while another one is killed, all of them stopped in order at once, and started again.
+that stops in order while another one is killed, all of them stopped in order at once, and started again, a wall
+clock that jumps.
 """
 
 import random
@@ -17,7 +18,13 @@ from tests.harness.sim_network import LOCKS, STORAGE
 
 WORKERS = 3
 """Of the clients the first ones write and read."""
-KINDS = ("kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late", "unable", "drain", "all stop")
+KINDS = (
+    "kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late", "unable", "drain", "all stop",
+    "clock",
+)  # fmt: skip
+BELIEVED_MILLIS = 10_000
+"""The furthest that a wall clock goes wrong and is believed: the others are refused (tablet.wall)."""
+_CLOCKS_MILLIS = (0, 2_000, -2_000, BELIEVED_MILLIS, -BELIEVED_MILLIS, 3_600_000, 365 * 86_400_000, -365 * 86_400_000)
 _STOP_SECONDS = 8.0
 """Of all servers at once; whoever is not done by then is killed."""
 
@@ -53,6 +60,7 @@ class Faults:
         for process in self._cluster.processes():
             self._wake(process)
             process.disk.slow_log_seconds = 0.0
+            process.runtime.wall_offset_millis = 0
 
     # ------------------------------------------------------------ kinds
 
@@ -120,6 +128,9 @@ class Faults:
             shares.update({(client.name, method): 0.02 for client in cluster.clients})
         cluster.network.late.shares = shares
         self._later(chance.uniform(1.0, 5.0), shares.clear)
+
+    def _clock(self) -> None:
+        self._victim(clients=True).runtime.wall_offset_millis = self._chance.choice(_CLOCKS_MILLIS)
 
     def _expire(self) -> None:
         lease = self._victim(clients=True).lease

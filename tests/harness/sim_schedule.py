@@ -4,7 +4,8 @@
 
 After the faults: every row can be read within 30 virtual seconds; every row's history is linearizable, its final state
 included, as scans and reads show it (so nothing acknowledged is lost or invented, increments count once);
-METADATA tiles the table and itself; no task of a living process died of a bug.
+METADATA tiles the table and itself; no task of a living process died of a bug; no cell's time lies ahead of the true
+time by more than a wall clock may be wrong.
 """
 
 from collections import Counter
@@ -19,7 +20,7 @@ from hbtable.model.tablet import METADATA_TABLE_ID
 from tests.harness.linearizability import Operation, Row
 from tests.harness.sim_chores import Operator, work_done
 from tests.harness.sim_cluster import ClientProcess, Seams, SimCluster, SimOptions
-from tests.harness.sim_faults import Faults
+from tests.harness.sim_faults import BELIEVED_MILLIS, Faults
 from tests.harness.sim_workload import ROWS, SPLITS, TABLE, Journal, Worker, create, row_of, scanned
 
 FAULT_SECONDS = 7.0
@@ -151,12 +152,21 @@ class Schedule:
                 found = client.table(TABLE).read_rows([row], EVERYTHING)
                 saw(row, row_of(found[0][1]) if found else Row(), began)
             reader.runtime.sleep(1.0)
+        self._look_at_times(reader)
         record = client.catalog.read_table(TABLE)
         assert record is not None, "the table is gone"
         rows = client.catalog.tablet_rows(record.table_id)
         verify_tiling(rows)
         verify_tiling(client.catalog.tablet_rows(METADATA_TABLE_ID))
         self.outcome.count["splits"] += len(rows) - len(SPLITS) - 1
+
+    def _look_at_times(self, reader: ClientProcess) -> None:
+        true_millis = reader.runtime.wall_millis() - reader.runtime.wall_offset_millis
+        for row in ROWS:
+            for _, cells in reader.client.table(TABLE).read_rows([row], EVERYTHING):
+                for column, millis, _ in cells:
+                    ahead = millis - true_millis
+                    assert ahead <= BELIEVED_MILLIS + 1000, f"{row!r} {column!r} has a time {ahead} ms ahead"
 
 
 def run_seed(seed: int, **options: Any) -> Outcome:

@@ -23,6 +23,8 @@ QUALIFIERS = st.sampled_from([b"", b"q", b"q\x00", b"\xff"])
 VALUES = st.binary(max_size=3)
 TIMES = st.integers(1, 5)
 ALL = ReadSpec(max_versions=3)
+YEAR = 365 * 86_400_000
+MAX_SKEW_SECONDS = 300
 
 
 class Explicit:
@@ -69,6 +71,8 @@ class TabletMachine(RuleBasedStateMachine):
         )
         self.bench = Bench(seed, "sync", schema)
         self.bench.options = TabletOptions(merge_files=2, merge_bytes=merge_bytes)
+        self.latest_offset = 0
+        """Of the wall clock at any start: what a server finds when it starts, it believes."""
         self.records = [self.bench.records]
         self.tablets: list[Tablet] = []
         self.timed: dict[bytes, dict[bytes, bytes]] = {}
@@ -76,6 +80,7 @@ class TabletMachine(RuleBasedStateMachine):
         self.bench.run(self._start)
 
     def _start(self) -> None:
+        self.latest_offset = max(self.latest_offset, self.bench.runtime.wall_offset_millis)
         self.bench.start_server()
         self.tablets = [self.bench.load(records) for records in self.records]
 
@@ -157,6 +162,22 @@ class TabletMachine(RuleBasedStateMachine):
             for row, explicit in self.explicit.items():
                 if tablet.range.holds(row):
                     explicit.drop_markers()
+
+    @rule(millis=st.sampled_from([YEAR, -YEAR, 3_600_000, -3_600_000, 2_000, -2_000]))
+    def wall_clock_jumps(self, millis: int) -> None:
+        """What is small is followed, what is large is refused until the server starts again."""
+        self.bench.runtime.wall_offset_millis += millis
+
+    @rule()
+    def set_wall_clock_right(self) -> None:
+        self.bench.runtime.wall_offset_millis = 0
+
+    @invariant()
+    def times_do_not_jump(self) -> None:
+        """No server-assigned time lies further ahead than the skew, unless the server started with such a clock."""
+        latest = self.bench.runtime.wall_millis() - self.bench.runtime.wall_offset_millis + self.latest_offset
+        for tablet in self.tablets:
+            assert tablet._state.clock.highest <= latest + 1000 * MAX_SKEW_SECONDS
 
     @rule()
     def lose_power(self) -> None:

@@ -71,7 +71,7 @@ def test_the_pairs_of_a_mutation() -> None:
     ]
     assert [value for _, value in record.pairs] == [b"", (60_000).to_bytes(8, "big") + b"v"]
     layout = Layout(TableSchema(b"t", {b"f": FamilySchema(b"f")}))
-    builder = Builder(layout, RowRange(), 20, 3, TabletClock(lambda: NOW), 10 << 20)
+    builder = Builder(layout, RowRange(), 20, 3, TabletClock(lambda: NOW, lambda: 0.0), 10 << 20)
     operations = [(DELETE_COLUMN, b"f", b"q", -1, b""), (PUT, b"f", b"q", -1, b"v")]
     assert builder.build([RowMutation(b"r", operations, ttl_millis=60_000)], 7).records == [example]
     memtable = Memtable()
