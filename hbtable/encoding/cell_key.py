@@ -1,11 +1,14 @@
 r"""The cell key: one `bytes` whose plain comparison is the sort order (paper, section 2; design, section 5).
 
-    row', 00 01, family, 00, qualifier', 00 01, ~timestamp (8), kind (1), ~sequence (8), flags (1)
+    row', 00 01, family', 00, qualifier', 00 01, ~timestamp (8), kind (1), ~sequence (8), flags (1)
 
 row' and qualifier' have each byte 00 written as 00 ff, so that the terminator 00 01 sorts before any continuation and
-rows and qualifiers may hold any byte. A family holds no control character (model.names). ~x is 2^64-1-x big-endian:
-newest timestamp first, then markers before puts (kinds, model.mutation), then newest sequence first. The last
-18 bytes are the suffix; what comes before is the column prefix, equal for all versions of a column.
+rows and qualifiers may hold any byte. family' is the family's name, which holds no control character (model.names);
+of a family that was added to an existing table 01 and the schema version that added it (decimal digits) follow, so that
+cells of a family that was dropped are never taken for those of its successor, wherever they lie. Names sort as they do
+without it. ~x is 2^64-1-x big-endian: newest timestamp first, then markers before puts (kinds, model.mutation), then
+newest sequence first. The last 18 bytes are the suffix; what comes before is the column prefix, equal for all versions
+of a column.
 
 flags: bit 0 = the value begins with the time to live of this cell, 8 bytes of milliseconds, big-endian.
 """
@@ -26,6 +29,8 @@ INVERT: Final = 2**64 - 1
 KNOWN_FLAGS: Final = FLAG_TTL
 """All bits there are. Others are of a later version, and may change what the value's bytes mean."""
 
+_ADDED_IN: Final = b"\x01"
+
 Pair = tuple[bytes, bytes]
 """(cell key, value): what memtables, SSTables and log records hold."""
 
@@ -45,6 +50,15 @@ def row_stop(row: bytes) -> bytes:
 def range_key(row: bytes) -> bytes:
     """The smallest key of `row` or any later row: turns a row bound into a key bound. b"" stays b""."""
     return row_prefix(row) if row else b""
+
+
+def stored_family(name: bytes, added_in: int) -> bytes:
+    """How a family stands in cell keys, and in the names of what holds them. `added_in` is FamilySchema's."""
+    return b"%b\x01%d" % (name, added_in) if added_in else name
+
+
+def family_name(stored: bytes) -> bytes:
+    return stored.partition(_ADDED_IN)[0]
 
 
 def column_prefix(row_start: bytes, family: bytes, qualifier: bytes) -> bytes:
@@ -76,7 +90,7 @@ def row_of(key: bytes) -> bytes:
 
 
 def column_of(column_part: bytes) -> bytes:
-    """b"family:qualifier" from the part of a key between the row's terminator and the suffix."""
+    """b"family':qualifier" from the part of a key between the row's terminator and the suffix."""
     family, _, qualifier = column_part[:-2].partition(b"\x00")
     if b"\x00" in qualifier:
         qualifier = qualifier.replace(b"\x00\xff", b"\x00")
@@ -99,7 +113,7 @@ def parse_suffix(key: bytes) -> tuple[int, int, int, int]:
 
 
 def parse(key: bytes) -> tuple[bytes, bytes, bytes, int, int, int, int]:
-    """(row, family, qualifier, timestamp, kind, sequence, flags)."""
+    """(row, family', qualifier, timestamp, kind, sequence, flags)."""
     end = key.index(b"\x00\x01")
     column = column_of(key[end + 2 : -18])
     family, _, qualifier = column.partition(b":")

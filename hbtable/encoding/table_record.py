@@ -1,14 +1,16 @@
 """Table records as bytes: id, state and schema, the value of a table's name row in METADATA.
 
-Sealed (encoding.sealed) with kind "N", version 1 or 2. Numbers are varints; text is length-prefixed UTF-8.
+Sealed (encoding.sealed) with kind "N", version 1, 2 or 3. Numbers are varints; text is length-prefixed UTF-8.
 
     body   := table id, state (its name), table name, schema version, split bytes, families (n, then each)
               version 2 goes on: attributes of the table, then of each family in the same order
+              version 3 goes on after that: of each family the schema version that added it, 0 for the first ones
     family := name, max versions, min versions, ttl seconds, compression, bloom, flags, block bytes, locality group
     flags  := 1 in memory | 2 block cache | 4 new version behaviour
     attributes := n, then n times name and value
 
-A record without attributes is written as version 1, so that an older hbtable goes on reading what it can.
+The oldest version that holds everything is written, so that an older hbtable goes on reading what it can: 3 only when a
+family was added to an existing table, 2 only when there are attributes.
 
 Families are written in ascending order of name, so equal records give equal bytes: a compare-and-set compares them.
 """
@@ -25,7 +27,8 @@ from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, Attributes, FamilySc
 from hbtable.model.table import TableRecord, TableState
 
 KIND: Final = b"N"
-VERSION: Final = 2
+VERSION: Final = 3
+_ATTRIBUTES: Final = 2
 _PLAIN: Final = 1
 _IN_MEMORY: Final = 1
 _BLOCK_CACHE: Final = 2
@@ -46,12 +49,20 @@ def encode(record: TableRecord) -> bytes:
     ]
     for name in sorted(schema.families):
         out.append(_family(schema.families[name]))
-    if not schema.attributes and not any(family.attributes for family in schema.families.values()):
-        return seal(KIND, _PLAIN, b"".join(out))
-    out.append(_attributes(schema.attributes))
-    for name in sorted(schema.families):
-        out.append(_attributes(schema.families[name].attributes))
-    return seal(KIND, VERSION, b"".join(out))
+    version = _version_for(schema)
+    if version >= _ATTRIBUTES:
+        out.append(_attributes(schema.attributes))
+        out += (_attributes(schema.families[name].attributes) for name in sorted(schema.families))
+    if version == VERSION:
+        out += (varint(schema.families[name].added_in) for name in sorted(schema.families))
+    return seal(KIND, version, b"".join(out))
+
+
+def _version_for(schema: TableSchema) -> int:
+    families = schema.families.values()
+    if any(family.added_in for family in families):
+        return VERSION
+    return _ATTRIBUTES if schema.attributes or any(family.attributes for family in families) else _PLAIN
 
 
 def decode(data: bytes, path: str = "a table record") -> TableRecord:
@@ -69,11 +80,15 @@ def decode(data: bytes, path: str = "a table record") -> TableRecord:
             family, offset = _read_family(body, offset, path)
             families[family.name] = family
         attributes: Attributes = ()
-        if version_read > _PLAIN:
+        if version_read >= _ATTRIBUTES:
             attributes, offset = _read_attributes(body, offset)
             for family_name, family in families.items():
                 of_family, offset = _read_attributes(body, offset)
                 families[family_name] = replace(family, attributes=of_family)
+        if version_read == VERSION:
+            for family_name, family in families.items():
+                added_in, offset = number(body, offset)
+                families[family_name] = replace(family, added_in=added_in)
         if state not in _STATES:
             raise UnsupportedFormat.unknown(path, "state of a table", state, ", ".join(_STATES))
         schema = TableSchema(name, families, version, split_bytes, attributes)

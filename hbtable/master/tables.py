@@ -10,7 +10,7 @@ DISABLING or DELETING table after a crash finishes the operation (resume).
     enable     ENABLING -> every tablet loaded -> ENABLED
     delete     DELETING -> tablet rows gone -> name row gone; files go with the next garbage collection
     truncate   tablet rows of a new table id -> name row points at that id, ENABLING -> old rows gone -> ENABLED
-    alter      one compare-and-set of the schema, then servers are told; who misses it is told by the master's cycle
+    alter      one compare-and-set of the schema, then servers are told (alterations.py)
 
 No name row ever comes back as it was: the states follow each other in one direction, and the schema's version is raised
 by each alter and each time that the table begins to be enabled (_enter); truncate takes a new table id. So a
@@ -39,10 +39,12 @@ from hbtable.errors import (
     Unavailable,
 )
 from hbtable.lockservice.interface import Session
+from hbtable.master.alterations import Alterations
 from hbtable.master.assignment import Assign, takers
 from hbtable.master.balancer import Balancer
 from hbtable.master.census import Census
 from hbtable.master.decommissions import Decommissions
+from hbtable.master.family_identities import first_families
 from hbtable.master.merges import Merges
 from hbtable.master.moves import Moves
 from hbtable.master.namespaces import Namespaces
@@ -118,6 +120,7 @@ class Tables:
         )
         self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
         self.decommissions = Decommissions(runtime, session, placement, census, self.moves, self.is_busy)
+        self.alterations = Alterations(catalog, placement, census, self.settled)
         self._look_again = look_again
 
     # ---------------------------------------------------------------- what others ask for
@@ -131,7 +134,7 @@ class Tables:
             raise NamespaceNotFound(f"namespace {shown(namespace)} of table {shown(schema.name)} does not exist")
         with self._asked_for(schema.name):
             # The schema's version begins at 1 whatever the caller says: servers compare versions of one table only.
-            record = TableRecord(self._new_ids.table(), TableState.CREATING, replace(schema, version=1))
+            record = TableRecord(self._new_ids.table(), TableState.CREATING, replace(first_families(schema), version=1))
             self._catalog.create_table(record)
             ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
             try:
@@ -173,14 +176,7 @@ class Tables:
         self._check_master()
         with self._asked_for(schema.name):
             record = self._existing(schema.name)
-            if schema.version != record.schema.version + 1:
-                raise Conflict(
-                    f"table {shown(schema.name)} has schema version {record.schema.version}, so a change must have "
-                    f"version {record.schema.version + 1}, not {schema.version}: read the schema again"
-                )
-            changed = replace(record, schema=schema)
-            self._catalog.replace_table(record, changed)
-            self._tell_servers(changed)
+            self.alterations.alter(record, schema)
 
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
         self._check_master()
@@ -190,7 +186,12 @@ class Tables:
                 raise TableNotDisabled(f"{shown(name)}")
             old = self.settled(record.table_id)
             bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
-            fresh = replace(record, table_id=self._new_ids.table(), state=TableState.ENABLING)
+            fresh = replace(
+                record,
+                table_id=self._new_ids.table(),
+                state=TableState.ENABLING,
+                schema=first_families(record.schema),
+            )
             ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
             self._unnamed.add(fresh.table_id)
             try:
@@ -256,15 +257,6 @@ class Tables:
                 case _:
                     return f"table {shown(name)} needs nothing"
         return f"table {shown(name)}: finished {record.state.value}"
-
-    def tell_stragglers(self, record: TableRecord, census: Census) -> None:
-        """Servers that still use an older schema get the current one."""
-        for server, statuses in census.statuses.items():
-            if any(
-                status.record.table_id == record.table_id and status.schema_version < record.schema.version
-                for status in statuses
-            ):
-                self._placement.update_schema(server, record.table_id, record.schema)
 
     # ---------------------------------------------------------------- steps
 
@@ -391,9 +383,3 @@ class Tables:
                 except Conflict as error:  # the other row of the same merge, or another master
                     log.info("master: a merge was changed meanwhile: %s", error)
         raise Conflict(f"the tablets of table {table_id} go on changing; try again")
-
-    def _tell_servers(self, record: TableRecord) -> None:
-        census = self._census()
-        owners = {tablet.owner for tablet in self.settled(record.table_id)} & census.living
-        for server in sorted(owners):
-            self._placement.update_schema(server, record.table_id, record.schema)

@@ -128,7 +128,7 @@ class Upkeep:
         if table.state is not TableState.ENABLED:
             return Decision(self._tables.resume(table))
         decision = self._serve_table(table, rows, census)
-        self._tables.tell_stragglers(table, census)  # last: one that cannot be told keeps no tablet waiting
+        self._tables.alterations.tell_stragglers(table, census)  # last: one that cannot be told keeps no tablet waiting
         return decision
 
     def _serve_table(self, table: TableRecord, rows: list[TabletRecord], census: Census) -> Decision:

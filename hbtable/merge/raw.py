@@ -6,7 +6,7 @@ A cell's value begins with one byte, the kind of operation (model.mutation) that
 
 from collections.abc import Iterable, Iterator
 
-from hbtable.encoding.cell_key import FLAG_TTL, Pair, check_known, parse
+from hbtable.encoding.cell_key import FLAG_TTL, Pair, check_known, family_name, parse
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.read import Columns
@@ -15,19 +15,21 @@ from hbtable.model.read import Columns
 def raw_rows(
     pairs: Iterable[Pair], families: Iterable[bytes], columns: Columns | None, min_ts: int, max_ts: int, versions: int
 ) -> Iterator[Row]:
-    """As merge.visibility.rows, slower. Families that the schema lost are left out."""
+    """As merge.visibility.rows, slower. `families`: as they stand in cell keys; others, which the schema lost, are left
+    out."""
     known = frozenset(families)
     stop_ts = max_ts if max_ts < MAX_TIMESTAMP else MAX_TIMESTAMP + 1
     current: bytes | None = None
     cells: list[Cell] = []
     last, puts = b"", 0
     for key, value in pairs:
-        row, family, qualifier, timestamp, kind, _, flags = parse(key)
+        row, stored, qualifier, timestamp, kind, _, flags = parse(key)
         if row != current:
             if cells and current is not None:
                 yield current, cells
             current, cells, last = row, [], b""
-        if family not in known or not min_ts <= timestamp < stop_ts or not _wanted(columns, family, qualifier):
+        family = family_name(stored)
+        if stored not in known or not min_ts <= timestamp < stop_ts or not _wanted(columns, family, qualifier):
             continue
         name = family + b":" + qualifier
         if name != last:

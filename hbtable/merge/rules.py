@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import final
 
+from hbtable.encoding.cell_key import stored_family
 from hbtable.model.schema import FOREVER_SECONDS, TableSchema
 
 
@@ -23,9 +24,9 @@ class FamilyRules:
 
 
 def rules_of(schema: TableSchema) -> dict[bytes, FamilyRules]:
-    """Family name -> its rules."""
+    """Family, as it stands in cell keys -> its rules. Cells of every other family are of none that the table has."""
     return {
-        name: FamilyRules(
+        stored_family(name, family.added_in): FamilyRules(
             family.max_versions,
             family.min_versions,
             family.ttl_seconds * 1000 if 0 < family.ttl_seconds < FOREVER_SECONDS else 0,

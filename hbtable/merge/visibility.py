@@ -7,7 +7,7 @@ versions. Only a cell that passes all the rest uses up a version. Markers mask w
 
 from collections.abc import Iterable, Iterator
 
-from hbtable.encoding.cell_key import FLAG_TTL, INVERT, TERMINATOR, Pair, check_known
+from hbtable.encoding.cell_key import FLAG_TTL, INVERT, TERMINATOR, Pair, check_known, family_name
 from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
@@ -120,6 +120,7 @@ def _column(part: bytes, rules: Rules, spec_columns: Columns | None, max_version
     empty = not qualifier
     if b"\x00" in qualifier:
         qualifier = qualifier.replace(b"\x00\xff", b"\x00")
+    family = family_name(family)
     if spec_columns is not None:
         if family not in spec_columns:
             return None, b"", 0, 0, False

@@ -44,6 +44,9 @@ class FamilySchema:
     """Order deletes and puts by sequence, not only by timestamp (HBase's NEW_VERSION_BEHAVIOR)."""
     attributes: Attributes = ()
     """Kept and shown, not obeyed."""
+    added_in: int = 0
+    """The version of the schema that added it to an existing table; 0: it is there since the table was made. With the
+    name it is the family's identity: a family that is dropped and added again is another one. The master's to say."""
 
     def group_name(self) -> str:
         return self.locality_group or self.name.decode("utf-8", "surrogateescape")

@@ -253,6 +253,6 @@ def bad_timestamp(timestamp: object) -> InvalidRequest:
 
 def no_such_family(layout: Layout, family: bytes) -> NoSuchFamily:
     check_bytes("the column family", family)
-    there = ", ".join(name.decode("utf-8", "backslashreplace") for name in sorted(layout.rules))
+    there = ", ".join(name.decode("utf-8", "backslashreplace") for name in sorted(layout.stored))
     missing = family.decode("utf-8", "backslashreplace")
     return NoSuchFamily(f"Column family {missing} does not exist in table {layout.table}; it has {there}")

@@ -14,7 +14,7 @@ and active memtables are always newer.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, final
 
@@ -146,15 +146,46 @@ class Compactor:
                 inputs = tuple(file for file in stack.files if file.ref.path in plan.paths)
                 if len(inputs) == len(plan.paths):
                     begin = self._state.environment.runtime.clock_seconds()
-                    self._compact(stack, inputs)
+                    if plan.regroups:
+                        self._regroup()
+                    else:
+                        self._compact(stack, inputs)
                     self._took("merging", begin)
 
+    def discard(self) -> None:
+        """SSTables without a family of the schema are not named any more; nothing is read or written. *Switches.* As
+        flush()."""
+        with self._merging:
+            stacks = self._state.version.dropped()
+            if stacks:
+                self._check_cancelled()
+                self._discard(stacks)
+
+    def _discard(self, stacks: Sequence[Stack]) -> None:
+        state = self._state
+        paths = {file.ref.path for stack in stacks for file in stack.files}
+
+        def edit(record: TabletRecord) -> TabletRecord:
+            for stack in stacks:
+                kept = tuple(ref for ref in record.files_of(stack.key) if ref.path not in paths)
+                record = with_files(record, stack.key, kept)
+            return record
+
+        def swap() -> None:
+            version = state.version
+            for stack in stacks:
+                version = version.compacted(stack.key, stack.files, None)
+            state.install(version)
+
+        self._name_compacted(edit, swap, tuple(file for stack in stacks for file in stack.files), [])
+
     def major(self, family: bytes = b"") -> None:
-        """Every stack, or the one that holds this family, becomes one SSTable without markers or deleted cells; all of
-        them while cells of an earlier grouping of the families are left. Damaged files stay as they are, and markers
-        with them. *Switches.* As flush(), and DataDamaged."""
+        """Every stack, or the one that holds this family (as it stands in cell keys), becomes one SSTable without
+        markers or deleted cells; all of them while cells of an earlier grouping of the families are left. Damaged files
+        stay as they are, and markers with them. *Switches.* As flush(), and DataDamaged."""
         begin = self._state.environment.runtime.clock_seconds()
         self.flush()
+        self.discard()
         with self._merging, self._noting_damage():
             if self._state.version.is_regrouped():
                 self._state.damaged.check_none()

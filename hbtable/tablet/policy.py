@@ -4,7 +4,9 @@ Rules, first that fits, per stack:
   1. too many files: merge the cheapest run of neighbours
   2. files of similar size: merge a run in which no file is larger than all newer ones of it together (size-tiered: each
      byte is rewritten about once per factor of `merge_files` in size)
-  3. a large share of delete markers: a major compaction, so that deleted data goes away in time
+  3. a large share of delete markers: a major compaction, so that deleted data goes away in time; of the whole tablet
+     when files of another grouping may hold what the markers mask, because they could not be dropped otherwise, and
+     the same file would be rewritten for ever
   4. a file shared with a split's other child, mostly useless here: rewrite it
 Runs are neighbours in age. Nothing here decides whether markers may be dropped: the compaction looks at what it reads.
 """
@@ -12,6 +14,7 @@ Runs are neighbours in age. Nothing here decides whether markers may be dropped:
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from hbtable.tablet.layout import shown_key
 from hbtable.tablet.options import TabletOptions
 
 _SIMILAR: Final = 1.2
@@ -32,24 +35,38 @@ class FileFacts(NamedTuple):
         return self.useful_bytes * 2 < self.length_bytes
 
 
+class StackFacts(NamedTuple):
+    """The SSTables of one stack, oldest first."""
+
+    key: str
+    files: Sequence[FileFacts]
+    shares_families: bool = False
+    """Another stack, of another grouping, may hold cells of the same families."""
+
+
 class MergePlan(NamedTuple):
     """What to merge. `str()` of it is a sentence."""
 
     key: str
     paths: tuple[str, ...]
     why: str
+    regroups: bool = False
+    """All files of the tablet are rewritten by the present grouping of the families, these among them."""
 
     def __str__(self) -> str:
-        return f"merge {len(self.paths)} SSTables of {self.key!r}: {self.why}"
+        if self.regroups:
+            return f"regroup all SSTables, because of {shown_key(self.key)!r}: {self.why}"
+        return f"merge {len(self.paths)} SSTables of {shown_key(self.key)!r}: {self.why}"
 
 
-def plan_merge(stacks: Sequence[tuple[str, Sequence[FileFacts]]], options: TabletOptions) -> MergePlan | None:
-    """The most urgent merge, None when nothing is worth it. `stacks`: name and files, oldest first."""
-    plans = [plan for key, files in stacks if (plan := _plan_stack(key, files, options)) is not None]
+def plan_merge(stacks: Sequence[StackFacts], options: TabletOptions) -> MergePlan | None:
+    """The most urgent merge, None when nothing is worth it."""
+    plans = [plan for stack in stacks if (plan := _plan_stack(stack, options)) is not None]
     return max(plans, key=lambda plan: len(plan.paths), default=None)
 
 
-def _plan_stack(key: str, files: Sequence[FileFacts], options: TabletOptions) -> MergePlan | None:
+def _plan_stack(stack: StackFacts, options: TabletOptions) -> MergePlan | None:
+    key, files, shares_families = stack
     if len(files) > options.max_files:
         excess = max(options.merge_files, len(files) - options.max_files + 1)
         run = _cheapest_run(files, excess)
@@ -60,7 +77,7 @@ def _plan_stack(key: str, files: Sequence[FileFacts], options: TabletOptions) ->
     cells = sum(file.cells for file in files)
     markers = sum(file.markers for file in files)
     if cells >= _MANY_CELLS and markers * _MARKER_SHARE >= cells:
-        return _plan(key, files, f"{markers} of {cells} cells are delete markers")
+        return _plan(key, files, f"{markers} of {cells} cells are delete markers")._replace(regroups=shares_families)
     for file in files:
         if file.is_mostly_useless():
             why = f"only {file.useful_bytes} of its {file.length_bytes} bytes belong to this tablet"

@@ -116,7 +116,7 @@ class ReadModifyWriter:
         for family, qualifier in columns:
             check_bytes("the column family", family)
             check_bytes("the qualifier", qualifier)
-            if family not in layout.rules:
+            if family not in layout.stored:
                 raise no_such_family(layout, family)
 
     def _newest(self, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:

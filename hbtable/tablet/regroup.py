@@ -6,7 +6,7 @@ from hbtable.encoding.cell_key import TERMINATOR, Pair
 
 
 def of_families(pairs: Iterable[Pair], families: frozenset[bytes]) -> Iterator[Pair]:
-    """The pairs whose family is one of these, in the order they come."""
+    """The pairs whose family, as it stands in keys, is one of these, in the order they come."""
     prefix = b"\x00\x00"  # no key begins so
     wanted = False
     for pair in pairs:

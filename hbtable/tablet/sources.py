@@ -36,8 +36,8 @@ class Snapshot:
         self.version = version
         self._sequence = sequence
         self._want = want
-        columns = want.columns
-        self._stacks: Sequence[Stack] = version.stacks if columns is None else version.holding(columns)
+        families = want.families
+        self._stacks: Sequence[Stack] = version.stacks if families is None else version.holding(families)
         tails = want.tails()
         if tails is not None and len(tails) == 1 and len(self._stacks) == 1 and len(self._stacks[0].families) == 1:
             tails = None  # one whole family that is alone in its stack: the whole row there, in one seek

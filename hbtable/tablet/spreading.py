@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from typing import final
 
-from hbtable.encoding.cell_key import TERMINATOR, Pair
+from hbtable.encoding.cell_key import TERMINATOR, Pair, family_name
 from hbtable.tablet.layout import Layout
 
 logger = logging.getLogger(__name__)
@@ -31,9 +31,9 @@ class Spreading:
             family = family_of(pair[0])
             place = layout.places.get(family)
             if place is not None:
-                spread[place[0]].append(pair)
+                spread[place].append(pair)
             else:
-                self._left_out[family] += 1
+                self._left_out[family_name(family)] += 1
         return spread
 
     def say(self, tablet_id: int, table: str, where: str) -> None:
@@ -45,8 +45,7 @@ class Spreading:
             for family, count in sorted(self._left_out.items())
         )
         logger.warning(
-            "tablet %d of table %s: cells from %s were left out, because the table does not have their column families "
-            "any more: %s",
+            "tablet %d of table %s: cells from %s were left out, because their column families were dropped: %s",
             tablet_id,
             table,
             where,
@@ -56,6 +55,6 @@ class Spreading:
 
 
 def family_of(key: bytes) -> bytes:
-    """The family in a cell key."""
+    """The family, as it stands in a cell key."""
     start = key.index(TERMINATOR) + 2
     return key[start : key.index(b"\x00", start)]

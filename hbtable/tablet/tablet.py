@@ -25,7 +25,7 @@ from hbtable.tablet.compaction import Compactor
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import Layout
 from hbtable.tablet.options import TabletOptions
-from hbtable.tablet.policy import FileFacts, MergePlan, plan_merge
+from hbtable.tablet.policy import FileFacts, MergePlan, StackFacts, plan_merge
 from hbtable.tablet.read_modify_write import ReadModifyWriter
 from hbtable.tablet.records import CommitRecord, Edit
 from hbtable.tablet.shared import SharedState
@@ -180,6 +180,8 @@ class Tablet:
 
     def needs_compaction(self) -> str:
         """The planned merge as a sentence; "" when none is worth it."""
+        if self._state.version.dropped():
+            return "it has SSTables that hold nothing but dropped column families"
         plan = self._plan()
         return str(plan) if plan is not None else ""
 
@@ -197,24 +199,31 @@ class Tablet:
     def compact(self, major: bool, family: bytes = b"") -> None:
         """The most useful merge, or a major compaction of everything; of one family's files alone, which are those of
         its locality group, or nothing when there is no such family. *Switches.* As flush()."""
+        stored = self._state.version.layout.stored.get(family, family)
         if major:
-            self._compactor.major(family)
+            self._compactor.major(stored)
             return
-        plan = self._plan(family)  # anew: files may have come and gone since needs_compaction() said why
+        self._compactor.discard()
+        plan = self._plan(stored)  # anew: files may have come and gone since needs_compaction() said why
         if plan is not None:
             self._compactor.merge(plan)
 
     def _plan(self, family: bytes = b"") -> MergePlan | None:
+        """`family`: as it stands in cell keys."""
         keys = key_range(self._state.range)
+        version, damaged = self._state.version, self._state.damaged
         facts = []
-        for stack in self._state.version.stacks:
+        for stack in version.stacks:
             if family and family not in stack.families:
                 continue
-            runs = stack.sound_runs(self._state.damaged)
+            shares_families = version.shares_families(stack)
+            runs = stack.sound_runs(damaged)
             # Beside a damaged file markers have to stay, so that nothing is gained by a merge because of them.
-            counts_markers = sum(map(len, runs)) == len(stack.files)
+            readable = version.stacks if shares_families else (stack,)
+            counts_markers = not any(file.ref.path in damaged for one in readable for file in one.files)
             for run in runs:
-                facts.append((stack.key, [_facts(file, keys, counts_markers) for file in run]))
+                files = [_facts(file, keys, counts_markers) for file in run]
+                facts.append(StackFacts(stack.key, files, shares_families))
         return plan_merge(facts, self._state.environment.options)
 
     # ------------------------------------------------------------ unload and split

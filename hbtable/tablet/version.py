@@ -73,6 +73,7 @@ class Stack:
     ) -> None:
         self.key = key
         self.families = frozenset(families_of_key(key))
+        """As they stand in cell keys."""
         self.active = active
         self.frozen = frozen
         self.files = files
@@ -148,14 +149,20 @@ class Version:
                 return stack
         raise KeyError(key)
 
-    def holding(self, families: Iterable[bytes]) -> list[Stack]:
-        """The stacks in which cells of any of the families may lie."""
-        wanted = frozenset(families)
-        return [stack for stack in self.stacks if not wanted.isdisjoint(stack.families)]
+    def holding(self, families: frozenset[bytes]) -> list[Stack]:
+        """The stacks in which cells of any of the families (as they stand in cell keys) may lie."""
+        return [stack for stack in self.stacks if not families.isdisjoint(stack.families)]
 
     def shares_families(self, stack: Stack) -> bool:
         """Whether another stack may hold cells of the same families: older cells may lie there then."""
         return any(other is not stack and not stack.families.isdisjoint(other.families) for other in self.stacks)
+
+    def dropped(self) -> list[Stack]:
+        """Stacks that have SSTables, and none of the schema's families in them."""
+        current = len(self.layout.keys)
+        return [
+            stack for stack in self.stacks[current:] if stack.files and stack.families.isdisjoint(self.layout.places)
+        ]
 
     def is_regrouped(self) -> bool:
         """Whether stacks of an earlier grouping remain."""

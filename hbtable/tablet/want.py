@@ -23,17 +23,21 @@ Tails = tuple[tuple[bytes, bytes, bool], ...]
 class Want:
     """The families, columns, times and versions of a read, for one layout."""
 
-    __slots__ = ("columns", "layout", "max_timestamp", "max_versions", "min_timestamp", "rules", "timed")
+    __slots__ = ("columns", "families", "layout", "max_timestamp", "max_versions", "min_timestamp", "rules", "timed")
 
     def __init__(self, layout: Layout, spec: ReadSpec, every_version: bool) -> None:
         """`every_version`: for a filter that looks at older ones. NoSuchFamily."""
         self.layout = layout
         self.rules = layout.rules
         self.columns = spec.columns
+        self.families: frozenset[bytes] | None = None
+        """As they stand in cell keys; None: all."""
         if spec.columns is not None:
+            stored = layout.stored
             for family in spec.columns:
-                if family not in layout.rules:
+                if family not in stored:
                     raise no_such_family(layout, family)
+            self.families = frozenset([stored[family] for family in spec.columns])
         if type(spec.min_timestamp) is not int or type(spec.max_timestamp) is not int:
             whole_number("the lower time bound", spec.min_timestamp, 0, MAX_TIMESTAMP)
             whole_number("the upper time bound", spec.max_timestamp, 0, MAX_TIMESTAMP)
@@ -50,11 +54,12 @@ class Want:
         if columns is None:
             return None
         tails: list[tuple[bytes, bytes, bool]] = []
+        stored = self.layout.stored
         for family in sorted(columns):
             qualifiers = columns[family]
-            start = family + b"\x00"
+            start = stored[family] + b"\x00"
             if qualifiers is None:
-                tails.append((start, family + b"\x01", True))
+                tails.append((start, stored[family] + b"\x01", True))
                 continue
             tails.append((start + b"\x00\x01", start + b"\x00\x02", b"" in qualifiers))
             for qualifier in sorted(qualifiers):

@@ -12,6 +12,7 @@ from typing import Final, final
 from hbtable.commitlog.interface import CommitLog
 from hbtable.errors import HbtableError, SwitchedOff
 from hbtable.lockservice.interface import Session
+from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.tablet.shared import SharedState
@@ -60,8 +61,8 @@ class Maintenance:
         self._not_before: dict[int, float] = {}
         self._unsplittable: dict[int, int] = {}
         """Tablet -> its size when a split found no row to split at: one huge row. Tried again when it has doubled."""
-        self._noted: dict[int, tuple[TabletRecord, str, str, int]] = {}
-        """Tablet -> record, why to split, why to compact, damaged files, as of the last look at its files."""
+        self._noted: dict[int, tuple[TabletRecord, str, str, int, TableSchema]] = {}
+        """Tablet -> record, why to split, why to compact, damaged files, schema, as of the last look at its files."""
         self._stopping = False
         self._task: Task | None = None
 
@@ -103,7 +104,7 @@ class Maintenance:
     def merging(self) -> set[int]:
         """Tablets whose merging compaction runs, or waits for its turn."""
         due = set()
-        for tablet_id, (record, _, why, _) in self._noted.items():
+        for tablet_id, (record, _, why, *_) in self._noted.items():
             tablet = self._tablets.get(tablet_id)
             if why and tablet is not None and tablet.record is record:  # what is known of other files is out of date
                 due.add(tablet_id)
@@ -127,10 +128,11 @@ class Maintenance:
     def _facts(self, tablet: Tablet) -> TabletFacts:
         record = tablet.record
         noted = self._noted.get(record.tablet_id)
-        damaged = len(tablet.damaged)
-        if noted is None or noted[0] is not record or noted[3] != damaged:
-            # Files change with the record only, so a thousand quiet tablets cost nothing here.
-            noted = (record, self._why_split(tablet), tablet.needs_compaction(), damaged)
+        damaged, schema = len(tablet.damaged), tablet.schema
+        if noted is None or noted[0] is not record or noted[3] != damaged or noted[4] is not schema:
+            # Files change with the record only, and what is to be done about them with the schema, so a thousand quiet
+            # tablets cost nothing here.
+            noted = (record, self._why_split(tablet), tablet.needs_compaction(), damaged, schema)
             self._noted[record.tablet_id] = noted
         return TabletFacts(
             record.tablet_id,

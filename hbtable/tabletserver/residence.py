@@ -24,6 +24,7 @@ from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tablet.tablet import Tablet
+from hbtable.tabletserver.schemas import Schemas
 from hbtable.tabletserver.turns import Turns
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Residence:
         self._runtime = runtime
         self._incarnation = incarnation
         self._catalog = catalog
+        self._schemas = Schemas(catalog)
         self._open_tablet = open_tablet
         self._check = check
         self._in_own_log = in_own_log
@@ -94,17 +96,25 @@ class Residence:
             if record.tablet_id in self._said_absent:
                 current = self._in_a_new_generation(current)
             started = self._runtime.clock_seconds()
-            tablet = self._opened(current, schema)
-            try:
-                self._check()
-                self._check_not_ended()
-            except HbtableError:
-                tablet.close()
-                raise
-            self.tablets[record.tablet_id] = tablet
+            with self._schemas.loading(record.table_id):
+                self._take_in(current, schema)
             self._said_absent.discard(record.tablet_id)
             seconds = self._runtime.clock_seconds() - started
             log.info("tablet %d: loaded generation %d in %.3f s", record.tablet_id, current.generation, seconds)
+
+    def _take_in(self, record: TabletRecord, schema: TableSchema) -> None:
+        tablet = self._opened(record, self._schemas.current(record.table_id, schema))
+        try:
+            self._check()
+            self._check_not_ended()
+        except HbtableError:
+            tablet.close()
+            raise
+        # No switch from here on: whatever the server is told now finds the tablet.
+        newest = self._schemas.newest(record.table_id, tablet.schema)
+        if newest is not tablet.schema:
+            tablet.schema = newest
+        self.tablets[record.tablet_id] = tablet
 
     def _opened(self, record: TabletRecord, schema: TableSchema) -> Tablet:
         try:
@@ -185,6 +195,8 @@ class Residence:
         return renewed
 
     def update_schema(self, table_id: int, schema: TableSchema) -> None:
+        """In force on return in every tablet that is served, and in those that are being loaded when they are."""
+        self._schemas.told(table_id, schema)
         for tablet in list(self.tablets.values()):
             if tablet.record.table_id == table_id and tablet.schema.version < schema.version:
                 tablet.schema = schema

@@ -1,27 +1,36 @@
-"""A tablet as a state machine against a dict: writes, flushes, compactions, power losses and splits in any order.
+"""A tablet as a state machine against a dict: writes, flushes, compactions, power losses, splits and changes of the
+schema in any order. Families come and go, change groups, and the table is read only at times. Whatever happened,
+maintenance comes to an end when nothing is written any more.
 
 Family f gets server-timed operations only: there the later always wins, so a plain dict is the whole truth. Family g
 gets explicit timestamps: there a marker masks what is as old as it or older, whenever written, until a compaction that
 read every file dropped the marker; so the model remembers markers, and what of it all lies in files.
 """
 
+from dataclasses import replace
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from hbtable.errors import InvalidRequest
+from hbtable.master.family_identities import identified
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
-from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema, is_read_only
+from hbtable.tablet import policy
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
+from hbtable.tablet.version import Stack
 from tests.harness.tablet_bench import Bench, everything
 
 ROWS = st.sampled_from([b"a", b"a\x00", b"a\x00\x01", b"b", b"c\xff", b"d"])
 QUALIFIERS = st.sampled_from([b"", b"q", b"q\x00", b"\xff"])
 VALUES = st.binary(max_size=3)
 TIMES = st.integers(1, 5)
+GROUPS = st.sampled_from(["", "both", "other"])
 ALL = ReadSpec(max_versions=3)
 YEAR = 365 * 86_400_000
 MAX_SKEW_SECONDS = 300
@@ -61,13 +70,27 @@ class Explicit:
 
 
 class TabletMachine(RuleBasedStateMachine):
-    """Every rule runs on the simulated machine, whose log syncs: what was acknowledged survives a power loss."""
+    """Every rule runs on the simulated machine, whose log syncs: what was acknowledged survives a power loss. Family k
+    is always there and never written to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = pytest.MonkeyPatch()
+        self.patches.setattr(policy, "_MANY_CELLS", 6)  # a few markers call for a compaction already
+
+    def teardown(self) -> None:
+        self.patches.undo()
 
     @initialize(seed=st.integers(0, 1000), grouped=st.booleans(), merge_bytes=st.sampled_from([1700, 2600, 1 << 20]))
     def begin(self, seed: int, grouped: bool, merge_bytes: int) -> None:
         group = "both" if grouped else ""
         schema = TableSchema(
-            b"t", {b"f": FamilySchema(b"f", locality_group=group), b"g": FamilySchema(b"g", locality_group=group)}
+            b"t",
+            {
+                b"f": FamilySchema(b"f", locality_group=group),
+                b"g": FamilySchema(b"g", locality_group=group),
+                b"k": FamilySchema(b"k"),
+            },
         )
         self.bench = Bench(seed, "sync", schema)
         self.bench.options = TabletOptions(merge_files=2, merge_bytes=merge_bytes)
@@ -89,8 +112,21 @@ class TabletMachine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------ writes
 
+    def mutate(self, row: bytes, operations: list[Operation]) -> None:
+        self.bench.run(self.tablet_of(row).mutate, [RowMutation(row, operations)])
+
+    def takes(self, family: bytes) -> bool:
+        """Whether it takes writes. If not they are refused: this is where that is seen."""
+        if family in self.schema.families and not is_read_only(self.schema):
+            return True
+        with pytest.raises(InvalidRequest):
+            self.mutate(b"a", [(PUT, family, b"q", SERVER_TIME, b"refused")])
+        return False
+
     @rule(row=ROWS, changes=st.lists(st.tuples(st.sampled_from("pcF"), QUALIFIERS, VALUES), min_size=1, max_size=4))
     def mutate_server_timed(self, row: bytes, changes: list[tuple[str, bytes, bytes]]) -> None:
+        if not self.takes(b"f"):
+            return
         operations: list[Operation] = []
         cells = self.timed.setdefault(row, {})
         for what, qualifier, value in changes:
@@ -103,10 +139,12 @@ class TabletMachine(RuleBasedStateMachine):
             else:
                 operations.append((DELETE_FAMILY, b"f", b"", SERVER_TIME, b""))
                 cells.clear()
-        self.bench.run(self.tablet_of(row).mutate, [RowMutation(row, operations)])
+        self.mutate(row, operations)
 
     @rule(row=ROWS, amount=st.integers(-3, 3))
     def increment(self, row: bytes, amount: int) -> None:
+        if not self.takes(b"f"):
+            return
         cells = self.timed.setdefault(row, {})
         old = int.from_bytes(cells.get(b"counter", bytes(8)), "big", signed=True)
         assert self.bench.run(self.tablet_of(row).increment, row, b"f", b"counter", amount) == old + amount
@@ -114,6 +152,8 @@ class TabletMachine(RuleBasedStateMachine):
 
     @rule(row=ROWS, qualifier=QUALIFIERS, suffix=VALUES)
     def append(self, row: bytes, qualifier: bytes, suffix: bytes) -> None:
+        if not self.takes(b"f"):
+            return
         cells = self.timed.setdefault(row, {})
         cells[qualifier] = cells.get(qualifier, b"") + suffix
         answer = self.bench.run(self.tablet_of(row).append, row, [(b"f", qualifier, suffix)])
@@ -121,6 +161,8 @@ class TabletMachine(RuleBasedStateMachine):
 
     @rule(row=ROWS, qualifier=QUALIFIERS, expected=VALUES, value=VALUES)
     def check_and_put(self, row: bytes, qualifier: bytes, expected: bytes, value: bytes) -> None:
+        if not self.takes(b"f"):
+            return
         cells = self.timed.setdefault(row, {})
         passes = cells.get(qualifier, b"") == expected
         mutation = RowMutation(row, [(PUT, b"f", qualifier, SERVER_TIME, value)])
@@ -131,16 +173,60 @@ class TabletMachine(RuleBasedStateMachine):
 
     @rule(row=ROWS, qualifier=QUALIFIERS, time=TIMES, value=VALUES)
     def put_explicit(self, row: bytes, qualifier: bytes, time: int, value: bytes) -> None:
+        if not self.takes(b"g"):
+            return
         self.explicit.setdefault(row, Explicit()).puts[qualifier, time] = (value, False)
-        mutation = RowMutation(row, [(PUT, b"g", qualifier, time, value)])
-        self.bench.run(self.tablet_of(row).mutate, [mutation])
+        self.mutate(row, [(PUT, b"g", qualifier, time, value)])
 
     @rule(row=ROWS, qualifier=st.none() | QUALIFIERS, time=TIMES)
     def delete_explicit(self, row: bytes, qualifier: bytes | None, time: int) -> None:
+        if not self.takes(b"g"):
+            return
         self.explicit.setdefault(row, Explicit()).markers.append((qualifier, time, False))
         kind = DELETE_FAMILY if qualifier is None else DELETE_COLUMN
-        mutation = RowMutation(row, [(kind, b"g", qualifier or b"", time, b"")])
-        self.bench.run(self.tablet_of(row).mutate, [mutation])
+        self.mutate(row, [(kind, b"g", qualifier or b"", time, b"")])
+
+    # ------------------------------------------------------------ changes of the schema
+
+    @property
+    def schema(self) -> TableSchema:
+        return self.bench.schema
+
+    def alter(self, **changes: object) -> None:
+        """As the master does it, and as every tablet server is told."""
+        changed = replace(self.schema, version=self.schema.version + 1, **changes)
+        self.bench.schema = identified(self.schema, changed)
+        for tablet in self.tablets:
+            tablet.schema = self.bench.schema
+
+    @rule(name=st.sampled_from([b"f", b"g"]))
+    def drop_family(self, name: bytes) -> None:
+        self.alter(families={other: family for other, family in self.schema.families.items() if other != name})
+        (self.timed if name == b"f" else self.explicit).clear()
+
+    @rule(name=st.sampled_from([b"f", b"g"]), group=GROUPS)
+    def add_or_regroup_family(self, name: bytes, group: str) -> None:
+        self.alter(families=self.schema.families | {name: FamilySchema(name, locality_group=group)})
+
+    @rule(families=st.permutations([b"f", b"g"]), group=GROUPS)
+    def drop_and_add_at_once(self, families: list[bytes], group: str) -> None:
+        self.drop_family(families[0])
+        self.add_or_regroup_family(families[0], group)
+
+    @rule(is_so=st.booleans())
+    def read_only(self, is_so: bool) -> None:
+        self.alter(attributes=(READ_ONLY,) if is_so else ())
+
+    @rule()
+    def settle(self) -> None:
+        """Without writes there is an end of maintenance."""
+        for tablet in self.tablets:
+            files = tablet.status().sstables
+            steps = 0
+            while tablet.needs_compaction():
+                self.compact_one(tablet, False)
+                steps += 1
+                assert steps <= files + 3, tablet.needs_compaction()
 
     # ------------------------------------------------------------ everything else
 
@@ -152,13 +238,18 @@ class TabletMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 10), major=st.booleans())
     def compact(self, which: int, major: bool) -> None:
-        tablet = self.tablets[which % len(self.tablets)]
+        self.compact_one(self.tablets[which % len(self.tablets)], major)
+
+    def compact_one(self, tablet: Tablet, major: bool) -> None:
         before = self._files_of_g(tablet)
+        kept_apart = self._is_regrouped(tablet)
+        plan = tablet._plan()
         self.bench.run(tablet.compact, major)
         if major:
             self._flushed(tablet)
         after = self._files_of_g(tablet)
-        if major or (before and not set(before) & set(after)):  # every file was read
+        every_file = before and not set(before) & set(after) and not kept_apart
+        if major or every_file or (plan is not None and plan.regroups):
             for row, explicit in self.explicit.items():
                 if tablet.range.holds(row):
                     explicit.drop_markers()
@@ -213,7 +304,17 @@ class TabletMachine(RuleBasedStateMachine):
                 explicit.flush()
 
     def _files_of_g(self, tablet: Tablet) -> tuple[str, ...]:
-        return tuple(ref.path for key, refs in tablet.record.files if "g" in key for ref in refs)
+        return tuple(file.ref.path for stack in self._stacks_of_g(tablet) for file in stack.files)
+
+    def _is_regrouped(self, tablet: Tablet) -> bool:
+        """Cells of g may lie in stacks of several groupings: only a compaction of all of them drops markers."""
+        version = tablet._state.version
+        return any(version.shares_families(stack) for stack in self._stacks_of_g(tablet))
+
+    def _stacks_of_g(self, tablet: Tablet) -> list[Stack]:
+        version = tablet._state.version
+        stored = version.layout.stored.get(b"g")
+        return [] if stored is None else version.holding(frozenset((stored,)))
 
     # ------------------------------------------------------------ reads
 
@@ -244,7 +345,8 @@ class TabletMachine(RuleBasedStateMachine):
             tablet = self.tablet_of(row)
             assert joined(self.bench.run(tablet.read_rows, [row], newest)) == [(row, cells)]
             for qualifier in (b"", b"q", b"counter"):
-                spec = ReadSpec({b"f": frozenset((qualifier,)), b"g": frozenset((qualifier,))}, max_versions=3)
+                there = [name for name in (b"f", b"g") if name in self.schema.families]
+                spec = ReadSpec({name: frozenset((qualifier,)) for name in there}, max_versions=3)
                 wanted = [cell for cell in cells if cell[0][2:] == qualifier]
                 answer = joined(self.bench.run(tablet.read_rows, [row], spec))
                 assert answer == ([(row, wanted)] if wanted else [])

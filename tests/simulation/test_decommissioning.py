@@ -258,7 +258,7 @@ def quiet():
 def test_decommissions_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet):
     """As simulation/test_cluster.py, with an operator who does little else. METADATA's tablets leave, too."""
     done = 0
-    for seed in range(40000, 40016):
+    for seed in range(40000, 40024):
         outcome = Schedule(
             seed, chores=("decommission", "decommission", "split", "move"), gap_seconds=0.0 if seed % 2 else 1.0
         ).run()

@@ -61,6 +61,18 @@ def test_a_cell_key() -> None:
     assert cell_key.cell_key(*parts) == _example("cell-key")
 
 
+def test_a_cell_key_of_a_family_that_was_added() -> None:
+    stored = cell_key.stored_family(b"f", 12)
+    assert cell_key.family_name(stored) == b"f"
+    example = _example("cell-key-of-an-added-family")
+    assert cell_key.parse(example) == (b"r", stored, b"q", NOW, PUT, 7, 0)
+    layout = Layout(TableSchema(b"t", {b"f": FamilySchema(b"f", added_in=12)}))
+    assert layout.keys == ("f\x0112",)
+    builder = Builder(layout, RowRange(), 20, 3, TabletClock(lambda: NOW, lambda: 0.0), 10 << 20)
+    [[(key, _)]] = builder.build([RowMutation(b"r", [(PUT, b"f", b"q", -1, b"v")])], 7).by_stack
+    assert key == example
+
+
 def test_the_pairs_of_a_mutation() -> None:
     example = _example("mutation")
     [record] = decode_records(example, 0, len(example), "the document")
@@ -107,6 +119,13 @@ def test_a_table_record() -> None:
     record = TableRecord(16, TableState.ENABLED, TableSchema(b"t", {b"f": family}, version=2))
     assert table_record.decode(_example("table-record")) == record
     assert table_record.encode(record) == _example("table-record")
+
+
+def test_a_table_record_with_a_family_that_was_added() -> None:
+    family = FamilySchema(b"f", 1, added_in=12, attributes=(("k", "v"),))
+    record = TableRecord(16, TableState.ENABLED, TableSchema(b"t", {b"f": family}, version=12))
+    assert table_record.decode(_example("table-record-added-family")) == record
+    assert table_record.encode(record) == _example("table-record-added-family")
 
 
 def test_the_row_keys_of_metadata() -> None:

@@ -109,6 +109,18 @@ def test_attributes_survive_and_only_they_need_the_second_format():
     assert table_record.encode(TABLE)[1] == 1
 
 
+def test_the_third_format_is_written_only_when_a_family_was_added_to_a_table():
+    families = {name: FamilySchema(name, added_in=added_in) for name, added_in in ((b"e", 0), (b"f", 300), (b"g", 7))}
+    record = TableRecord(16, TableState.ENABLED, TableSchema(b"t", families, 301))
+    data = table_record.encode(record)
+    assert data[1] == 3
+    assert table_record.decode(data) == record
+    with pytest.raises(Corruption):
+        table_record.decode(seal(table_record.KIND, 3, data[6:-1]))
+    without = replace(record, schema=replace(record.schema, families={b"e": families[b"e"]}))
+    assert table_record.encode(without)[1] == 1
+
+
 def test_a_record_of_another_kind_is_damage():
     with pytest.raises(Corruption, match="b'N' where b'T' belongs"):
         tablet_record.decode(table_record.encode(TABLE))

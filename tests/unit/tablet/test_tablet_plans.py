@@ -7,7 +7,7 @@ from hbtable.model.cell import Row
 from hbtable.model.mutation import PUT
 from hbtable.model.ranges import RowRange
 from hbtable.tablet.options import TabletOptions
-from hbtable.tablet.policy import FileFacts, plan_merge
+from hbtable.tablet.policy import FileFacts, StackFacts, plan_merge
 from hbtable.tablet.reverse import descending
 from hbtable.tablet.splitting import Candidate, choose_row, middle_row
 
@@ -18,8 +18,12 @@ def files(*sizes: int) -> list[FileFacts]:
     return [FileFacts(f"f{place}", size, size, 10, 0) for place, size in enumerate(sizes)]
 
 
+def stack(*sizes: int) -> list[StackFacts]:
+    return [StackFacts("s", files(*sizes))]
+
+
 def merged(*sizes: int) -> tuple[str, ...]:
-    plan = plan_merge([("s", files(*sizes))], OPTIONS)
+    plan = plan_merge(stack(*sizes), OPTIONS)
     return plan.paths if plan is not None else ()
 
 
@@ -45,7 +49,7 @@ def test_merging_again_and_again_ends_with_few_files_and_writes_each_byte_few_ti
     written = 0
     for _ in range(500):
         sizes.append(10)
-        while (plan := plan_merge([("s", files(*sizes))], TabletOptions(merge_files=3, max_files=6))) is not None:
+        while (plan := plan_merge(stack(*sizes), TabletOptions(merge_files=3, max_files=6))) is not None:
             places = sorted(int(path[1:]) for path in plan.paths)
             total = sum(sizes[place] for place in places)
             sizes[places[0] : places[-1] + 1] = [total]
@@ -55,17 +59,30 @@ def test_merging_again_and_again_ends_with_few_files_and_writes_each_byte_few_ti
 
 
 def test_a_plan_is_a_sentence() -> None:
-    assert str(plan_merge([("s", files(1, 1, 1))], OPTIONS)) == "merge 3 SSTables of 's': 3 are of similar size"
+    assert str(plan_merge(stack(1, 1, 1), OPTIONS)) == "merge 3 SSTables of 's': 3 are of similar size"
 
 
 def test_many_markers_call_for_a_major_compaction_of_the_stack() -> None:
-    plan = plan_merge([("s", [FileFacts("a", 9, 9, 9_000, 0), FileFacts("b", 5, 5, 4_000, 3_900)])], OPTIONS)
+    files = [FileFacts("a", 9, 9, 9_000, 0), FileFacts("b", 5, 5, 4_000, 3_900)]
+    plan = plan_merge([StackFacts("s", files)], OPTIONS)
     assert plan is not None
     assert plan.paths == ("a", "b")
+    assert not plan.regroups
+
+
+def test_markers_that_mask_cells_of_an_earlier_grouping_call_for_a_regrouping() -> None:
+    stacks = [
+        StackFacts("f/g\x017", [FileFacts("a", 9, 9, 10_000, 5_000)], shares_families=True),
+        StackFacts("f", [FileFacts("b", 9, 9, 10, 0)], shares_families=True),
+    ]
+    plan = plan_merge(stacks, OPTIONS)
+    assert plan is not None
+    assert plan.regroups
+    assert str(plan) == "regroup all SSTables, because of 'f/g': 5000 of 10000 cells are delete markers"
 
 
 def test_a_file_that_belongs_mostly_to_the_other_child_is_rewritten() -> None:
-    plan = plan_merge([("s", [FileFacts("a", 10, 100, 10, 0)])], OPTIONS)
+    plan = plan_merge([StackFacts("s", [FileFacts("a", 10, 100, 10, 0)])], OPTIONS)
     assert plan is not None
     assert "only 10 of its 100 bytes" in plan.why
 

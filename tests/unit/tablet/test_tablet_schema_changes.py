@@ -44,6 +44,5 @@ def test_what_the_log_holds_of_a_dropped_family_is_left_out_and_that_is_said(cap
     bench.run(main)
     [sentence] = [record.getMessage() for record in caplog.records]
     assert sentence == (
-        "tablet 20 of table t: cells from the log were left out, because the table does not have their column families "
-        "any more: 2 of g"
+        "tablet 20 of table t: cells from the log were left out, because their column families were dropped: 2 of g"
     )

@@ -7,6 +7,7 @@ import pytest
 from hbtable.errors import Conflict, OutOfSpace, StaleLocation
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tablet.recovery import LeftUnflushed
@@ -22,9 +23,13 @@ class Row:
 
     def __init__(self, record):
         self.record = record
+        self.table = TableRecord(16, TableState.ENABLED, SCHEMA)
 
     def read_tablet(self, table_id, end_row):
         return self.record
+
+    def read_table(self, name):
+        return self.table
 
     def replace_tablet(self, expected, record):
         if self.record != expected:
@@ -33,8 +38,9 @@ class Row:
 
 
 class Loaded:
-    def __init__(self, record):
+    def __init__(self, record, schema=SCHEMA):
         self.record = record
+        self.schema = schema
         self.closed = False
 
     def close(self):
@@ -53,7 +59,7 @@ def run():
 
     def call(body):
         runtime, row = SimulatedRuntime(1), Row(FIRST)
-        residence = Residence(runtime, "s", row, lambda record, schema: Loaded(record))
+        residence = Residence(runtime, "s", row, Loaded)
         runtime.run(body, runtime, row, residence)
 
     return call
@@ -176,7 +182,7 @@ def test_nobody_is_told_that_a_tablet_is_not_here_while_only_this_servers_log_ha
         runtime,
         "s",
         Row(FIRST),
-        lambda record, schema: Loaded(record),
+        Loaded,
         in_own_log=lambda _: 77,
         on_unflushed=lambda: ended.append(1),
     )
@@ -193,7 +199,7 @@ def test_nobody_is_told_that_a_tablet_is_not_here_while_only_this_servers_log_ha
 @pytest.mark.parametrize("shares_cluster", [True, False])
 def test_a_giving_up_for_which_there_was_no_room_finds_another_record_when_it_comes_back(shares_cluster):
     runtime, row = SimulatedRuntime(1), Row(FIRST)
-    residence = Residence(runtime, "s", row, lambda record, schema: Loaded(record), shares_cluster=shares_cluster)
+    residence = Residence(runtime, "s", row, Loaded, shares_cluster=shares_cluster)
 
     def body():
         residence.load(FIRST, SCHEMA)
@@ -202,5 +208,50 @@ def test_a_giving_up_for_which_there_was_no_room_finds_another_record_when_it_co
         residence.load(FIRST, SCHEMA)
         assert row.record == residence.served(22).record
         assert (row.record != FIRST) == shares_cluster
+
+    runtime.run(body)
+
+
+# ------------------------------------------------------------ schemas
+
+
+def test_a_load_that_comes_late_takes_the_schema_that_metadata_has_by_now(run):
+    def body(runtime, row, residence):
+        row.table = replace(row.table, schema=replace(SCHEMA, version=7))
+        residence.load(FIRST, SCHEMA)
+        assert residence.served(22).schema.version == 7
+
+    run(body)
+
+
+def test_a_schema_of_another_table_of_the_name_is_not_taken(run):
+    def body(runtime, row, residence):
+        row.table = replace(row.table, table_id=17, schema=replace(SCHEMA, version=7))
+        residence.load(FIRST, SCHEMA)
+        assert residence.served(22).schema is SCHEMA
+
+    run(body)
+
+
+def test_a_schema_that_is_told_during_a_load_is_in_force_when_it_ends():
+    runtime = SimulatedRuntime(1)
+    told = [replace(SCHEMA, version=3), replace(SCHEMA, version=2)]
+
+    def open_tablet(record, schema):
+        for newer in told:
+            residence.update_schema(16, newer)
+        residence.update_schema(17, replace(SCHEMA, version=9))
+        return Loaded(record, schema)
+
+    row = Row(FIRST)
+    residence = Residence(runtime, "s", row, open_tablet)
+
+    def body():
+        residence.load(FIRST, SCHEMA)
+        assert residence.served(22).schema is told[0]
+        told.clear()
+        row.record = replace(FIRST, tablet_id=23)
+        residence.load(row.record, SCHEMA)
+        assert residence.served(23).schema is SCHEMA, "what was told in an earlier load is not remembered"
 
     runtime.run(body)
