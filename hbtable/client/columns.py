@@ -1,4 +1,4 @@
-"""Column names as callers write them (HBase: reference/hbase-thrift.md, section 1.3).
+"""Column names as callers write them (docs/contract.md: columns in calls).
 
 f       the whole family            f:      the column with the empty qualifier
 f:q     one column; the qualifier may hold ':' itself

@@ -14,6 +14,9 @@ The way from CommitLog.commit (interface.py) to durable, in the kind of log that
     fence_check.py        on a cluster nothing is acknowledged before the fence was seen absent
     acknowledging.py      it is applied, and whoever waits is told
 
+Damage: high_water.py notes beside the log up to where it was synced. salvage.py takes what is sound of a damaged log,
+and describes the gaps.py between.
+
 How a log ends, closed or broken: state.py. What may be deleted: ledger.py, and for whole files group_retention.py.
 Bytes: records.py in groups.py in a segment.py, or in a group_file.py. After the writer: fencing.py ends its log and
 publishes a manifest.py, reading.py says what counts, sorting.py brings it in order, and sorted_logs.py to the tablets.

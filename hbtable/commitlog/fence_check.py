@@ -1,4 +1,4 @@
-"""The fence as the log's writer sees it: it asks before it acknowledges (storage-and-faults 3.3; fencing.py is the
+"""The fence as the log's writer sees it: it asks before it acknowledges (docs/faults.md: fencing; fencing.py is the
 other side).
 
 Whatever was complete in a file before the marker was seen absent will be in the fencer's listing. So the order is:

@@ -1,4 +1,4 @@
-"""Brings a log to its end, whoever may still be writing it (storage-and-faults 3.3 protocol D, and 0 for open files).
+"""Brings a log to its end, whoever may still be writing it (docs/faults.md: fencing).
 
     marker     fenced/<incarnation>: its existence says it all; placed, whole, until it is seen, and never removed
                while the log is there

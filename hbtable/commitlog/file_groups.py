@@ -1,5 +1,5 @@
 """A tablet server's commit log in whole files, one per group, for a file system that can do no more (WebHDFS;
-storage-and-faults 3.3 and 3.4; paper, sections 5.3 and 6).
+docs/faults.md: two ways for a log; paper, sections 5.3 and 6).
 
 Commits gather in batches (queue.py); up to groups_under_way batches are written at a time, each as a file of its own
 (group_sending.py), and acknowledged one after the other.

@@ -1,4 +1,4 @@
-"""One group's way to durable where a log is written in whole files (WebHDFS; storage-and-faults 3.3 and 3.4).
+"""One group's way to durable where a log is written in whole files (WebHDFS; docs/faults.md: two ways for a log).
 
 The group is put as a file. Not confirmed in time, it is put again under another name, away from the storage nodes that
 keep it waiting (hedging.py, slow_nodes.py). A file is complete once one try is confirmed; the group is durable when the

@@ -10,7 +10,7 @@ user stored in a value are not taken for groups. The payload is a concatenation 
     LSN             counts groups through the whole log from 1 without a gap. A refused group's LSN is used again, by
                     the first group of the next segment, whose header says where the good part of the old one ends
     watermark       every group up to this LSN was durable when this one was written: damage there is loss, never a
-                    torn tail (storage-and-faults 3.3). Always < LSN
+                    torn tail (docs/faults.md: fencing). Always < LSN
     oldest segment  the first segment that recovery must find; older files may be in the middle of being deleted
     flags           1 = marker, no records; 2 = clean end of the log: nothing follows
 """

@@ -1,5 +1,5 @@
 """The same work tried through several ways until one answers (paper, section 6: two log writers, as protection from
-latency spikes of the file system; storage-and-faults 3.4).
+latency spikes of the file system; docs/faults.md: two ways for a log).
 
 The first try begins at once, another whenever the last one was not confirmed within hedge_seconds or failed. The first
 confirmed one wins; what the others do later is discarded. When nothing is confirmed for give_up_seconds, that is the

@@ -55,6 +55,14 @@ class SegmentLedger:
         """Of the tablet's sequences that are needed; 0: none."""
         return max(tablets.get(tablet_id, 0) for tablets in self._all())
 
+    def all_highest(self) -> dict[int, int]:
+        """As highest(), of each tablet that needs anything."""
+        found: dict[int, int] = {}
+        for tablets in self._all():
+            for tablet_id, sequence in tablets.items():
+                found[tablet_id] = max(sequence, found.get(tablet_id, 0))
+        return found
+
     def oldest_needed(self, active_number: int) -> int:
         """The first segment that must stay."""
         return next((segment.number for segment in self.held if segment.tablets), active_number)

@@ -1,4 +1,4 @@
-"""The manifest: which files a fenced log consists of, and how long each is (storage-and-faults 3.3, protocol D).
+"""The manifest: which files a fenced log consists of, and how long each is (docs/faults.md: fencing).
 
 <log folder>/manifest, published once by whichever fencer is first, never changed:
 

@@ -1,4 +1,4 @@
-"""Reads a log that nobody writes any more, and tells a torn tail from a loss (storage-and-faults 2 and 3.3).
+"""Reads a log that nobody writes any more, and tells a torn tail from a loss (docs/faults.md: torn tails and losses).
 
 What may be missing without reproach: the end of the log above every stored watermark (never acknowledged, or
 acknowledged under durability "os" and lost with the machine). From the first damaged byte on everything is dropped,
@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from hbtable.commitlog.group_file import SUFFIX, decode_group_file, group_name, payload_span
 from hbtable.commitlog.group_reading import settled_group_files
 from hbtable.commitlog.groups import Group, group_at
+from hbtable.commitlog.high_water import read_high_water
 from hbtable.commitlog.manifest import Manifest, settled
-from hbtable.commitlog.records import LogRecord, decode_records
+from hbtable.commitlog.records import LogRecord, decode_records, places
 from hbtable.commitlog.segment import Segment, incarnation_of
 from hbtable.commitlog.segment_chain import settled_chain
 from hbtable.errors import Corruption
@@ -44,7 +45,37 @@ def log_segments(
     lengths = {f"{folder}/{file.name}": file.length_bytes for file in files}
     if any(group_name(folder, path) is not None for path in lengths):
         return settled_group_files(fs, folder, lengths, pause)
-    return settled_chain(fs, folder, lengths, pause)
+    segments = settled_chain(fs, folder, lengths, pause)
+    check_high_water(fs, folder, segments)
+    return segments
+
+
+def check_high_water(fs: FileSystem, folder: str, segments: list[Segment]) -> None:
+    """Corruption when the log ends before what its high-water mark says was synced: its end was cut off, or damaged. It
+    says which tablets have lost which writes at least. May switch."""
+    mark = read_high_water(fs, folder)
+    last = segments[-1] if segments else None
+    end = last.last_lsn if last is not None else 0
+    if mark is None or mark.lsn <= end:
+        return
+    highest: dict[int, int] = dict.fromkeys(mark.tablets, 0)
+    for segment in segments:
+        buffer = fs.read_file(segment.path)
+        for group in sound_groups(buffer, segment):
+            for place in places(buffer, group.payload, group.end, segment.path):
+                highest[place.tablet_id] = max(place.sequence, highest.get(place.tablet_id, 0))
+    lost = [
+        f"tablet {tablet_id} sequences {highest[tablet_id] + 1} to {sequence}"
+        for tablet_id, sequence in sorted(mark.tablets.items())
+        if sequence > highest[tablet_id]
+    ]
+    path, offset = (last.path, last.end) if last is not None else (folder, 0)
+    raise Corruption(
+        path,
+        offset,
+        f"the log ends with group {end}, and was synced up to group {mark.lsn} (byte {mark.length_bytes} of segment "
+        f"{mark.segment}); of what was acknowledged at least these are lost: {', '.join(lost) or 'markers only'}",
+    )
 
 
 def sound_groups(buffer: bytes, segment: Segment) -> Iterator[Group]:

@@ -1,4 +1,4 @@
-"""Which segments make up a log, and where the last one ends (storage-and-faults 2, 3.3 and 3.4).
+"""Which segments make up a log, and where the last one ends (docs/faults.md: torn tails and losses).
 
 Every header names the segment before it, so the segments form a tree. On a local disk that is a line with some stumps:
 segments that were given up before their first group. On HDFS a group that was not confirmed in time is sent again

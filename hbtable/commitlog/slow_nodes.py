@@ -1,4 +1,4 @@
-"""Storage nodes that keep a group waiting: files are better begun elsewhere (storage-and-faults 3.4)."""
+"""Storage nodes that keep a group waiting: files are better begun elsewhere (docs/faults.md: two ways for a log)."""
 
 from collections.abc import Callable, Iterable
 from typing import Final, final

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, final
 from zlib import crc32
 
+from hbtable.commitlog.gaps import Gap
 from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import LogRecord, decode_records
 from hbtable.commitlog.runs import (
@@ -17,6 +18,7 @@ from hbtable.commitlog.runs import (
     decode_footer,
     decode_index,
     decode_list,
+    decode_list_and_gaps,
     list_path,
     run_path,
 )
@@ -80,6 +82,15 @@ def recovered(
         for run, piece in cluster:
             records += (r for r in _read_piece(fs, folder, run, piece) if r.sequence >= first_needed)
         yield from _by_sequence(records)
+
+
+def sorted_gaps(fs: FileSystem, folder: str) -> list[Gap]:
+    """Of a damaged log that was sorted all the same; [] for every other. May switch. Corruption."""
+    try:
+        stored = fs.read_file(list_path(folder))
+    except FileNotFound:
+        return []
+    return decode_list_and_gaps(stored, list_path(folder))[1]
 
 
 def sorted_runs(fs: FileSystem, folder: str) -> list[Run] | None:

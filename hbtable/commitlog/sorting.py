@@ -12,12 +12,13 @@ Invariants
 * A crash at any point leaves the log untouched, and no list: sorting again gives the same runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Final
 from zlib import crc32
 
+from hbtable.commitlog.gaps import Gap
 from hbtable.commitlog.parts import Part
 from hbtable.commitlog.reading import sound_groups
 from hbtable.commitlog.records import places
@@ -29,6 +30,7 @@ from hbtable.commitlog.runs import (
     list_path,
     run_path,
 )
+from hbtable.commitlog.salvage import LooseRecord
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
@@ -42,10 +44,11 @@ _Place = tuple[bytes, int, int, int, int]
 """Row, sequence, and which bytes of which file of the part: plain comparison is the order within a tablet."""
 
 
-def publish(fs: FileSystem, folder: str, runs: list[Run]) -> None:
-    """`runs`, one of every part in log order, all durable, are what recovery reads from now on. *Switches.*"""
+def publish(fs: FileSystem, folder: str, runs: list[Run], gaps: Sequence[Gap] = ()) -> None:
+    """`runs`, one of every part in log order, all durable, are what recovery reads from now on; of a damaged log with
+    these `gaps` between. *Switches.*"""
     # Last: the list says that all runs are complete. A reader that finds no list reads the log itself.
-    fs.write_file(list_path(folder), encode_list(runs))
+    fs.write_file(list_path(folder), encode_list(runs, gaps))
 
 
 def sort_part(runtime: Runtime, fs: FileSystem, folder: str, part: Part) -> Run:
@@ -53,6 +56,25 @@ def sort_part(runtime: Runtime, fs: FileSystem, folder: str, part: Part) -> Run:
     reads = [lambda segment=segment: fs.read_file(segment.path) for segment in part]
     buffers = results(run_all(runtime, _PARALLEL_READS, reads, "read log"))
     tablets = _places_by_tablet(runtime, buffers, part)
+    return _write_run(runtime, fs, folder, (part[0].number, part[-1].number), buffers, tablets)
+
+
+def sort_loose(runtime: Runtime, fs: FileSystem, folder: str, records: Sequence[LooseRecord]) -> Run:
+    """As sort_part, of records that were saved from damaged groups: a run of segment 0, which there is none of."""
+    tablets: dict[int, list[_Place]] = {}
+    for number, (place, stored) in enumerate(records):
+        tablets.setdefault(place.tablet_id, []).append((place.row, place.sequence, number, 0, len(stored)))
+    return _write_run(runtime, fs, folder, (0, 0), [record.stored for record in records], tablets)
+
+
+def _write_run(
+    runtime: Runtime,
+    fs: FileSystem,
+    folder: str,
+    segments: tuple[int, int],
+    buffers: list[bytes],
+    tablets: dict[int, list[_Place]],
+) -> Run:
     sorted_bytes: list[bytes] = []
     pieces: list[Piece] = []
     offset = 0
@@ -69,7 +91,7 @@ def sort_part(runtime: Runtime, fs: FileSystem, folder: str, part: Part) -> Run:
         offset += length
     end = encode_end(pieces)
     sorted_bytes.append(end)
-    run = Run(part[0].number, part[-1].number, int.from_bytes(end[-4:], "big"), offset + len(end))
+    run = Run(*segments, int.from_bytes(end[-4:], "big"), offset + len(end))
     fs.write_file(run_path(folder, run), b"".join(sorted_bytes))
     return run
 

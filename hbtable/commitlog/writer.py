@@ -21,6 +21,7 @@ from typing import final
 
 from hbtable.commitlog.acknowledging import Acknowledger
 from hbtable.commitlog.appender import SegmentAppender
+from hbtable.commitlog.high_water import HighWaterWriter
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.log_end import LogEnd
 from hbtable.commitlog.metrics import LogMetrics
@@ -41,8 +42,8 @@ class LogWriter:
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
     __slots__ = (
-        "_acknowledger", "_busy", "_doubt", "_end", "_inline_limit", "_ledger", "_line", "_metrics", "_queue",
-        "_release", "_rolls", "_runtime", "_state", "_waits_for_sync",
+        "_acknowledger", "_busy", "_doubt", "_end", "_high_water", "_inline_limit", "_ledger", "_line", "_metrics",
+        "_queue", "_release", "_rolls", "_runtime", "_state", "_waits_for_sync",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +88,11 @@ class LogWriter:
         self._inline_limit = 0
         """Commits are appended inline while the segment is shorter than this."""
         self._line = SegmentLine(runtime, fs, folder, options, self._end, self._ledger, self._state, self._break)
+        # A cluster's log is fenced with the lengths of its files, and those are of a file system with copies.
+        period = options.mark_seconds if appender is None else 0.0
+        self._high_water = HighWaterWriter(
+            runtime, fs, folder, self._end, self._ledger, not self._waits_for_sync, period
+        )
         self._state.on_broken = on_broken
         self._set_inline_limit()
 
@@ -208,6 +214,7 @@ class LogWriter:
             return
         # No switch between the sync and the last apply.
         self._acknowledger.acknowledge(batch)
+        self._high_water.news()
         if not self._waits_for_sync:
             self._line.sync_beside_if_due()
 
@@ -299,11 +306,13 @@ class LogWriter:
         try:
             if not self._state.sentence:
                 self._line.end_cleanly()
+                self._high_water.write()
         except Unavailable as error:
             logger.warning("the commit log was closed without its last watermark: %s", error)
         except HbtableError as error:
             self._break(error)
         finally:
+            self._high_water.stop()
             try:
                 self._line.close()
             finally:

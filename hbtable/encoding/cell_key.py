@@ -1,4 +1,4 @@
-r"""The cell key: one `bytes` whose plain comparison is the sort order (paper, section 2; design, section 5).
+r"""The cell key: one `bytes` whose plain comparison is the sort order (paper, section 2).
 
     row', 00 01, family', 00, qualifier', 00 01, ~timestamp (8), kind (1), ~sequence (8), flags (1)
 

@@ -1,4 +1,4 @@
-"""Tablet records as bytes (paper, section 5.1; design, section 5): the value of a METADATA row, the root's file.
+"""Tablet records as bytes (paper, section 5.1): the value of a METADATA row, the root's file.
 
 Sealed (encoding.sealed) with kind "T". Numbers are varints, texts and bytes have their length before them
 (encoding.varint). Version 1 is a body and nothing else. Version 2 is written while tablets are being merged, and for a

@@ -1,4 +1,4 @@
-"""The arguments of the single filters: how many, of which type, and what they must obey (reference 3.3 and 3.4).
+"""The arguments of the single filters: how many, of which type, and what they must obey (docs/contract.md: filters).
 
 Strings are quoted; numbers, true, false and operators are not.
 """

@@ -1,4 +1,4 @@
-"""Comparisons as callables: from what the filter says to `test(part) -> bool` (reference 3.2).
+"""Comparisons as callables: from what the filter says to `test(part) -> bool` (docs/contract.md: comparators).
 
 binary          unsigned bytes, as a whole
 binaryprefix    the same over the first len(value) bytes of the part

@@ -1,4 +1,4 @@
-"""Runs a filter over the rows of one scan (reference 3.3).
+"""Runs a filter over the rows of one scan (docs/contract.md: filters).
 
 For each row in scan order: skips_row(row), and when that is False, apply() with the row's cells. A page of a scan ends
 between rows; state() taken there, handed to start(), goes on as if nothing had happened. A row that is cut into pieces

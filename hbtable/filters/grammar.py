@@ -1,4 +1,5 @@
-"""Text of the filter language to an expression (reference 3.1). Bytes in; keywords and names are ASCII.
+"""Text of the filter language to an expression (docs/contract.md: filter language). Bytes in; keywords and names are
+ASCII.
 
     expr    := and ( "OR" and )*                 lowest precedence
     and     := unary ( "AND" unary )*

@@ -1,4 +1,5 @@
-"""What combines filters: AND, OR, SKIP, WHILE (reference 3.3; HBase's FilterList, SkipFilter, WhileMatchFilter).
+"""What combines filters: AND, OR, SKIP, WHILE (docs/contract.md: filters; HBase's FilterList, SkipFilter,
+WhileMatchFilter).
 
 Order matters: AND does not show a cell to members after the one that rejects it, and its row stage ends at the first
 member that drops the row; the row stage of OR ends at the first that keeps it.

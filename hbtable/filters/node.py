@@ -1,4 +1,5 @@
-"""What every part of a running filter can do, in the order in which a row passes through it (reference 3.3).
+"""What every part of a running filter can do, in the order in which a row passes through it
+(docs/contract.md: filters).
 
     reset()             a new row begins
     drops_row(row)      the row-key stage

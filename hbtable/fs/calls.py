@@ -1,6 +1,7 @@
 """Blocking calls to a remote file system, each with a deadline of our own, because some never return.
 
-hdfs-native hangs for ever when a DataNode of its pipeline dies (storage-and-faults 0), and an HTTP request can be kept
+hdfs-native hangs for ever when a DataNode of its pipeline dies (docs/faults.md: Hadoop's client library), and an
+HTTP request can be kept
 alive a byte at a time. A call that is past its deadline is given up: its caller gets Stalled, and what it does later is
 nobody's any more. ThreadCalls runs calls in threads of the runtime; TaskCalls, for simulation, as tasks, so that a test
 twin may wait in virtual time.

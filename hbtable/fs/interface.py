@@ -1,6 +1,6 @@
 """Promises of a file system adapter.
 
-Three kinds, which differ in how a commit log is written and fenced on them (design, section 5):
+Three kinds, which differ in how a commit log is written and fenced on them:
     local     an open file, appended and synced; the data folder's flock keeps other writers away
     hdfs      the same over Hadoop's own protocol; `seal` takes an open file from its writer
     webhdfs   files appear whole, by one request each: nothing is durable, nor visible, before sync() or put_new()

@@ -2,7 +2,7 @@
 
 What the package does well is signing in (SPNEGO, throttled; also delegation tokens), and that is what is used of it.
 Its calls are not: with several NameNodes they repeat any request whose answer is lost, a rename too; without a timeout
-they wait for ever; and paths with #LATEST mean something else (storage-and-faults 3.6).
+they wait for ever; and paths with #LATEST mean something else (docs/faults.md: the package hdfs).
 """
 
 from typing import Final, final

@@ -1,4 +1,4 @@
-"""Contents led past DataNodes that do not answer (storage-and-faults 3.4).
+"""Contents led past DataNodes that do not answer (docs/faults.md: two ways for a log).
 
 WebHDFS takes hints about the node that receives a content, and none about those it hands copies on to. A copy for a
 frozen node stops the whole content for 75 s and more, and its sender cannot take it back: the receiving node's thread

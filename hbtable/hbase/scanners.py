@@ -1,4 +1,4 @@
-"""Open scanners: a resume position and its parameters, nothing else (design, section 6).
+"""Open scanners: a resume position and its parameters, nothing else.
 
 A scanner holds no file, no lease and no connection. It outlives an hour of silence, splits, moves and the death of
 tablet servers; an orderly stop saves it for the next start. Ids can be used from any connection of this front door.

@@ -1,4 +1,4 @@
-"""Runs a role as a child process, and makes its death known at once (storage-and-faults 4; HBase does so as well).
+"""Runs a role as a child process, and makes its death known at once (docs/faults.md: ZooKeeper; HBase does so as well).
 
 A process that was killed leaves its lock service session behind, and its tablets wait for the session's timeout. The
 supervisor sees the death immediately, ends the session in the child's name, and starts the next child.

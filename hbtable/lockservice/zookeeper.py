@@ -1,4 +1,4 @@
-"""The lock service of a cluster: ZooKeeper through kazoo (paper, section 4: Chubby; storage-and-faults 4).
+"""The lock service of a cluster: ZooKeeper through kazoo (paper, section 4: Chubby; docs/faults.md: ZooKeeper).
 
 A session is opened by hand (zookeeper_wire), so that its id, password and granted timeout are known, then carried by
 kazoo's client (zookeeper_connection) and kept by a thread of its own (zookeeper_keeper). A session that ended is over

@@ -1,4 +1,4 @@
-"""kazoo's client, held to one session and to deadlines (storage-and-faults 4).
+"""kazoo's client, held to one session and to deadlines (docs/faults.md: ZooKeeper).
 
 kazoo runs in threads of its own; everything here blocks and belongs into the runtime's threads, never into the hub.
 

@@ -1,4 +1,5 @@
-"""Keeps a session's lease: a native thread asks the service; a busy hub cannot starve it (storage-and-faults 4).
+"""Keeps a session's lease: a native thread asks the service; a busy hub cannot starve it
+(docs/faults.md: ZooKeeper).
 
 Each round is a sync and a look at every lock. The sync goes through ZooKeeper's leader, which alone decides when a
 session ends: a follower that was cut off from it would answer plain reads for seconds more.

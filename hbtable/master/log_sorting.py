@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from hbtable.commitlog.fencing import FencingOptions, fence
+from hbtable.commitlog.manifest import Manifest
 from hbtable.commitlog.parts import Part, encode_part, plan_parts
 from hbtable.commitlog.reading import log_segments
 from hbtable.commitlog.runs import Run, list_path
+from hbtable.commitlog.salvage import salvage
 from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.sorting import publish, sort_part
+from hbtable.commitlog.sorting import publish, sort_loose, sort_part
 from hbtable.errors import Corruption, HbtableError, LockLost, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import FileSystem
 from hbtable.rpc.transport import Transport
@@ -77,13 +79,40 @@ class LogSorting:
         began = runtime.clock_seconds()
         manifest = fence(runtime, self._fs, incarnation, self.options.fencing)
         fenced = runtime.clock_seconds()
-        segments = [] if manifest.given_up else log_segments(self._fs, folder, lambda: runtime.sleep(0), manifest)
-        parts = plan_parts(segments, self.options.part_bytes)
-        publish(self._fs, folder, _Round(self, epoch, incarnation, parts, living).run())
+        try:
+            segments = [] if manifest.given_up else log_segments(self._fs, folder, self._pause, manifest)
+            parts = plan_parts(segments, self.options.part_bytes)
+            publish(self._fs, folder, _Round(self, epoch, incarnation, parts, living).run())
+        except Corruption as error:
+            self._sort_what_is_left(epoch, incarnation, living, manifest, error)
+            return
         log.info(
             "log %s: fenced in %.2f s, %d files in %d parts sorted in %.2f s",
             incarnation, fenced - began, len(segments), len(parts), runtime.clock_seconds() - fenced,
         )  # fmt: skip
+
+    def _pause(self) -> None:
+        self.runtime.sleep(0)
+
+    def _sort_what_is_left(
+        self, epoch: int, incarnation: str, living: Collection[str], manifest: Manifest, error: Corruption
+    ) -> None:
+        """Of a damaged log all that is sound, with the gaps between: a tablet that may miss something of it is refused
+        when it is loaded, and all others are served."""
+        folder = log_folder(incarnation)
+        found = salvage(self._fs, folder, manifest, self._pause)
+        if found is None:
+            raise error
+        parts = plan_parts(found.stretches, self.options.part_bytes)
+        runs = _Round(self, epoch, incarnation, parts, living).run()
+        if found.loose:
+            runs.append(sort_loose(self.runtime, self._fs, folder, found.loose))
+        publish(self._fs, folder, runs, found.gaps)
+        log.error("log %s is damaged: %s", incarnation, error)
+        for gap in found.gaps:
+            log.error("log %s: %s: %s", incarnation, gap.path, gap.reason())
+        if not found.gaps:
+            log.error("log %s: every record in it could be read all the same", incarnation)
 
     def sort_part(self, worker: str, epoch: int, incarnation: str, part: Part) -> Run:
         if worker == _MASTER:

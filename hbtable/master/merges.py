@@ -1,4 +1,4 @@
-"""Merges neighbouring tablets of an enabled table (paper, section 5.2; design, section 5; merging.py has the states).
+"""Merges neighbouring tablets of an enabled table (paper, section 5.2; merging.py has the states).
 
     1  whichever of them shares SSTables with a split's other child has a major compaction: its files are its own then
     2  both are flushed and unloaded; from the files themselves: each lies inside the tablet that names it

@@ -180,7 +180,7 @@ class Upkeep:
         return rows
 
     def _repaired(self, rows: list[TabletRecord]) -> list[TabletRecord]:
-        """Completes the splits that the rows show (design, section 5); both children are in the answer."""
+        """Completes the splits that the rows show; both children are in the answer."""
         repaired: list[TabletRecord] = []
         for row in rows:
             if row.left is None:

@@ -1,4 +1,4 @@
-"""The delete markers in force at one place of a sorted run of pairs (design, section 6: delete masks).
+"""The delete markers in force at one place of a sorted run of pairs.
 
 A marker sorts before everything that it masks: family markers sit at the empty qualifier, column markers at the head of
 their column or between newer and older versions. So one pass suffices: add() each marker as it is met, ask hides() for

@@ -1,4 +1,4 @@
-"""From sorted pairs to the rows a reader may see (paper, section 2; HBase's rules: reference 0.2, design, section 6).
+"""From sorted pairs to the rows a reader may see (paper, section 2; HBase's rules, docs/contract.md: data model).
 
 Per column, newest first: of one timestamp only the newest sequence counts; then a put must not be masked by a marker,
 must not be older than its own or its family's time to live, must lie in the asked time range, and be among the newest

@@ -1,4 +1,4 @@
-"""Typed reads of METADATA and compare-and-set writes to it (paper, sections 5.1 and 5.2; design, section 5).
+"""Typed reads of METADATA and compare-and-set writes to it (paper, sections 5.1 and 5.2).
 
 Every record changes as a whole: the stored bytes are compared with the record that the caller read, then replaced.
 The root tablet's record is a lock service file, compared by version; before each change a copy goes to the file

@@ -1,4 +1,4 @@
-"""Completes a split after its commit (design, section 5): anyone who sees an embedded left child may do it.
+"""Completes a split after its commit: anyone who sees an embedded left child may do it.
 
 The commit was one compare-and-set: the row of `end` became the right child and embeds the left child's record. What is
 left to do is idempotent, and safe to be done by several at once:

@@ -1,6 +1,6 @@
 """Records as METADATA rows hold them, seen as tablets: a split in progress counts as two; together they tile the table.
 
-Pure. While a split is completed, the row of the right child embeds the left child's record (design, section 5); the
+Pure. While a split is completed, the row of the right child embeds the left child's record; the
 left child's own row may stand already, and then it is the newer one. While a merge is completed, the row of the left
 tablet stands beside the merged one, which covers it; then the merged one counts.
 """

@@ -1,4 +1,4 @@
-r"""Names of tables, namespaces and column families (HBase's rules; reference/hbase-thrift.md, section 0.3).
+r"""Names of tables, namespaces and column families (docs/contract.md: names).
 
 A table's canonical name is b"t" in the default namespace and b"namespace:t" elsewhere; only canonical names are
 stored or compared.

@@ -1,4 +1,4 @@
-"""A tablet's record: one METADATA row (paper, section 5.1; design, section 5).
+"""A tablet's record: one METADATA row (paper, section 5.1).
 
 Every change of a record is one compare-and-set of the whole encoded record (encoding.tablet_record), so there is
 never a half-changed tablet. METADATA itself is table 0; its first tablet is the root tablet, whose record is kept by

@@ -1,4 +1,4 @@
-"""The way from a foreign thread into the hub: kazoo's threads ring, a task answers (design, section 7).
+"""The way from a foreign thread into the hub: kazoo's threads ring, a task answers.
 
 Invariant: ring() touches only the watcher's thread-safe send. Rings before the answer begins count once; a ring during
 it makes another one follow.

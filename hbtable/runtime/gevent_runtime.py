@@ -1,4 +1,4 @@
-"""The real runtime: gevent in an unpatched process (design, section 7).
+"""The real runtime: gevent in an unpatched process.
 
 Nothing is monkey patched. The hub belongs to the thread that makes the tasks: the main thread of a server, or a
 background thread of an ordinary threaded program (portal.py). Objects made here may be used in that one thread only.

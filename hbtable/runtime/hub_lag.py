@@ -1,4 +1,4 @@
-"""How late the hub is: a task that sleeps a fixed time and sees how much longer it took (design, section 7).
+"""How late the hub is: a task that sleeps a fixed time and sees how much longer it took.
 
 A hub that stalls answers nobody and loses its lease in the lock service; whatever held it (a long computation, a cold
 disk read) shows here first.

@@ -1,4 +1,4 @@
-"""The gevent hub in a background thread, for hbtable.open() in an ordinary threaded program (design, section 7).
+"""The gevent hub in a background thread, for hbtable.open() in an ordinary threaded program.
 
 Any thread calls `call`; the function runs as a task in the hub's thread, and only its result or error comes back. A
 call is two thread switches, about 50 us.

@@ -1,4 +1,4 @@
-"""The seeded scheduler under simulated.py: which task runs next, and what time it is (design, section 7).
+"""The seeded scheduler under simulated.py: which task runs next, and what time it is.
 
 Tasks are plain greenlets. Whoever calls `advance` is the hub: it picks a runnable task at random, switches to it, and
 gets control back when the task waits or ends. Time is virtual: every step takes one microsecond (so that code which

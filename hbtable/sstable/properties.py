@@ -1,4 +1,4 @@
-r"""What an SSTable says of itself: enough to rebuild METADATA from the files alone (design, section 5).
+r"""What an SSTable says of itself: enough to rebuild METADATA from the files alone.
 
 Stored as a block (sstable.block) whose keys are the names of the fields below and whose values are varints for numbers,
 plain bytes for keys, UTF-8 for texts, and length-prefixed texts one after another for `replaced`. Unknown names are

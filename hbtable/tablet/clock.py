@@ -1,4 +1,4 @@
-"""Server-assigned time of one tablet (design, section 6: timestamps).
+"""Server-assigned time of one tablet.
 
     of the tablet   max(wall clock, last assigned), assigned in log order, so it never goes back (bug class 16: a server
                     whose clock is behind would put new cells below old ones)

@@ -1,4 +1,4 @@
-"""When writers have to wait (paper, section 6: speeding up tablet recovery; design, section 5: back-pressure).
+"""When writers have to wait (paper, section 6: speeding up tablet recovery).
 
     frozen    the second minor compaction of an unload or split is running: wait, the end is near
     memory    all memtables together are over the server's limit: wait for a flush

@@ -1,4 +1,4 @@
-"""Long work lets other tasks run every few milliseconds (design, section 7): a stalled hub loses the lease.
+"""Long work lets other tasks run every few milliseconds: a stalled hub loses the lease.
 
 Pairs are handed on in lists, so that the pause costs nothing per pair, and so that a scan over a million deleted rows,
 which yields nothing, pauses as well. Pausing inside a row tears nothing: what is read belongs to one snapshot.

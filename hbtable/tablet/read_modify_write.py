@@ -1,4 +1,4 @@
-"""Increment, append, check-and-mutate: read a row and write it, as one step (HBase's semantics; reference 1.6).
+"""Increment, append, check-and-mutate: read a row and write it, as one step (docs/contract.md: writes).
 
 Each holds its row's turn, waits until every earlier write of the row is visible, reads, and writes before the turn is
 given on (bug class 12). A call whose outcome is unknown is never repeated in here (bug class 11).

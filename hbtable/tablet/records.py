@@ -1,4 +1,4 @@
-"""The tablet's record in METADATA, and its changes one at a time (design, section 5).
+"""The tablet's record in METADATA, and its changes one at a time.
 
 The record is the only truth about files and redo points. Each change is one compare-and-set of the whole record, so the
 new SSTables and the redo point that they allow are durable together or not at all (bug class 6), and a log is released

@@ -17,7 +17,7 @@ from typing import Final
 
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.sorted_logs import recovered
+from hbtable.commitlog.sorted_logs import recovered, sorted_gaps
 from hbtable.encoding.cell_key import check_known
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, Unavailable
 from hbtable.model.tablet import NO_LOG, LogRef, SSTableRef, TabletRecord
@@ -168,6 +168,10 @@ def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
     for ref in refs:
         if ref.incarnation not in (NO_LOG, state.shared.incarnation):
             first_needed[ref.incarnation] = max(ref.first_needed, floor, first_needed.get(ref.incarnation, 0))
+    for incarnation, first in sorted(first_needed.items()):
+        for gap in sorted_gaps(state.environment.fs, log_folder(incarnation)):
+            if gap.may_have_lost(state.tablet_id, first):
+                raise gap.damage(state.tablet_id)
     return [
         recovered(state.environment.fs, log_folder(incarnation), state.tablet_id, first, state.shared.sorted_indexes)
         for incarnation, first in sorted(first_needed.items())

@@ -16,9 +16,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import HbtableError, OutOfSpace, StaleLocation
+from hbtable.errors import Corruption, DataDamaged, HbtableError, OutOfSpace, StaleLocation
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
+from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 from hbtable.runtime.interface import Runtime
@@ -50,6 +51,9 @@ class Residence:
         it does not serve; it must not switch. `shares_cluster`: METADATA's log may be another server's."""
         self.tablets: dict[int, Tablet] = {}
         """Shared with server.py: what is in here is served."""
+        self.refused: dict[int, DataDamaged] = {}
+        """Tablets that are this server's and cannot be served, because what recovers them is damaged; shared with
+        server.py: whoever asks for one is told at once, instead of looking for another server in vain."""
         self._runtime = runtime
         self._incarnation = incarnation
         self._catalog = catalog
@@ -77,7 +81,9 @@ class Residence:
         """StaleLocation when it is not served here."""
         tablet = self.tablets.get(tablet_id)
         if tablet is None:
-            raise StaleLocation(f"tablet {tablet_id} is not served by {self._incarnation}")
+            raise self.refused.get(tablet_id) or StaleLocation(
+                f"tablet {tablet_id} is not served by {self._incarnation}"
+            )
         return tablet
 
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
@@ -115,6 +121,7 @@ class Residence:
         if newest is not tablet.schema:
             tablet.schema = newest
         self.tablets[record.tablet_id] = tablet
+        self.refused.pop(record.tablet_id, None)
 
     def _opened(self, record: TabletRecord, schema: TableSchema) -> Tablet:
         try:
@@ -122,6 +129,13 @@ class Residence:
         except LeftUnflushed:
             self._on_unflushed()
             raise
+        except Corruption as error:
+            start, stop = record.range
+            told = DataDamaged(error.path, error.offset, error.reason, start, stop)
+            if str(told) != str(self.refused.get(record.tablet_id)):
+                log.error("tablet %d of table %s is not served: %s", record.tablet_id, shown(schema.name), told)
+            self.refused[record.tablet_id] = told
+            raise told from error
 
     def unload(self, tablet_id: int) -> None:
         """Flushed, its row without owner, not served on return: the next owner needs no log of this server. That it is
@@ -129,6 +143,7 @@ class Residence:
         server's log has something of it. A load that is under way is ended."""
         with self._turns.take(tablet_id, unloads=True):
             self._check_not_ended()
+            self.refused.pop(tablet_id, None)
             tablet = self.tablets.get(tablet_id)
             if tablet is None:
                 self._say_absent(tablet_id)
@@ -162,6 +177,7 @@ class Residence:
         not switch. Idempotent."""
         self._ended = True
         self.tablets.clear()
+        self.refused.clear()
 
     def _check_not_ended(self) -> None:
         if self._ended:

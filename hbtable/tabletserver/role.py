@@ -127,11 +127,20 @@ class TabletServerRole:
             options.maintenance,
             options.tablet.memtable_bytes,
         )
-        self.service = TabletServer(
-            self.incarnation, residence.tablets, session.valid, suspension.wait, self._lose, registry
-        )
+        self.service = self._service(session, suspension, registry)
         self.admin = self._administration(splitter, suspension.refuse)
         self._measure(registry)
+
+    def _service(self, session: Session, suspension: Suspension, registry: Registry) -> TabletServer:
+        return TabletServer(
+            self.incarnation,
+            self._residence.tablets,
+            session.valid,
+            suspension.wait,
+            self._lose,
+            registry,
+            self._residence.refused,
+        )
 
     def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> Administration:
         merging = self._maintenance.merging

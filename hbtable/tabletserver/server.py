@@ -8,10 +8,11 @@ wait (suspension.py). Losing the lock is final; `on_lost` stops the process.
 This layer is on the path of every put and get: a dictionary lookup, the tablet's own method, one check, one counter.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import final
 
-from hbtable.errors import LockLost, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.errors import DataDamaged, LockLost, OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.metrics.registry import Counter, Registry
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
@@ -31,6 +32,7 @@ class TabletServer:
         "_mutations",
         "_on_lost",
         "_reads",
+        "_refused",
         "_scans",
         "_tablets",
         "_valid",
@@ -46,11 +48,13 @@ class TabletServer:
         wait: Callable[[], bool],
         on_lost: Callable[[], None],
         registry: Registry,
+        refused: Mapping[int, DataDamaged] = MappingProxyType({}),
     ) -> None:
-        """`tablets` is shared with residence.py, which loads and unloads. `valid` must not switch; `wait`
-        is Suspension.wait. `on_lost` is called once."""
+        """`tablets` and `refused` are shared with residence.py, which loads and unloads. `valid` must not switch;
+        `wait` is Suspension.wait. `on_lost` is called once."""
         self.incarnation = incarnation
         self._tablets = tablets
+        self._refused = refused
         self._valid = valid
         self._wait = wait
         self._on_lost = on_lost
@@ -131,7 +135,10 @@ class TabletServer:
         self._checks.value += 1
         return answer
 
-    def _not_here(self, tablet_id: int) -> StaleLocation:
+    def _not_here(self, tablet_id: int) -> StaleLocation | DataDamaged:
+        refused = self._refused.get(tablet_id)
+        if refused is not None:  # one of its own: a shared error would collect all tracebacks
+            return DataDamaged(refused.path, refused.offset, refused.reason, refused.first_row, refused.stop_row)
         return StaleLocation(f"tablet {tablet_id} is not served by {self.incarnation}")
 
     def _outwait(self, changed: bool) -> None:

@@ -1,4 +1,4 @@
-"""Splits a served tablet in two (paper, section 5.2; design, section 5).
+"""Splits a served tablet in two (paper, section 5.2).
 
     1  cancel its compactions, minor compaction, stop writes, second minor compaction (as for an unload)
     2  ONE compare-and-set on the METADATA row of its end: the row becomes the right child, narrowed to [row, end) under

@@ -1,4 +1,4 @@
-"""A crash at every I/O call of a fixed script (storage-and-faults, R1): puts, deletes, batches, counters, all three
+"""A crash at every I/O call of a fixed script: puts, deletes, batches, counters, all three
 kinds of compaction, splits, an orderly restart; and a second crash somewhere in the recovery from the first.
 
 At its n-th call the file system loses its power: un-synced bytes vanish, stay or are torn, as the seed wants. The

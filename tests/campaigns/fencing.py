@@ -1,4 +1,4 @@
-"""Zombies against fencers (storage-and-faults 3.3): does a fenced log hold everything that was acknowledged?
+"""Zombies against fencers (docs/faults.md: fencing): does a fenced log hold everything that was acknowledged?
 
 In each trial a tablet server's log, of the real writer over the adapter asked for, takes commits of several tasks with
 random pauses, also between the moment a file is complete and the look at the marker. While they go on, two fencers with

@@ -1,4 +1,4 @@
-"""A million broken messages (storage-and-faults R21): random, mutated from valid calls of every method, truncated,
+"""A million broken messages: random, mutated from valid calls of every method, truncated,
 with lengths of 2^31 and below zero, nested a million deep, with wrong types and unknown fields; in the binary (strict
 and not) and compact protocols, framed and not; HTTP, TLS, SASL.
 

@@ -1,4 +1,4 @@
-"""Hostile and broken clients beside a healthy one (storage-and-faults R22): 5,000 connections of a byte a second, 1,000
+"""Hostile and broken clients beside a healthy one: 5,000 connections of a byte a second, 1,000
 connects and closes a second, half TLS hellos, 100,000 scanners opened and left, messages over the limit and large ones
 left unfinished, readers that never read, and more connections than there are file descriptors.
 

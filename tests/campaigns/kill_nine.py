@@ -1,4 +1,4 @@
-"""kill -9 at random moments under writing, deleting and incrementing clients (storage-and-faults: the journal oracle).
+"""kill -9 at random moments under writing, deleting and incrementing clients (the oracle is the clients' journals).
 
 Each worker owns its rows and remembers what every row must hold. An operation whose answer never came leaves its rows
 with two allowed states, before and after, each as a whole row. After each restart the whole table is read: every row

@@ -1,4 +1,4 @@
-"""Flipped bits in each kind of file of a stopped cluster: never a wrong answer (storage-and-faults, R2).
+"""Flipped bits in each kind of file of a stopped cluster: never a wrong answer.
 
 What may happen: the start, or the read, ends with a sentence; or the damage sat where nothing depends on it, and
 everything is as promised. (Logs that recovery needs: tests/property/test_commitlog_damage.py.)

@@ -179,3 +179,101 @@ def test_tables_whose_rows_of_metadata_are_sound_are_served_beside_a_damaged_blo
         return found
 
     assert 0 < len(again.run(main)) < 4
+
+
+# ---------------------------------------------------------------- the log of a server that was killed
+
+
+@pytest.fixture(scope="module")
+def killed() -> MemoryDisk:
+    """All rows are in one log alone, some seconds old; METADATA's flushed half-way."""
+    runtime = SimulatedRuntime(1)
+    disk = MemoryDisk()
+
+    def main() -> None:
+        cluster = start(runtime, disk)
+        for name in TABLES:
+            cluster.client.admin.create_table(TableSchema(name, {b"f": FamilySchema(b"f")}), [b"030"])
+        for row in ROWS:
+            for name in TABLES:
+                cluster.client.rows(name).put(row, {b"f:a": VALUE})
+        runtime.sleep(5)
+
+    runtime.run(main)
+    return disk
+
+
+def the_log(disk: MemoryDisk) -> bytearray:
+    (path,) = [path for path in disk.files if path.startswith("logs/") and path.endswith(".log")]
+    return disk.files[path].content
+
+
+def test_a_flipped_bit_in_the_log_closes_one_tablet_at_most(killed: MemoryDisk) -> None:
+    length = len(the_log(killed))
+    outcomes = []
+    for at in range(length // 2, length, 503):  # METADATA's records come before
+        disk = disk_copy(killed)
+        the_log(disk)[at] ^= 4
+        rows, sentences = served(disk)
+        outcomes.append(rows)
+        assert len(sentences) <= 1
+        assert all("hbtable repair" in sentence for sentence in sentences)
+    assert set(outcomes) == {150, 180}
+
+
+@pytest.mark.parametrize("left", [0.55, 0.7, 0.9, 0.999])
+def test_a_cut_end_of_the_log_closes_what_lost_something_and_never_passes_in_silence(
+    killed: MemoryDisk, left: float
+) -> None:
+    disk = disk_copy(killed)
+    content = the_log(disk)
+    del content[int(len(content) * left) :]
+    rows, sentences = served(disk)
+    assert rows < 180
+    assert all("may have lost writes that were acknowledged" in sentence for sentence in sentences)
+
+
+def test_a_stretch_of_zeros_in_the_log_closes_what_may_have_lost_something(killed: MemoryDisk) -> None:
+    disk = disk_copy(killed)
+    content = the_log(disk)
+    start_at = len(content) * 3 // 4
+    content[start_at : start_at + 4096] = bytes(4096)
+    rows, sentences = served(disk)
+    assert rows < 180
+    assert all("may have lost" in sentence for sentence in sentences)
+
+
+def test_a_tablet_that_is_refused_for_its_log_takes_no_writes_and_the_others_go_on(killed: MemoryDisk) -> None:
+    disk = disk_copy(killed)
+    content = the_log(disk)
+    del content[len(content) * 9 // 10 :]
+
+    def write_on(cluster: EmbeddedCluster) -> None:
+        with pytest.raises(DataDamaged):
+            cluster.client.rows(b"one").put(b"059", {b"f:b": b"1"})
+        cluster.client.rows(b"one").put(b"001", {b"f:b": b"1"})
+        cluster.client.admin.create_table(TableSchema(b"new", {b"f": FamilySchema(b"f")}), [])
+        cluster.client.rows(b"new").put(b"001", {b"f:b": b"1"})
+
+    served(disk, write_on)
+    rows, _ = served_again(disk)
+    assert rows == 90
+
+
+def served_again(disk: MemoryDisk) -> tuple[int, list[str]]:
+    """After an orderly stop and another start: row 001 of one table has two columns by now."""
+    runtime = SimulatedRuntime(3)
+
+    def main() -> tuple[int, list[str]]:
+        cluster = start(runtime, disk)
+        rows, errors = 0, set()
+        for name in TABLES:
+            for row in ROWS:
+                try:
+                    rows += bool(cluster.client.rows(name).row(row))
+                except DataDamaged as error:
+                    errors.add(str(error))
+        assert cluster.client.rows(b"new").row(b"001") == {b"f:b": b"1"}
+        return rows, sorted(errors)
+
+    return runtime.run(main)

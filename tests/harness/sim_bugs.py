@@ -1,4 +1,4 @@
-"""Known bugs of the field (storage-and-faults, section 2), put between production parts to see that they are found.
+"""Known bugs of the field (docs/bug-classes.md), put between production parts to see that they are found.
 
 Each stands where the right part would stand (Seams); production code knows nothing of it. `run_with` also picks
 the faults that its story needs, as the field's own incidents did.

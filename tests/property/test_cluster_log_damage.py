@@ -1,4 +1,4 @@
-"""The logs of clusters under damage and loss of whole files, and under fencers (storage-and-faults, R1 R2 R3, F).
+"""The logs of clusters under damage and loss of whole files, and under fencers.
 
 Logs are written in trouble of every kind (stalls, lost answers, refusals), so that they hold all that may lie about:
 tries beside each other, void rounds, segments that were left.

@@ -1,4 +1,4 @@
-"""The commit log under every crash and every damaged byte (storage-and-faults, R1 R2 R3).
+"""The commit log under every crash and every damaged byte.
 
 A small log is written with all file operations noted in order. From that, every state a crash could leave is built:
 cut after each operation, the unsynced appends cut at every byte, the cut piece filled with zeros or garbage. Whatever
@@ -147,6 +147,7 @@ class Story:
             segment_bytes=chance.randrange(100, 1500),
             group_bytes=chance.randrange(1, 500),
             sync_every_bytes=chance.randrange(50, 600),
+            mark_seconds=0.0,  # what the log tells by itself; with its mark: tests/unit/commitlog/test_log_salvage.py
         )
         log = LogWriter(self.runtime, self.fs, FOLDER, options, Registry())  # type: ignore[arg-type]
 

@@ -164,7 +164,9 @@ class LogBench:
         return read_log(self.fs, FOLDER)
 
     def segments(self) -> list[str]:
-        return [path[len(FOLDER) + 1 :] for path in sorted(self.memory.disk.files) if path.startswith(FOLDER)]
+        """Whatever holds groups; not the high-water mark."""
+        paths = sorted(path for path in self.memory.disk.files if path.startswith(FOLDER))
+        return [path[len(FOLDER) + 1 :] for path in paths if not path.endswith("/synced")]
 
     def content(self, number: int) -> bytearray:
         """The very bytes of a segment, to damage them in place."""

@@ -1,4 +1,4 @@
-"""What reading forgives and what it does not (storage-and-faults, R3), one case each; the sweep is a property test."""
+"""What reading forgives and what it does not, one case each; the sweep is a property test."""
 
 import logging
 

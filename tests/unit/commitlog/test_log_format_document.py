@@ -5,6 +5,8 @@ from pathlib import Path
 
 from hbtable.commitlog import group_file, groups, runs, segment
 from hbtable.commitlog.fencing import fence, give_up, marker_path
+from hbtable.commitlog.gaps import Gap
+from hbtable.commitlog.high_water import HighWater, decode_high_water, encode_high_water
 from hbtable.commitlog.manifest import LogFile, Manifest, decode_manifest, encode_manifest
 from hbtable.commitlog.records import LogRecord, encode_record
 from hbtable.commitlog.sorted_logs import recovered
@@ -51,6 +53,19 @@ def test_the_code_writes_the_segment_of_the_text() -> None:
     written += groups.frame(seed, len(written), 1, 0, 1, encode_record(*RECORD))
     written += groups.frame(seed, len(written), 2, 1, 1, b"", groups.MARKER | groups.CLEAN_END)
     assert written == _example("segment")
+
+
+def test_a_list_with_gaps_reads_and_is_written_as_the_text_says() -> None:
+    found, gaps = runs.decode_list_and_gaps(_example("list-with-gaps"), "p")
+    assert found == runs.decode_list(_example("list"), "p")
+    assert gaps == [Gap(f"{FOLDER}/0000000001.log", 68, 183, 1, 1, {20: 7}, {}, None)]
+    assert runs.encode_list(found, gaps) == _example("list-with-gaps")
+
+
+def test_the_high_water_mark_reads_and_is_written_as_the_text_says() -> None:
+    mark = HighWater(2, 1, 223, 1_700_000_000_123, {20: 7})
+    assert decode_high_water(_example("high-water"), "p") == mark
+    assert encode_high_water(mark) == _example("high-water")
 
 
 def test_the_manifest_reads_and_is_written_as_the_text_says() -> None:

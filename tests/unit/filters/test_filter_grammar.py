@@ -1,4 +1,4 @@
-"""Texts to expressions: HBase's own parser cases restated (reference 3.5), and what is refused, in which words."""
+"""Texts to expressions: HBase's own parser cases restated (docs/contract.md: filter language), and what is refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What readers see, case by case (reference 0.2, design section 6)."""
+"""What readers see, case by case (docs/contract.md: data model)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever happens to the bytes: the true cells, or Corruption; never other cells (design, section 9: bit flips)."""
+"""Whatever happens to the bytes: the true cells, or Corruption; never other cells."""
 
 import zlib
 
