@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from hbtable.encoding import namespace_row, table_record, tablet_record
-from hbtable.errors import Corruption, HbtableError, InvalidRequest
+from hbtable.errors import Corruption, HbtableError, InvalidRequest, UnsupportedFormat
 from hbtable.model.names import shown
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
@@ -36,8 +36,8 @@ def _read_back(what: str, record: T, encode: Callable[[T], bytes], decode: Calla
     try:
         data = encode(record)
         found = decode(data)
-    except Corruption as error:
-        reason = error.reason
+    except (Corruption, UnsupportedFormat) as error:
+        reason = error.reason if isinstance(error, Corruption) else error
         raise InvalidRequest(f"the record of {what} could not be read back, so it is not written: {reason}") from error
     except HbtableError:
         raise
