@@ -63,6 +63,11 @@ class Run(NamedTuple):
     length_bytes: int
 
 
+def sorted_folder(folder: str) -> str:
+    """Where the runs of the log in `folder` are, and their list."""
+    return f"{folder}/sorted"
+
+
 def list_path(folder: str) -> str:
     return f"{folder}/sorted/complete"
 

@@ -14,7 +14,7 @@ from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, StorageFailed, UnsupportedFormat
 from hbtable.fs import disk
-from hbtable.fs.paths import UNFINISHED, read_error, write_error
+from hbtable.fs.paths import NO_ROOM, UNFINISHED, read_error, write_error
 
 FORMAT_VERSION: Final = 1
 
@@ -66,8 +66,12 @@ class DataFolder:
         if self._lock < 0:
             raise StorageFailed(f"the data folder {self.root} is closed")
         says = f"pid {os.getpid()}\naddress {address or 'none'}\n".encode()
-        os.pwrite(self._lock, says, 0)
-        os.ftruncate(self._lock, len(says))
+        try:
+            os.pwrite(self._lock, says, 0)
+            os.ftruncate(self._lock, len(says))
+        except OSError as error:
+            if error.errno not in NO_ROOM:  # a full disk need not keep anybody from starting
+                raise
 
     def close(self) -> None:
         """Frees the folder for other processes. Idempotent; to be called after everything in it is closed."""

@@ -153,3 +153,32 @@ def _files_below(folder: str, skip: int) -> Iterator[FileStatus]:
             yield status(entry.path, entry.path[skip:])
         except FileNotFoundError:
             continue  # deleted since
+
+
+def reserve(root: str, path: str, length_bytes: int) -> None:
+    """As fs.interface.Room.reserve."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(descriptor, 0, length_bytes)
+            else:  # macOS
+                for start in range(0, length_bytes, 1 << 20):
+                    os.pwrite(descriptor, bytes(min(1 << 20, length_bytes - start)), start)
+        except OSError:
+            os.ftruncate(descriptor, 0)
+            raise
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_folder(root)
+
+
+def shrink(path: str, length_bytes: int) -> None:
+    """As fs.interface.Room.shrink."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.ftruncate(descriptor, length_bytes)
+        os.fsync(descriptor)  # some file systems have the space only then
+    finally:
+        os.close(descriptor)

@@ -137,3 +137,22 @@ class FileSystem(Protocol):
 
     def delete_folder(self, folder: str) -> None:
         """Removes a folder and all below it; fine when absent."""
+
+
+class Room(Protocol):
+    """The space of a file system that is one machine's disk. A cluster's has none: others look after it."""
+
+    when_full: Callable[[], None]
+    """Called, without a switch, whenever a write has found no room."""
+
+    def free_bytes(self) -> int:
+        """What this process may still write. Does not switch."""
+
+    def total_bytes(self) -> int:
+        """Of the whole disk. Does not switch."""
+
+    def reserve(self, path: str, length_bytes: int) -> None:
+        """The file has this length and its space is taken on return. OutOfSpace: it is empty. *Switches.*"""
+
+    def shrink(self, path: str, length_bytes: int) -> None:
+        """The file, cut to this length, takes no more space than that on return. Needs no room itself. *Switches.*"""

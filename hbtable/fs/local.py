@@ -13,9 +13,10 @@ Changes of names are atomic among the tasks of this process; data_folder.py's fl
 """
 
 import os
+from collections.abc import Callable
 from typing import Final, final
 
-from hbtable.errors import AlreadyExists, Corruption, FileNotFound, StorageFailed
+from hbtable.errors import AlreadyExists, Corruption, FileNotFound, HbtableError, OutOfSpace, StorageFailed
 from hbtable.fs import disk
 from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.open_files import put_in_pieces
@@ -29,10 +30,11 @@ _INLINE_READ_BYTES: Final = 1 << 20
 class LocalAppendFile:
     """An open file; its descriptor is closed only when no sync uses it any more."""
 
-    __slots__ = ("_closed", "_descriptor", "_failed", "_runtime", "_sync_kind", "_syncs", "path")
+    __slots__ = ("_closed", "_descriptor", "_failed", "_runtime", "_sync_kind", "_syncs", "_system", "path")
 
-    def __init__(self, runtime: Runtime, path: str, descriptor: int) -> None:
+    def __init__(self, system: "LocalFileSystem", runtime: Runtime, path: str, descriptor: int) -> None:
         self.path = path
+        self._system = system
         self._runtime = runtime
         self._descriptor = descriptor
         self._sync_kind = "log-sync" if path.startswith("logs/") else "file-sync"
@@ -51,7 +53,7 @@ class LocalAppendFile:
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
-            raise write_error(error, self.path, "appending to") from error
+            raise self._system.write_failed(error, self.path, "appending to") from error
 
     def sync(self) -> None:
         self._check_usable()
@@ -121,13 +123,41 @@ class LocalReadFile:
 
 @final
 class LocalFileSystem:
-    """Implements fs.interface.FileSystem below `root`, an existing folder."""
+    """Implements fs.interface.FileSystem and Room below `root`, an existing folder."""
 
     log_kind = LOCAL
 
     def __init__(self, root: str, runtime: Runtime) -> None:
         self.root = os.path.abspath(root)
         self._runtime = runtime
+        self.when_full: Callable[[], None] = _nobody
+
+    def write_failed(self, error: OSError, path: str, doing: str) -> HbtableError:
+        """What it means; whoever keeps room back is told that there is none."""
+        meaning = write_error(error, path, doing)
+        if isinstance(meaning, OutOfSpace):
+            self.when_full()
+        return meaning
+
+    def free_bytes(self) -> int:
+        numbers = os.statvfs(self.root)
+        return numbers.f_bavail * numbers.f_frsize
+
+    def total_bytes(self) -> int:
+        numbers = os.statvfs(self.root)
+        return numbers.f_blocks * numbers.f_frsize
+
+    def reserve(self, path: str, length_bytes: int) -> None:
+        try:
+            self._runtime.offload("file-write", disk.reserve, self.root, self._absolute(path), length_bytes)
+        except OSError as error:
+            raise write_error(error, path, "reserving") from error
+
+    def shrink(self, path: str, length_bytes: int) -> None:
+        try:
+            self._runtime.offload("file-write", disk.shrink, self._absolute(path), length_bytes)
+        except OSError as error:
+            raise write_error(error, path, "shrinking") from error
 
     def _absolute(self, path: str) -> str:
         check_path(path)
@@ -140,14 +170,14 @@ class LocalFileSystem:
         except FileExistsError as error:
             raise AlreadyExists(f"{path} exists already") from error
         except OSError as error:
-            raise write_error(error, path, "creating") from error
+            raise self.write_failed(error, path, "creating") from error
         try:
             # Without this a crash could drop the name, and with it everything synced to the file later.
             self._runtime.offload("file-write", disk.sync_folder_of, absolute)
         except OSError as error:
             os.close(descriptor)
-            raise write_error(error, path, "creating") from error
-        return LocalAppendFile(self._runtime, path, descriptor)
+            raise self.write_failed(error, path, "creating") from error
+        return LocalAppendFile(self, self._runtime, path, descriptor)
 
     def open(self, path: str) -> RandomReadFile:
         """Never switches. Holds one file descriptor until closed."""
@@ -171,7 +201,7 @@ class LocalFileSystem:
         try:
             self._runtime.offload("file-write", disk.replace, self.root, temporary, absolute, data)
         except OSError as error:
-            raise write_error(error, path, "writing") from error
+            raise self.write_failed(error, path, "writing") from error
 
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """*Switches.*"""
@@ -213,12 +243,12 @@ class LocalFileSystem:
         except FileExistsError as error:
             raise AlreadyExists(f"{target} exists already, so {source} keeps its name") from error
         except OSError as error:
-            raise write_error(error, source, "renaming") from error
+            raise self.write_failed(error, source, "renaming") from error
         try:
             # The target's folder first: a crash in between must leave two names rather than none.
             self._runtime.offload("file-write", disk.sync_folder_of, absolute_target, absolute_source)
         except OSError as error:
-            raise write_error(error, target, "renaming to") from error
+            raise self.write_failed(error, target, "renaming to") from error
 
     def delete(self, path: str) -> None:
         absolute = self._absolute(path)
@@ -227,11 +257,15 @@ class LocalFileSystem:
         except FileNotFoundError as error:
             raise FileNotFound(f"there is no file {path} to delete") from error
         except OSError as error:
-            raise write_error(error, path, "deleting") from error
+            raise self.write_failed(error, path, "deleting") from error
 
     def delete_folder(self, folder: str) -> None:
         absolute = self._absolute(folder)
         try:
             self._runtime.offload("file-write", disk.delete_folder, absolute)
         except OSError as error:
-            raise write_error(error, folder, "deleting") from error
+            raise self.write_failed(error, folder, "deleting") from error
+
+
+def _nobody() -> None:
+    """Nobody keeps room back."""

@@ -10,7 +10,8 @@ hears of it later still.
 """
 
 import random
-from typing import final
+from collections.abc import Callable
+from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Corruption, FileNotFound, OutOfSpace, StorageFailed
 from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
@@ -18,6 +19,9 @@ from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
 from hbtable.fs.open_files import put_in_pieces
 from hbtable.fs.paths import check_path
 from hbtable.runtime.interface import Runtime
+
+_ENDLESS: Final = 1 << 60
+"""Bytes of a disk without a limit."""
 
 
 @final
@@ -41,6 +45,7 @@ class MemoryAppendFile:
         content.append_ends.append(len(content.content))
         content.modified_millis = system.runtime.wall_millis()
         if fitting < len(data):
+            system.disk.when_full()
             raise OutOfSpace(f"no room left while appending to {self.path}; make room, then try again")
 
     def sync(self) -> None:
@@ -181,6 +186,33 @@ class MemoryFileSystem:
         """*Switches.*"""
         self._check(folder)
         self._change_names(dict.fromkeys(self._below(folder)))
+
+    # ------------------------------------------------------------ its space
+
+    @property
+    def when_full(self) -> Callable[[], None]:
+        return self.disk.when_full
+
+    @when_full.setter
+    def when_full(self, told: Callable[[], None]) -> None:
+        self.disk.when_full = told
+
+    def free_bytes(self) -> int:
+        return self.disk.room_for(_ENDLESS)
+
+    def total_bytes(self) -> int:
+        return _ENDLESS if self.disk.capacity_bytes is None else self.disk.capacity_bytes
+
+    def reserve(self, path: str, length_bytes: int) -> None:
+        """*Switches.*"""
+        self._check(path)
+        self.disk.check_room(path, length_bytes)
+        self._change_names({path: MemoryContent(bytes(length_bytes), length_bytes, self.runtime.wall_millis())})
+
+    def shrink(self, path: str, length_bytes: int) -> None:
+        """*Switches.*"""
+        self._content(path)
+        self._change_names({path: MemoryContent(bytes(length_bytes), length_bytes, self.runtime.wall_millis())})
 
     # ------------------------------------------------------------ inside
 

@@ -7,6 +7,7 @@ number of the first ones.
 """
 
 import random
+from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import OutOfSpace, Stalled
@@ -78,6 +79,7 @@ class MemoryDisk:
         self.files: dict[str, MemoryContent] = {}
         self.capacity_bytes = capacity_bytes
         self.crashed = False
+        self.when_full: Callable[[], None] = _nobody
         self._under_way: list[NameChange] = []
 
     @property
@@ -93,6 +95,7 @@ class MemoryDisk:
     def check_room(self, path: str, size: int) -> None:
         """OutOfSpace unless all of `size` fits."""
         if self.room_for(size) < size:
+            self.when_full()
             raise OutOfSpace(f"no room left for {path}; make room, then try again")
 
     def change_names(self, after: dict[str, MemoryContent | None]) -> NameChange:
@@ -125,3 +128,7 @@ class MemoryDisk:
         for path in sorted(self.files):
             survivor.files[path] = self.files[path].after_power_loss(chance, tear)
         return survivor
+
+
+def _nobody() -> None:
+    """Nobody keeps room back."""

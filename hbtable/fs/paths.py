@@ -13,7 +13,7 @@ from hbtable.errors import FileNotFound, HbtableError, InvalidRequest, OutOfSpac
 UNFINISHED: Final = "unfinished"
 
 _PATH: Final = re.compile(r"(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._-]+(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._-]+)*")
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 def check_path(path: str) -> None:
@@ -24,7 +24,7 @@ def check_path(path: str) -> None:
 
 def write_error(error: OSError, path: str, doing: str) -> HbtableError:
     """What a failed write, sync or change of names means: OutOfSpace or StorageFailed."""
-    if error.errno in _NO_ROOM:
+    if error.errno in NO_ROOM:
         return OutOfSpace(f"no room left while {doing} {path}: {error.strerror}; make room, then try again")
     return StorageFailed(f"{doing} {path} failed: {error.strerror or error}; what was not synced counts as lost")
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
 from hbtable.errors import HbtableError
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.ballast import Ballast, BallastOptions
+from hbtable.fs.interface import FileSystem, Room
 from hbtable.lockservice import features
 from hbtable.lockservice.interface import LockService, Session
 from hbtable.master.collector import CollectorOptions
 from hbtable.master.master import Master, MasterOptions
+from hbtable.master.trash import TRASH
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metrics.registry import Registry
@@ -31,6 +33,7 @@ class EmbeddedOptions:
 
     server: TabletServerOptions = field(default_factory=TabletServerOptions)
     master: MasterOptions = field(default_factory=MasterOptions)
+    disk: BallastOptions = field(default_factory=BallastOptions)
     collector: CollectorOptions = field(default_factory=CollectorOptions)
     client: ClientOptions = field(default_factory=ClientOptions)
     locator: LocatorOptions = field(default_factory=LocatorOptions)
@@ -50,7 +53,9 @@ class EmbeddedCluster:
         lock_service: LockService,
         options: EmbeddedOptions | None = None,
         registry: Registry | None = None,
+        room: Room | None = None,
     ) -> None:
+        """`room`: of the disk below `fs`; without it none is kept back for a full one."""
         self._runtime = runtime
         self._fs = fs
         self._lock_service = lock_service
@@ -58,6 +63,7 @@ class EmbeddedCluster:
         self.registry = registry or Registry()
         self.transport = LocalTransport()
         self.session: Session
+        self._ballast = Ballast(runtime, fs, room, self._options.disk) if room is not None else None
         self.lost = runtime.event()
         """Set when the lock is lost: this process must stop."""
 
@@ -65,6 +71,7 @@ class EmbeddedCluster:
         """Every tablet that can be served is on return; one that cannot is logged. Conflict when another process runs
         on the same lock service. *Switches.*"""
         runtime, options = self._runtime, self._options
+        self._begin_ballast()
         self.session = session = self._lock_service.open_session("hbtable")
         try:
             features.check(session)  # before anything is read or written
@@ -84,6 +91,7 @@ class EmbeddedCluster:
             self.server = TabletServerRole(
                 runtime, session, self._fs, catalog, self.registry, self.lost.set, options.server
             )
+            self._watch_room()
             self.server.start()
             self.transport.register_server(self.server.incarnation, self.server.service, self.server.admin)
             self.transport.register_master(self.master.calls)
@@ -94,6 +102,7 @@ class EmbeddedCluster:
             self.master.start()
         except BaseException:
             session.close()
+            self._end_ballast()
             raise
 
     def stop(self, clean: bool = True) -> str:
@@ -114,7 +123,32 @@ class EmbeddedCluster:
             failure = str(error)
         self.transport.remove_server(self.server.incarnation)
         self.session.close()
+        self._end_ballast()
         return failure
+
+    def _begin_ballast(self) -> None:
+        """Before anything is written, for there may be no room at all."""
+        if self._ballast is not None:
+            self._ballast.start()
+            if self._ballast.full:
+                self._fs.delete_folder(TRASH)
+
+    def _watch_room(self) -> None:
+        ballast = self._ballast
+        if ballast is None:
+            return
+        shared = self.server.shared
+        shared.room_bytes, shared.last_room_bytes = ballast.free_bytes, ballast.last_room_bytes
+        self.master.watch_room(lambda: bool(ballast.full))
+        ballast.on_change = lambda: shared.set_out_of_space(ballast.full)
+        ballast.on_change()
+        self.registry.gauge(
+            "hbtable_out_of_space", "1 while the disk is full and puts are refused.", lambda: float(bool(ballast.full))
+        )
+
+    def _end_ballast(self) -> None:
+        if self._ballast is not None:
+            self._ballast.stop()
 
     def _collect_garbage(self) -> None:
         """A process that always ends before the period of collections would leave all its garbage."""

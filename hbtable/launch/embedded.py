@@ -111,7 +111,7 @@ class Database:
         """In the hub."""
         runtime = self._portal.runtime
         fs = LocalFileSystem(self.path, runtime)
-        cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options)
+        cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options, room=fs)
         cluster.start()
         return cluster
 

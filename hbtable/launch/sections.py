@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hbtable.commitlog.options import LogOptions
+from hbtable.fs.ballast import BallastOptions
 from hbtable.hbase.server import FrontDoorOptions
 from hbtable.launch.cluster import EmbeddedOptions
 from hbtable.launch.configuration import Configuration, load
@@ -58,12 +59,12 @@ ROLE_SECTIONS: Final[dict[str, type]] = {
 }
 """Those of a master and of a tablet server, in one process or in many."""
 
-SECTIONS: Final[dict[str, type]] = {"server": ServerOptions, **ROLE_SECTIONS}
+SECTIONS: Final[dict[str, type]] = {"server": ServerOptions, "disk": BallastOptions, **ROLE_SECTIONS}
 """Those of the single server."""
 
 CLUSTER_ALONE: Final = ("cluster", "listen", "session", "hdfs", "webhdfs", "rpc", "rpc_server")
 """Sections that only a cluster's roles have."""
-SERVER_ALONE: Final = ("server",)
+SERVER_ALONE: Final = ("server", "disk")
 """Sections that only the single server has."""
 
 
@@ -89,5 +90,6 @@ def embedded_options(configuration: Configuration) -> EmbeddedOptions:
     return EmbeddedOptions(
         server=tabletserver_options(configuration),
         master=configuration.options("master", MasterOptions),
+        disk=configuration.options("disk", BallastOptions),
         collector=configuration.options("garbage", CollectorOptions),
     )

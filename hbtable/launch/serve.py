@@ -76,7 +76,9 @@ class Server:
         self._folder = DataFolder.open(self._path, f"{options.host}:{options.port}")
         self._fs = LocalFileSystem(self._path, self.runtime)
         lock_service = LocalLockService(self._fs, self.runtime)
-        self.cluster = EmbeddedCluster(self.runtime, self._fs, lock_service, self._embedded, self.registry)
+        self.cluster = EmbeddedCluster(
+            self.runtime, self._fs, lock_service, self._embedded, self.registry, room=self._fs
+        )
         self.cluster.start()
         try:
             self._open_ports()

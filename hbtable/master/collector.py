@@ -36,6 +36,7 @@ FRONT_DOORS: Final = "front-door"
 """Where servers that stopped in order leave their scanners for their next start (launch.front_door)."""
 _UNNAMED: Final = (UNFINISHED, PROBES, FRONT_DOORS)
 """Folders of files that nothing names."""
+_HASTE_SECONDS: Final = 1.0
 _HASTY: Final = FencingOptions(patience_seconds=0.0)
 """Nobody waits for a collection; the next one tries again."""
 
@@ -84,11 +85,17 @@ class CollectionTimes:
         self._options = options
         self.replaced_bytes: Callable[[], int] = _nothing_replaced
         """Of all files that compactions of this process have replaced so far; the composition root sets it."""
+        self.out_of_space: Callable[[], bool] = _never
+        """The disk is full: whatever can go goes soon, and not by way of the trash (Master.watch_room)."""
         self._at_seconds = runtime.clock_seconds() + options.period_seconds
         self._at_bytes = options.period_bytes
+        self._began = 0.0
 
     def due(self) -> bool:
-        return self._runtime.clock_seconds() >= self._at_seconds or self.replaced_bytes() >= self._at_bytes
+        now = self._runtime.clock_seconds()
+        if self.out_of_space() and now >= self._began + _HASTE_SECONDS:
+            return True
+        return now >= self._at_seconds or self.replaced_bytes() >= self._at_bytes
 
     def soon(self) -> None:
         """As soon as everything is served."""
@@ -96,7 +103,8 @@ class CollectionTimes:
 
     def begin(self) -> None:
         """One begins now."""
-        self._at_seconds = self._runtime.clock_seconds() + self._options.period_seconds
+        self._began = self._runtime.clock_seconds()
+        self._at_seconds = self._began + self._options.period_seconds
         self._at_bytes = self.replaced_bytes() + self._options.period_bytes
 
 
@@ -124,12 +132,13 @@ class Collector:
         self._trash = Trash(runtime, fs, options.trash_seconds, options.trash_bytes)
         self._turn = runtime.lock()
 
-    def collect(self, census: Callable[[], Census]) -> Collected:
-        """One collection, after one that is under way. *Switches* for long."""
+    def collect(self, census: Callable[[], Census], out_of_space: bool = False) -> Collected:
+        """One collection, after one that is under way. When `out_of_space` nothing is kept in the trash. *Switches* for
+        long."""
         with self._turn:
-            return self._collect(census)
+            return self._collect(census, out_of_space)
 
-    def _collect(self, census: Callable[[], Census]) -> Collected:
+    def _collect(self, census: Callable[[], Census], out_of_space: bool) -> Collected:
         # The order is the proof: see garbage.py.
         lengths = self._list_sstables()
         files = [ListedFile(table_of_path(path), path) for path in lengths]
@@ -150,8 +159,8 @@ class Collector:
         self._check_master()
         garbage = {path: lengths[path] for path in paths}
         # First: on a full disk this makes the room that moving may need.
-        emptied, kept = self._trash.make_room(sum(garbage.values()))
-        moved = self._trash.take(garbage)
+        emptied, kept = self._trash.make_room(sum(garbage.values()), not out_of_space)
+        moved = self._trash.take(garbage, not out_of_space)
         dead_logs = self._given_up(dead_logs)
         for name in dead_logs:
             self._fs.delete_folder(log_folder(name))
@@ -249,3 +258,8 @@ class Collector:
 def _nothing_replaced() -> int:
     """There is no tablet server in this process."""
     return 0
+
+
+def _never() -> bool:
+    """Nobody counts the room."""
+    return False

@@ -20,11 +20,11 @@ from hbtable.commitlog.fencing import FencingOptions, fence
 from hbtable.commitlog.manifest import Manifest
 from hbtable.commitlog.parts import Part, encode_part, plan_parts
 from hbtable.commitlog.reading import log_segments
-from hbtable.commitlog.runs import Run, list_path
+from hbtable.commitlog.runs import Run, list_path, sorted_folder
 from hbtable.commitlog.salvage import salvage
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorting import publish, sort_loose, sort_part
-from hbtable.errors import Corruption, HbtableError, LockLost, Unavailable, UnsupportedFormat
+from hbtable.errors import Corruption, HbtableError, LockLost, OutOfSpace, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import FileSystem
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
@@ -65,6 +65,8 @@ class LogSorting:
         self._transport = transport
         self._bury = bury
         self.options = options or LogSortingOptions()
+        self.out_of_space: Callable[[], bool] = _never
+        """The disk is full: what can be done without is not written (Master.watch_room)."""
 
     def sort(self, epoch: int, incarnation: str, living: Collection[str]) -> None:
         """The log is settled and sorted on return. *Switches* for long. Corruption; Unavailable when the server lives,
@@ -79,10 +81,20 @@ class LogSorting:
         began = runtime.clock_seconds()
         manifest = fence(runtime, self._fs, incarnation, self.options.fencing)
         fenced = runtime.clock_seconds()
+        if self.out_of_space():
+            log.warning(
+                "log %s is not sorted, as the disk is full: its tablets are recovered from it as it is", incarnation
+            )
+            return
         try:
             segments = [] if manifest.given_up else log_segments(self._fs, folder, self._pause, manifest)
             parts = plan_parts(segments, self.options.part_bytes)
             publish(self._fs, folder, _Round(self, epoch, incarnation, parts, living).run())
+        except OutOfSpace as error:
+            # Tablets are recovered from the log as it is: slower, as each reads all of it, but that needs no room.
+            log.warning("log %s is not sorted: %s", incarnation, error)
+            self._remove_runs(folder)
+            return
         except Corruption as error:
             self._sort_what_is_left(epoch, incarnation, living, manifest, error)
             return
@@ -113,6 +125,11 @@ class LogSorting:
             log.error("log %s: %s: %s", incarnation, gap.path, gap.reason())
         if not found.gaps:
             log.error("log %s: every record in it could be read all the same", incarnation)
+
+    def _remove_runs(self, folder: str) -> None:
+        """What was sorted takes the room that the rest had not."""
+        if not self._fs.exists(list_path(folder)):
+            self._fs.delete_folder(sorted_folder(folder))
 
     def sort_part(self, worker: str, epoch: int, incarnation: str, part: Part) -> Run:
         if worker == _MASTER:
@@ -188,3 +205,8 @@ class _Round:
             self._asked_at.pop(worker, None)
             self._given_at[number].remove(now)
             self._changed.set()
+
+
+def _never() -> bool:
+    """Nobody counts the room."""
+    return False

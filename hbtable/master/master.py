@@ -314,12 +314,16 @@ class Master:
         self.collections.begin()
         return self.collect_garbage()
 
+    def watch_room(self, out_of_space: Callable[[], bool]) -> None:
+        """While the disk is full nothing is written that can be done without, and all that can go goes."""
+        self.collections.out_of_space = self._placement.logs.out_of_space = out_of_space
+
     def collect_garbage(self) -> str:
         """One collection now; what it did, "" when there was no garbage."""
         return self._collect_now().sentence
 
     def _collect_now(self) -> Collected:
-        collected = self._collector.collect(self.census)
+        collected = self._collector.collect(self.census, self.collections.out_of_space())
         for incarnation in collected.dead_logs:
             self._placement.forget_log(incarnation)
         return collected

@@ -46,7 +46,7 @@ class Placement:
         self._runtime = runtime
         self._catalog = catalog
         self._transport = transport
-        self._logs = logs
+        self.logs = logs
         self._parallel_loads = parallel_loads
         self.failed_loads = FailedLoads(runtime.clock_seconds)
         self.quarantine = Quarantine(runtime.clock_seconds, quarantine)
@@ -169,5 +169,5 @@ class Placement:
                 continue
             with self._sorted.setdefault(name, self._runtime.lock()):
                 if name not in self._done:
-                    self._logs.sort(self.epoch, name, living)
+                    self.logs.sort(self.epoch, name, living)
                     self._done.add(name)

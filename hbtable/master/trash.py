@@ -31,16 +31,16 @@ class Trash:
         self._keep_millis = int(keep_seconds * 1000)
         self._limit_bytes = limit_bytes
 
-    def make_room(self, coming_bytes: int) -> tuple[int, int]:
-        """What is too old goes, then the oldest until `coming_bytes` fit as well. How many files went, how many are
-        left. *Switches.*"""
+    def make_room(self, coming_bytes: int, keep: bool = True) -> tuple[int, int]:
+        """What is too old goes, then the oldest until `coming_bytes` fit as well; all of it unless `keep`. How many
+        files went, how many are left. *Switches.*"""
         oldest = self._runtime.wall_millis() - self._keep_millis
         moves = self._moves()
         held = sum(move.length_bytes for move in moves)
         gone = 0
         for move in moves:
             too_many = 0 < self._limit_bytes < held + coming_bytes
-            if move.millis > oldest and not too_many:
+            if keep and move.millis > oldest and not too_many:
                 break
             # The folder and those below it, too: a NameNode keeps each of them in memory.
             self._fs.delete_folder(f"{TRASH}/{move.millis}")
@@ -48,13 +48,13 @@ class Trash:
             gone += move.files
         return gone, sum(move.files for move in moves) - gone
 
-    def take(self, garbage: Mapping[str, int]) -> int:
-        """Files by path and length: those that fit are moved here, the others are deleted. After make_room(). How many
-        were moved. *Switches.*"""
+    def take(self, garbage: Mapping[str, int], keep: bool = True) -> int:
+        """Files by path and length: those that fit are moved here, the others are deleted, and so are all unless
+        `keep`. After make_room(). How many were moved. *Switches.*"""
         folder = f"{TRASH}/{self._runtime.wall_millis()}"
         taken = moved = 0
         for path, length_bytes in garbage.items():
-            fits = not self._limit_bytes or taken + length_bytes <= self._limit_bytes
+            fits = keep and (not self._limit_bytes or taken + length_bytes <= self._limit_bytes)
             try:
                 if fits:
                     self._fs.rename(path, f"{folder}/{path}")

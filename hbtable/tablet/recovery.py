@@ -19,7 +19,7 @@ from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorted_logs import recovered, sorted_gaps
 from hbtable.encoding.cell_key import check_known
-from hbtable.errors import Corruption, DataDamaged, FileNotFound, Unavailable
+from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
 from hbtable.model.tablet import NO_LOG, LogRef, SSTableRef, TabletRecord
 from hbtable.tablet.compaction import Compactor
 from hbtable.tablet.damage import UnreadableFile
@@ -139,6 +139,7 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
     pacer = Pacer(environment.runtime, environment.options.slice_seconds)
     highest = 0
     replayed = 0
+    next_flush_bytes = environment.options.memtable_bytes
     for record in by_sequence(_logs(state)):
         highest = max(highest, record.clock_millis)
         for key, _ in record.pairs:
@@ -150,8 +151,13 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
         replayed += 1
         if not replayed % _RECORDS_BETWEEN_PAUSES:
             pacer.pause()
-            if state.version.memtable_bytes() > environment.options.memtable_bytes:
-                compactor.flush()
+            if state.version.memtable_bytes() > next_flush_bytes:
+                try:
+                    compactor.flush()
+                except OutOfSpace as error:
+                    # It fitted into memory before this start, nearly; a tablet that is not served cannot be dropped.
+                    logger.warning("tablet %d: stays in memory while its log is read: %s", state.tablet_id, error)
+                    next_flush_bytes = 2 * state.version.memtable_bytes()
     state.spreading.say(state.tablet_id, state.version.layout.table, "the log")
     if replayed:
         logger.info("tablet %d: %d log records replayed", state.tablet_id, replayed)

@@ -34,6 +34,7 @@ class SharedState:
 
     __slots__ = (
         "_files",
+        "admit_above_bytes",
         "attention",
         "compacted_bytes",
         "compaction_seconds",
@@ -42,12 +43,15 @@ class SharedState:
         "flushed_bytes",
         "flushes",
         "incarnation",
+        "last_room_bytes",
         "loading",
         "memory_freed",
         "memtable_bytes",
         "memtable_limit_bytes",
+        "out_of_space",
         "registry",
         "replaced_bytes",
+        "room_bytes",
         "sorted_indexes",
         "stalls",
         "wall",
@@ -73,6 +77,14 @@ class SharedState:
         """Of dead servers' logs, of which this one recovers tablets."""
         self.memtable_bytes = 0
         self.memtable_limit_bytes = memtable_limit_bytes
+        self.admit_above_bytes = memtable_limit_bytes
+        """Writers look closer while memtables hold more: whether they have to wait, or are refused for want of room."""
+        self.out_of_space = ""
+        """"" or why puts are refused."""
+        self.room_bytes: Callable[[], int] = _endless
+        """What can be written while out of space,"""
+        self.last_room_bytes = 0
+        """and what of it is for deletes and METADATA."""
         self.memory_freed = runtime.event()
         """Set whenever a waiting writer should look again."""
         self.attention: Callable[[], None] = _nobody
@@ -99,6 +111,16 @@ class SharedState:
         self._files += 1
         return f"{table_folder(table_id)}/{self.incarnation}-{self._files:06d}.sst"
 
+    def set_out_of_space(self, sentence: str) -> None:
+        """Puts are refused with it; "": they are taken again. Does not switch."""
+        self.out_of_space = sentence
+        self.admit_above_bytes = -1 if sentence else self.memtable_limit_bytes
+        self.attention()
+
+    def has_room_for(self, size_bytes: int) -> bool:
+        """For a file that can wait: the last of the room is for deletes and METADATA."""
+        return not self.out_of_space or self.room_bytes() >= size_bytes + self.last_room_bytes
+
     def change_memory(self, difference: int) -> None:
         self.memtable_bytes += difference
         if difference < 0:
@@ -107,3 +129,8 @@ class SharedState:
 
 def _nobody() -> None:
     """No maintenance task listens yet."""
+
+
+def _endless() -> int:
+    """Nobody counts the room."""
+    return 1 << 60

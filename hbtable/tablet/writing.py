@@ -12,9 +12,9 @@ Invariants
 from collections.abc import Sequence
 from typing import final
 
-from hbtable.errors import HbtableError
+from hbtable.errors import HbtableError, OutOfSpace
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
-from hbtable.model.mutation import DELETE_VERSION, Operation, RowMutation
+from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.tablet.apply import Built, NeedsNewest
 from hbtable.tablet.reading import read_row
@@ -38,8 +38,8 @@ class Writer:
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
         """As rpc.services.TabletService.mutate. May switch."""
         gate = self._gate
-        if gate.shut or (self._shared.memtable_bytes > self._shared.memtable_limit_bytes and not gate.exempt):
-            gate.admit()
+        if gate.shut or (self._shared.memtable_bytes > self._shared.admit_above_bytes and not gate.exempt):
+            self._admit(mutations)
         # Looked at after the gate, which may switch: from here to the log's queue nobody can begin to hold a row.
         if self._turns.held:
             taken = self._turns.take_all([mutation.row for mutation in mutations])
@@ -61,7 +61,7 @@ class Writer:
     def commit(self, mutations: Sequence[RowMutation]) -> Built:
         """The caller holds all rows of the mutations that anybody holds. Waits at the gate. May switch."""
         try:
-            self._gate.admit()
+            self._admit(mutations)
             return self._enqueue(mutations)
         except NeedsNewest:
             # The caller may hold some rows only; a row that it does not hold is held by nobody, and a write that
@@ -69,6 +69,15 @@ class Writer:
             resolved = [self._resolve(mutation) for mutation in mutations]
             self._gate.admit()
             return self._enqueue(resolved)
+
+    def _admit(self, mutations: Sequence[RowMutation]) -> None:
+        """Waits at the gate. OutOfSpace: the disk is full, and these are not deletes alone. *Switches.*"""
+        self._gate.admit()
+        sentence = self._shared.out_of_space
+        if not sentence or self._gate.exempt:
+            return
+        if any(operation[0] == PUT for mutation in mutations for operation in mutation.operations):
+            raise OutOfSpace(sentence)
 
     def _enqueue(self, mutations: Sequence[RowMutation]) -> Built:
         """Visible, and durable as configured, on return. No switch before the log's queue. NeedsNewest: nothing

@@ -159,6 +159,10 @@ class Maintenance:
             return False
         if tablet.record.table_id == METADATA_TABLE_ID:
             return self._shared.compactions_on or not isinstance(decision, Compact)
+        # On a full disk a file that would not fit only takes, until it fails, the room that deletes and drops need.
+        size = tablet.memtable_bytes if isinstance(decision, Flush) else tablet.sstable_bytes()
+        if not self._shared.has_room_for(size):
+            return False
         same = sum(1 for other in self._busy.values() if type(other) is type(decision))
         match decision:
             case Flush():

@@ -4,8 +4,7 @@ and writing works again when there is room (after a restart, for a sync that fai
 import logging
 import os
 import random
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,11 @@ import pytest
 import thriftpy2
 from thriftpy2.rpc import make_client
 
-from hbtable.errors import HbtableError, OutcomeUnknown, OutOfSpace, StorageFailed, Unavailable
-from hbtable.fs.faulty import FaultPlan, FaultyFileSystem
-from hbtable.fs.memory import MemoryFileSystem
-from hbtable.fs.memory_disk import MemoryDisk
-from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.lockservice.local import LocalLockService
-from hbtable.model.cell import SERVER_TIME
-from hbtable.model.mutation import PUT, RowMutation
-from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
-from tests.campaigns.simulation import read_everything, small_options
+from hbtable.errors import OutcomeUnknown, OutOfSpace, StorageFailed, Unavailable
 from tests.harness.commands import ROOT
+from tests.harness.full_disk import TABLE, Machine
 from tests.harness.server import ServerProcess
-
-TABLE = b"journal"
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 
 @pytest.fixture(autouse=True)
@@ -38,80 +27,6 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
-
-
-class Machine:
-    """One simulated machine; `acknowledged` and `refused` are what its client was told of each row."""
-
-    def __init__(self, seed: int, disk: MemoryDisk | None = None) -> None:
-        self.seed = seed
-        self.random = random.Random(seed)
-        self.runtime = SimulatedRuntime(seed)
-        self.plan = FaultPlan()
-        self.memory = MemoryFileSystem(self.runtime, disk)
-        self.fs = FaultyFileSystem(self.memory, self.plan, self.runtime)
-        self.cluster: EmbeddedCluster
-        self.acknowledged: dict[bytes, bytes] = {}
-        self.refused: dict[bytes, bytes] = {}
-        self.errors: list[HbtableError] = []
-        self._number = 0
-
-    def run(self, body: Callable[["Machine"], None]) -> None:
-        def main() -> None:
-            self.cluster = EmbeddedCluster(
-                self.runtime, self.fs, LocalLockService(self.fs, self.runtime), small_options()
-            )
-            self.cluster.start()
-            if TABLE not in self.cluster.client.admin.table_names():
-                families = {b"f": FamilySchema(b"f", max_versions=1)}
-                self.cluster.client.admin.create_table(TableSchema(TABLE, families))
-            body(self)
-
-        self.runtime.run(main)
-
-    def power_loss(self) -> "Machine":
-        """The next life, with plenty of room and nothing that fails."""
-        survivor = self.memory.crash_clone(self.random)
-        self.runtime.crash()
-        survivor.disk.capacity_bytes = None
-        machine = Machine(self.seed + 1, survivor.disk)
-        machine.acknowledged, machine.refused = self.acknowledged, self.refused
-        return machine
-
-    def fill(self, more_bytes: int) -> None:
-        """From now on the disk has only so much room."""
-        self.memory.disk.capacity_bytes = self.memory.disk.used_bytes + more_bytes
-
-    def make_room(self) -> None:
-        self.memory.disk.capacity_bytes = None
-
-    def put(self) -> bool:
-        """One row with a fresh key; whether it was acknowledged."""
-        self._number += 1
-        row, value = b"%06d" % self._number, self.random.randbytes(400)
-        try:
-            self.cluster.client.table(TABLE).mutate([RowMutation(row, [(PUT, b"f", b"q", SERVER_TIME, value)])])
-        except HbtableError as error:
-            self.errors.append(error)
-            self.refused[row] = value
-            return False
-        self.acknowledged[row] = value
-        return True
-
-    def put_until_refused(self) -> HbtableError:
-        for _ in range(2000):
-            if not self.put():
-                return self.errors[-1]
-        raise AssertionError("nothing was refused")
-
-    def verify(self, refused_may_be_there: bool = False) -> None:
-        found = {row: state[b"f:q"] for row, state in read_everything(self.cluster.client).items()}
-        extra = {row: value for row, value in found.items() if row not in self.acknowledged}
-        assert {row: value for row, value in found.items() if row in self.acknowledged} == self.acknowledged
-        if refused_may_be_there:
-            assert extra.items() <= self.refused.items()
-        else:
-            assert extra == {}
 
 
 SEEDS = range(1, 9)
@@ -282,22 +197,6 @@ def test_a_failed_sync_of_an_sstable_is_tried_again_elsewhere(seed: int) -> None
 # ---------------------------------------------------------------- a real small disk
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A tmpfs of 40 MiB."""
-    mounted = tmp_path / "disk"
-    mounted.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(mounted)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("small_disk: there is no mount command")
-    if done.returncode:
-        pytest.skip(f"small_disk: a tmpfs cannot be mounted here: {done.stderr.strip()}")
-    yield mounted
-    subprocess.run(["umount", "-l", str(mounted)], check=True)
-
-
 @pytest.mark.integration
 @pytest.mark.parametrize("durability", ["sync", "os"])
 def test_a_real_disk_that_fills_under_a_happybase_program(small_disk: Path, durability: str) -> None:
@@ -318,11 +217,7 @@ def test_a_real_disk_that_fills_under_a_happybase_program(small_disk: Path, dura
         assert_refusal_may_be_retried(server.port)
 
         ballast.unlink()
-        for _ in range(100):
-            error = write(table, acknowledged, 2000)
-            if error is None:
-                break
-        assert error is None, error
+        eventually(lambda: write(table, acknowledged, 2000) is None, SOON_SECONDS, "puts that are taken again")
         assert_there(table, acknowledged)
         assert server.stop() == 0
         server.start()

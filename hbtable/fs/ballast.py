@@ -1,0 +1,146 @@
+"""Room that is kept back on a machine's disk, and given up when there is no other: the file `ballast`.
+
+A full disk would keep everything closed, deletes and drops included, for these write a little as well. So space is
+taken beforehand. When a write finds no room the file is cut to a quarter and puts are refused; what the space is then
+used for are deletes, drops and truncates. The last quarter is for starts. When there is twice as much room again, the
+file is filled anew.
+
+    ballast    its full length: kept back;  less: given up, and still so after a restart;  absent: never had
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+from hbtable.errors import FileNotFound, HbtableError, InvalidConfiguration, OutOfSpace
+from hbtable.fs.interface import FileSystem, Room
+from hbtable.runtime.interface import Runtime, Task
+
+log = logging.getLogger(__name__)
+
+BALLAST: Final = "ballast"
+_SHARE_OF_DISK: Final = 32
+"""A small disk keeps back a 32nd of itself at most."""
+_LOOK_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class BallastOptions:
+    """Room on the disk for the day when it is full."""
+
+    ballast_bytes: int = 8 << 20
+    """Size of the file `ballast` in the data folder, which is cut when the disk is full, so that rows can be deleted,
+    tables dropped and the server started; a 32nd of the disk at most. 0: none. Larger: more deletes fit."""
+
+    def __post_init__(self) -> None:
+        if self.ballast_bytes < 0:
+            raise InvalidConfiguration(f"disk.ballast_bytes is {self.ballast_bytes}: it is a size, or 0 for none")
+
+
+@final
+class Ballast:
+    """start() once, stop() once. `full` is "" or says that puts are refused, and until when."""
+
+    def __init__(self, runtime: Runtime, fs: FileSystem, room: Room, options: BallastOptions) -> None:
+        self._runtime = runtime
+        self._fs = fs
+        self._room = room
+        self._size = min(options.ballast_bytes, room.total_bytes() // _SHARE_OF_DISK)
+        self._held = False
+        self.last_room_bytes = self._size // 16
+        """While the disk is full, only what is urgent is written into the last room."""
+        self.full = ""
+        self.on_change: Callable[[], None] = _nobody
+        """Called, without a switch, when `full` has changed."""
+        self._wake = runtime.event()
+        self._task: Task | None = None
+        self._stopping = False
+
+    def start(self) -> None:
+        """What is kept back, or given up, is known on return; to be called before anything is written. *Switches.*"""
+        held = self._length()
+        if not self._size:
+            if held:
+                self._room.shrink(BALLAST, 0)  # it was configured once
+            return
+        if held is None:
+            self._take_if_there_is_room()
+        elif held >= self._size and self._room.free_bytes() >= self._size // 4:
+            self._held = True
+        else:
+            self._set_full()
+            self._take_if_there_is_room()
+            if self.full:
+                # All of it only when nothing else is left: whoever fills the disk may take what is given up.
+                self._give_up(0 if self._room.free_bytes() < self._size // 4 else self._size // 4)
+        self._room.when_full = self.ran_out
+        self._task = self._runtime.spawn(self._watch, name="ballast")
+
+    def stop(self) -> None:
+        """Idempotent. *Switches.*"""
+        self._room.when_full = _nobody
+        self._stopping = True
+        self._wake.set()
+        if self._task is not None:
+            self._task.join()
+            self._task = None
+
+    def ran_out(self) -> None:
+        """A write found no room. Does not switch."""
+        if self._held and not self.full:
+            self._set_full()
+            self._wake.set()
+
+    def free_bytes(self) -> int:
+        return self._room.free_bytes()
+
+    def _watch(self) -> None:
+        while not self._stopping:
+            self._wake.wait(None if self._held and not self.full else _LOOK_SECONDS)
+            self._wake.clear()
+            try:
+                if self.full and self._held:
+                    self._give_up(self._size // 4)
+                elif not self._held:
+                    self._take_if_there_is_room()
+            except HbtableError as error:
+                log.warning("the ballast could not be changed, and is tried again: %s", error)
+
+    def _give_up(self, left_bytes: int) -> None:
+        if left_bytes < (self._length() or 0):
+            self._room.shrink(BALLAST, left_bytes)
+        self._held = False
+        log.error("%s", self.full)
+
+    def _take_if_there_is_room(self) -> None:
+        if self._room.free_bytes() < 2 * self._size:
+            return
+        try:
+            self._room.reserve(BALLAST, self._size)
+        except OutOfSpace:
+            return  # somebody else was faster
+        self._held = True
+        if self.full:
+            log.warning("there is room on the disk again: puts are taken")
+            self._change("")
+
+    def _set_full(self) -> None:
+        self._change(
+            f"the disk is full: puts are refused until {2 * self._size} bytes are free. Deletes, drops, truncates and "
+            "reads work; make room, then try again"
+        )
+
+    def _change(self, sentence: str) -> None:
+        self.full = sentence
+        self.on_change()
+
+    def _length(self) -> int | None:
+        try:
+            return self._fs.status(BALLAST).length_bytes
+        except FileNotFound:
+            return None
+
+
+def _nobody() -> None:
+    """Nobody listens."""

@@ -1,0 +1,269 @@
+"""With room kept back a full disk keeps nothing closed: rows are deleted, tables dropped, servers started."""
+
+import logging
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import happybase
+import pytest
+
+from hbtable.errors import OutOfSpace, TableNotEnabled
+from hbtable.fs.ballast import BALLAST, Ballast, BallastOptions
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.runtime.simulated import SimulatedRuntime
+from tests.campaigns.simulation import read_everything
+from tests.harness.full_disk import BALLAST_BYTES, Machine
+from tests.harness.server import ServerProcess
+from tests.harness.waiting import SOON_SECONDS, eventually
+
+SEEDS = range(1, 7)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Each failure is logged."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+# ---------------------------------------------------------------- simulated
+
+
+def fill_with_two_tables(machine: Machine) -> None:
+    """The journal and another one, of which the disk is full; the ballast is given up."""
+    admin = machine.cluster.client.admin
+    admin.create_table(TableSchema(b"other", {b"f": FamilySchema(b"f")}))
+    other = machine.cluster.client.table(b"other")
+    for number in range(400):
+        value = machine.random.randbytes(4000)
+        other.mutate([RowMutation(b"%04d" % number, [(PUT, b"f", b"q", SERVER_TIME, value)])])
+    admin.flush(b"other")
+    for _ in range(20):  # garbage may go meanwhile, and make room for some more
+        machine.fill(machine.random.randrange(1000, 60000))
+        machine.put_until_refused()
+        machine.runtime.sleep(1.5)
+        if machine.memory.status(BALLAST).length_bytes < BALLAST_BYTES:
+            return
+    raise AssertionError("the ballast was not given up")
+
+
+def drop_other(machine: Machine) -> None:
+    with suppress(TableNotEnabled):  # a refused call may have been carried out
+        machine.patiently(lambda: machine.cluster.client.admin.disable_table(b"other"))
+    machine.patiently(lambda: machine.cluster.client.admin.delete_table(b"other"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_are_deleted_and_tables_dropped_on_a_full_disk(seed: int) -> None:
+    machine = Machine(seed)
+
+    def body(machine: Machine) -> None:
+        fill_with_two_tables(machine)
+        assert not machine.put(), "a put was taken though the disk is full"
+        assert "Deletes, drops, truncates and reads work" in str(machine.errors[-1]), machine.errors[-1]
+        for row in list(machine.acknowledged)[::2]:
+            machine.delete(row)
+        machine.verify()
+        drop_other(machine)
+        # Nothing makes room but the drop: its files go without a stay in the trash, and the ballast comes back.
+        machine.runtime.sleep(10.0)
+        assert machine.memory.status(BALLAST).length_bytes == BALLAST_BYTES
+        assert machine.put(), machine.errors[-1]
+        machine.verify()
+        machine.cluster.stop()
+
+    machine.run(body)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_server_starts_on_a_full_disk_and_everything_can_be_read_and_dropped(seed: int) -> None:
+    machine = Machine(seed)
+
+    def body(machine: Machine) -> None:
+        fill_with_two_tables(machine)
+        for row in list(machine.acknowledged)[:5]:
+            machine.delete(row)
+
+    def after(again: Machine) -> None:
+        again.verify(refused_may_be_there=True)
+        found = read_everything(again.cluster.client)
+        again.acknowledged = {row: state[b"f:q"] for row, state in found.items()}
+        again.delete(next(iter(again.acknowledged)))
+        again.verify()
+        drop_other(again)
+        again.runtime.sleep(30.0)
+        again.patiently(lambda: again.cluster.client.admin.flush(b"journal"))
+        again.verify()
+        again.cluster.stop()
+
+    machine.run(body)
+    machine.power_loss(still_full=True).run(after)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_server_that_dies_again_and_again_on_a_full_disk_still_starts(seed: int) -> None:
+    """Each start writes a little: what was kept back lasts for many."""
+    machine = Machine(seed)
+    machine.run(fill_with_two_tables)
+    capacity = machine.memory.disk.capacity_bytes
+    for _ in range(4):
+        machine = machine.power_loss()
+        machine.memory.disk.capacity_bytes = capacity
+        machine.run(lambda machine: machine.verify(refused_may_be_there=True))
+
+
+# ---------------------------------------------------------------- the file itself
+
+
+def in_world(test: Callable[[SimulatedRuntime, MemoryFileSystem, Ballast], None], capacity: int, size: int) -> None:
+    runtime = SimulatedRuntime(1)
+    fs = MemoryFileSystem(runtime, capacity_bytes=capacity)
+    ballast = Ballast(runtime, fs, fs, BallastOptions(size))
+
+    def main() -> None:
+        ballast.start()
+        test(runtime, fs, ballast)
+        ballast.stop()
+
+    runtime.run(main)
+
+
+def held(fs: MemoryFileSystem) -> int:
+    return fs.status(BALLAST).length_bytes if fs.exists(BALLAST) else -1
+
+
+@pytest.mark.parametrize(("size", "kept"), [(1000, 1000), (50_000, 100_000 // 32), (0, -1)])
+def test_a_small_disk_keeps_back_a_small_share(size: int, kept: int) -> None:
+    in_world(lambda runtime, fs, ballast: _equal(held(fs), kept), 100_000, size)
+
+
+def test_a_disk_that_never_had_room_for_it_takes_puts_all_the_same() -> None:
+    def test(runtime: SimulatedRuntime, fs: MemoryFileSystem, ballast: Ballast) -> None:
+        fs.write_file("somebody", bytes(99_000))
+
+    runtime = SimulatedRuntime(1)
+    fs = MemoryFileSystem(runtime, capacity_bytes=100_000)
+
+    def main() -> None:
+        fs.write_file("somebody", bytes(99_000))
+        ballast = Ballast(runtime, fs, fs, BallastOptions(2000))
+        ballast.start()
+        ballast.ran_out()
+        assert (held(fs), ballast.full) == (-1, "")
+        fs.delete("somebody")
+        runtime.sleep(2.0)
+        assert held(fs) == 2000
+        ballast.stop()
+
+    runtime.run(main)
+
+
+def test_it_is_given_up_at_once_and_taken_when_there_is_twice_as_much_room() -> None:
+    def test(runtime: SimulatedRuntime, fs: MemoryFileSystem, ballast: Ballast) -> None:
+        heard: list[str] = []
+        ballast.on_change = lambda: heard.append(ballast.full)
+        fs.write_file("somebody", bytes(98_500))
+        with pytest.raises(OutOfSpace, match="no room"):
+            fs.write_file("more", bytes(5000))
+        assert "2000 bytes" in ballast.full
+        runtime.sleep(0.5)
+        assert held(fs) == 250
+        fs.delete("somebody")
+        fs.write_file("somebody", bytes(97_850))  # 1,900 bytes are free
+        runtime.sleep(5.0)
+        assert held(fs) == 250
+        fs.delete("somebody")
+        fs.write_file("somebody", bytes(97_700))
+        runtime.sleep(2.0)
+        assert (held(fs), ballast.full) == (1000, "")
+        assert [bool(sentence) for sentence in heard] == [True, False]
+
+    in_world(test, 100_000, 1000)
+
+
+def _equal(found: int, expected: int) -> None:
+    assert found == expected
+
+
+# ---------------------------------------------------------------- a real small disk
+
+
+@pytest.mark.integration
+def test_a_real_full_disk_after_kill_nine(small_disk: Path) -> None:
+    limits = ["tablet.memtable_bytes=2 MiB", "log.segment_bytes=2 MiB", "maintenance.log_bytes=4 MiB"]
+    with ServerProcess(small_disk / "data", limits) as server:
+        tables = {name: _made(server, name) for name in ("keep", "drop", "truncate")}
+        kept = dict(_rows(200))
+        for row, value in kept.items():
+            tables["keep"].put(row, {b"f:v": value})
+        refused: Exception | None = None
+        for row, value in _rows(60_000):
+            try:
+                tables["drop" if int(row) % 2 else "truncate"].put(row, {b"f:v": value})
+            except Exception as error:
+                refused = error
+                break
+        assert type(refused).__name__ == "IOError", refused
+        # Another program takes what was given up for deletes; what a start needs is still kept back.
+        eventually(lambda: (small_disk / "data" / BALLAST).stat().st_size < 1 << 20, SOON_SECONDS, "a cut ballast")
+        _fill(small_disk / "filler")
+        server.kill()
+        server.start()
+
+        connection = server.connect()
+        table = connection.table("keep")
+        assert {row: cells[b"f:v"] for row, cells in table.scan()} == kept
+        eventually(lambda: _taken(lambda: table.delete(b"00000000")), SOON_SECONDS, "a delete that is taken")
+        assert not _taken(lambda: table.put(b"more", {b"f:v": b"1"})), "a put was taken"
+        for name in ("drop", "truncate"):
+            eventually(lambda name=name: _dropped(server, name), SOON_SECONDS, f"table {name} dropped")
+        _made(server, "truncate")
+        (small_disk / "filler").unlink()
+        eventually(lambda: _taken(lambda: table.put(b"more", {b"f:v": b"1"})), SOON_SECONDS, "a put that is taken")
+        left = {row: cells[b"f:v"] for row, cells in table.scan() if not row.startswith(b"more")}
+        assert left == {row: value for row, value in kept.items() if row != b"00000000"}
+        assert server.stop() == 0
+
+
+def _made(server: ServerProcess, name: str) -> happybase.Table:
+    connection = server.connect()
+    connection.create_table(name, {"f": {}})
+    return connection.table(name)
+
+
+def _dropped(server: ServerProcess, name: str) -> bool:
+    connection = server.connect()
+    if name.encode() not in connection.tables():
+        return True
+    return _taken(lambda: connection.delete_table(name, disable=connection.is_table_enabled(name)))
+
+
+def _rows(count: int) -> Iterator[tuple[bytes, bytes]]:
+    for number in range(count):
+        yield b"%08d" % number, random.Random(number).randbytes(1000)
+
+
+def _taken(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except Exception as error:
+        if type(error).__name__ != "IOError":
+            raise
+        return False
+    return True
+
+
+def _fill(path: Path) -> None:
+    """Until the disk has no byte left."""
+    with path.open("wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError:
+            pass
