@@ -21,6 +21,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.status import TabletStatus
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
+from hbtable.model.values import check_bytes
 from hbtable.rpc.services import MasterService, TabletAdmin
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
@@ -205,6 +206,8 @@ class Admin:
         """Splits the tablet of `row` at `row`; None: every tablet at its middle, or the one that is named. True when
         anything was split. TableNotFound, TableNotEnabled; InvalidRequest when the table has no such tablet, or the
         row lies outside it."""
+        if row is not None:
+            check_bytes("the split row", row)
         done: list[bool] = []
 
         def split(admin: TabletAdmin, record: TabletRecord) -> None:

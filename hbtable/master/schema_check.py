@@ -48,7 +48,7 @@ def check_schema(schema: TableSchema) -> None:
         raise InvalidRequest(f"table {table} must have at least one column family")
     if len(schema.families) > MAX_FAMILIES:
         raise InvalidRequest(f"table {table} has {len(schema.families)} column families, at most {MAX_FAMILIES} can be")
-    _number(f"the schema version of table {table}", schema.version, 1, LARGEST_I64)
+    _number(f"the schema version of table {table}", schema.version, 1, LARGEST_I32)
     _number(f"the size at which tablets of table {table} split", schema.split_bytes, 0, LARGEST_I64)
     size = _check_attributes(f"table {table}", schema.attributes)
     for name, family in schema.families.items():

@@ -27,9 +27,10 @@ KINDS: Final = frozenset((DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_COLUMN, D
 MAX_ROW_BYTES: Final = 32767
 """HBase's limit of a row key (Short.MAX_VALUE)."""
 
-MAX_METADATA_ROW_BYTES: Final = MAX_ROW_BYTES + 18
-"""METADATA's rows hold the end row of a tablet behind nine bytes (metadata.layout); the root tablet's hold such rows
-behind nine more. So a tablet may end at any row."""
+MAX_METADATA_ROW_BYTES: Final = 16 << 20
+"""METADATA's rows hold the end row of a tablet behind nine bytes (metadata.layout), so they are longer than a row may
+be. Much longer ones are of splits that an older hbtable began at what is too long for a row: they could not be
+finished, and the cluster did not start again."""
 
 Operation = tuple[int, bytes, bytes, int, bytes]
 

@@ -16,10 +16,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import HbtableError, InvalidRequest, SwitchedOff
+from hbtable.errors import HbtableError, InvalidRequest, LimitExceeded, SwitchedOff
 from hbtable.metadata.catalog import Catalog
+from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import ROOT_TABLET_ID, TabletRecord
+from hbtable.model.values import check_bytes
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.residence import Residence
@@ -135,6 +137,9 @@ def _row(tablet: Tablet, asked: bytes | None) -> bytes | None:
         raise InvalidRequest("the root tablet never splits")
     if asked is None:
         return tablet.split_row()
+    check_bytes("the split row", asked)
+    if len(asked) > MAX_ROW_BYTES:
+        raise LimitExceeded(f"the split row has {len(asked)} bytes, and a row has at most {MAX_ROW_BYTES}")
     if not record.range.holds(asked):
         raise InvalidRequest(f"row {asked!r} lies outside tablet {record.tablet_id}, so it cannot be split there")
     return asked if tablet.may_split_at(asked) else None

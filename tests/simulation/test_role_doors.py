@@ -16,7 +16,7 @@ from hbtable.client.table import Table
 from hbtable.errors import AlreadyExists, InvalidRequest, NotFound, StaleLocation
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.model.cell import SERVER_TIME
-from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
+from hbtable.model.mutation import DELETE_COLUMN, MAX_ROW_BYTES, PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -270,3 +270,29 @@ def test_a_tablet_may_end_at_the_longest_row(machine: Any, size: int) -> None:
     machine.life(first)
     machine.life(second, clean=False)
     machine.life(second)
+
+
+def test_splits(machine: Any) -> None:
+    """One at a row that was too long for METADATA was committed and could not be finished: no start ever after."""
+
+    def body(cluster: EmbeddedCluster, table: Table) -> None:
+        [record] = cluster.client.admin.tablets(b"t")
+        for value in VALUES.values():
+            admin = cluster.transport.tablet_admin(record.owner)
+            refused(lambda value=value, admin=admin: admin.split(record.tablet_id, value()))
+            refused(lambda value=value: cluster.client.admin.split(b"t", value()))
+        tablets = cluster.client.admin.tablets(b"t")
+        assert all(len(tablet.range.stop) <= MAX_ROW_BYTES for tablet in tablets)
+        assert len(tablets) > 3
+
+    with_a_table(machine, body)
+
+
+def test_a_cluster_with_a_split_at_too_long_a_row_starts_again(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hbtable.tabletserver.split.MAX_ROW_BYTES", 1 << 30)
+
+    def body(cluster: EmbeddedCluster, table: Table) -> None:
+        assert cluster.client.admin.split(b"t", b"z" * 70_000)
+        table.mutate([machine.put(b"zz", b"v" * 100)])
+
+    with_a_table(machine, body)
