@@ -81,7 +81,18 @@ class DataFolder:
             self._lock = -1
 
 
+def why_no_store(root: str) -> str:
+    """Of a path without FORMAT."""
+    if not os.path.exists(root):
+        return f"{root} is no hbtable data folder: it is not there; name the one that hbtable start --data was given"
+    if not os.path.isdir(root):
+        return f"{root} is no hbtable data folder: it is a file; name a folder, which hbtable has for itself"
+    return f"{root} is no hbtable data folder: it has no file FORMAT"
+
+
 def _make(root: str) -> None:
+    if os.path.exists(root) and not os.path.isdir(root):
+        raise InvalidConfiguration(why_no_store(root))
     if not os.path.isdir(root):
         os.makedirs(root)
         disk.sync_folder_of(root)

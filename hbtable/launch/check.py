@@ -10,7 +10,7 @@ import sys
 from typing import Final
 
 from hbtable.errors import HbtableError, InvalidRequest
-from hbtable.fs.data_folder import DataFolder, format_damage
+from hbtable.fs.data_folder import DataFolder, format_damage, why_no_store
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
@@ -35,7 +35,7 @@ def check_folder(path: str, as_json: bool = False) -> int:
     fs = LocalFileSystem(path, runtime)
     damage = format_damage(path)
     if not damage and not fs.exists("FORMAT"):
-        raise InvalidRequest(f"{path} is no hbtable data folder: it has no file FORMAT")
+        raise InvalidRequest(why_no_store(path))
     # Without FORMAT no server can be using the folder.
     folder = DataFolder.open(path, "hbtable check, no port") if not damage else None
     logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words

@@ -6,7 +6,7 @@ import sys
 from typing import Final
 
 from hbtable.errors import AlreadyExists, InvalidRequest
-from hbtable.fs.data_folder import DataFolder, format_damage, restore_format
+from hbtable.fs.data_folder import DataFolder, format_damage, restore_format, why_no_store
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
@@ -30,7 +30,7 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
         restore_format(path)
         print(f"FORMAT was written anew: {damage}")  # noqa: T201 -- the report is what was asked for
     elif not local.exists("FORMAT"):
-        raise InvalidRequest(f"{path} is no hbtable data folder: it has no file FORMAT")
+        raise InvalidRequest(why_no_store(path))
     folder = DataFolder.open(path, "hbtable repair, no port")
     logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words
     try:

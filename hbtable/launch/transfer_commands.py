@@ -54,7 +54,7 @@ def import_(
 
     names = columns.split(",") if columns else []
     options = ImportOptions(table.encode(), file, _kind(form, file), names, batch, workers, skip_bad, errors, anew)
-    _show(lambda: run_import(url, options, perf_counter))
+    _show(url, lambda: run_import(url, options, perf_counter))
 
 
 @click.command()
@@ -74,7 +74,7 @@ def export(url: str, form: str | None, columns: str, workers: int, anew: bool, f
 
     names = [name for name in columns.split(",") if name and name != "HBASE_ROW_KEY"]
     options = ExportOptions(table.encode(), file, _kind(form, file), names, workers=workers, anew=anew)
-    _show(lambda: run_export(url, options, perf_counter))
+    _show(url, lambda: run_export(url, options, perf_counter))
 
 
 def _kind(form: str | None, file: Path) -> str:
@@ -84,15 +84,17 @@ def _kind(form: str | None, file: Path) -> str:
     return kind
 
 
-def _show(work: Callable[[], str]) -> None:
-    from hbtable.shell.errors import CannotConnect, ServerError, ShellError
+def _show(url: str, work: Callable[[], str]) -> None:
+    from hbtable.shell.advice import advice
+    from hbtable.shell.connection import Connection
+    from hbtable.shell.errors import CannotConnect, ShellError, plain_kind
 
     try:
         click.echo(work(), err=True)
     except ShellError as error:
-        if isinstance(error, ServerError) and error.java_class.endswith(".TableNotFoundException"):
-            error = ShellError(f"Unknown table {error}!")
-        click.echo(f"{error.kind}: {error}", err=True)
+        click.echo(f"{plain_kind(error)}: {error}", err=True)
+        if second := advice(error, Connection(url), [], one_shot=True):
+            click.echo(f"  {second}", err=True)
         sys.exit(3 if isinstance(error, CannotConnect) else 1)
     except OSError as error:  # a folder that is not there, a full disk
         click.echo(f"hbtable: {error.filename or 'the file'}: {error.strerror}", err=True)

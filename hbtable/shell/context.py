@@ -68,12 +68,18 @@ def table_error(error: ServerError, name: bytes) -> ShellError:
     """What HBase's shell makes of an exception about a table."""
     shown = show_name(name)
     if error.java_class == TABLE_NOT_FOUND:
-        return ShellError(f"Unknown table {shown}!")
+        return ShellError(f"Unknown table {shown}!", about=("table", name))
     if error.java_class.endswith(".TableNotEnabledException"):
-        return ShellError(f"Table {shown} is disabled!")
+        return ShellError(f"Table {shown} is disabled!", about=("disabled table", name))
     if error.java_class.endswith(".NamespaceNotFoundException"):
-        return ShellError(f"Unknown namespace {shown.partition(':')[0]}!")
+        return unknown_namespace(name)
     return error
+
+
+def unknown_namespace(name: bytes) -> ShellError:
+    """`name` is the namespace's, or a table's in it."""
+    namespace = name.partition(b":")[0]
+    return ShellError(f"Unknown namespace {show_name(namespace)}!", about=("namespace", namespace))
 
 
 def show_name(name: bytes) -> str:

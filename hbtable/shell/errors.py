@@ -14,9 +14,16 @@ class ShellError(Exception):
     advice: str = ""
     """A second line for people: what could stand there."""
 
-    def __init__(self, message: str, column: int | None = None) -> None:
+    about: tuple[str, bytes] | None = None
+    """(`table`, `disabled table`, `enabled table` or `namespace`; its name): advice.py finds the second line by it."""
+
+    command: str = ""
+    """Whose arguments were being read."""
+
+    def __init__(self, message: str, column: int | None = None, about: tuple[str, bytes] | None = None) -> None:
         super().__init__(message)
         self.column = column
+        self.about = about
 
 
 class BadArgument(ShellError):
@@ -98,3 +105,9 @@ class Leave(Exception):
     def __init__(self, status: int) -> None:
         super().__init__(status)
         self.status = status
+
+
+def plain_kind(error: ShellError) -> str:
+    """Of a command of hbtable's own, which no script of HBase's shell reads: without Java's packages."""
+    java_class = error.java_class if isinstance(error, ServerError) else ""
+    return java_class.rpartition(".")[2] or error.kind

@@ -75,10 +75,17 @@ class Interpreter:
             if node.plain:
                 raise UnknownName(f"undefined local variable or method `{node.name}'", node.at)
             raise UnknownMethod(f"undefined method `{node.name}'", node.at)
-        return self._run(node.name, [self.evaluate(argument) for argument in node.arguments])
+        return self._run(node.name, self._arguments(node))
+
+    def _arguments(self, node: Call) -> list[Value]:
+        try:
+            return [self.evaluate(argument) for argument in node.arguments]
+        except UnknownName as error:
+            error.command = error.command or node.name
+            raise
 
     def _method(self, node: Call, value: Value) -> Value:
-        arguments = [self.evaluate(argument) for argument in node.arguments]
+        arguments = self._arguments(node)
         call = getattr(value, "call", None) if hasattr(value, "inspect") else None
         if call is not None:
             receiver: Receiver = value  # type: ignore[assignment]  # what shows itself answers calls, too

@@ -4,6 +4,7 @@ For programs text lines, Took and => are left out. Bytes are text where they are
 `b64:` in front says so, and a value that begins with `b64:` itself is written in it, too: nothing is lost.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Final, TextIO, final
 
@@ -88,7 +89,7 @@ class JsonOutput:
         """For people: not for this reader."""
 
     def note(self, text: str) -> None:
-        """As say."""
+        sys.stderr.write(f"{text}\n")
 
     def value(self, value: Value) -> None:
         if not self._answered and value is not None and not hasattr(value, "inspect"):
@@ -150,7 +151,7 @@ class CsvOutput:
         """For people: not for this reader."""
 
     def note(self, text: str) -> None:
-        """As say."""
+        sys.stderr.write(f"{text}\n")
 
     def value(self, value: Value) -> None:
         """A single value where no rows were, under the title `value`."""

@@ -14,7 +14,7 @@ from typing import Final, TextIO
 from hbtable.shell.connection import Connection
 from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
-from hbtable.shell.errors import CannotConnect, Leave, ShellError
+from hbtable.shell.errors import CannotConnect, Leave, ShellError, plain_kind
 from hbtable.shell.filter_errors import in_two
 from hbtable.shell.formats import make_output
 from hbtable.shell.literals import Value
@@ -130,13 +130,13 @@ def asker(lines: Iterator[str], yes: bool, stream: TextIO) -> Callable[[str], bo
 def show_error(session: Session, error: ShellError, stream: TextIO) -> None:
     sentence, place, more = str(error).partition(" (at byte ")
     sentence, reason = in_two(sentence)
-    stream.write(f"{error.kind}: {sentence}\n")
+    stream.write(f"{plain_kind(error) if session.one_shot else error.kind}: {sentence}\n")
     if reason:
         stream.write(f"  {reason}\n")
     if place:  # in a filter's text, and what could stand there
         stream.write(f"  at byte {more.replace(')', '', 1)}\n")
     if error.column is not None:
         stream.write(f"  at column {error.column + 1}\n")
-    hint = error.advice or session.hint(error)
+    hint = session.hint(error)
     if hint:
         stream.write(f"  {hint}\n")

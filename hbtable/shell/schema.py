@@ -226,3 +226,8 @@ _SETTERS: Final[dict[Value, tuple[str, Callable[[Value], object]]]] = {
     b"NEW_VERSION_BEHAVIOR": ("new_version_behavior", _flag),
     b"LOCALITY_GROUP": ("locality_group", _name_of_group),
 }
+
+
+FAMILY_OPTIONS: Final = (*_SETTERS, *_ENUMS, *sorted(_KEPT), b"METADATA", b"CONFIGURATION")
+TABLE_OPTIONS: Final = (b"MAX_FILESIZE", *sorted(_OF_TABLE), b"METADATA", b"CONFIGURATION")
+"""All names that are read."""

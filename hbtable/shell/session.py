@@ -7,30 +7,29 @@ Lines are gathered until they are a complete statement, so that a question may r
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final, final
+from typing import final
 
 from hbtable.shell.catalogue import UNTIMED, Catalogue
 from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
-from hbtable.shell.errors import Incomplete, ShellError, SyntaxMistake, UnknownMethod, UnknownName
+from hbtable.shell.errors import Incomplete, ShellError, SyntaxMistake
 from hbtable.shell.evaluate import Interpreter
 from hbtable.shell.literals import Value
 from hbtable.shell.parser import parse
 from hbtable.shell.syntax import Node
 
-_RUBY: Final = ("org", "java", "com", "import", "java_import", "include", "require")
-
 
 @final
 class Session:
-    """One interpreter with its variables. `clock` in seconds."""
+    """One interpreter with its variables. `clock` in seconds. `one_shot`: of a command of hbtable's own, without Took
+    and =>."""
 
-    def __init__(self, context: Context, clock: Callable[[], float], quiet: bool = False) -> None:
+    def __init__(self, context: Context, clock: Callable[[], float], one_shot: bool = False) -> None:
         self.context = context
         self.catalogue = Catalogue()
         self.interpreter = Interpreter(self.catalogue.knows, self._run)
         self._clock = clock
-        self._quiet = quiet
+        self.one_shot = one_shot
 
     def execute(self, text: str) -> None:
         """All statements of `text`. Incomplete before any of them runs; ShellError, Leave."""
@@ -40,13 +39,13 @@ class Session:
         value: Value = None
         for statement in statements:
             value = self.interpreter.evaluate(statement)
-        if statements and not self._quiet:
+        if statements and not self.one_shot:
             self.context.out.value(value)
 
     def call(self, name: str, arguments: list[Value]) -> None:
         """One command without the language, for one-shot forms."""
         value = self._run(name, arguments)
-        if not self._quiet or self.context.out.values_are_answers:
+        if not self.one_shot or self.context.out.values_are_answers:
             self.context.out.value(value)
 
     def run_lines(self, lines: Iterator[str], echo: Echo | None = None) -> None:
@@ -80,22 +79,34 @@ class Session:
             raise
 
     def hint(self, error: ShellError) -> str:
-        """A second line for people: did you mean."""
-        if not isinstance(error, (UnknownName, UnknownMethod)):
-            return ""
-        word = str(error).rpartition("`")[2].rstrip("'") if "`" in str(error) else ""
-        if word in _RUBY or str(error).endswith(("Filter", "::Time", "::Java")):
-            return "classes of Java and Ruby are not there; a filter is a text: FILTER => \"PrefixFilter('a')\""
-        near = self.catalogue.like(word) if word else []
-        return f"did you mean {' or '.join(near)}?" if near else ""
+        """A second line for people: what to do next."""
+        from hbtable.shell.advice import advice
+
+        return advice(error, self.context.server, self.catalogue.names(), self.one_shot)
 
     def _run(self, name: str, arguments: list[Value]) -> Value:
         started = self._clock()
+        unknown = _unknown_options(name, arguments)
         try:
-            return self.catalogue.find(name, len(arguments))(self.context, arguments)
-        except BaseException:
+            value = self.catalogue.find(name, len(arguments))(self.context, arguments)
+        except BaseException as error:
             self.context.out.failed()
+            if unknown and isinstance(error, ShellError):
+                error.advice = error.advice or unknown
             raise
+        else:
+            if unknown:
+                self.context.out.note(unknown)
+            return value
         finally:
-            if name not in UNTIMED and not self._quiet:
+            if name not in UNTIMED and not self.one_shot:
                 self.context.out.took(self._clock() - started)
+
+
+def _unknown_options(name: str, arguments: list[Value]) -> str:
+    """A sentence, or "". What knows them all is loaded when there are some."""
+    if not any(isinstance(argument, dict) for argument in arguments):
+        return ""
+    from hbtable.shell.known_options import unknown_options
+
+    return unknown_options(name, arguments)

@@ -29,7 +29,7 @@ def alter_status(context: Context, arguments: list[Value]) -> Value:
     name = table_of(arguments[0])
     table = context.find_table(name)
     if table is None:
-        raise BadArgument(f"Can't find a table: {show_name(name)}")
+        raise BadArgument(f"Can't find a table: {show_name(name)}", about=("table", name))
     count = len(context.server.admin("adminTablets", table.name))
     context.out.say(f"{count}/{count} regions updated.")
     context.out.say("Done.")
@@ -42,7 +42,7 @@ def _change(context: Context, arguments: list[Value]) -> AdminTable:
         raise BadArgument("There should be at least one argument but the table name")
     table = context.find_table(name)
     if table is None:
-        raise BadArgument(f"Can't find a table: {show_name(name)}")
+        raise BadArgument(f"Can't find a table: {show_name(name)}", about=("table", name))
     families = {family.name: family for family in table.families or ()}
     for argument in arguments[1:]:
         given: dict[Value, Value] = {b"NAME": argument} if isinstance(argument, bytes) else _hash(argument)

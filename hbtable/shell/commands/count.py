@@ -41,4 +41,6 @@ def _disabled(table: bytes) -> Exception:
     from hbtable.shell.context import show_name
     from hbtable.shell.errors import ServerError
 
-    return ServerError("org.apache.hadoop.hbase.TableNotEnabledException", f"{show_name(table)} is disabled.")
+    error = ServerError("org.apache.hadoop.hbase.TableNotEnabledException", f"{show_name(table)} is disabled.")
+    error.about = ("disabled table", table)
+    return error

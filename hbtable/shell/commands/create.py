@@ -3,7 +3,7 @@
 from hbtable.hbase.admin_structs import AdminFamily, AdminTable
 from hbtable.shell import schema, splits
 from hbtable.shell.commands.references import TableReference
-from hbtable.shell.context import Context, show_name, text_of
+from hbtable.shell.context import Context, show_name, text_of, unknown_namespace
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
 from hbtable.shell.literals import Value, class_of, inspect, shown
 from hbtable.shell.names import table_of
@@ -48,7 +48,7 @@ def make(context: Context, table: AdminTable, rows: list[bytes]) -> None:
         if error.java_class.endswith(".TableExistsException"):
             raise ShellError(f"Table already exists: {shown}!") from None
         if error.java_class.endswith(".NamespaceNotFoundException"):
-            raise ShellError(f"Unknown namespace {shown.partition(':')[0]}!") from None
+            raise unknown_namespace(table.name) from None
         raise
 
 

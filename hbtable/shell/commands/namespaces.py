@@ -1,7 +1,7 @@
 """create_namespace, alter_namespace, describe_namespace, drop_namespace, list_namespace, list_namespace_tables."""
 
 from hbtable.shell.commands.listing import pattern_of
-from hbtable.shell.context import Context, show_name
+from hbtable.shell.context import Context, show_name, unknown_namespace
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
 from hbtable.shell.literals import Value, class_of, inspect, shown
 from hbtable.shell.names import namespace_of
@@ -96,5 +96,5 @@ def _properties(context: Context, name: bytes) -> dict[str, str]:
 
 def _known(error: ServerError, name: bytes) -> ShellError:
     if error.java_class.endswith(".NamespaceNotFoundException"):
-        return ShellError(f"Unknown namespace {show_name(name)}!")
+        return unknown_namespace(name)
     return error

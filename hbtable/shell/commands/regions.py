@@ -85,7 +85,7 @@ def list_regions(context: Context, arguments: list[Value]) -> Value:
     options = arguments[1] if len(arguments) > 1 else None
     asked = arguments[2] if len(arguments) > 2 else None
     if not is_on(context.table(name)):
-        raise ShellError(f"Table {show_name(name)} must be enabled.")
+        raise ShellError(f"Table {show_name(name)} must be enabled.", about=("disabled table", name))
     if asked is None:
         asked = list(map(str.encode, _COLUMNS))
     if not isinstance(asked, list):

@@ -25,7 +25,7 @@ def enable(context: Context, arguments: list[Value]) -> Value:
 def drop(context: Context, arguments: list[Value]) -> Value:
     name = table_of(arguments[0])
     if is_on(existing(context, name)):
-        raise BadArgument(f"Table {show_name(name)} is enabled. Disable it first.")
+        raise BadArgument(f"Table {show_name(name)} is enabled. Disable it first.", about=("enabled table", name))
     context.server.hbase("deleteTable", name)
     return None
 
@@ -53,7 +53,7 @@ def existing(context: Context, name: bytes) -> AdminTable:
     """`Table X does not exist.`"""
     found = context.find_table(name)
     if found is None:
-        raise BadArgument(f"Table {show_name(name)} does not exist.")
+        raise BadArgument(f"Table {show_name(name)} does not exist.", about=("table", name))
     return found
 
 

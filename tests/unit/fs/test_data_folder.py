@@ -87,5 +87,5 @@ def test_a_start_that_crashed_early_does_not_lock_the_user_out(tmp_path: Path) -
 
 def test_a_path_that_cannot_be_a_folder_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidConfiguration, match="cannot be used"):
+    with pytest.raises(InvalidConfiguration, match="it is a file; name a folder"):
         DataFolder.open(str(tmp_path / "file"))

@@ -1,0 +1,80 @@
+"""The second line of an error: what the person can do next. HBase's sentence stays the first."""
+
+from typing import Final
+
+from hbtable.shell.connection import Connection
+from hbtable.shell.constants import CONSTANTS
+from hbtable.shell.context import show_name
+from hbtable.shell.errors import CannotConnect, ShellError, UnknownMethod, UnknownName
+from hbtable.shell.known_options import OPTIONS, nearest
+
+_RUBY: Final = ("org", "java", "com", "import", "java_import", "include", "require")
+_CONSTANT: Final = "uninitialized constant HBaseReceiver::"
+_SHOWN: Final = 10
+_SQL: Final = {"select": "scan", "insert": "put", "update": "put", "show": "list", "set": "put", "ls": "list"}
+"""What people of other shells type."""
+
+
+def advice(error: ShellError, server: Connection, commands: list[str], one_shot: bool) -> str:
+    """Empty when there is none. Asks the server for names. `one_shot`: typed as hbtable COMMAND."""
+    if error.advice:
+        return error.advice
+    if isinstance(error, (UnknownName, UnknownMethod)):
+        return _of_word(error, commands)
+    if error.about is None or isinstance(error, CannotConnect):
+        return ""
+    what, name = error.about
+    shown = show_name(name)
+    if what == "disabled table":
+        return f"{_command('enable', shown, one_shot)} puts it back into service"
+    if what == "enabled table":
+        return f"{_command('disable', shown, one_shot)} takes it out of service"
+    try:
+        there = [show_name(one) for one in _names(server, what)]
+    except ShellError:
+        return ""
+    if what == "table":
+        return _of_names(shown, there, "tables", "list") or "there is no table yet: create makes one"
+    made = _command("create_namespace", shown, one_shot=False)
+    return f"{_of_names(shown, there, 'namespaces', 'list_namespace')}; {made} makes it"
+
+
+def _names(server: Connection, what: str) -> list[bytes]:
+    if what == "namespace":
+        found: list[bytes] = server.admin("adminNamespaces")
+        return found
+    return [table.name for table in server.admin("adminTables")]
+
+
+def _of_names(name: str, there: list[str], what: str, command: str) -> str:
+    near = nearest(name, there, 3)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    if len(there) > _SHOWN:
+        return f"{command} shows the {len(there)} {what} that there are"
+    return f"the {what} are {', '.join(there)}" if there else ""
+
+
+def _command(name: str, argument: str, one_shot: bool) -> str:
+    return f"hbtable {name} {argument}" if one_shot else f"{name} '{argument}'"
+
+
+def _of_word(error: ShellError, commands: list[str]) -> str:
+    sentence = str(error)
+    if sentence.startswith(_CONSTANT) and not sentence.endswith(("Filter", "::Time", "::Java")):
+        return _of_constant(sentence.removeprefix(_CONSTANT), error.command)
+    word = sentence.rpartition("`")[2].rstrip("'") if "`" in sentence else ""
+    if word in _RUBY or sentence.endswith(("Filter", "::Time", "::Java")):
+        return "classes of Java and Ruby are not there; a filter is a text: FILTER => \"PrefixFilter('a')\""
+    if not word or " for " in sentence:
+        return ""
+    near = [_SQL[word.lower()]] if word.lower() in _SQL else nearest(word, commands, 3)
+    return f"did you mean {' or '.join(near)}?" if near else "help lists the commands"
+
+
+def _of_constant(name: str, command: str) -> str:
+    options = OPTIONS.get(command, ())
+    near = nearest(name, options) or nearest(name, sorted(CONSTANTS), 2)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    listed = f"the options of {command} are {', '.join(options)}" if options else "words of your own stand in quotes"
+    return f"{meant}{listed}"
