@@ -14,6 +14,7 @@ from hbtable.hbase.conversion import family_schemas, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, NAME_IN_USE, PLAIN, BadArgument, JavaError
 from hbtable.hbase.regions import Region, at_or_before, region, region_name, table_of_region
 from hbtable.model import names
+from hbtable.model.file_settings import families_as_done
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableState
 from hbtable.model.tablet import TabletRecord
@@ -53,7 +54,7 @@ class AdminCalls:
         return {record.schema.name: record.state in _ENABLED for record in self._admin.records()}
 
     def getColumnDescriptors(self, table: bytes | None) -> dict[bytes, FamilySchema]:
-        families = self._admin.record(self._tables.canonical(table)).schema.families
+        families = families_as_done(self._admin.record(self._tables.canonical(table)).schema)
         return {name + b":": families[name] for name in sorted(families)}
 
     def isTableEnabled(self, table: bytes | None) -> bool:

@@ -9,6 +9,7 @@ from hbtable.hbase.admin_structs import AdminFamily, AdminTable
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.cluster import Cluster
 from hbtable.hbase.errors import BadArgument
+from hbtable.model.file_settings import families_as_done
 from hbtable.model.schema import Attributes, FamilySchema, TableSchema
 from hbtable.model.table import TableRecord
 
@@ -76,7 +77,8 @@ def _attributes(given: Mapping[str, str] | None) -> Attributes:
 
 def _table(record: TableRecord) -> AdminTable:
     schema = record.schema
-    families = [_family(schema.families[name]) for name in sorted(schema.families)]
+    shown = families_as_done(schema)
+    families = [_family(shown[name]) for name in sorted(shown)]
     return AdminTable(
         schema.name,
         schema.version,

@@ -12,6 +12,7 @@ from typing import final
 from hbtable.errors import Conflict
 from hbtable.master.census import Census
 from hbtable.master.family_identities import adds_families, identified
+from hbtable.master.file_settings_check import check_file_settings
 from hbtable.master.placement import Placement
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.names import shown
@@ -38,12 +39,13 @@ class Alterations:
 
     def alter(self, record: TableRecord, schema: TableSchema) -> None:
         """The caller holds the table's operation lock, and has checked the schema. Conflict: somebody else changed it
-        first. Unavailable and StaleLocation before the compare-and-set: nothing was changed."""
+        first. InvalidRequest; Unavailable and StaleLocation before the compare-and-set: nothing was changed."""
         if schema.version != record.schema.version + 1:
             raise Conflict(
                 f"table {shown(schema.name)} has schema version {record.schema.version}, so a change must have "
                 f"version {record.schema.version + 1}, not {schema.version}: read the schema again"
             )
+        check_file_settings(record.schema, schema)
         if adds_families(record.schema, schema):
             self._tell_servers(record)
         changed = replace(record, schema=identified(record.schema, schema))

@@ -45,6 +45,7 @@ from hbtable.master.balancer import Balancer
 from hbtable.master.census import Census
 from hbtable.master.decommissions import Decommissions
 from hbtable.master.family_identities import first_families
+from hbtable.master.file_settings_check import check_file_settings
 from hbtable.master.merges import Merges
 from hbtable.master.moves import Moves
 from hbtable.master.namespaces import Namespaces
@@ -127,6 +128,7 @@ class Tables:
 
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
         check_schema(schema)
+        check_file_settings(None, schema)
         bounds = check_split_rows(schema, split_rows)
         self._check_master()
         namespace, _ = names.split(schema.name)

@@ -11,7 +11,7 @@ FOREVER_SECONDS: Final = 2**31 - 1
 """Time to live that means 'never expires' (HBase's Integer.MAX_VALUE)."""
 
 COMPRESSIONS: Final = ("NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
-"""Names that HBase accepts. What we do with each is the SSTable's business (sstable.compression)."""
+"""Names that a schema may hold. LZO only in tables of older versions (model.file_settings)."""
 
 BLOOM_TYPES: Final = ("NONE", "ROW", "ROWCOL")
 

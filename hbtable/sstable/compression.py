@@ -27,7 +27,7 @@ CODES: Final[dict[str, int]] = {
     "ZSTD": ZSTD,
     "LZ4": LZ4,
     "BZIP2": BZIP2,
-    "LZO": NONE,  # no maintained library: accepted as HBase accepts it, stored uncompressed
+    "LZO": NONE,  # only in schemas of older versions (model.file_settings)
 }
 _ZSTD_LEVEL: Final = 1
 _BZIP2_LEVEL: Final = 1

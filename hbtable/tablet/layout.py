@@ -13,6 +13,7 @@ from typing import final
 
 from hbtable.encoding.cell_key import family_name, stored_family
 from hbtable.merge.rules import FamilyRules, rules_of
+from hbtable.model.file_settings import done_for
 from hbtable.model.schema import FamilySchema, TableSchema, is_read_only
 from hbtable.sstable.builder import SSTableOptions
 
@@ -65,16 +66,11 @@ class Layout:
         return [known[family] for family in families_of_key(key) if family in known]
 
     def sstable_options(self, key: str) -> SSTableOptions:
-        """Where families of one group disagree: the smaller block, the first compression, the finer Bloom filter."""
         families = self.families(key)
         if not families:
             return SSTableOptions()
-        compression = next((family.compression for family in families if family.compression != "NONE"), "NONE")
-        # A Bloom filter costs little and saves a read per file and lookup, so "NONE", Thrift's default, gets ROW.
-        bloom = "ROWCOL" if any(family.bloom == "ROWCOL" for family in families) else "ROW"
-        return SSTableOptions(
-            block_bytes=max(1, min(family.block_bytes for family in families)), compression=compression, bloom=bloom
-        )
+        done = done_for(families)
+        return SSTableOptions(block_bytes=done.block_bytes, compression=done.compression, bloom=done.bloom)
 
     def in_memory(self, key: str) -> bool:
         return any(family.in_memory for family in self.families(key))

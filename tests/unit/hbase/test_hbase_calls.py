@@ -8,7 +8,7 @@ from thriftpy2.thrift import TApplicationException
 from hbtable import errors
 from hbtable.hbase.arguments import ColumnDescriptor
 from hbtable.hbase.conversion import family_schema
-from hbtable.hbase.errors import declared
+from hbtable.hbase.errors import DO_NOT_RETRY, JavaError, declared
 from hbtable.hbase.regions import Region, at_or_before, region_name, table_of_region
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT
@@ -231,6 +231,12 @@ def test_tables_from_creation_to_deletion(client: Any) -> None:
 def test_family_descriptors_that_are_refused(descriptor: ColumnDescriptor, text: str) -> None:
     with pytest.raises(errors.InvalidRequest, match=text):
         family_schema(descriptor)
+
+
+def test_a_compression_that_is_not_available_is_refused_as_hbase_refuses_it() -> None:
+    with pytest.raises(JavaError, match="LZO is not available, family f asks for it; there is NONE, GZ, ") as refused:
+        family_schema(ColumnDescriptor(b"f", compression="lzo"))
+    assert (refused.value.java_class, refused.value.can_retry) == (DO_NOT_RETRY, False)
 
 
 def test_family_descriptors_that_are_taken() -> None:

@@ -1,0 +1,43 @@
+"""What families ask of the SSTables that hold them, and what is done (paper, section 6: compression and Bloom filters
+are chosen per locality group).
+
+The families of a group share their files, so they have to ask for the same (master.file_settings_check). Tables that
+were made when nobody saw to it may disagree: what is done for the group is shown for each of its families.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from hbtable.model.schema import FamilySchema, TableSchema
+
+NEVER_COMPRESSED: Final = "LZO"
+"""Older versions took it and compressed nothing: there is no maintained library for it."""
+_RAW: Final = ("NONE", NEVER_COMPRESSED)
+
+
+class FileSettings(NamedTuple):
+    """Of one file."""
+
+    compression: str
+    block_bytes: int
+    bloom: str
+
+
+def done_for(families: Collection[FamilySchema]) -> FileSettings:
+    """Where they disagree: the first compression, the smaller block, the finer Bloom filter. At least one family."""
+    compression = next((family.compression for family in families if family.compression not in _RAW), "NONE")
+    # A Bloom filter costs little and saves a read per file and lookup, so "NONE", Thrift's default, gets ROW.
+    bloom = "ROWCOL" if any(family.bloom == "ROWCOL" for family in families) else "ROW"
+    return FileSettings(compression, max(1, min(family.block_bytes for family in families)), bloom)
+
+
+def families_as_done(schema: TableSchema) -> dict[bytes, FamilySchema]:
+    """For people: each family with the compression and the block size that its files have."""
+    shown: dict[bytes, FamilySchema] = {}
+    for names in schema.groups().values():
+        families = [schema.families[name] for name in names]
+        done = done_for(families)
+        for family in families:
+            shown[family.name] = replace(family, compression=done.compression, block_bytes=done.block_bytes)
+    return shown
