@@ -5,6 +5,15 @@
  * on a connection. A frame of length 0 from the server says goodbye: it has not begun and will not begin whatever has
  * not been answered, and closes.
  *
+ * The first call on a connection may be `hello`, of every role, and never changes (hbtable/rpc/handshake.py): each side
+ * says which protocol it speaks. Another major version is refused. When both speak 1.1 or more, each frame after the
+ * answer ends with the CRC-32 (zlib's) of its message, 4 bytes, big-endian, which count in its length; a frame of
+ * length 0 has none. Without a hello, or when it is answered as an unknown call, that is 1.0:
+ *
+ *   struct PeerVersion { 1: required i64 major, 2: required i64 minor, 3: optional string build = "" }
+ *   PeerVersion hello(1: required i64 major, 2: required i64 minor, 3: optional string build = "")
+ *       throws (1: RpcError error)
+ *
  * Each call names the incarnation of the tablet server that it is meant for; a server that took over the address of a
  * dead one refuses it with wrongIncarnation. hbtable/rpc/services.py has the promises of each call.
  * Records of tablets and tables are the bytes that METADATA holds (docs/formats.md).

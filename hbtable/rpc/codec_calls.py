@@ -50,6 +50,8 @@ class Role(Enum):
     TABLETS = "TabletService"
     ADMIN = "TabletAdmin"
     MASTER = "MasterService"
+    PEER = "PeerService"
+    """Every role's: handshake.py."""
 
 
 class Patience(Enum):

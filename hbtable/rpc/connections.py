@@ -16,7 +16,8 @@ from typing import final
 
 from hbtable.errors import Corruption, HbtableError, Unavailable
 from hbtable.rpc.codec_calls import Patience
-from hbtable.rpc.frames import FRAME_BYTES, Frames
+from hbtable.rpc.frames import FRAME_BYTES, Frames, with_checksum
+from hbtable.rpc.handshake import HELLO, OURS, answered
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.sockets import Socket
@@ -91,6 +92,17 @@ class Connection:
         self.sequence = 0
         """Of the last call."""
 
+    def greet(self, deadline: float, lives: Callable[[], bool]) -> None:
+        """*Switches.* The first call: what both sides speak is settled on return. Unsent; UnsupportedFormat when the
+        peer speaks another version, whichever side said so."""
+        try:
+            reply = self.exchange(HELLO.request(0, OURS, _no_pause), deadline, lives)
+            self._frames.checked = answered(HELLO.read_reply(reply, 0, _no_pause)).checks_frames
+        except Lost as error:
+            raise Unsent(f"no answer to the first call on a connection: {error}") from error
+        except Corruption as error:
+            raise Unsent(f"the answer to the first call on a connection is damaged: {error.reason}") from error
+
     def is_usable(self) -> bool:
         """Between calls: the peer has neither ended nor said goodbye, which may come together with its last answer.
         Does not switch."""
@@ -102,7 +114,7 @@ class Connection:
         self._lives = lives
         try:
             self._socket.settimeout(max(0.001, deadline - self._runtime.clock_seconds()))
-            self._socket.sendall(frame)
+            self._socket.sendall(with_checksum(frame) if self._frames.checked else frame)
         except OSError as error:
             # The kernel did not take all of it, so the peer never gets a whole frame, and begins whole ones only.
             raise Unsent(f"the call could not be sent: {error}") from error
@@ -149,8 +161,9 @@ class Pool:
         self._waiting: deque[Event] = deque()
         self._closed = False
 
-    def take(self, deadline: float, fresh: bool = False) -> tuple[Connection, bool]:
-        """*Switches.* A connection, and whether it has served before; never one of those when `fresh`. Unsent."""
+    def take(self, deadline: float, lives: Callable[[], bool], fresh: bool = False) -> tuple[Connection, bool]:
+        """*Switches.* A connection, and whether it has served before; never one of those when `fresh`. Unsent,
+        UnsupportedFormat."""
         self._wait_for_turn(deadline)
         try:
             while self._idle:
@@ -158,7 +171,7 @@ class Pool:
                 if not fresh and connection.is_usable():
                     return connection, True
                 connection.close()
-            return self._open(deadline), False
+            return self._open(deadline, lives), False
         except BaseException:
             self._leave()
             raise
@@ -183,7 +196,7 @@ class Pool:
         for connection in idle:
             connection.close()
 
-    def _open(self, deadline: float) -> Connection:
+    def _open(self, deadline: float, lives: Callable[[], bool]) -> Connection:
         host, _, port = self.address.rpartition(":")
         if not host or not port.isdigit():
             raise Unsent(f"{self.address!r} is no address")
@@ -192,7 +205,13 @@ class Pool:
             socket = self._connect(host.strip("[]"), int(port), max(0.001, min(left, self._options.connect_seconds)))
         except Unavailable as error:
             raise Unsent(str(error)) from error
-        return Connection(self._runtime, socket, self._options)
+        connection = Connection(self._runtime, socket, self._options)
+        try:
+            connection.greet(deadline, lives)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _wait_for_turn(self, deadline: float) -> None:
         if self._taken >= self._options.connections:
@@ -220,6 +239,10 @@ class Pool:
             self._waiting.popleft().set()
         else:
             self._taken -= 1
+
+
+def _no_pause() -> None:
+    """A hello is short."""
 
 
 def still_lives(ask: Callable[[], bool]) -> Callable[[], bool]:

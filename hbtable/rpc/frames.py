@@ -1,10 +1,13 @@
 """Frames off a socket: a length of 4 bytes, big-endian, then the message; the length is checked before memory is taken.
+After both sides agreed on it (handshake.py), the CRC-32 of the message follows, and counts in the length: a byte that
+changed on the way, which TCP's own checksum lets pass once in a while, is never taken for what was sent.
 
 An empty frame is a server's goodbye (thrift/tabletserver.thrift): it begins nothing more on this connection.
 """
 
 from collections.abc import Callable
 from typing import Final, final
+from zlib import crc32
 
 from hbtable.errors import Corruption
 
@@ -13,8 +16,16 @@ FRAME_BYTES: Final = MESSAGE_BYTES + (1 << 20)
 """A message of the front door's largest size, and what surrounds its values here."""
 GOODBYE: Final = b"\0\0\0\0"
 
+_CHECKSUM_BYTES: Final = 4
 _CHUNK: Final = 65536
 _LARGE_CHUNK: Final = 1 << 20
+
+
+def with_checksum(frame: bytes) -> bytes:
+    """A plain frame, as it is sent to a peer that checks."""
+    message = memoryview(frame)[4:]
+    length = len(message) + _CHECKSUM_BYTES
+    return b"".join((length.to_bytes(4, "big"), message, crc32(message).to_bytes(_CHECKSUM_BYTES, "big")))
 
 
 @final
@@ -22,18 +33,20 @@ class Frames:
     """The frames that arrive on one connection. `begin` and `go_on` receive at most so many bytes, b"" at the end: the
     first of a frame, for which one may wait as long as it takes, and the others."""
 
-    __slots__ = ("_begin", "_go_on", "_limit_bytes", "rest")
+    __slots__ = ("_begin", "_go_on", "_limit_bytes", "checked", "rest")
 
     def __init__(self, begin: Callable[[int], bytes], go_on: Callable[[int], bytes], limit_bytes: int) -> None:
         self._begin = begin
         self._go_on = go_on
         self._limit_bytes = limit_bytes
+        self.checked = False
+        """Whether frames end with their checksum."""
         self.rest = b""
         """What has arrived of the next frame."""
 
     def next(self) -> bytes | None:
         """*Switches.* None when the peer has ended, also in the middle of a frame. Corruption when the frame says that
-        it is too long: nothing that follows can be read."""
+        it is too long, or its checksum does not match: nothing that follows can be read."""
         have = self.rest or self._begin(_CHUNK)
         if not have:
             return None
@@ -43,7 +56,7 @@ class Frames:
                 return None
             have = more
         length = int.from_bytes(have[:4], "big")
-        if length > self._limit_bytes:
+        if length > self._limit_bytes + _CHECKSUM_BYTES:
             raise Corruption(
                 "a message", 0, f"{have[:16]!r} announces {length} bytes, more than the {self._limit_bytes} allowed"
             )
@@ -54,7 +67,12 @@ class Frames:
                 return None
             have = more
         self.rest = have[end:]
-        return have[4:end]
+        if not self.checked or not length:
+            return have[4:end]
+        message = have[4 : end - _CHECKSUM_BYTES]
+        if length < _CHECKSUM_BYTES or crc32(message) != int.from_bytes(have[end - _CHECKSUM_BYTES : end], "big"):
+            raise Corruption("a message", 0, f"the checksum of its {length} bytes does not match")
+        return message
 
     def _gather(self, have: bytes, count: int) -> bytes | None:
         """`have` and more, `count` bytes at least. Memory grows as bytes arrive."""

@@ -72,7 +72,7 @@ class Peer:
 
     def _attempt(self, method: Method, arguments: Sequence[Any]) -> Any:
         deadline = self._runtime.clock_seconds() + self._options.seconds(method.patience)
-        connection, used = self.pool.take(deadline)
+        connection, used = self.pool.take(deadline, self._lives)
         try:
             return self._exchange(connection, method, arguments, deadline)
         except Unsent:
@@ -82,7 +82,7 @@ class Peer:
             # Not where time ran out: a fresh connection would not make a frozen peer answer.
             if not (used and method.repeatable) or self._runtime.clock_seconds() >= deadline:
                 raise
-        connection, _ = self.pool.take(deadline, fresh=True)
+        connection, _ = self.pool.take(deadline, self._lives, fresh=True)
         return self._exchange(connection, method, arguments, deadline)
 
     def _exchange(self, connection: Connection, method: Method, arguments: Sequence[Any], deadline: float) -> Any:

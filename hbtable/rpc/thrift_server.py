@@ -10,6 +10,7 @@ that crosses it is known not to have been begun.
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, final
 
@@ -18,7 +19,8 @@ from hbtable.rpc import codec_calls as calls
 from hbtable.rpc.codec_binary import Source
 from hbtable.rpc.codec_calls import Method, Role
 from hbtable.rpc.codec_errors import described
-from hbtable.rpc.frames import FRAME_BYTES, GOODBYE, Frames
+from hbtable.rpc.frames import FRAME_BYTES, GOODBYE, Frames, with_checksum
+from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
 from hbtable.rpc.local import LocalTransport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import Address, Socket
@@ -91,18 +93,33 @@ class ThriftServer:
         frames = Frames(begin, go_on, self._options.frame_bytes)
         try:
             while (message := frames.next()) is not None:
-                answer, fine = self._answer(message, peer)
+                answer, fine = self._greeting(message) or self._answer(message, peer)
                 socket.settimeout(stall_seconds)
-                socket.sendall(answer)
+                socket.sendall(with_checksum(answer) if frames.checked else answer)
                 if not fine:
                     return
+                frames.checked = frames.checked or is_hello(message)
             socket.sendall(GOODBYE)
         except Corruption as error:
             _LOG.warning("%s:%s was cut off: %s", peer[0], peer[1], error.reason)
+            if frames.checked:
+                with suppress(OSError):
+                    socket.sendall(GOODBYE)  # the call was not begun, and may be sent again
         except TimeoutError:
             _LOG.warning("%s:%s fell silent for %g s in a call and was cut off", peer[0], peer[1], stall_seconds)
         except OSError:
             return  # the peer went away: its business
+
+    def _greeting(self, message: bytes) -> tuple[bytes, bool] | None:
+        """As _answer, of a hello; None when it is another call. Corruption."""
+        if not is_hello(message):
+            return None
+        _, _, sequence, position = calls.read_head(message)
+        try:
+            agreed(PeerVersion(*HELLO.read_arguments(Source(message, self._pause), position)))
+        except UnsupportedFormat as error:
+            return HELLO.reply(sequence, None, described(error), self._pause), False
+        return HELLO.reply(sequence, OURS, None, self._pause), True
 
     def _answer(self, message: bytes, peer: Address) -> tuple[bytes, bool]:
         """(the frame to send, whether the connection goes on). Corruption when not even the head can be read."""

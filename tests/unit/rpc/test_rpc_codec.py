@@ -17,7 +17,7 @@ from hbtable.errors import BadFilter, Conflict, Corruption, DataDamaged, Hbtable
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
-from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FamilySchema, TableSchema
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.rpc import codec_calls as calls
@@ -73,8 +73,9 @@ def record_with(left):
 record = record_with(st.none() | record_with(st.none()))
 attributes = st.lists(st.tuples(names, names), max_size=2).map(tuple)
 family = st.builds(
-    FamilySchema, raw, count, count, count, names, names, st.booleans(), st.booleans(), count, names, st.booleans(),
-    attributes,
+    FamilySchema, raw, count, count, count,
+    st.sampled_from(COMPRESSIONS), st.sampled_from(BLOOM_TYPES), st.booleans(), st.booleans(), count, names,
+    st.booleans(), attributes,
 )  # fmt: skip
 schema = st.builds(
     TableSchema, raw, st.lists(family, max_size=3).map(lambda found: {one.name: one for one in found}), count, count,

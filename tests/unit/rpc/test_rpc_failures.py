@@ -106,6 +106,9 @@ class Peer:
         frames = Frames(socket.recv, socket.recv, 1 << 20)
         while (message := frames.next()) is not None:
             _, name, sequence, _ = read_head(message)
+            if name == b"hello":  # of which it knows nothing: an hbtable from before there was one
+                socket.sendall(calls.failure(name, sequence, calls.UNKNOWN_METHOD, "what?"))
+                continue
             self.seen.append(name.decode())
             answer = self.answers.pop(0)
             if answer is None:

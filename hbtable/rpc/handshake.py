@@ -1,0 +1,74 @@
+"""The first call on a connection between roles: which protocol each side speaks.
+
+    hello (1: i64 major, 2: i64 minor, 3: string build)   answered by the same of the server, or by an RpcError
+
+Peers of the same major version work together: of two minor versions the lower one counts. Another major version is
+refused by both sides, in a sentence that names both. `hello` itself never changes, and fields may be added to it.
+
+    1.0   no hello: it is answered as a call that is not known, and everything goes on as without it
+    1.1   after the hello every frame ends with a checksum (frames.py)
+
+So an hbtable from before there was a hello works beside later ones, on either side of a connection, and a cluster can
+be upgraded a role at a time.
+"""
+
+from typing import Final, NamedTuple
+
+from hbtable import __version__
+from hbtable.errors import UnsupportedFormat
+from hbtable.rpc.codec_binary import INTEGER, TEXT, Field, Struct
+from hbtable.rpc.codec_calls import UNKNOWN_METHOD, Failure, Method, Patience, Role
+from hbtable.rpc.codec_errors import RemoteError
+
+
+class PeerVersion(NamedTuple):
+    """What one side speaks. `build`: the version of its hbtable, for people."""
+
+    major: int
+    minor: int
+    build: str
+
+    def __str__(self) -> str:
+        return f"protocol {self.major}.{self.minor} (hbtable {self.build or 'of an unknown version'})"
+
+    @property
+    def checks_frames(self) -> bool:
+        return self.minor >= 1
+
+
+OURS: Final = PeerVersion(1, 1, __version__)
+BEFORE: Final = PeerVersion(1, 0, "")
+"""Of a peer that does not know the call."""
+
+_FIELDS: Final = (Field(1, "major", INTEGER), Field(2, "minor", INTEGER), Field(3, "build", TEXT, ""))
+HELLO: Final = Method(Role.PEER, "hello", _FIELDS, Struct(_FIELDS, PeerVersion), Patience.CENSUS, repeatable=True)
+
+
+_TITLE: Final = HELLO.request(0, OURS, lambda: None)[4 : 12 + len(HELLO.name)]
+
+
+def is_hello(message: bytes) -> bool:
+    """Of a call as it arrived."""
+    return message.startswith(_TITLE)
+
+
+def agreed(theirs: PeerVersion) -> PeerVersion:
+    """What both speak. UnsupportedFormat."""
+    if theirs.major != OURS.major:
+        raise UnsupportedFormat(
+            f"the other side speaks {theirs}, and this one {OURS}: roles of one cluster need the same major version of "
+            "the protocol; upgrade the older one"
+        )
+    return min(theirs, OURS)
+
+
+def answered(answer: object) -> PeerVersion:
+    """What both speak, by the server's answer. UnsupportedFormat; the server's own error."""
+    if isinstance(answer, RemoteError):
+        raise answer.raised()
+    if isinstance(answer, Failure):
+        if answer.number == UNKNOWN_METHOD:
+            return BEFORE
+        raise UnsupportedFormat(f"the other side does not understand a hello: {answer.message}")
+    assert isinstance(answer, PeerVersion)
+    return agreed(answer)

@@ -1,0 +1,242 @@
+"""Which versions of roles work together, and that no byte changes between them without being noticed, over loopback."""
+
+import logging
+import random
+
+import pytest
+from gevent.socket import create_connection
+
+from hbtable.errors import HbtableError, OutcomeUnknown, StaleLocation, UnsupportedFormat
+from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.read import EVERYTHING
+from hbtable.rpc import codec_calls as calls
+from hbtable.rpc import connections, handshake, thrift_server
+from hbtable.rpc.codec_errors import described
+from hbtable.rpc.connections import RpcOptions
+from hbtable.rpc.frames import Frames, with_checksum
+from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed
+from hbtable.rpc.local import LocalTransport
+from hbtable.rpc.thrift_server import ThriftServer
+from hbtable.rpc.thrift_transport import ThriftTransport
+from hbtable.runtime import sockets
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.sockets import serve
+from tests.harness.stand_in import StandIn
+
+HOST = "127.0.0.1"
+PATIENT = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60, watch_seconds=0.02)
+SHORT = RpcOptions(connect_seconds=60, read_seconds=0.5, write_seconds=0.5, watch_seconds=0.02)
+"""A length that grew on the way makes the other side wait for the rest."""
+ROW, VALUE = b"row", b"value"
+MUTATION = RowMutation(ROW, [(PUT, b"f", b"q", 5, VALUE)])
+
+
+class Service:
+    """Remembers what arrived."""
+
+    def __init__(self):
+        self.mutations = []
+        self.rows = []
+
+    def mutate(self, tablet_id, mutations):
+        self.mutations += [(tablet_id, one.row, one.operations) for one in mutations]
+
+    def read_rows(self, tablet_id, rows, spec):
+        self.rows += rows
+        return [(row, [(b"f:q", 1, VALUE)]) for row in rows]
+
+
+@pytest.fixture
+def runtime():
+    made = GeventRuntime()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def service():
+    return Service()
+
+
+@pytest.fixture
+def address(runtime, service):
+    roles = LocalTransport()
+    roles.register_server("s1", service, service)
+    server = ThriftServer(runtime, roles, lambda handle: serve(HOST, 0, handle))
+    yield f"{HOST}:{server.start()}"
+    server.close()
+
+
+@pytest.fixture
+def calling(runtime):
+    made = []
+
+    def make(address, connect=sockets.connect, options=PATIENT):
+        transport = ThriftTransport(runtime, lambda name: address, lambda: address, options, connect=connect)
+        made.append(transport)
+        return transport.tablet_service("s1")
+
+    yield make
+    for transport in made:
+        transport.close()
+
+
+def raw(address):
+    host, _, port = address.rpartition(":")
+    socket = create_connection((host, int(port)), 60)
+    return socket, Frames(socket.recv, socket.recv, 1 << 20)
+
+
+def hello(theirs):
+    return HELLO.request(3, theirs, lambda: None)
+
+
+def reading():
+    return calls.READ_ROWS.request(4, ("s1", 7, [ROW], EVERYTHING), lambda: None)
+
+
+# ---------------------------------------------------------------- versions
+
+
+@pytest.mark.parametrize("minor", [0, 1, 2, 70])
+def test_the_same_major_version_works_together_at_the_lower_minor_one(minor):
+    theirs = PeerVersion(OURS.major, minor, "9.9")
+    assert agreed(theirs) == min(theirs, OURS)
+    assert agreed(theirs).checks_frames == (minor >= 1)
+
+
+@pytest.mark.parametrize("major", [0, 2, 3, 2**40])
+def test_a_server_refuses_another_major_version_and_names_both(address, service, major):
+    socket, frames = raw(address)
+    socket.sendall(hello(PeerVersion(major, 4, "7.8.9")))
+    refusal = HELLO.read_reply(frames.next(), 3, lambda: None).raised()
+    assert isinstance(refusal, UnsupportedFormat)
+    for part in (f"{major}.4", "7.8.9", f"{OURS.major}.{OURS.minor}", OURS.build, "upgrade the older one"):
+        assert part in str(refusal)
+    assert frames.next() is None
+    socket.close()
+
+
+def test_a_caller_refuses_another_major_version_and_names_both(runtime, calling, monkeypatch, address, service):
+    monkeypatch.setattr(thrift_server, "OURS", PeerVersion(2, 0, "7.8.9"))
+    monkeypatch.setattr(thrift_server, "agreed", lambda theirs: theirs)
+    with pytest.raises(UnsupportedFormat, match=r"protocol 2\.0 \(hbtable 7\.8\.9\), and this one protocol 1\.1"):
+        calling(address).mutate(7, [MUTATION])
+    assert service.mutations == []
+
+
+def test_a_caller_is_told_by_the_server_that_refuses_it(calling, monkeypatch, address, service):
+    monkeypatch.setattr(connections, "OURS", PeerVersion(5, 0, "7.8.9"))
+    with pytest.raises(UnsupportedFormat, match=r"protocol 5\.0 \(hbtable 7\.8\.9\)"):
+        calling(address).mutate(7, [MUTATION])
+    assert service.mutations == []
+
+
+def test_a_caller_from_before_there_was_a_hello_is_served(address, service):
+    socket, frames = raw(address)
+    for _ in range(2):
+        socket.sendall(reading())
+        assert calls.READ_ROWS.read_reply(frames.next(), 4, lambda: None) == [(ROW, [(b"f:q", 1, VALUE)])]
+    socket.close()
+
+
+def test_a_server_from_before_there_was_a_hello_is_used(calling, monkeypatch, address, service):
+    monkeypatch.setattr(thrift_server, "is_hello", lambda message: False)
+    tablets = calling(address)
+    for number in (1, 2):
+        tablets.mutate(7, [MUTATION])
+        assert service.mutations == [(7, ROW, MUTATION.operations)] * number
+    assert tablets.read_rows(7, [ROW], EVERYTHING) == [(ROW, [(b"f:q", 1, VALUE)])]
+
+
+def test_a_later_hello_may_say_more(address):
+    socket, frames = raw(address)
+    frame = hello(PeerVersion(OURS.major, 9, "7.8.9"))
+    more = frame[4:-1] + b"\x0b\0\x04\0\0\0\x03new" + b"\0"
+    socket.sendall(len(more).to_bytes(4, "big") + more)
+    assert HELLO.read_reply(frames.next(), 3, lambda: None) == OURS
+    socket.close()
+
+
+def test_a_server_that_fails_at_a_hello_is_no_peer():
+    with pytest.raises(UnsupportedFormat, match="does not understand a hello: broken"):
+        handshake.answered(calls.Failure(calls.PROTOCOL_ERROR, "broken"))
+    with pytest.raises(HbtableError, match="its own error"):
+        handshake.answered(described(HbtableError("its own error")))
+
+
+# ---------------------------------------------------------------- checksums
+
+
+def test_every_frame_after_the_hello_has_a_checksum(address, service, caplog):
+    socket, frames = raw(address)
+    socket.sendall(hello(OURS))
+    assert HELLO.read_reply(frames.next(), 3, lambda: None) == OURS
+    frames.checked = True
+    socket.sendall(with_checksum(reading()))
+    assert calls.READ_ROWS.read_reply(frames.next(), 4, lambda: None) == [(ROW, [(b"f:q", 1, VALUE)])]
+    with caplog.at_level(logging.WARNING):
+        socket.sendall(reading())  # without one
+        assert frames.next() == b""  # goodbye: it was not begun
+        assert frames.next() is None
+    assert "checksum" in caplog.text
+    assert service.rows == [ROW]
+    socket.close()
+
+
+class Corrupting(StandIn):
+    """A connection on which one bit changes: the `at`-th byte that is sent, or received, after the hello."""
+
+    def __init__(self, socket, sent, at, bit):
+        super().__init__(socket)
+        self.left = {"sent": at if sent else None, "received": None if sent else at}
+        self.bit = bit
+        self.quiet = {"sent": 1, "received": 1}
+        """Of the hello and its answer, which are one piece each."""
+        self.changed = False
+
+    def _through(self, way, data):
+        if self.quiet[way]:
+            self.quiet[way] -= 1
+            return data
+        left = self.left[way]
+        if left is None:
+            return data
+        self.left[way] = left - len(data)
+        if 0 <= left < len(data):
+            self.changed = True
+            return data[:left] + bytes([data[left] ^ 1 << self.bit]) + data[left + 1 :]
+        return data
+
+    def sendall(self, data):
+        self.inner.sendall(self._through("sent", data))
+
+    def recv(self, most):
+        return self._through("received", self.inner.recv(most))
+
+
+@pytest.mark.parametrize("sent", [True, False], ids=["call", "answer"])
+def test_a_bit_that_changes_on_the_way_is_never_taken_for_what_was_sent(calling, address, service, sent):
+    """At every byte. What is read is right or an error; what arrives is what was sent, or does not arrive."""
+    chance = random.Random(7)
+    changed = 0
+    for at in range(200):
+        made = []
+
+        def connect(host, port, seconds, at=at, made=made):
+            made.append(Corrupting(sockets.connect(host, port, seconds), sent, at, chance.randrange(8)))
+            return made[-1]
+
+        tablets = calling(address, connect, SHORT)
+        for call in (
+            lambda tablets=tablets: tablets.mutate(7, [MUTATION]),
+            lambda tablets=tablets: tablets.read_rows(7, [ROW], EVERYTHING),
+        ):
+            try:
+                assert call() in (None, [(ROW, [(b"f:q", 1, VALUE)])])
+            except (StaleLocation, OutcomeUnknown):
+                continue
+        changed += any(one.changed for one in made)
+    assert changed > 60
+    assert set(service.rows) == {ROW}
+    assert all(one == (7, ROW, MUTATION.operations) for one in service.mutations)
