@@ -184,9 +184,9 @@ class MetadataReader:
             for record in self.log(incarnation):
                 if record.tablet_id in tablet_ids:
                     pairs += record.pairs
-        view.complete = (
-            bool(pairs) and not any(file.damage for file in mine) and self._nothing_is_missing(view, replaced)
-        )
+        sound = not any(file.damage for file in mine)
+        # Without a root record nobody knows which files of METADATA there were.
+        view.complete = bool(view.tablets) and sound and self._nothing_is_missing(view, replaced)
         return pairs
 
     def _nothing_is_missing(self, view: MetadataView, replaced: set[str]) -> bool:

@@ -38,9 +38,18 @@ LOG, LOG_END = "log", "end of the last log"
 and nothing can be said about it."""
 
 
+LOSSES = {
+    "lock service": ("lockservice/",),
+    "METADATA": ("sstables/00000000/",),
+    "lock service and METADATA": ("lockservice/", "metadata/", "sstables/00000000/"),
+    "root record and copy": ("lockservice/files/root-tablet", "metadata/"),
+}
+"""Several files that are lost at once, by the beginnings of their paths."""
+
+
 @dataclass(frozen=True)
 class Case:
-    """One damage to one file. `content` None: it is gone."""
+    """One damage to one file, or to all whose paths begin so. `content` None: it is gone."""
 
     path: str
     damage: str
@@ -49,6 +58,8 @@ class Case:
     """The last segment of the last log."""
 
     def kind(self) -> str:
+        if self.path in LOSSES:
+            return f"{self.path}, all of it"
         if self.path.startswith("sstables/00000000/"):
             return "METADATA SSTable"
         if self.path.startswith("sstables/"):
@@ -60,7 +71,9 @@ class Case:
     def apply(self, disk: MemoryDisk) -> MemoryDisk:
         copy = disk_copy(disk)
         if self.content is None:
-            del copy.files[self.path]
+            for path in list(copy.files):
+                if path.startswith(LOSSES.get(self.path, self.path)):
+                    del copy.files[path]
         else:
             copy.files[self.path] = MemoryContent(self.content, len(self.content), 0)
         return copy
@@ -80,6 +93,7 @@ class Outcome:
 
 def cases(life: Life, chance: random.Random, flips: int) -> Iterator[Case]:
     paths = sorted(life.disk.files)
+    yield from (Case(name, "removed", None) for name in LOSSES)
     last = max((path for path in paths if path.startswith("logs/")), default="")
     for path in paths:
         yield from (replace(case, is_last=path == last) for case in _damages(life, path, paths, chance, flips))
