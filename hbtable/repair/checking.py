@@ -21,6 +21,7 @@ from hbtable.model.names import shown
 from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
 from hbtable.repair.evidence import Evidence, gather
 from hbtable.repair.lock_files import NEEDED, NUMBERS, LockFiles, read_lock_files
+from hbtable.repair.log_flush import first_needed
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root, is_older
 from hbtable.repair.numbers import Seen, look_everywhere
 from hbtable.runtime.interface import Runtime
@@ -60,6 +61,7 @@ class Check:
         self.findings: list[Finding] = []
         self.counts: dict[str, int] = {}
         self._evidence: Evidence
+        self._reader: MetadataReader
         self._locks: LockFiles
         self._view: MetadataView
         self._tables: dict[int, str] = {}
@@ -69,7 +71,7 @@ class Check:
         pause: Callable[[], None] = lambda: self._runtime.sleep(0)  # noqa: E731
         self._locks = read_lock_files(self._fs)
         self._evidence = gather(self._fs, pause)
-        reader = MetadataReader(self._fs, self._evidence, pause)
+        self._reader = reader = MetadataReader(self._fs, self._evidence, pause)
         root, self._view = best_root(reader, self._locks.root, self._locks.copy)
         self._count()
         if not self._is_empty() and self._fs.log_kind == LOCAL:
@@ -209,12 +211,22 @@ class Check:
                 damage = f"the log {LOGS}/{incarnation} is not there"
             if not damage or damage in said or (known and not tablets):
                 continue
-            self._find(f"{LOGS}/{incarnation}", damage, self._of_log(tablets))
+            self._find(f"{LOGS}/{incarnation}", damage, self._of_log(incarnation, tablets))
 
-    def _of_log(self, tablets: list[TabletRecord]) -> str:
+    def _of_log(self, incarnation: str, tablets: list[TabletRecord]) -> str:
+        if not tablets:
+            return "what it holds of recent writes cannot be recovered"
+        if incarnation in self._evidence.logs:
+            self._reader.log(incarnation)
+            gaps = self._reader.gaps[incarnation]
+            tablets = [
+                record
+                for record in tablets
+                if any(gap.may_have_lost(record.tablet_id, first_needed(record)) for gap in gaps)
+            ]
         names = sorted({self._name(record) for record in tablets})
         if not names:
-            return "what it holds of recent writes cannot be recovered"
+            return "nothing that a tablet needs of it is lost"
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         return f"recent writes cannot be recovered of {', '.join(names[:5])}{more}"
 

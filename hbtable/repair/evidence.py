@@ -5,12 +5,16 @@ An SSTable in the trash is evidence, too: it says which files it replaced, and i
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from hbtable.commitlog.reading import read_log
-from hbtable.commitlog.segment import LOGS
+from hbtable.commitlog.records import LogRecord
+from hbtable.commitlog.segment import LOGS, incarnation_of
 from hbtable.commitlog.sorted_logs import sorted_runs, verify_run
+from hbtable.encoding.cell_key import column_prefix, row_prefix
 from hbtable.errors import FileNotFound, HbtableError, UnsupportedFormat
 from hbtable.fs.interface import FileSystem
+from hbtable.metadata import layout
 from hbtable.model.tablet import SSTableRef
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.layout import FOOTER_BYTES
@@ -19,7 +23,9 @@ from hbtable.sstable.reader import SSTableReader
 from hbtable.sstable.salvaging import read_identity
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
 
-TRASH = "trash"
+TRASH: Final = "trash"
+_METADATA_COLUMN: Final = column_prefix(row_prefix(b""), layout.FAMILY, layout.QUALIFIER)
+"""In a cell key, behind the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,11 @@ class Evidence:
     """By the path they had."""
     logs: dict[str, str] = field(default_factory=dict)
     """Incarnation -> what is wrong with its log, "" when recovery can read it."""
+    metadata_records: dict[str, list[LogRecord]] = field(default_factory=dict)
+    """Of each log that recovery can read, those that look like METADATA's: of the column of its records."""
+    highest_tablet: int = 0
+    highest_generation: int = 0
+    """In those logs."""
     log_records: int = 0
     sorted_records: int = 0
 
@@ -117,10 +128,21 @@ def read_sstable(fs: FileSystem, path: str, place: str, pause: Callable[[], None
         return SSTableFound(path, place, length, 0, properties, str(error))
 
 
+def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
+    """Keeps little of it: a log may have hundreds of megabytes."""
+    metadata = found.metadata_records.setdefault(incarnation_of(folder), [])
+    for record in read_log(fs, folder):
+        found.log_records += 1
+        found.highest_tablet = max(found.highest_tablet, record.tablet_id)
+        found.highest_generation = max(found.highest_generation, record.generation)
+        if any(_METADATA_COLUMN in key for key, _ in record.pairs):
+            metadata.append(record)
+
+
 def _log_damage(fs: FileSystem, folder: str, found: Evidence, pause: Callable[[], None]) -> str:
     sentences = []
     try:
-        found.log_records += sum(1 for _ in read_log(fs, folder))
+        _read_log(fs, folder, found)
     except UnsupportedFormat:
         raise
     except HbtableError as error:

@@ -5,7 +5,6 @@ may have been deleted since, by a marker that a compaction dropped with it.
 """
 
 from collections.abc import Collection, Iterable
-from itertools import pairwise
 
 from hbtable.commitlog.records import LogRecord
 from hbtable.encoding.cell_key import TERMINATOR, Pair, row_of
@@ -63,7 +62,7 @@ def unflushed(
     sequence = clock_millis = 0
     for record in newest.values():
         tablet = known.get(record.tablet_id)
-        if tablet is not None and record.sequence < _first_needed(tablet):
+        if tablet is not None and record.sequence < first_needed(tablet):
             continue
         for cell, value in record.pairs:
             if record.sequence > held.get((record.tablet_id, family_of(cell)), 0):
@@ -73,22 +72,10 @@ def unflushed(
     return sorted(pairs.items()), sequence, clock_millis
 
 
-def gaps(records: Iterable[LogRecord], known: dict[int, TabletRecord], gone: Collection[int]) -> list[tuple[int, str]]:
-    """(tablet, the sequences that are missing between those that logs hold and that METADATA needs)."""
-    found: dict[int, set[int]] = {}
-    for record in records:
-        tablet = known.get(record.tablet_id)
-        if record.tablet_id not in gone and (tablet is None or record.sequence >= _first_needed(tablet)):
-            found.setdefault(record.tablet_id, set()).add(record.sequence)
-    sentences = []
-    for tablet_id, there in sorted(found.items()):
-        tablet = known.get(tablet_id)
-        ascending = sorted(there if tablet is None else there | {_first_needed(tablet) - 1})
-        missing = [(left + 1, right - 1) for left, right in pairwise(ascending) if right > left + 1]
-        if missing:
-            shown = ", ".join(str(low) if low == high else f"{low} to {high}" for low, high in missing[:10])
-            sentences.append((tablet_id, shown + (", ..." if len(missing) > 10 else "")))
-    return sentences
+def first_unflushed(tablet_id: int, record: TabletRecord | None, families: Collection[bytes], held: Floors) -> int:
+    """The first sequence of a tablet that some file of it may lack."""
+    in_files = min((held.get((tablet_id, family), 0) for family in families), default=0)
+    return max(in_files + 1, first_needed(record) if record is not None else 1)
 
 
 def family_of(key: bytes) -> bytes:
@@ -116,7 +103,7 @@ def flush(
     return made
 
 
-def _first_needed(record: TabletRecord) -> int:
+def first_needed(record: TabletRecord) -> int:
     """The least redo point of its logs; of a log without a name the floor of all."""
     named = [log.first_needed for log in record.logs if log.incarnation != NO_LOG]
     floor = max([log.first_needed for log in record.logs if log.incarnation == NO_LOG], default=0)

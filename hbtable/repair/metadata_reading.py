@@ -8,11 +8,12 @@ of each row the newest cell counts. Such a view is *complete* if all of it check
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from hbtable.commitlog.gaps import Gap
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import log_folder
 from hbtable.encoding import table_record, tablet_record
 from hbtable.encoding.cell_key import Pair, column_prefix, parse_suffix, row_of, row_prefix
-from hbtable.errors import Corruption, HbtableError, UnsupportedFormat
+from hbtable.errors import Corruption
 from hbtable.fs.interface import FileSystem
 from hbtable.metadata import layout
 from hbtable.metadata.tiling import standing
@@ -78,8 +79,8 @@ class MetadataReader:
         self._evidence = evidence
         self._pause = pause
         self._logs: dict[str, list[LogRecord]] = {}
-        self.lost_of_logs: dict[str, list[str]] = {}
-        """Incarnation -> sentences about what cannot be read of its log."""
+        self.gaps: dict[str, list[Gap]] = {}
+        """Incarnation -> what cannot be read of its log. Of those that log() was asked for."""
 
     def read(self, root: TabletRecord | None) -> MetadataView:
         """*Switches.* UnsupportedFormat."""
@@ -142,7 +143,7 @@ class MetadataReader:
                 continue
             if damage:
                 view.doubts.append(damage)
-            for one in self.log(log.incarnation):
+            for one in self._metadata_records(log.incarnation):
                 if one.tablet_id == record.tablet_id and one.sequence >= log.first_needed:
                     pairs += one.pairs
         return pairs
@@ -181,7 +182,7 @@ class MetadataReader:
             if file.properties is not None and file.properties.identity.table_id == METADATA_TABLE_ID:
                 tablet_ids.add(file.properties.identity.tablet_id)
         for incarnation in self._evidence.logs:
-            for record in self.log(incarnation):
+            for record in self._metadata_records(incarnation):
                 if record.tablet_id in tablet_ids:
                     pairs += record.pairs
         sound = not any(file.damage for file in mine)
@@ -205,18 +206,22 @@ class MetadataReader:
         self._pause()
         return salvage(file.place, self._fs.read_file(file.place), self._pause).pairs
 
+    def _metadata_records(self, incarnation: str) -> list[LogRecord]:
+        """METADATA's, and perhaps others."""
+        if self._evidence.logs[incarnation]:
+            return self.log(incarnation)
+        return self._evidence.metadata_records[incarnation]
+
     def log(self, incarnation: str) -> list[LogRecord]:
         """What can be read of it, damaged or not."""
         if incarnation not in self._logs:
             try:
                 found = salvage_log(self._fs, log_folder(incarnation), self._pause)
                 self._logs[incarnation] = found.records
-                self.lost_of_logs[incarnation] = found.lost
-            except UnsupportedFormat:
-                raise
-            except HbtableError as error:
+                self.gaps[incarnation] = found.gaps
+            except Corruption:
                 self._logs[incarnation] = []
-                self.lost_of_logs[incarnation] = [str(error)]
+                self.gaps[incarnation] = []
         return self._logs[incarnation]
 
     def _settle(self, view: MetadataView, pairs: Iterable[Pair]) -> None:

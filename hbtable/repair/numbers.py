@@ -49,7 +49,9 @@ def look_everywhere(
             identity = file.properties.identity
             seen.tablet_id = max(seen.tablet_id, identity.tablet_id)
             seen.generation = max(seen.generation, identity.generation)
-    for incarnation in evidence.logs:
+    seen.tablet_id = max(seen.tablet_id, evidence.highest_tablet)
+    seen.generation = max(seen.generation, evidence.highest_generation)
+    for incarnation in (name for name, damage in evidence.logs.items() if damage):
         for record in reader.log(incarnation):
             seen.tablet_id = max(seen.tablet_id, record.tablet_id)
             seen.generation = max(seen.generation, record.generation)

@@ -15,7 +15,7 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, SSTableRef, TabletRecord
 from hbtable.repair.evidence import Evidence, SSTableFound
-from hbtable.repair.log_flush import ended, family_of, floors, flush, gaps, no_log, unflushed
+from hbtable.repair.log_flush import Floors, ended, family_of, first_unflushed, floors, flush, no_log, unflushed
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView
 from hbtable.repair.numbers import Seen
 from hbtable.repair.rebuilding import RebuiltTablet, Span, rebuilt
@@ -45,6 +45,7 @@ class TableRebuild:
         for incarnation in evidence.logs:
             for record in reader.log(incarnation):
                 self._records.setdefault(record.tablet_id, []).append(record)
+        self._gaps = reader.gaps
         self._current: dict[int, list[TabletRecord]] = {}
         rows = [found for _, found in view.tablet_rows() if isinstance(found, TabletRecord)]
         for tablet in standing(rows):
@@ -143,23 +144,27 @@ class TableRebuild:
         records = [record for one in ids for record in self._records.pop(one, [])]
         gone = ended({record.tablet_id for record in records}, spans) - {one.tablet_id for one in current}
         known = {one.tablet_id: one for one in current}
-        self._report_gaps(table, gaps(records, known, gone) if self._logs_are_damaged() else [], known)
+        self._report_gaps(table, ids - gone, known, floors(mine))
         pairs, sequence, clock_millis = unflushed(records, known, floors(mine), gone)
         complete_to = max([sequence, *(_complete_to(file) for file in mine), *map(_sequence, current)])
         return [
             self._tablet(table, tile, pairs, clock_millis, complete_to, now_millis) for tile in self._with_ids(tiles)
         ]
 
-    def _logs_are_damaged(self) -> bool:
-        return any(self._evidence.logs.values())
-
-    def _report_gaps(self, table: TableRecord, missing: list[tuple[int, str]], known: dict[int, TabletRecord]) -> None:
-        for tablet_id, sequences in missing:
+    def _report_gaps(self, table: TableRecord, ids: set[int], known: dict[int, TabletRecord], held: Floors) -> None:
+        """What no file has and a log has no more."""
+        for tablet_id in sorted(ids):
+            needed = first_unflushed(tablet_id, known.get(tablet_id), table.schema.families, held)
             start, stop = known[tablet_id].range if tablet_id in known else EVERY_ROW
             where = f"rows from {start!r} to {stop!r}" if stop else f"rows from {start!r} on"
-            self._report.lost.append(
-                f"table {shown(table.schema.name)}, {where} (tablet {tablet_id}): writes with the sequences {sequences}"
-            )
+            for gap in (gap for gaps in self._gaps.values() for gap in gaps):
+                if gap.may_have_lost(tablet_id, needed):
+                    before, after = gap.around.get(tablet_id, (0, 0))
+                    writes = f"writes from sequence {max(before + 1, needed)} {f'to {after - 1}' if after else 'on'}"
+                    self._report.lost.append(
+                        f"table {shown(table.schema.name)}, {where} (tablet {tablet_id}): perhaps {writes}; "
+                        f"{gap.path}: {gap.reason()}"
+                    )
 
     def _usable(self, table_id: int, current: list[TabletRecord], old: set[str]) -> list[SSTableFound]:
         """Sound files, and what takes the place of the others."""

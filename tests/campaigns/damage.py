@@ -64,6 +64,8 @@ class Case:
             return "METADATA SSTable"
         if self.path.startswith("sstables/"):
             return "user SSTable"
+        if self.path.endswith("/synced"):
+            return "high-water mark of a log"
         if self.path.startswith("logs/"):
             return LOG_END if self.is_last else LOG
         return "lockservice/files/servers.s*" if "/servers.s" in self.path else self.path
@@ -94,7 +96,7 @@ class Outcome:
 def cases(life: Life, chance: random.Random, flips: int) -> Iterator[Case]:
     paths = sorted(life.disk.files)
     yield from (Case(name, "removed", None) for name in LOSSES)
-    last = max((path for path in paths if path.startswith("logs/")), default="")
+    last = max((path for path in paths if path.startswith("logs/") and path.endswith(".log")), default="")
     for path in paths:
         yield from (replace(case, is_last=path == last) for case in _damages(life, path, paths, chance, flips))
 
@@ -200,7 +202,7 @@ def repaired(disk: MemoryDisk, seed: int, life: Life, case: Case, outcome: Outco
         outcome.faults += [f"after the repair, refused: {sentence}" for sentence in refused[:3]]
         _judge(found, life, case, report.lost, outcome)
         if DROPPED in cluster.client.names():
-            outcome.faults.append("a table that was dropped came back")
+            _judge_dropped(cluster, case, report.done, outcome)
         _go_on(cluster)
         cluster.stop()
 
@@ -229,6 +231,14 @@ def _judge(
             outcome.faults.append(f"{name!r} {row!r} is {found[key]} and not {life.now[name].get(row, {})}")
         elif not lost:
             outcome.faults.append(f"{name!r} {row!r} is older and nothing is said")
+
+
+def _judge_dropped(cluster: EmbeddedCluster, case: Case, done: list[str], outcome: Outcome) -> None:
+    """Where METADATA itself was destroyed, that a table was dropped may be known no more; its data must be gone."""
+    if not case.kind().startswith(("METADATA", "lock service and METADATA")):
+        outcome.faults.append("a table that was dropped came back")
+    elif cluster.client.table(DROPPED).read_rows([b"x"], ReadSpec()) and not any("dropped" in one for one in done):
+        outcome.faults.append("the data of a table that was dropped came back, and nothing is said")
 
 
 def _since_flushed(life: Life, name: bytes, row: bytes, found: RowState) -> bool:
