@@ -252,7 +252,7 @@ class _Salvaging:
             return None, self._loose_in_pieces(number, start, last_number, stop, buffers)
         walk = _Walk(self._buffer(number, buffers), self._path(number), start, stop)
         walk.run()
-        is_tail = number == max(self._lengths) and stop >= self._lengths[number]
+        is_tail = number == max(self._lengths, default=0) and stop >= self._lengths[number]
         if not missing or not walk.passed(missing, is_tail):
             return None, walk.loose
         lost: dict[int, int] = {}

@@ -137,7 +137,7 @@ class Check:
     # ------------------------------------------------------------ METADATA and tablets
 
     def _metadata(self, root: TabletRecord | None) -> None:
-        said = {finding.what for finding in self.findings}
+        said = {finding.what for finding in self.findings} | set(self._evidence.logs.values())  # told below
         for doubt in self._view.doubts:
             if doubt not in said and root is not None:
                 self._find("METADATA", doubt, "METADATA cannot be read to its end, so tablets stay closed")

@@ -105,7 +105,7 @@ class Repair:
         elif self._locks.copy is not None and is_older(self._locks.copy, root):
             self._locks.copy_damage = f"{ROOT_COPY_PATH} is older than the record of which it is the copy"
         if not trusted:
-            self._remove_logs()
+            self._remove_logs(reader)
 
     def _missing_logs(self) -> set[str]:
         named = set()
@@ -184,13 +184,15 @@ class Repair:
         self._locks.copy_damage = ""
         self.report.done.append(sentence)
 
-    def _remove_logs(self) -> None:
+    def _remove_logs(self, reader: MetadataReader) -> None:
         """Every record that counts is in an SSTable now."""
         for incarnation, damage in self._evidence.logs.items():
             for status in self._fs.list_files(f"logs/{incarnation}"):
                 self.backup.remove(status.path)
             if damage:
                 self.report.done.append(f"the log {incarnation} was read as far as it goes and taken out")
+                if not reader.gaps.get(incarnation):  # else what is lost is told tablet by tablet
+                    self.report.lost.append(f"what the log {incarnation} held where it cannot be read: {damage}")
         for incarnation in sorted(self._missing_logs()):
             self.report.lost.append(f"the log {incarnation}, which is not there, with recent writes")
 

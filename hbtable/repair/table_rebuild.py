@@ -1,11 +1,12 @@
 """Tables and tablets from what files and logs say, where METADATA's rows may be missing or old."""
 
 from dataclasses import replace
+from itertools import count
 from typing import final
 
 from hbtable.commitlog.records import LogRecord
 from hbtable.encoding import table_record, tablet_record
-from hbtable.encoding.cell_key import row_of
+from hbtable.encoding.cell_key import family_name, row_of, stored_family
 from hbtable.errors import HbtableError
 from hbtable.metadata import layout
 from hbtable.metadata.tiling import standing
@@ -22,7 +23,7 @@ from hbtable.repair.rebuilding import RebuiltTablet, Span, rebuilt
 from hbtable.repair.report import Report
 from hbtable.repair.user_files import UserFiles
 from hbtable.repair.writing import Writer
-from hbtable.tablet.layout import families_of_key
+from hbtable.tablet.layout import Layout, families_of_key
 from hbtable.tablet.shared import table_of_path
 
 
@@ -119,7 +120,7 @@ class TableRebuild:
                     best = record
         if best is not None:
             return best
-        schema = TableSchema(b"recovered_%08x" % table_id, {name: FamilySchema(name) for name in sorted(families)})
+        schema = TableSchema(b"recovered_%08x" % table_id, _newest(families))
         self._report.lost.append(
             f"the name and the families' options of table id {table_id}: it is called {shown(schema.name)} now"
         )
@@ -154,7 +155,8 @@ class TableRebuild:
     def _report_gaps(self, table: TableRecord, ids: set[int], known: dict[int, TabletRecord], held: Floors) -> None:
         """What no file has and a log has no more."""
         for tablet_id in sorted(ids):
-            needed = first_unflushed(tablet_id, known.get(tablet_id), table.schema.families, held)
+            families = Layout(table.schema).stored.values()
+            needed = first_unflushed(tablet_id, known.get(tablet_id), families, held)
             start, stop = known[tablet_id].range if tablet_id in known else EVERY_ROW
             where = f"rows from {start!r} to {stop!r}" if stop else f"rows from {start!r} on"
             for gap in (gap for gaps in self._gaps.values() for gap in gaps):
@@ -250,8 +252,20 @@ class TableRebuild:
                 families = sorted({family_of(key) for record in records for key, _ in record.pairs})
                 self._report.lost.append(
                     f"{len(records)} log records of tablet {tablet_id}, of an unknown table: rows from {rows[0]!r} to "
-                    f"{rows[-1]!r}, families {', '.join(map(shown, families))}; they are in the backup's logs"
+                    f"{rows[-1]!r}, families {', '.join(shown(family_name(one)) for one in families)}; they are in the "
+                    "backup's logs"
                 )
+
+
+def _newest(families: set[bytes]) -> dict[bytes, FamilySchema]:
+    """As they stand in cell keys; of one that was dropped and added again only the last one's cells are seen."""
+    found: dict[bytes, FamilySchema] = {}
+    for stored in families:
+        name = family_name(stored)
+        added_in = next(number for number in count() if stored_family(name, number) == stored)
+        if name not in found or found[name].added_in < added_in:
+            found[name] = FamilySchema(name, added_in=added_in)
+    return dict(sorted(found.items()))
 
 
 def _origin_of(file: SSTableFound) -> tuple[RowRange, int, int]:

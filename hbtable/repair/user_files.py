@@ -13,7 +13,7 @@ from hbtable.repair.writing import Writer
 from hbtable.sstable.builder import SSTableOptions
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.salvaging import salvage
-from hbtable.tablet.layout import Layout, families_of_key, stack_key
+from hbtable.tablet.layout import Layout, families_of_key, shown_key, stack_key
 from hbtable.tablet.shared import table_of_path
 
 Named = tuple[TabletRecord, str, SSTableRef]
@@ -140,8 +140,9 @@ class UserFiles:
             self._report.lost.append(f"{self._table(table_of_path(path))}: all of {path} ({what})")
             return
         record, key, ref = named
+        families = f"families {shown_key(key)}"
         self._report.lost.append(
-            f"{self._table(record.table_id)}, {_rows(record)}, families {key}: {ref.cells} cells of {path} ({what})"
+            f"{self._table(record.table_id)}, {_rows(record)}, {families}: {ref.cells} cells of {path} ({what})"
         )
 
     def _table(self, table_id: int) -> str:

@@ -1,0 +1,84 @@
+"""Tablets from the identities of SSTables: what was compacted away stays away, and nothing that counts is left out."""
+
+from hbtable.model.ranges import RowRange
+from hbtable.model.tablet import TabletRecord
+from hbtable.repair.evidence import SSTableFound
+from hbtable.repair.rebuilding import RebuiltTablet, rebuilt
+from hbtable.sstable.properties import Origin, Properties, SSTableIdentity
+
+ALL = RowRange()
+LEFT, RIGHT = RowRange(b"", b"m"), RowRange(b"m", b"")
+
+
+def file(name: str, tablet_id: int, rows: RowRange | None, *replaced: str, generation: int = 1) -> SSTableFound:
+    """`rows` None: written by an older hbtable."""
+    origin = Origin(rows.start, rows.stop, 9, b"") if rows is not None else None
+    identity = SSTableIdentity(16, tablet_id, "f", generation, replaced, 0, origin)
+    return SSTableFound(name, name, 100, 1, Properties(identity, 1, 0, 1, 1, 1, b"a", b"z", 1, 1, 1, 9))
+
+
+def shown(tablets: list[RebuiltTablet]) -> list[tuple[RowRange, int, list[str]]]:
+    return [(tablet.rows, tablet.tablet_id, [one.path for one in tablet.files]) for tablet in tablets]
+
+
+def of_files(*files: SSTableFound, current: tuple[TabletRecord, ...] = ()) -> list[tuple[RowRange, int, list[str]]]:
+    return shown(rebuilt(files, files, current, []))
+
+
+def test_a_compaction_s_inputs_stay_away() -> None:
+    assert of_files(file("a", 20, ALL), file("b", 20, ALL), file("c", 20, ALL, "a", "b")) == [(ALL, 20, ["c"])]
+
+
+def test_of_a_split_that_nobody_compacted_both_rows_come_from_the_parent() -> None:
+    assert of_files(file("parent", 20, ALL), file("l", 21, LEFT), file("r", 22, RIGHT)) == [
+        (LEFT, 21, ["l", "parent"]),
+        (RIGHT, 22, ["parent", "r"]),
+    ]
+
+
+def test_what_one_child_compacted_away_the_other_still_needs() -> None:
+    assert of_files(file("parent", 20, ALL), file("l", 21, LEFT, "parent"), file("r", 22, RIGHT)) == [
+        (LEFT, 21, ["l"]),
+        (RIGHT, 22, ["parent", "r"]),
+    ]
+
+
+def test_a_child_that_left_no_file_has_the_parent_s_id_and_only_its_rows() -> None:
+    assert of_files(file("parent", 20, ALL), file("l", 21, LEFT, "parent")) == [
+        (LEFT, 21, ["l"]),
+        (RIGHT, 20, ["parent"]),
+    ]
+
+
+def test_one_id_is_not_given_to_two_tablets() -> None:
+    middle = RowRange(b"d", b"m")
+    found = of_files(file("parent", 20, ALL), file("child", 21, middle, "parent"))
+    assert [(rows, tablet_id) for rows, tablet_id, _ in found] == [
+        (RowRange(b"", b"d"), 20),
+        (middle, 21),
+        (RIGHT, 0),
+    ]
+
+
+def test_a_merged_tablet_takes_the_place_of_both() -> None:
+    assert of_files(
+        file("l", 21, LEFT), file("r", 22, RIGHT), file("both", 30, ALL, "l", "r", generation=5), file("new", 30, ALL)
+    ) == [(ALL, 30, ["both", "new"])]
+
+
+def test_a_merged_tablet_that_compacted_nothing_has_the_files_of_both() -> None:
+    assert of_files(file("l", 21, LEFT), file("r", 22, RIGHT), file("new", 30, ALL)) == [(ALL, 30, ["l", "new", "r"])]
+
+
+def test_files_of_an_older_hbtable_take_their_rows_from_metadata() -> None:
+    records = (TabletRecord(16, 21, LEFT, 0), TabletRecord(16, 22, RIGHT, 0))
+    assert of_files(file("l", 21, None), file("r", 22, None), current=records) == [
+        (LEFT, 21, ["l"]),
+        (RIGHT, 22, ["r"]),
+    ]
+
+
+def test_a_table_without_files_keeps_its_tablets() -> None:
+    records = (TabletRecord(16, 21, LEFT, 0), TabletRecord(16, 22, RIGHT, 0))
+    assert of_files(current=records) == [(LEFT, 21, []), (RIGHT, 22, [])]
+    assert of_files() == [(ALL, 0, [])]
