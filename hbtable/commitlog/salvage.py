@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
 
 from hbtable.commitlog.gaps import Gap
+from hbtable.commitlog.group_file import group_name
 from hbtable.commitlog.groups import HEADER_BYTES, MAGIC, Group, next_group
 from hbtable.commitlog.high_water import HighWater, read_high_water
 from hbtable.commitlog.manifest import Manifest
@@ -86,7 +87,7 @@ def salvage(fs: FileSystem, folder: str, manifest: Manifest, pause: Callable[[],
         number = segment_number(folder, f"{folder}/{file.name}")
         if number is not None:
             lengths[number] = file.length_bytes
-    if not lengths and manifest.files:
+    if any(group_name(folder, f"{folder}/{file.name}") is not None for file in manifest.files):
         return None
     return _Salvaging(fs, folder, lengths, read_high_water(fs, folder), pause).run()
 

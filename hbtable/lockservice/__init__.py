@@ -1,7 +1,8 @@
 """The lock service port (Chubby's place, paper section 4): sessions, locks, small versioned files.
 
 interface.py states the promises, places.py what is kept where. On one machine sessions live in the process
-(sessions.py), with files in a folder (local.py, files.py). On a cluster they are ZooKeeper's:
+(sessions.py), with files in a folder (local.py, files.py; damaged.py sets those aside that can be made anew). On a
+cluster they are ZooKeeper's:
 
     zookeeper.py             the adapter: calls, deadlines
     zookeeper_wire.py        a session's opening and end, over a plain socket

@@ -115,6 +115,14 @@ class DurableFiles:
         self._fs.write_file(EPOCHS, _encode(VersionedFile(_NUMBER.pack(first + count), version + 1)))
         return first
 
+    def set_aside(self, path: str) -> str:
+        """The file of this path, or EPOCHS for "", is as if it had never been, on return; where it lies now. Durable.
+        *Switches.*"""
+        stored = _file_of(path) if path else EPOCHS
+        kept = f"{FOLDER}/damaged/{stored.rpartition('/')[2]}-{self._wall_millis()}"
+        self._fs.rename(stored, kept)
+        return kept
+
     def _first_number(self) -> int:
         if not self._fs.list_files(_FILES):
             return 1

@@ -8,6 +8,7 @@ across restarts (files.py).
 from typing import final
 
 from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.damaged import set_aside_damaged
 from hbtable.lockservice.files import DurableFiles
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.sessions import SessionTable
@@ -16,11 +17,17 @@ from hbtable.runtime.interface import Runtime
 
 @final
 class LocalLockService:
-    """Implements lockservice.interface.LockService. A damaged file is Corruption when it is read."""
+    """Implements lockservice.interface.LockService. A damaged file is Corruption when it is read, but for those that
+    are set aside before the first session (damaged.py)."""
 
     def __init__(self, fs: FileSystem, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._table = SessionTable(runtime, DurableFiles(fs, runtime.wall_millis))
+        self._files = DurableFiles(fs, runtime.wall_millis)
+        self._table = SessionTable(runtime, self._files)
+        self._looked = False
 
     def open_session(self, name: str) -> Session:
+        if not self._looked:
+            self._looked = True
+            set_aside_damaged(self._files)
         return self._table.open_session(name, self._runtime)

@@ -181,6 +181,38 @@ def test_tables_whose_rows_of_metadata_are_sound_are_served_beside_a_damaged_blo
     assert 0 < len(again.run(main)) < 4
 
 
+# ---------------------------------------------------------------- the lock service's small files
+
+
+@SPOIL
+def test_no_damaged_small_file_closes_the_store_or_makes_a_number_come_again(
+    stopped: MemoryDisk, spoil: Callable[[MemoryDisk, str], None]
+) -> None:
+    paths = [path for path in stopped.files if path.startswith("lockservice/")]
+    repaired_by_hand = ("lockservice/files/root-tablet", "lockservice/files/cluster")
+
+    def make_more(cluster: EmbeddedCluster) -> None:
+        before = {record.tablet_id for record in cluster.client.catalog.all_tablet_rows()}
+        tables = {record.table_id for record in cluster.client.catalog.tables()}
+        cluster.client.admin.create_table(TableSchema(b"new", {b"f": FamilySchema(b"f")}), [b"5"])
+        assert not {record.tablet_id for record in cluster.client.admin.tablets(b"new")} & before
+        assert {record.table_id for record in cluster.client.catalog.tables()} > tables
+
+    assert len(paths) > 4
+    for path in paths:
+        if path not in repaired_by_hand:
+            disk = disk_copy(stopped)
+            spoil(disk, path)
+            assert served(disk, make_more) == (180, []), path
+
+
+def test_a_damaged_file_of_a_dead_server_concerns_nobody(killed: MemoryDisk) -> None:
+    (path,) = [path for path in killed.files if path.startswith("lockservice/files/servers")]
+    disk = disk_copy(killed)
+    flip(disk, path)
+    assert served(disk) == (180, [])
+
+
 # ---------------------------------------------------------------- the log of a server that was killed
 
 

@@ -135,6 +135,31 @@ def test_one_flipped_bit_concerns_one_tablet_or_none(bench_of) -> None:
     assert 1 in concerned
 
 
+@pytest.mark.parametrize("marked", [True, False])
+def test_of_a_log_that_is_gone_nobody_is_called_whole_who_needs_it(bench, marked: bool) -> None:
+    last = written(bench)
+    for path in list(bench.memory.disk.files):
+        if path.endswith(".log") or not marked:
+            del bench.memory.disk.files[path]
+    found = salvaged(bench)
+    for tablet_id, highest in last.items():
+        assert any(gap.may_have_lost(tablet_id, highest) for gap in found.gaps)
+        assert any(gap.may_have_lost(tablet_id, highest + 1) for gap in found.gaps) != marked
+
+
+def test_a_missing_segment_concerns_those_that_had_something_there(bench_of) -> None:
+    for seed in range(10):
+        bench = bench_of(seed)
+        last = written(bench)
+        chance = random.Random(seed)
+        lost = chance.choice(bench.segments())
+        del bench.memory.disk.files[f"{bench.folder}/{lost}"]
+        found = salvaged(bench)
+        there = sequences(bench, found)
+        concerned = {one for one in TABLETS if any(gap.may_have_lost(one, 1) for gap in found.gaps)}
+        assert concerned >= {one for one, highest in last.items() if there[one] != set(range(1, highest + 1))}
+
+
 def test_a_cut_end_is_corruption_that_says_what_was_lost(bench) -> None:
     last = written(bench)
     content = bench.content(int(bench.segments()[-1][:10]))

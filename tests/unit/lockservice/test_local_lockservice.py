@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.errors import Corruption, LockLost, OutcomeUnknown, OutOfSpace, UnsupportedFormat
+from hbtable.errors import Corruption, FileNotFound, LockLost, OutcomeUnknown, OutOfSpace, UnsupportedFormat
 from hbtable.fs.faulty import FaultPlan, FaultyFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
@@ -65,15 +65,35 @@ def test_a_newer_format_is_refused() -> None:
     runtime.run(body)
 
 
-def test_a_damaged_counter_stops_new_sessions_instead_of_reusing_epochs() -> None:
+def test_numbers_of_locks_go_on_above_all_when_their_counter_is_damaged_which_is_kept() -> None:
     runtime = SimulatedRuntime(1)
     fs = MemoryFileSystem(runtime)
     _stored(runtime, fs)
+    damaged = b"\0" * 20
 
     def body() -> None:
-        fs.write_file("lockservice/epochs", b"\0" * 20)
-        with pytest.raises(Corruption, match="epochs"):
-            LocalLockService(fs, runtime).open_session("me")
+        before = LocalLockService(fs, runtime).open_session("me").lock("/lock")
+        fs.write_file("lockservice/epochs", damaged)
+        assert LocalLockService(fs, runtime).open_session("me").lock("/lock") > before + 1_000_000
+        (kept,) = fs.list_files("lockservice/damaged")
+        assert fs.read_file(kept.path) == damaged
+
+    runtime.run(body)
+
+
+@pytest.mark.parametrize("path", ["/incarnations", "/identifiers/tablet", "/servers/00000001-0000abcd", "/splits"])
+def test_damaged_files_that_can_be_made_anew_are_set_aside_at_the_start(path: str) -> None:
+    runtime = SimulatedRuntime(1)
+    fs = MemoryFileSystem(runtime)
+
+    def body() -> None:
+        LocalLockService(fs, runtime).open_session("me").create(path, b"1")
+        stored = f"lockservice/files/{path[1:].replace('/', '.s')}"
+        fs.write_file(stored, fs.read_file(stored)[:-1])
+        session = LocalLockService(fs, runtime).open_session("me")
+        with pytest.raises(FileNotFound):
+            session.read(path)
+        assert len(fs.list_files("lockservice/damaged")) == 1
 
     runtime.run(body)
 

@@ -1,0 +1,50 @@
+"""Damaged files of a single machine's lock service that need not keep the store closed: set aside at the start.
+
+Each of these is made anew from what else is known (metadata.identifiers, files.py), or belongs to a server that is
+dead, or says what an operator may say again. What could not be read is kept below lockservice/damaged/. The others, the
+cluster's id and the root tablet's record, cannot be made from here: reading them is Corruption, and `hbtable repair`
+mends them.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from hbtable.errors import Corruption
+from hbtable.lockservice.files import DurableFiles
+from hbtable.lockservice.places import BALANCER, INCARNATIONS, MERGES, SERVERS, SPLITS
+
+log = logging.getLogger(__name__)
+
+_IDENTIFIERS: Final = "/identifiers/"
+_SWITCHES: Final = (BALANCER, SPLITS, MERGES)
+
+
+def set_aside_damaged(files: DurableFiles) -> None:
+    """No session may be open. *Switches.*"""
+    for path in files.paths():
+        consequence = _consequence(path)
+        if consequence:
+            error = _damage(lambda path=path: files.load(path))  # type: ignore[misc]
+            if error is not None:
+                log.error("%s; it was moved to %s, and %s", error, files.set_aside(path), consequence)
+    error = _damage(files.next_number)
+    if error is not None:
+        log.error("%s; it was moved to %s, and numbers of locks go on above all others", error, files.set_aside(""))
+
+
+def _damage(read: Callable[[], object]) -> Corruption | None:
+    try:
+        read()
+    except Corruption as error:
+        return error
+    return None
+
+
+def _consequence(path: str) -> str:
+    """Of setting this one aside; "": it must stay."""
+    if path == INCARNATIONS or path.startswith(_IDENTIFIERS):
+        return "its numbers go on above all that are in use"
+    if path.startswith(f"{SERVERS}/"):
+        return "the server was dead in any case"
+    return "the switch is as in a new cluster: set it again" if path in _SWITCHES else ""
