@@ -57,7 +57,8 @@ struct AdminTablet {
   8: i64 sstableBytes = 0,
   9: i32 sstables = 0,
   10: i64 reads = 0,
-  11: i64 writes = 0
+  11: i64 writes = 0,
+  12: i32 damaged = 0
 }
 
 /** A tablet server and what it serves. */

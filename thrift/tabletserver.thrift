@@ -122,7 +122,8 @@ struct TabletStatus {
   6: required i64 reads,
   7: required i64 writes,
   8: optional bool merging = 0,
-  9: optional bool major = 0
+  9: optional bool major = 0,
+  10: optional i64 damaged = 0
 }
 
 /** What a block cache lost when it was emptied of a table. */

@@ -53,6 +53,7 @@ class AdminTablet(NamedTuple):
     sstables: int = 0
     reads: int = 0
     writes: int = 0
+    damaged: int = 0
 
 
 class AdminServer(NamedTuple):

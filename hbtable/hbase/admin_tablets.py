@@ -63,7 +63,7 @@ def admin_tablet(
 ) -> AdminTablet:
     """`status`: of its server, if that answers; `started_millis`: when that began."""
     server = names.shown(record.owner, started_millis) if record.owner else ""
-    load = (0, 0, 0, 0, 0) if status is None else status[2:7]
+    load = (0, 0, 0, 0, 0, 0) if status is None else (*status[2:7], status.damaged)
     return AdminTablet(
         record.tablet_id,
         record.range.start,

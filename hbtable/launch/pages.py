@@ -1,11 +1,12 @@
 """The optional HTTP port: /metrics for Prometheus, /livez and /readyz for supervisors, /slow for people.
 
 /livez answers while the process can run at all; /readyz says whether clients should be sent here, and turns 503 as soon
-as draining starts, before the port closes, so that a load balancer leaves in time.
+as draining starts, before the port closes, so that a load balancer leaves in time. It also names damaged files, which
+are no reason to leave.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from hbtable.launch.metrics_export import CONTENT_TYPE, render
@@ -27,11 +28,13 @@ class Pages:
         not_ready: Callable[[], list[str]],
         hub_lag_seconds: Callable[[], float],
         slow_requests: Callable[[], list[dict[str, object]]],
+        damage: Callable[[], list[str]] = list,
     ) -> None:
         self._registry = registry
         self._not_ready = not_ready
         self._hub_lag_seconds = hub_lag_seconds
         self._slow_requests = slow_requests
+        self._damage = damage
         self._pages: dict[str, Page] = {
             "/metrics": self._metrics,
             "/livez": self._livez,
@@ -58,12 +61,15 @@ class Pages:
         return _verdict([f"the hub was blocked for {lag:.1f} s"] if lag > MAX_HUB_LAG_SECONDS else [])
 
     def _readyz(self) -> tuple[str, str, bytes]:
-        return _verdict(self._not_ready())
+        return _verdict(self._not_ready(), self._damage())
 
     def _slow(self) -> tuple[str, str, bytes]:
         return "200 OK", _JSON, json.dumps(self._slow_requests(), indent=1).encode() + b"\n"
 
 
-def _verdict(reasons: list[str]) -> tuple[str, str, bytes]:
+def _verdict(reasons: list[str], damage: Sequence[str] = ()) -> tuple[str, str, bytes]:
     status = "503 Service Unavailable" if reasons else "200 OK"
-    return status, _JSON, json.dumps({"ok": not reasons, "reasons": reasons}).encode() + b"\n"
+    said: dict[str, object] = {"ok": not reasons, "reasons": reasons}
+    if damage:
+        said["damage"] = damage  # no reason to send clients elsewhere: all that is sound is served here
+    return status, _JSON, json.dumps(said).encode() + b"\n"

@@ -106,7 +106,7 @@ class Server:
         self._folder.set_address(f"{options.host}:{self.door.port}")
         clock = cluster.server.shared.wall.refused_jump
         self._status = Status(self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock)
-        self._status.open(options.host, options.http_port, self.door.slow.newest_first)
+        self._status.open(options.host, options.http_port, self.door.slow.newest_first, cluster.server.damage)
 
     def ask_to_stop(self) -> None:
         """The second time: at once."""

@@ -37,15 +37,21 @@ class Status:
         self._draining = False
         self._listener: HttpListener | None = None
 
-    def open(self, host: str, port: int, slow_requests: Callable[[], list[dict[str, object]]] = list) -> None:
-        """`port` 0: no pages. Unavailable when it is in use."""
+    def open(
+        self,
+        host: str,
+        port: int,
+        slow_requests: Callable[[], list[dict[str, object]]] = list,
+        damage: Callable[[], list[str]] = list,
+    ) -> None:
+        """`port` 0: no pages. `damage`: sentences about files. Unavailable when the port is in use."""
         self._registry.gauge("hbtable_build_info", "1; the label says which version.", lambda: 1.0, version=__version__)
         self._registry.gauge(
             "hbtable_log_lines_dropped", "Lines of the log that nobody read from stderr in time.", dropped_lines
         )
         self._hub_lag.start()
         if port:
-            pages = Pages(self._registry, self.not_ready, self._hub_lag.lag_seconds, slow_requests)
+            pages = Pages(self._registry, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
             self._listener = serve_http(host, port, pages)
 
     def not_ready(self) -> list[str]:

@@ -93,7 +93,8 @@ class TabletServerProcess:
         self._scanners = scanners_file(f"{announced}-{self.door.port}")
         restore_scanners(self.door, self._parts.fs, self._scanners)
         self.role.start(self._address, f"{announced}:{self.door.port}")
-        self._status.open(self._listen.host, self._listen.http_port, self.door.slow.newest_first)
+        slow, damage = self.door.slow.newest_first, self.role.damage
+        self._status.open(self._listen.host, self._listen.http_port, slow, damage)
 
     def stop(self) -> None:
         """Drains: the tablets move to other servers, every request under way is answered."""

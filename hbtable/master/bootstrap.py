@@ -8,13 +8,14 @@ import json
 from typing import Final
 
 from hbtable.encoding import tablet_record
-from hbtable.errors import AlreadyExists, FileNotFound, InvalidConfiguration, StaleLocation
+from hbtable.errors import AlreadyExists, Corruption, FileNotFound, InvalidConfiguration, StaleLocation
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, FileSystem
 from hbtable.lockservice.features import FORMAT, read_cluster
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import CLUSTER
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH, Catalog
+from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 
 _ADDRESSES: Final = {LOCAL: "a folder", HDFS: "hdfs://...", WEBHDFS: "webhdfs://..."}
@@ -25,11 +26,11 @@ def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catal
 
     InvalidConfiguration when the lock service is empty but the file system holds a cluster: an empty root tablet
     would make all of it garbage; and for a cluster with another kind of log. UnsupportedFormat when a newer hbtable
-    made it.
+    made it. Corruption when the root tablet's record is an old one.
     """
     check_log_kind(session, fs.log_kind)
     try:
-        catalog.read_root()
+        refuse_old_root(fs, catalog.read_root())
     except StaleLocation:  # never started
         refuse_lost_lock_service(fs)
         _create_root(runtime, catalog)
@@ -47,6 +48,30 @@ def _create_root(runtime: Runtime, catalog: Catalog) -> None:
         catalog.create_root(layout.first_root_record(runtime.wall_millis()))
     except AlreadyExists:
         return  # another master started at the same moment
+
+
+def refuse_old_root(fs: FileSystem, root: TabletRecord) -> None:
+    """Corruption when the lock service's record of the root tablet was replaced by an old one: what it leads to was
+    METADATA once. Its copy is written before each change, so it is one change ahead at most, whoever made that."""
+    try:
+        copy = tablet_record.decode(fs.read_file(ROOT_COPY_PATH), ROOT_COPY_PATH)
+    except (FileNotFound, Corruption):
+        return  # the next change writes it anew
+    ahead = copy.generation - root.generation
+    flushed_since = _last_sequence(copy) > _last_sequence(root)
+    # One change gives the tablet an owner or takes it, and neither flushes.
+    if ahead > 1 or (ahead == 1 and (flushed_since or not (copy.owner or root.owner))):
+        raise Corruption(
+            layout.ROOT_PATH,
+            0,
+            f"the root tablet's record is of generation {root.generation}, and its copy {ROOT_COPY_PATH} of "
+            f"{copy.generation}: it was replaced by an old one, by which METADATA would be read as it was then. Stop "
+            "everything and run `hbtable repair`",
+        )
+
+
+def _last_sequence(record: TabletRecord) -> int:
+    return max((ref.last_sequence for _, refs in record.files for ref in refs), default=0)
 
 
 def refuse_lost_lock_service(fs: FileSystem) -> None:

@@ -19,6 +19,8 @@ class TabletStatus(NamedTuple):
     """A merging compaction runs or waits for its turn."""
     major: bool = False
     """A major one runs."""
+    damaged: int = 0
+    """Files of it that cannot be read, or not whole."""
 
 
 class CacheEviction(NamedTuple):

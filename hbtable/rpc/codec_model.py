@@ -133,6 +133,7 @@ TABLET_STATUS: Final = Struct(
         Field(7, "writes", INTEGER),
         Field(8, "merging", BOOLEAN, False),
         Field(9, "major", BOOLEAN, False),
+        Field(10, "damaged", INTEGER, 0),
     ],
     TabletStatus,
 )

@@ -133,6 +133,10 @@ class DamagedFiles:
     def by_path(self) -> Mapping[str, Damage]:
         return self._found
 
+    def sentences(self) -> dict[str, str]:
+        """By path."""
+        return {path: str(damage.error(self._tablet_id, self._table)) for path, damage in self._found.items()}
+
     def __contains__(self, path: object) -> bool:
         return path in self._found
 

@@ -169,6 +169,7 @@ class Tablet:
             files,
             state.reads,
             state.writes,
+            damaged=len(state.damaged),
         )
 
     # ------------------------------------------------------------ maintenance

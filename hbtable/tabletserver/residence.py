@@ -86,6 +86,17 @@ class Residence:
             )
         return tablet
 
+    def damaged_tablets(self) -> int:
+        """Does not switch."""
+        return len(self.refused) + sum(1 for tablet in self.tablets.values() if tablet.damaged)
+
+    def damage(self) -> list[str]:
+        """A sentence for each damaged file, ascending. Does not switch."""
+        found = {error.path: str(error) for error in self.refused.values()}
+        for tablet in self.tablets.values():
+            found.update(tablet.damaged.sentences())
+        return [found[path] for path in sorted(found)]
+
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
         """Serves the tablet on return. Fine when it is served in this generation already. StaleLocation when METADATA
         gives it to somebody else by now; Unavailable when an unload ended it."""

@@ -170,6 +170,13 @@ class TabletServerRole:
     def _measure(self, registry: Registry) -> None:
         tablets = self._residence.tablets
         registry.gauge("hbtable_tablets", "Tablets served.", lambda: float(len(tablets)))
+        damaged = "Tablets with damage: files that cannot be read whole, or lost writes in a log."
+        registry.gauge("hbtable_damaged_tablets", damaged, lambda: float(self._residence.damaged_tablets()))
+        registry.gauge(
+            "hbtable_damaged_files",
+            "SSTables and logs that reads found damaged or missing.",
+            lambda: float(len(self._residence.damage())),
+        )
         registry.gauge(
             "hbtable_sstables",
             "SSTables that reads look into; those that split children share count for each.",
@@ -191,6 +198,10 @@ class TabletServerRole:
         other roles reach this server; "": they are all in this process. `door`: of the front door beside it."""
         self._membership.join(ServerFile(address, self._runtime.wall_millis(), self._fs.log_kind, door=door))
         self._maintenance.start()
+
+    def damage(self) -> list[str]:
+        """A sentence about each damaged file that its tablets have met."""
+        return self._residence.damage()
 
     def drain(self) -> None:
         """Every tablet is flushed and unloaded on return, and the next start needs no log. Unavailable when one could

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hbtable.errors import DataDamaged, HbtableError
+from hbtable.errors import Corruption, DataDamaged, HbtableError
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
 from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.metrics_export import render
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.read import ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -95,12 +96,21 @@ def served(disk: MemoryDisk, more: Callable[[EmbeddedCluster], None] = lambda cl
     def main() -> tuple[int, list[str]]:
         cluster = start(runtime, disk)
         sound, errors = answered(cluster, runtime)
+        assert gauge(cluster, "hbtable_damaged_files") == len({error.path for error in errors})  # type: ignore[attr-defined]
+        assert (gauge(cluster, "hbtable_damaged_tablets") > 0) == bool(errors)
+        assert len(cluster.server.damage()) == gauge(cluster, "hbtable_damaged_files")
         more(cluster)
         assert all(isinstance(error, DataDamaged) for error in errors), errors[:1]
         cluster.stop()
         return len(sound), sorted({str(error) for error in errors})
 
     return runtime.run(main)
+
+
+def gauge(cluster: EmbeddedCluster, name: str) -> float:
+    return next(
+        float(line.split()[1]) for line in render(cluster.registry).decode().splitlines() if line.startswith(f"{name} ")
+    )
 
 
 def sstables(disk: MemoryDisk, user: bool) -> list[str]:
@@ -211,6 +221,30 @@ def test_a_damaged_file_of_a_dead_server_concerns_nobody(killed: MemoryDisk) -> 
     disk = disk_copy(killed)
     flip(disk, path)
     assert served(disk) == (180, [])
+
+
+@pytest.mark.parametrize(("lives", "clean"), [(1, True), (2, True), (2, False)])
+def test_an_old_root_record_is_refused_instead_of_serving_what_was(
+    stopped: MemoryDisk, lives: int, clean: bool
+) -> None:
+    disk = disk_copy(stopped)
+    path = "lockservice/files/root-tablet"
+    old = bytes(disk.files[path].content)
+
+    def live(runtime: SimulatedRuntime) -> None:
+        cluster = start(runtime, disk)
+        cluster.client.admin.create_table(
+            TableSchema(b"new%d" % runtime.random.randrange(10**6), {b"f": FamilySchema(b"f")}), []
+        )
+        cluster.stop(clean=clean)
+
+    for number in range(lives):
+        runtime = SimulatedRuntime(10 + number)
+        runtime.run(live, runtime)
+    assert served(disk_copy(disk)) == (180, [])
+    disk.files[path].content[:] = old
+    with pytest.raises(Corruption, match="hbtable repair"):
+        served(disk)
 
 
 # ---------------------------------------------------------------- the log of a server that was killed

@@ -29,7 +29,18 @@ def status(context: Context, arguments: list[Value]) -> Value:
             ),
             {"masters": active, "backup_masters": standbys, "servers": len(servers), "dead": dead, "regions": tablets},
         )
+    _damage(context, servers)
     return None
+
+
+def _damage(context: Context, servers: list[AdminServer]) -> None:
+    damaged = [tablet for server in servers for tablet in server.tablets or () if tablet.damaged]
+    if damaged:
+        files = sum(tablet.damaged for tablet in damaged)
+        context.out.note(
+            f"damaged: {files} files of {len(damaged)} regions cannot be read whole; status 'detailed' names the "
+            "regions, /readyz and the server's log the files"
+        )
 
 
 def _records(context: Context, servers: list[AdminServer], detailed: bool) -> None:
@@ -113,6 +124,8 @@ def _load(server: AdminServer) -> str:
 
 def _of_tablet(tablet: AdminTablet) -> str:
     pairs = {"numberOfStorefiles": tablet.sstables, **_sizes([tablet])}
+    if tablet.damaged:
+        pairs["damagedStorefiles"] = tablet.damaged
     return ", ".join(f"{name}={value}" for name, value in pairs.items())
 
 

@@ -37,6 +37,13 @@ def test_readyz_gives_its_reasons() -> None:
     assert json.loads(body) == {"ok": False, "reasons": ["draining"]}
 
 
+def test_damage_is_shown_and_sends_nobody_away() -> None:
+    page = Pages(Registry(), list, lambda: 0.0, list, lambda: ["a file is damaged"])
+    status, body = ask(page, "/readyz")
+    assert status == "200 OK"
+    assert json.loads(body) == {"ok": True, "reasons": [], "damage": ["a file is damaged"]}
+
+
 def test_livez_fails_when_the_hub_is_stuck() -> None:
     assert ask(pages([]), "/livez")[0] == "200 OK"
     assert ask(pages([], lag=9.0), "/livez")[0].startswith("503")

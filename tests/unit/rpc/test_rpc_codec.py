@@ -81,7 +81,8 @@ schema = st.builds(
     TableSchema, raw, st.lists(family, max_size=3).map(lambda found: {one.name: one for one in found}), count, count,
     attributes,
 )  # fmt: skip
-status = st.builds(TabletStatus, record, count, count, count, count, count, count, st.booleans(), st.booleans())
+flags = st.booleans()
+status = st.builds(TabletStatus, record, count, count, count, count, count, count, flags, flags, count)
 run = st.builds(Run, count, count, count, count)
 nothing = st.none()
 
