@@ -11,7 +11,6 @@ from typing import Final
 
 import click
 
-from hbtable import __version__
 from hbtable.errors import HbtableError, InvalidConfiguration
 from hbtable.launch import cluster_commands, shell_commands, transfer_commands
 
@@ -43,8 +42,10 @@ for _command in (*cluster_commands.COMMANDS, *shell_commands.COMMANDS, *transfer
 
 @main.command()
 def version() -> None:
-    """Prints the version."""
-    click.echo(f"hbtable {__version__}")
+    """Prints the version, and the commit that it was built from."""
+    from hbtable.launch.build import build_line
+
+    click.echo(f"hbtable {build_line()}")
 
 
 @main.command()
