@@ -5,6 +5,7 @@ changed on the way, which TCP's own checksum lets pass once in a while, is never
 An empty frame is a server's goodbye (thrift/tabletserver.thrift): it begins nothing more on this connection.
 """
 
+import struct
 from collections.abc import Callable
 from typing import Final, final
 from zlib import crc32
@@ -17,15 +18,16 @@ FRAME_BYTES: Final = MESSAGE_BYTES + (1 << 20)
 GOODBYE: Final = b"\0\0\0\0"
 
 _CHECKSUM_BYTES: Final = 4
+_NUMBER: Final = struct.Struct(">I")
 _CHUNK: Final = 65536
 _LARGE_CHUNK: Final = 1 << 20
 
 
 def with_checksum(frame: bytes) -> bytes:
     """A plain frame, as it is sent to a peer that checks."""
-    message = memoryview(frame)[4:]
-    length = len(message) + _CHECKSUM_BYTES
-    return b"".join((length.to_bytes(4, "big"), message, crc32(message).to_bytes(_CHECKSUM_BYTES, "big")))
+    message = frame[4:]
+    # The new length is that of the whole plain frame: its own four bytes are as many as a checksum has.
+    return b"".join((_NUMBER.pack(len(frame)), message, _NUMBER.pack(crc32(message))))
 
 
 @final
@@ -70,7 +72,7 @@ class Frames:
         if not self.checked or not length:
             return have[4:end]
         message = have[4 : end - _CHECKSUM_BYTES]
-        if length < _CHECKSUM_BYTES or crc32(message) != int.from_bytes(have[end - _CHECKSUM_BYTES : end], "big"):
+        if length < _CHECKSUM_BYTES or crc32(message) != _NUMBER.unpack_from(have, end - _CHECKSUM_BYTES)[0]:
             raise Corruption("a message", 0, f"the checksum of its {length} bytes does not match")
         return message
 
