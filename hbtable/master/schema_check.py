@@ -12,7 +12,7 @@ from hbtable.errors import InvalidRequest, LimitExceeded
 from hbtable.model import names
 from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.names import shown
-from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, Attributes, FamilySchema, TableSchema
+from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, MAX_SPLIT_ROWS, Attributes, FamilySchema, TableSchema
 from hbtable.model.values import (
     LARGEST_I32,
     LARGEST_I64,
@@ -27,7 +27,6 @@ from hbtable.model.values import shown as as_given
 
 MAX_FAMILIES = 100
 """The paper: "at most hundreds". Each family may be a locality group with memtable and files of its own."""
-MAX_SPLIT_ROWS = 100_000
 MIN_BLOCK_BYTES: Final = 1024
 MAX_BLOCK_BYTES: Final = 16 << 20
 """HBase's bounds."""

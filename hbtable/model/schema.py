@@ -15,6 +15,9 @@ COMPRESSIONS: Final = ("NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
 
 BLOOM_TYPES: Final = ("NONE", "ROW", "ROWCOL")
 
+MAX_SPLIT_ROWS: Final = 100_000
+"""At which one table may be made."""
+
 Attributes = tuple[tuple[str, str], ...]
 """(name, value) ascending by name: what people wrote into a schema that hbtable keeps and shows for them."""
 

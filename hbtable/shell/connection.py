@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hbtable.hbase import admin_structs
 from hbtable.shell.address import host_and_port
-from hbtable.shell.errors import CannotConnect, ServerError
+from hbtable.shell.errors import CannotConnect, OutOfRange, ServerError
 
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
 
@@ -57,7 +57,7 @@ class Connection:
         if service not in self._clients:
             self._open()
         client = self._clients[service]
-        from thriftpy2.thrift import TApplicationException
+        from thriftpy2.thrift import TApplicationException, TDecodeException
         from thriftpy2.transport import TTransportException
 
         try:
@@ -66,6 +66,9 @@ class Connection:
             raise _translated(error) from None
         except TApplicationException as error:
             raise ServerError("", f"{method}: {error.message}") from None
+        except (TDecodeException, OverflowError, UnicodeError) as error:
+            self.close()  # half of the request may be in the buffer
+            raise OutOfRange(f"{method} cannot be told this: {error}") from None
         except KeyboardInterrupt:
             self.close()  # an answer is under way: nothing else can be read from this connection
             raise

@@ -4,6 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from hbtable.model.schema import MAX_SPLIT_ROWS
 from hbtable.shell.context import text_of
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
 from hbtable.shell.literals import Value, inspect
@@ -24,7 +25,7 @@ def from_hash(given: dict[Value, Value]) -> list[bytes]:
             raise BadArgument(f"SPLITS is an array of rows, not {inspect(listed)}")
         rows += [from_binary(text_of(row, "a split row")) for row in listed]
     if file is not None:
-        rows += _from_file(text_of(file, "SPLITS_FILE").decode())
+        rows += _from_file(text_of(file, "SPLITS_FILE").decode("utf-8", "surrogateescape"))
     if count is not None or algorithm is not None:
         if algorithm is None:
             raise BadArgument("Split algorithm must be specified")
@@ -46,13 +47,16 @@ def _from_file(path: str) -> list[bytes]:
         return [from_binary(line) for line in Path(path).read_bytes().splitlines() if line]
     except FileNotFoundError:
         raise BadArgument(f"Splits file {path} doesn't exist") from None
-    except OSError as error:
-        raise ShellError(f"the splits file {path!r} cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ShellError(f"the splits file {path!r} cannot be read: {reason}") from None
 
 
 def _computed(count: int, algorithm: str) -> list[bytes]:
     if count < 2:
         raise BadArgument("Number of regions must be greater than 1")
+    if count > MAX_SPLIT_ROWS + 1:
+        raise BadArgument(f"Number of regions must be at most {MAX_SPLIT_ROWS + 1}")
     name = algorithm.rpartition(".")[2].rpartition("$")[2]
     if name == "HexStringSplit":
         return [b"%08x" % (2**32 // count * place) for place in range(1, count)]

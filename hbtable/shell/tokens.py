@@ -10,7 +10,7 @@ Strings are bytes: text in UTF-8, escapes as they say.
 import re
 from typing import Final, NamedTuple
 
-from hbtable.shell.errors import Incomplete, SyntaxMistake
+from hbtable.shell.errors import Incomplete, OutOfRange, SyntaxMistake
 
 
 class Token(NamedTuple):
@@ -202,8 +202,14 @@ class _Scanner:
         return incomplete(self._text, self._at, "unterminated string meets end of file")
 
 
+_MOST_DIGITS: Final = 1000
+"""Python refuses to write numbers of more than 4300."""
+
+
 def _number(text: str) -> int | float:
     plain = text.replace("_", "")
+    if len(plain) > _MOST_DIGITS:
+        raise OutOfRange(f"a number of {len(plain)} digits is too large")
     if plain[:2] in ("0x", "0X", "0b", "0B"):
         return int(plain, 0)
     if plain[0] == "0" and plain.isdigit() and not plain.strip("01234567"):
