@@ -105,8 +105,7 @@ def read_cluster_configuration(
 ) -> Configuration:
     """InvalidConfiguration with a sentence, also for values that contradict each other."""
     configuration = load(CLUSTER_SECTIONS, path, environment, overrides, CLUSTER_DEFAULTS, SERVER_ALONE)
-    for section, kind in CLUSTER_SECTIONS.items():
-        configuration.options(section, kind)
+    configuration.check()
     _check_places(configuration.options("cluster", ClusterOptions))
     _refuse_contradictions(configuration)
     return configuration

@@ -8,16 +8,16 @@ the worst night. Order of precedence, strongest first: -D, HBTABLE_SECTION__KEY,
 import dataclasses
 import difflib
 import os
+import pwd
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeVar, cast
+from typing import TypeVar, cast
 
 from hbtable.errors import InvalidConfiguration
+from hbtable.launch import bounds
 from hbtable.launch.quantities import parse_bytes, parse_seconds
-
-_LARGEST_PORT: Final = 65535
 
 Options = TypeVar("Options")
 Value = str | int | float | bool | list[str]
@@ -55,11 +55,17 @@ class Configuration:
             setting = self._settings.get((section, field.name))
             if setting is not None:
                 where = f"{setting.origin}: {section}.{field.name}"
-                chosen[field.name] = _convert(setting.value, field.name, _type_name(field.type), where)
+                chosen[field.name] = _convert(setting.value, section, field.name, _type_name(field.type), where)
         try:
             return kind(**chosen)
         except (ValueError, InvalidConfiguration) as error:
             raise InvalidConfiguration(f"section [{section}]: {error}") from error
+
+    def check(self) -> None:
+        """InvalidConfiguration for a key that is wrong by itself or beside another one."""
+        for section, kind in self._sections.items():
+            self.options(section, kind)
+        bounds.contradictions(lambda section, key: getattr(self.options(section, self._sections[section]), key))
 
     def effective(self) -> list[tuple[str, str, object, str]]:
         """(section, key, value, origin) of every key there is, in order."""
@@ -109,11 +115,26 @@ def keys_of(kind: type) -> list[dataclasses.Field[object]]:
 
 
 def _usual_place(environment: Mapping[str, str]) -> str | None:
-    home = environment.get("XDG_CONFIG_HOME") or os.path.join(environment.get("HOME", "/"), ".config")
-    for candidate in ("hbtable.toml", os.path.join(home, "hbtable", "hbtable.toml"), "/etc/hbtable/hbtable.toml"):
-        if Path(candidate).is_file():
-            return candidate
+    folder = environment.get("XDG_CONFIG_HOME") or os.path.join(home_of(environment), ".config")
+    for candidate in ("hbtable.toml", os.path.join(folder, "hbtable", "hbtable.toml"), "/etc/hbtable/hbtable.toml"):
+        try:
+            if Path(candidate).is_file():
+                return candidate
+        except PermissionError:  # HOME is somebody else's, as under sudo
+            continue
     return None
+
+
+def home_of(environment: Mapping[str, str]) -> str:
+    """The user's folder; as the system's list of users has it where HOME is empty or not set."""
+    return environment.get("HOME") or os.path.expanduser(f"~{_user_name()}")
+
+
+def _user_name() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's number without a name
+        return ""
 
 
 def _from_file(sections: Mapping[str, type], path: str) -> dict[tuple[str, str], Setting]:
@@ -155,7 +176,7 @@ def _type_name(annotation: object) -> str:
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
-def _convert(value: Value, name: str, kind: str, where: str) -> Value:
+def _convert(value: Value, section: str, name: str, kind: str, where: str) -> Value:
     """`value` as the field's type; text with units becomes a number in the unit that the field's name ends in."""
     if kind == "bool":
         return _as_bool(value, where)
@@ -166,11 +187,8 @@ def _convert(value: Value, name: str, kind: str, where: str) -> Value:
     if isinstance(value, (bool, list)):
         raise InvalidConfiguration(f"{where} = {value!r}: a number is due")
     number = _as_number(value, name, where) if isinstance(value, str) else value
-    if number < 0:
-        raise InvalidConfiguration(f"{where} = {value!r}: it cannot be negative")
-    if (name == "port" or name.endswith("_port")) and number > _LARGEST_PORT:
-        raise InvalidConfiguration(f"{where} = {value!r}: ports end at {_LARGEST_PORT}")
-    return float(number) if kind == "float" else round(number)
+    bounds.check(section, name, number, kind == "int", f"{where} = {value!r}")
+    return float(number) if kind == "float" else int(number)
 
 
 def _as_bool(value: Value, where: str) -> bool:

@@ -19,7 +19,7 @@ from typing import Final, final
 
 from hbtable.lockservice.interface import Session
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.signals import on_signal
+from hbtable.runtime.signals import on_stop_signals
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +50,8 @@ class Lifeline:
         self._released = threading.Event()
 
     def handle_signals(self) -> None:
-        """SIGTERM and SIGINT."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            on_signal(number, self.ask_to_stop)
+        """Those that ask a process to stop."""
+        on_stop_signals(self.ask_to_stop)
 
     def watch_supervisor(self, environ: Mapping[str, str]) -> None:
         """Asks to stop, by a signal, when the supervisor that `environ` tells of has died. After handle_signals()."""

@@ -12,7 +12,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.fs.ballast import BallastOptions
 from hbtable.hbase.server import FrontDoorOptions
 from hbtable.launch.cluster import EmbeddedOptions
-from hbtable.launch.configuration import Configuration, load
+from hbtable.launch.configuration import Configuration, home_of, load
 from hbtable.master.collector import CollectorOptions
 from hbtable.master.master import MasterOptions
 from hbtable.tablet.options import TabletOptions
@@ -36,8 +36,8 @@ class ServerOptions:
     def folder(self, environment: Mapping[str, str]) -> str:
         if self.data:
             return os.path.abspath(os.path.expanduser(self.data))
-        home = environment.get("XDG_DATA_HOME") or os.path.join(environment.get("HOME", "/"), ".local", "share")
-        return os.path.join(home, "hbtable")
+        folder = environment.get("XDG_DATA_HOME") or os.path.join(home_of(environment), ".local", "share")
+        return os.path.join(folder, "hbtable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,10 @@ SERVER_ALONE: Final = ("server", "disk")
 def read_configuration(
     path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
 ) -> Configuration:
-    """InvalidConfiguration with a sentence."""
-    return load(SECTIONS, path, environment, overrides, elsewhere=CLUSTER_ALONE)
+    """InvalidConfiguration with a sentence, also for values that contradict each other."""
+    configuration = load(SECTIONS, path, environment, overrides, elsewhere=CLUSTER_ALONE)
+    configuration.check()
+    return configuration
 
 
 def tabletserver_options(configuration: Configuration) -> TabletServerOptions:

@@ -7,7 +7,6 @@ once; the log makes that safe.
 
 import logging
 import os
-import signal
 from collections.abc import Callable
 from typing import Final, final
 
@@ -21,6 +20,7 @@ from hbtable.launch.configuration import Configuration
 from hbtable.launch.front_door import SCANNERS_FILE, make_front_door, restore_scanners, save_scanners
 from hbtable.launch.lifeline import LOST
 from hbtable.launch.process import exit_now, prepare, say
+from hbtable.launch.reaching import check_ports
 from hbtable.launch.sections import ServerOptions, embedded_options
 from hbtable.launch.status import Status
 from hbtable.lockservice.local import LocalLockService
@@ -28,7 +28,7 @@ from hbtable.master.bootstrap import cluster_id
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Task
-from hbtable.runtime.signals import on_signal
+from hbtable.runtime.signals import on_stop_signals
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ class Server:
     def start(self) -> None:
         """Serving on return. Raises a sentence: folder in use, port in use, damaged file."""
         options = self._options
+        check_ports(options.host, [options.port, options.http_port])
         self._folder = DataFolder.open(self._path, f"{options.host}:{options.port}")
         self._fs = LocalFileSystem(self._path, self.runtime)
         lock_service = LocalLockService(self._fs, self.runtime)
@@ -180,8 +181,7 @@ def run(
         http_port=given.http_port,
     )
     server = Server(configuration, options, options.folder(os.environ))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        on_signal(number, server.ask_to_stop)
+    on_stop_signals(server.ask_to_stop)
     server.start()
     if when_ready is None:
         say(server.banner())

@@ -35,7 +35,7 @@ from hbtable.lockservice import zookeeper_wire as wire
 log = logging.getLogger(__name__)
 
 _FINAL_CODES: Final = (0, 2)
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def supervise(
     spawn: Spawn | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Runs `command`, again and again, until it ends for good or SIGTERM or SIGINT was forwarded to it; the exit code
+    """Runs `command`, again and again, until it ends for good or a signal to stop was forwarded to it; the exit code
     (128 + n for a signal). Takes over the signal handlers; from the main thread only. Blocks.
 
     The environment tells the child the file for its session (session_handover.VARIABLE) and its end of the pipe (LIFE).
@@ -82,7 +82,9 @@ def supervise(
     childs_end, own_end = os.pipe()
     environ = {**os.environ, VARIABLE: str(Path(folder) / "session"), LIFE: str(childs_end)}
     supervisor = _Supervisor(command, close, options, spawn or _spawn, clock, environ)
-    handlers = {number: signal.signal(number, supervisor.forward) for number in _SIGNALS}
+    # What is ignored stays so: nohup means to outlive the terminal.
+    taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    handlers = {number: signal.signal(number, supervisor.forward) for number in taken}
     try:
         return supervisor.run()
     finally:

@@ -19,6 +19,7 @@ from gevent import socket as hub_socket
 from gevent.server import StreamServer
 
 from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
+from hbtable.runtime.port_holder import holder_of
 
 Address = tuple[str, int]
 
@@ -187,9 +188,10 @@ def listen(host: str, port: int, backlog: int) -> hub_socket.socket:
 def _listen_error(error: OSError, host: str, port: int) -> HbtableError:
     """Why listening failed, and the way out."""
     if error.errno == errno.EADDRINUSE:
+        holder = holder_of(port)
         return Unavailable(
-            f"port {port} on {host} is in use: stop the server that listens there, or choose another port (0 takes "
-            "any free one)"
+            f"port {port} on {host} is in use{f' by {holder}' if holder else ''}: stop the server that listens there, "
+            "or choose another port (0 takes any free one)"
         )
     if error.errno == errno.EACCES:
         return InvalidConfiguration(

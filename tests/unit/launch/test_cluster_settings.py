@@ -68,7 +68,7 @@ def test_a_master_gives_up_after_half_the_session_it_was_granted(tmp_path: Path)
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["session.session_seconds=0"], r"section \[session\]: session_seconds and call_seconds are above 0"),
+        (["session.session_seconds=0"], r"session.session_seconds = '0': it lies between 0.1 and 3,600"),
         (["session.margin_share=0.9"], "margin_share is 0.9"),
         (["garbage.marker_seconds=10"], "garbage.marker_seconds = 10 is not above session.session_seconds = 10"),
         (["rpc.write_seconds=5"], "rpc.write_seconds = 5 is not above tablet.write_wait_seconds = 10"),
@@ -78,9 +78,9 @@ def test_a_master_gives_up_after_half_the_session_it_was_granted(tmp_path: Path)
         (["cluster.files=ftp://h:1/x"], "'ftp://h:1/x' is no file system"),
         (["cluster.files=hdfs://h:99999/x"], "'h:99999' in 'hdfs://h:99999/x' is no HOST:PORT"),
         (["cluster.files=/some/folder"], "is a folder of this machine, .* run `hbtable start`"),
-        (["listen.thrift_port=70000"], "listen.thrift_port = '70000': ports end at 65535"),
-        (["master.parallel_loads=0"], r"section \[master\]: parallel_loads is at least 1"),
-        (["hdfs.replication=0"], r"section \[hdfs\]: replication"),
+        (["listen.thrift_port=70000"], "listen.thrift_port = '70000': it lies between 0 and 65,535"),
+        (["master.parallel_loads=0"], "master.parallel_loads = '0': it lies between 1"),
+        (["hdfs.replication=0"], "hdfs.replication = '0': it lies between 1"),
         (["log.durability=never"], r"section \[log\]: durability is 'never'"),
         (["webhdfs.sign_in=magic"], r"section \[webhdfs\]: sign_in is 'magic'"),
     ],

@@ -53,7 +53,7 @@ def test_the_command_line_beats_the_environment_beats_the_file(tmp_path: Path) -
         ("[sever]\nport = 1\n", r"did you mean \[server\]\?"),
         ("port = 1\n", "outside any"),
         ("[server]\nport = true\n", "a number is due"),
-        ("[server]\nport = -1\n", "cannot be negative"),
+        ("[server]\nport = -1\n", "it lies between 0 and 65,535"),
         ('[server]\nlimit_bytes = "3 parsecs"\n', "not a unit of size"),
         ('[server]\nwait_seconds = "soon"\n', "not a number with a unit"),
         ('[server]\nloud = "maybe"\n', "true or false"),

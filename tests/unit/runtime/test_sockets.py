@@ -67,7 +67,7 @@ def test_a_connection_sends_at_once_and_watches_the_peer() -> None:
 
 def test_a_taken_port_is_named_with_the_way_out() -> None:
     listener = serve(HOST, 0, _echo)
-    with pytest.raises(Unavailable, match=f"port {listener.port} on {HOST} is in use: stop .* or choose another"):
+    with pytest.raises(Unavailable, match=f"port {listener.port} on {HOST} is in use.*: stop .* or choose another"):
         serve(HOST, listener.port, _echo)
     with pytest.raises(Unavailable, match=f"port {listener.port}"):
         serve_http(HOST, listener.port, lambda environ, start_response: [])

@@ -1,0 +1,36 @@
+"""Who listens on a port of this machine, as Linux's /proc tells it: the first question of whoever finds it taken."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_LISTENS: Final = "0A"
+
+
+def holder_of(port: int) -> str:
+    """Such as "process 4711 (python -m hbtable)"; "" where that cannot be told: not Linux, or not our process."""
+    try:
+        sockets = {f"socket:[{inode}]" for inode in _listening(port)}
+        for process in Path("/proc").iterdir():
+            if sockets and process.name.isdigit() and _holds(process, sockets):
+                words = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+                return f"process {process.name} ({' '.join(words)[:60].strip()})"
+    except OSError:
+        pass
+    return ""
+
+
+def _listening(port: int) -> Iterator[str]:
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                yield fields[9]
+
+
+def _holds(process: Path, sockets: set[str]) -> bool:
+    try:
+        return any(os.readlink(process / "fd" / name) in sockets for name in os.listdir(process / "fd"))
+    except OSError:  # another user's, or it has just ended
+        return False
