@@ -20,6 +20,7 @@ from hbtable.filters.expression import All, AnyOf, Expression, Skip, While
 MAX_DEPTH: Final = 100
 """Brackets, SKIPs and WHILEs inside each other. More would deepen the recursion of the evaluation, too."""
 
+_DOUBLED: Final = "; a ' inside of a value is written twice: 'binary:it''s'"
 _BLANK: Final = b" \t"
 _END_OF_NAME: Final = b" \t(),'"
 _END_OF_BARE: Final = b" \t,)"
@@ -147,21 +148,21 @@ class _Reader:
         while True:
             end = self.text.find(b"'", at)
             if end < 0:
-                raise self.error("Incorrect argument list: this quote is never closed", start)
+                raise self.error(f"Incorrect argument list: this quote is never closed{_DOUBLED}", start)
             parts.append(self.text[at:end])
             if self.text[end + 1 : end + 2] != b"'":
                 break
             at = end + 2
         self.position = end + 1
         if self.position < len(self.text) and self.text[self.position] not in _END_OF_BARE:
-            raise self.error("Incorrect argument list: a blank, ',' or ')' must follow a closing quote")
+            raise self.error(f"Incorrect argument list: a blank, ',' or ')' must follow a closing quote{_DOUBLED}")
         return Argument(b"'".join(parts), True, start)
 
     def _read_bare(self) -> Argument:
         start = self.position
         while self.position < len(self.text) and self.text[self.position] not in _END_OF_BARE:
             if self.text[self.position : self.position + 1] == b"'":
-                raise self.error("Incorrect argument list: a blank or ',' must come before a quote")
+                raise self.error(f"Incorrect argument list: a blank or ',' must come before a quote{_DOUBLED}")
             self.position += 1
         return Argument(self.text[start : self.position], False, start)
 

@@ -35,6 +35,7 @@ from hbtable.hbase.wire import (
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack
 _DISCARD_SECONDS: Final = 2.0
+_DISCARD_AT_MOST_SECONDS: Final = 60.0
 _NOTHING: Final[list[object]] = []
 _HINTS: Final = {
     Protocol.TLS: "a TLS client; this port speaks plain Thrift",
@@ -142,7 +143,14 @@ class Connection:
             if self._head is not None:
                 name, _, sequence = self._head
                 self._send(wire.dialect.refusal(name, sequence, PROTOCOL_ERROR, str(error)), source.framed)
-                source.discard(2 * source.limit_bytes, _DISCARD_SECONDS)
+                self._discard(source)
+
+    def _discard(self, source: MessageInput) -> None:
+        """What is left of a refused message: a frame says how much that is."""
+        clock = self._traffic.clock
+        until = clock() + _DISCARD_AT_MOST_SECONDS
+        most = max(2 * self._traffic.message_bytes, source.refused_bytes)
+        source.discard(most, _DISCARD_SECONDS, lambda: clock() < until)
 
     def _calls(self, source: MessageInput, wire: Wire) -> None:
         """The loop that every request passes through: as few steps as it can be."""

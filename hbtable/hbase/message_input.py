@@ -20,6 +20,7 @@ _TURN: Final = 64
 """Messages after which others get a turn; one that had arrived before the last was answered counts for eight."""
 _ELEMENT_BYTES: Final = 100
 """What an element of a list costs once it is decoded, beside its own bytes."""
+_WAY_OUT: Final = "bytes (thrift.message_bytes): send smaller batches, or have the limit raised"
 
 
 class Stream(Protocol):
@@ -41,7 +42,7 @@ class MessageInput:
 
     __slots__ = (
         "_arrived", "_base", "_elements", "_pause", "_rest", "_stall_seconds", "_stream", "_takes", "_transfers",
-        "_turn", "begin", "data", "framed", "limit_bytes", "position", "transfer",
+        "_turn", "begin", "data", "framed", "limit_bytes", "position", "refused_bytes", "transfer",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +68,8 @@ class MessageInput:
         self.transfer: Transfer | None = None
         """The current message, when it is large."""
         self.limit_bytes = limit_bytes
+        self.refused_bytes = 0
+        """What is still to come of a frame that was refused for its length."""
         self.framed = framed
         self.data = b"" if framed else first
         self.position = 0
@@ -128,7 +131,10 @@ class MessageInput:
         self._elements = 0
         if length > self.limit_bytes:
             self.data = rest[4:]  # so that the answer can carry the call's name and number
-            raise MessageTooLarge(f"a frame of {length} bytes is over this server's limit of {self.limit_bytes}")
+            self.refused_bytes = length - len(self.data)
+            raise MessageTooLarge(
+                f"a frame of {length} bytes is over this server's limit of {self.limit_bytes} {_WAY_OUT}"
+            )
         if len(rest) < 4 + length:
             rest = self._gather(rest, 4 + length)
         self.data = rest[4 : 4 + length]
@@ -164,19 +170,19 @@ class MessageInput:
         if self._elements > self.limit_bytes // 32:
             raise MessageTooLarge(
                 f"a message of {self._elements} elements or more is over this server's limit of "
-                f"{self.limit_bytes // 32}; send it in parts"
+                f"{self.limit_bytes // 32} elements, a 32nd of thrift.message_bytes: send smaller batches"
             )
 
     def pause(self) -> None:
         """Lets other tasks run; readers of long lists call it now and then. *Switches.*"""
         self._pause()
 
-    def discard(self, most: int, seconds: float) -> None:
-        """Reads and forgets until the client stops sending. Closing with unread bytes would reset the connection,
-        and the client would never see the answer that tells it why."""
+    def discard(self, most: int, seconds: float, goes_on: Callable[[], bool]) -> None:
+        """Reads and forgets until the client stops sending, is silent for `seconds`, or nothing `goes_on`. Closing with
+        unread bytes would reset the connection, and the client would never see the answer that tells it why."""
         self._stream.settimeout(seconds)
         try:
-            while most > 0:
+            while most > 0 and goes_on():
                 chunk = self._stream.recv(_LARGE_CHUNK)
                 if not chunk:
                     return
@@ -187,7 +193,7 @@ class MessageInput:
 
     def _fill(self, count: int) -> None:
         if self._base + self.position + count > self.limit_bytes:
-            raise MessageTooLarge(f"the message is over this server's limit of {self.limit_bytes} bytes")
+            raise MessageTooLarge(f"the message is over this server's limit of {self.limit_bytes} {_WAY_OUT}")
         if self.framed:
             raise Malformed("a message goes on behind the end of its frame")
         rest = self.data[self.position :]

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from socket import SHUT_WR
 from typing import Any, Final, Protocol, final
 
 from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, UnsupportedFormat
@@ -26,6 +27,23 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import Address, Socket
 
 _LOG: Final = logging.getLogger(__name__)
+OTHER_PORT: Final = (
+    "this port is for hbtable's masters and tablet servers among themselves; clients of HBase Thrift1 connect to the "
+    "Thrift port of any tablet server, 9090 unless listen.thrift_port says otherwise"
+)
+_UNFRAMED: Final = b"\x80\x01\x00"
+"""As the length of a frame it would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
+_FAREWELL_SECONDS: Final = 2.0
+_FAREWELL_READS: Final = 64
+_FAREWELL_BYTES: Final = 1 << 20
+
+
+class _Foreign(Exception):
+    """`data`: what a client of another service said first."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data = data
 
 
 class Listener(Protocol):
@@ -84,7 +102,10 @@ class ThriftServer:
 
         def begin(most: int) -> bytes:
             socket.settimeout(None)
-            return socket.recv(most)
+            data = socket.recv(most)
+            if data.startswith(_UNFRAMED):
+                raise _Foreign(data)
+            return data
 
         def go_on(most: int) -> bytes:
             socket.settimeout(stall_seconds)
@@ -100,6 +121,8 @@ class ThriftServer:
                     return
                 frames.checked = frames.checked or is_hello(message)
             socket.sendall(GOODBYE)
+        except _Foreign as client:
+            self._turn_away(socket, peer, client.data)
         except Corruption as error:
             _LOG.warning("%s:%s was cut off: %s", peer[0], peer[1], error.reason)
             if frames.checked:
@@ -121,6 +144,25 @@ class ThriftServer:
             return HELLO.reply(sequence, None, described(error), self._pause), False
         return HELLO.reply(sequence, OURS, None, self._pause), True
 
+    def _turn_away(self, socket: Socket, peer: Address, data: bytes) -> None:
+        """A client of HBase's Thrift 1, in its own protocol. What it still sends is read, or the reset of the
+        connection would take the sentence away."""
+        _LOG.warning("%s:%s speaks HBase's Thrift: it was sent to a tablet server's Thrift port", peer[0], peer[1])
+        try:
+            _, name, sequence, _ = calls.read_head(data)
+        except Corruption:
+            name, sequence = b"", 0  # its head has not arrived whole
+        try:
+            socket.settimeout(self._options.stall_seconds)
+            socket.sendall(calls.failure(name, sequence, calls.UNKNOWN_METHOD, OTHER_PORT)[4:])
+            socket.shutdown(SHUT_WR)
+            socket.settimeout(_FAREWELL_SECONDS)
+            for _ in range(_FAREWELL_READS):
+                if not socket.recv(_FAREWELL_BYTES):
+                    return
+        except OSError:
+            return  # it left: its business
+
     def _answer(self, message: bytes, peer: Address) -> tuple[bytes, bool]:
         """(the frame to send, whether the connection goes on). Corruption when not even the head can be read."""
         kind, name, sequence, position = calls.read_head(message)
@@ -128,7 +170,8 @@ class ThriftServer:
             raise Corruption("a message", 3, f"message type {kind} is no call")
         method = calls.METHODS.get(name)
         if method is None:
-            return calls.failure(name, sequence, calls.UNKNOWN_METHOD, f"there is no call {name!r} here"), True
+            shown = name.decode("utf-8", "backslashreplace")
+            return calls.failure(name, sequence, calls.UNKNOWN_METHOD, f"there is no call {shown}: {OTHER_PORT}"), True
         try:
             arguments = method.read_arguments(Source(message, self._pause), position)
         except (Corruption, UnsupportedFormat) as error:

@@ -4,8 +4,11 @@ import logging
 import socket as standard_socket
 import time
 
+import happybase
 import pytest
+from gevent.hub import get_hub
 from gevent.socket import create_connection
+from thriftpy2.thrift import TApplicationException
 
 from hbtable.errors import (
     HbtableError,
@@ -26,7 +29,7 @@ from hbtable.rpc.codec_calls import METHODS, read_head
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.frames import GOODBYE, Frames
 from hbtable.rpc.local import LocalTransport
-from hbtable.rpc.thrift_server import ThriftServer, ThriftServerOptions
+from hbtable.rpc.thrift_server import OTHER_PORT, ThriftServer, ThriftServerOptions
 from hbtable.rpc.thrift_transport import ThriftTransport
 from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
@@ -428,6 +431,35 @@ def test_a_peer_that_talks_nonsense_is_cut_off_and_logged(serving, caplog, garba
         client.close()
     assert "was cut off" in caplog.text
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+@pytest.mark.parametrize("transport", ["buffered", "framed"])
+def test_a_client_of_hbase_is_told_where_to_go(serving, transport):
+    """happybase itself, in a thread of its own."""
+    _, _, address = serving(Service())
+    port = int(address.rpartition(":")[2])
+
+    def ask():
+        client = happybase.Connection(HOST, port, transport=transport, timeout=60_000)
+        with pytest.raises(TApplicationException) as refused:
+            client.tables()
+        client.close()
+        return refused.value.message
+
+    sentence = get_hub().threadpool.apply(ask)
+    assert sentence.decode().endswith(OTHER_PORT)
+    assert b"the Thrift port of any tablet server, 9090" in sentence
+
+
+def test_a_client_of_hbase_that_sends_on_gets_the_sentence(serving):
+    _, _, address = serving(Service())
+    client = create_connection((HOST, int(address.rpartition(":")[2])), 60)
+    client.sendall(b"\x80\1\0\1\0\0\0\7mutateRows\0\0\0\7" + bytes(1 << 20))
+    found = b""
+    while piece := client.recv(65536):
+        found += piece
+    assert OTHER_PORT.encode() in found
+    client.close()
 
 
 def test_a_call_that_cannot_be_decoded_is_answered_and_cut_off(serving):
