@@ -82,16 +82,22 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/.made:
-	@test -n "$(PYTHON)" || { echo "hbtable needs Python 3.11 or newer, and found none on the PATH"; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || { echo "could not make a virtual environment; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+	@python="$(PYTHON)"; test -n "$$python" || { echo "hbtable needs Python 3.11 or newer, and found none on the PATH"; exit 1; }; \
+	echo "making the virtual environment $(VENV) with $$($$python --version)"; \
+	$$python -m venv $(VENV) || { echo "could not make a virtual environment; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 	@touch $@
 
+# Python compiles what it imports: --no-compile spares the rest.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+
 $(VENV)/.run: $(VENV)/.made setup.cfg
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@echo "installing hbtable and the packages it needs (setup.cfg, install_requires) into $(VENV), which is done once"
+	@$(INSTALL) --editable .
 	@touch $@
 
 $(VENV)/.native: $(VENV)/.made setup.cfg
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[native]'
+	@echo "installing hbtable, the packages it needs and the extra 'native' into $(VENV), which is done once"
+	@$(INSTALL) --editable '.[native]'
 	@touch $@ $(VENV)/.run
 
 # What tests read that is no package to install; tests themselves fetch nothing.
@@ -100,5 +106,6 @@ $(VENV)/.sources: $(VENV)/.made tests/sources.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.made $(VENV)/.sources setup.cfg
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,native,parquet]'
+	@echo "installing hbtable, the packages it needs and those of its tests and checks into $(VENV), which is done once"
+	@$(INSTALL) --use-pep517 --editable '.[test,check,native,parquet]'
 	@touch $@ $(VENV)/.run $(VENV)/.native

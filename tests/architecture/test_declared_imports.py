@@ -1,0 +1,49 @@
+"""What is imported is declared in setup.cfg, not only brought along by something else; what is declared is imported."""
+
+import ast
+import configparser
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROVIDES = {"python-snappy": "snappy", "google-re2": "re2"}
+"""Packages whose module has another name than the package; of the rest only - and _ differ."""
+
+
+def required() -> dict[str, set[str]]:
+    """Modules by extra; "" is what everybody gets."""
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg", encoding="utf-8")
+    texts = {"": settings["options"]["install_requires"], **settings["options.extras_require"]}
+    return {extra: set(modules(text)) for extra, text in texts.items()}
+
+
+def modules(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if found := re.match(r"[A-Za-z0-9_-]+", line.strip()):
+            yield PROVIDES.get(found[0], found[0].replace("-", "_"))
+
+
+def imported() -> dict[str, set[str]]:
+    """Foreign modules, and which files import them."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "hbtable").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            for top in {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"hbtable"}:
+                found.setdefault(top, set()).add(str(path.relative_to(ROOT)))
+    return found
+
+
+def test_every_imported_package_is_declared() -> None:
+    declared = required()
+    known = declared[""] | declared["native"] | declared["parquet"]
+    assert {name: files for name, files in imported().items() if name not in known} == {}
+
+
+def test_every_declared_package_is_imported() -> None:
+    assert required()[""] - imported().keys() == set()
