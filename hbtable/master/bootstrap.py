@@ -7,16 +7,21 @@ once, and the row of the last METADATA tablet is put if absent.
 import json
 from typing import Final
 
+from hbtable.commitlog.fencing import FencingOptions, fence
+from hbtable.commitlog.reading import read_log
+from hbtable.commitlog.segment import LOGS, log_folder
 from hbtable.encoding import tablet_record
 from hbtable.errors import AlreadyExists, Corruption, FileNotFound, InvalidConfiguration, StaleLocation
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, FileSystem
 from hbtable.lockservice.features import FORMAT, read_cluster
+from hbtable.lockservice.identity import folder_id, put_folder_id, settle_folder_id, sound_folder_id
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import CLUSTER
+from hbtable.lockservice.places import CLUSTER, LOCK_SUFFIX, SERVERS
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH, Catalog
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
+from hbtable.tablet.shared import SSTABLE_FOLDER
 
 _ADDRESSES: Final = {LOCAL: "a folder", HDFS: "hdfs://...", WEBHDFS: "webhdfs://..."}
 
@@ -25,16 +30,19 @@ def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catal
     """Makes the cluster when the lock service is empty. Durable on return. *Switches.*
 
     InvalidConfiguration when the lock service is empty but the file system holds a cluster: an empty root tablet
-    would make all of it garbage; and for a cluster with another kind of log. UnsupportedFormat when a newer hbtable
-    made it. Corruption when the root tablet's record is an old one.
+    would make all of it garbage; when the two are of different clusters; and for a cluster with another kind of log.
+    UnsupportedFormat when a newer hbtable made it. Corruption when the root tablet's record is an old one.
     """
     check_log_kind(session, fs.log_kind)
     try:
         refuse_old_root(fs, catalog.read_root())
     except StaleLocation:  # never started
         refuse_lost_lock_service(fs)
+        refuse_data(runtime, session, fs)
+        # The folder first: it never lacks an id that the lock service names.
+        cluster_id(runtime, session, fs.log_kind, folder_id(fs) or put_folder_id(runtime, fs))
         _create_root(runtime, catalog)
-    cluster_id(runtime, session, fs.log_kind)
+    settle_folder_id(runtime, fs, cluster_id(runtime, session, fs.log_kind, sound_folder_id(fs)))
 
 
 def first_metadata_row(runtime: Runtime, catalog: Catalog) -> None:
@@ -87,6 +95,33 @@ def refuse_lost_lock_service(fs: FileSystem) -> None:
             "the lock service is empty, but the file system holds a cluster: its lock service was lost or another one "
             f"is configured. Point to the right one, or restore {layout.ROOT_PATH} from {ROOT_COPY_PATH}"
         )
+
+
+def refuse_data(runtime: Runtime, session: Session, fs: FileSystem) -> None:
+    """To be called when neither the lock service nor the file system says that there is a cluster. InvalidConfiguration
+    when there are files of one all the same: it would be taken for garbage. *Switches*; Unavailable: try again."""
+    left = [status.path for status in fs.list_files(SSTABLE_FOLDER)]
+    if not left:
+        logs = sorted({status.path.split("/")[1] for status in fs.list_files(LOGS)})
+        # After the logs were listed. A server that began before the first master has one, in which there is nothing.
+        known = {name.removesuffix(LOCK_SUFFIX) for name in session.list(SERVERS)}
+        left = [log_folder(name) for name in logs if name not in known and _has_records(runtime, fs, name)]
+    if left:
+        raise InvalidConfiguration(
+            f"the lock service knows no cluster and {ROOT_COPY_PATH} is not there, but there is data ({left[0]}"
+            f"{f' and {len(left) - 1} more' if left[1:] else ''}), which a new cluster would take for garbage: restore "
+            "the lock service and metadata/ from a backup of the same time, rebuild them with hbtable repair, or begin "
+            "in an empty folder"
+        )
+
+
+def _has_records(runtime: Runtime, fs: FileSystem, incarnation: str) -> bool:
+    """What cannot be read counts as well."""
+    fence(runtime, fs, incarnation, FencingOptions(patience_seconds=0.0))
+    try:
+        return next(read_log(fs, log_folder(incarnation)), None) is not None
+    except Corruption:
+        return True
 
 
 def cluster_id(runtime: Runtime, session: Session, log_kind: str, new_id: str = "") -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.identity import check_same
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import MASTER, MERGES, SERVERS, Candidate, candidate_lock
 from hbtable.lockservice.switches import Switch
@@ -103,7 +104,7 @@ class Master:
         logs = LogSorting(runtime, fs, transport, lambda incarnation: bury(session, incarnation), sorting_options)
         self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
         unnamed: set[int] = set()
-        self._collector = Collector(runtime, fs, catalog, transport, self._check, garbage, unnamed)
+        self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed)
         new_ids = NewIds(session, fs, catalog)
         self.tables = Tables(
             runtime,
@@ -255,6 +256,11 @@ class Master:
             raise LockLost("the master lost its lock and stops; another one takes over")
         if not self._session.valid():
             raise Unavailable("the master cannot reach the lock service, and may not act until it does; try again")
+
+    def _check_own(self) -> None:
+        """Before files are deleted. InvalidConfiguration when they may be another cluster's."""
+        self._check()
+        check_same(self._session, self._fs)
 
     def _admit(self) -> None:
         """What a call of MasterService begins with. Unavailable: nothing was begun, so its caller may ask the master

@@ -11,6 +11,7 @@ from hbtable.commitlog.segment import LOGS
 from hbtable.errors import Corruption
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_path
+from hbtable.lockservice.identity import ID_FILE, identity_damage
 from hbtable.lockservice.places import CLUSTER, SERVERS
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH
@@ -108,6 +109,9 @@ class Check:
         for path in NEEDED:
             if path not in locks.sound and path not in locks.damaged:
                 self._find(stored_path(path), f"{stored_path(path)} is not there", _consequence(path))
+        for what in identity_damage(DurableFiles(self._fs), self._fs):
+            if CLUSTER in locks.sound:
+                self._find(ID_FILE, what, "files could be another cluster's")
         if locks.epochs_damage:
             self._find(EPOCHS, locks.epochs_damage, "locks and sessions could get numbers that others had")
         if locks.copy_damage:

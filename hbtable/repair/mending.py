@@ -17,6 +17,7 @@ from hbtable.encoding import namespace_row, table_record, tablet_record
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.features import FEATURES, FORMAT, LISTED
 from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_number, stored_path
+from hbtable.lockservice.identity import sound_folder_id
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.places import CLUSTER, INCARNATIONS
 from hbtable.metadata import layout
@@ -221,13 +222,13 @@ class Repair:
             self.report.done.append(f"the copy of the root tablet's record was written anew: {locks.copy_damage}")
 
     def _new_cluster(self) -> None:
-        identity = f"{self._runtime.random.getrandbits(128):032x}"
+        identity = sound_folder_id(self._fs) or f"{self._runtime.random.getrandbits(128):032x}"
         # Which features the data use is lost with it; to list all of them keeps older programs away in any case.
         listed = {"format": LISTED, "features": sorted(FEATURES)} if FEATURES else {"format": FORMAT}
         fields = {"id": identity, "log_kind": self._fs.log_kind, **listed}
         self._put(CLUSTER, json.dumps(fields).encode())
         self._locks.damaged.pop(CLUSTER, None)
-        self.report.done.append(f"the cluster's id was lost; the new one is {identity}")
+        self.report.done.append(f"the cluster's id was lost; it is {identity} now")
 
     def _put(self, path: str, data: bytes) -> None:
         old = self._locks.sound.get(path)

@@ -8,7 +8,8 @@ from hbtable.encoding import tablet_record
 from hbtable.errors import InvalidConfiguration
 from hbtable.fs.interface import HDFS
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.launch.same_cluster import ID_FILE, join_cluster
+from hbtable.launch.same_cluster import join_cluster
+from hbtable.lockservice.identity import ID_FILE
 from hbtable.lockservice.memory import MemoryLockService
 from hbtable.lockservice.places import CLUSTER
 from hbtable.metadata.catalog import ROOT_COPY_PATH
