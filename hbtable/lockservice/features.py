@@ -28,7 +28,10 @@ FORMAT: Final = 1
 LISTED: Final = 2
 """The format of a /cluster that has a list of features."""
 _LOG_KINDS: Final = (LOCAL, HDFS, WEBHDFS)
-FEATURES: Final[dict[str, str]] = {}
+FAMILY_IDENTITIES: Final = "family-identities"
+FEATURES: Final[dict[str, str]] = {
+    FAMILY_IDENTITIES: "families that were added to a table: their cells stand under the schema version that did",
+}
 """Name -> what is written once it is in the list."""
 
 

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import final
 
 from hbtable.errors import Conflict
+from hbtable.lockservice.features import FAMILY_IDENTITIES, require
+from hbtable.lockservice.interface import Session
 from hbtable.master.census import Census
 from hbtable.master.family_identities import adds_families, identified
 from hbtable.master.file_settings_check import check_file_settings
@@ -27,11 +29,13 @@ class Alterations:
 
     def __init__(
         self,
+        session: Session,
         catalog: Catalog,
         placement: Placement,
         census: Callable[[], Census],
         settled: Callable[[int], list[TabletRecord]],
     ) -> None:
+        self._session = session
         self._catalog = catalog
         self._placement = placement
         self._census = census
@@ -47,6 +51,8 @@ class Alterations:
             )
         check_file_settings(record.schema, schema)
         if adds_families(record.schema, schema):
+            # Who does not know them would take cells of a dropped family for those of the new one.
+            require(self._session, FAMILY_IDENTITIES)
             self._tell_servers(record)
         changed = replace(record, schema=identified(record.schema, schema))
         self._catalog.replace_table(record, changed)

@@ -121,7 +121,7 @@ class Tables:
         )
         self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
         self.decommissions = Decommissions(runtime, session, placement, census, self.moves, self.is_busy)
-        self.alterations = Alterations(catalog, placement, census, self.settled)
+        self.alterations = Alterations(session, catalog, placement, census, self.settled)
         self._look_again = look_again
 
     # ---------------------------------------------------------------- what others ask for

@@ -9,6 +9,8 @@ import pytest
 
 from hbtable.errors import InvalidRequest
 from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.lockservice.features import FAMILY_IDENTITIES, read_cluster
+from hbtable.lockservice.places import CLUSTER
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING
@@ -147,3 +149,29 @@ def test_a_change_of_the_schema_loses_nothing_acknowledged(machine, what, end):
 
     machine.life(first, clean=end == "orderly stop")
     machine.life(check)
+
+
+def test_a_family_that_is_added_is_listed_as_a_feature_and_nothing_else_is(machine):
+    """Who does not know such families refuses the folder; who does not use them keeps a folder for older versions."""
+
+    def features(cluster):
+        return read_cluster(cluster.session.read(CLUSTER).data)["features"]
+
+    def change(cluster):
+        admin = cluster.client.admin
+        admin.create_table(machine.schema(b"t", b"f", b"g"))
+        for versions in (1, 2):
+            schema = admin.schema(b"t")
+            changed = replace(schema.families[b"f"], max_versions=versions)
+            admin.alter_table(replace(schema, version=schema.version + 1, families={**schema.families, b"f": changed}))
+        assert features(cluster) == []
+        schema = admin.schema(b"t")
+        admin.alter_table(replace(schema, version=schema.version + 1, families={b"f": schema.families[b"f"]}))
+        assert features(cluster) == []
+        schema = admin.schema(b"t")
+        added = {**schema.families, b"g": FamilySchema(b"g")}
+        admin.alter_table(replace(schema, version=schema.version + 1, families=added))
+        assert features(cluster) == [FAMILY_IDENTITIES]
+
+    machine.life(change)
+    assert machine.life(features) == [FAMILY_IDENTITIES]

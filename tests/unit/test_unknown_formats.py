@@ -12,7 +12,7 @@ from zlib import crc32
 
 import pytest
 
-from hbtable.commitlog import fencing, group_file, groups, manifest, runs, segment
+from hbtable.commitlog import fencing, group_file, groups, high_water, manifest, runs, segment
 from hbtable.encoding import cell_key, namespace_row, table_record, tablet_record
 from hbtable.encoding.sealed import HEADER_BYTES, seal
 from hbtable.errors import UnsupportedFormat
@@ -134,6 +134,7 @@ SEGMENT = segment.encode_header(segment.SegmentHeader("s1", "sync", 1, 0, 0, 1, 
 GROUP_FILE = group_file.encode_group_file(group_file.GroupFile("s1", 2, 0, 1, 1, 1, 0, 9), b"")
 MANIFEST = manifest.encode_manifest(manifest.Manifest("s1", "hdfs", (manifest.LogFile("a", 1),)))
 RUN_END = runs.encode_end([])
+HIGH_WATER = high_water.encode_high_water(high_water.HighWater(1, 2, 3, 4, {}))
 RUN_LIST = runs.encode_list([runs.Run(1, 1, 2, 3)])
 
 
@@ -153,6 +154,21 @@ def read_group_file(data: bytes) -> object:
     found = group_file.decode_group_file(resealed(data), "a.grp", "s1", group_file.GroupName(2, 0, 1))
     assert found is not None
     return found
+
+
+def read_table(version: int) -> object:
+    return table_record.decode(seal(b"N", version, TABLE_BODY[version]))
+
+
+def read_list_version(version: int) -> object:
+    """Version 3 goes on with gaps."""
+    gaps = b"\0\0\0\x02[]" if version == 3 else b""
+    body = patched(RUN_LIST, 8, 2, version)[:-4]
+    return runs.decode_list(resealed(body + gaps + bytes(4)), "a list")
+
+
+def read_high_water(version: int) -> object:
+    return high_water.decode_high_water(seal(b"H", version, HIGH_WATER[HEADER_BYTES:]), "a mark")
 
 
 def read_run(data: bytes) -> object:
@@ -188,7 +204,7 @@ def read_cluster(cluster: dict[str, object]) -> object:
 # ---------------------------------------------------------------- the table
 
 NUMBERS = [
-    Number("table record", BYTES[1:], (1, 2), lambda value: table_record.decode(seal(b"N", value, TABLE_BODY[value]))),
+    Number("table record", BYTES[1:], (1, 2, 3), lambda value: read_table(value)),
     Number("family flags", range(128), range(8), lambda value: table_record.decode(with_family_flags(value))),
     Number("tablet record", BYTES[1:], (1, 2), lambda value: tablet_record.decode_row(TABLETS(value), "a row")),
     Number(
@@ -217,7 +233,8 @@ NUMBERS = [
     Number("manifest reserved", BYTES, (0,), lambda value: read_manifest(patched(MANIFEST, 11, 1, value))),
     Number("run version", SHORTS[1:], (1,), lambda value: read_run(patched(RUN_END, 8, 2, value))),
     Number("run reserved", SHORTS, (0,), lambda value: read_run(patched(RUN_END, 10, 2, value))),
-    Number("list version", SHORTS[2:], (2,), lambda value: read_list(patched(RUN_LIST, 8, 2, value))),
+    Number("list version", SHORTS[2:], (2, 3), read_list_version),
+    Number("high-water mark", BYTES[1:], (1,), lambda value: read_high_water(value)),
     Number("list reserved", SHORTS, (0,), lambda value: read_list(patched(RUN_LIST, 10, 2, value))),
     Number("lock service file", BYTES[1:], (1,), lambda value: read_lock_file(patched(LOCK_FILE, 4, 1, value))),
     Number("server file", BYTES, (1,), lambda value: ServerFile.decode("a", with_format(SERVER, value))),
@@ -226,7 +243,10 @@ NUMBERS = [
     Number("cluster", BYTES[1:], (1, 2), lambda value: read_cluster({"format": value})),
 ]  # fmt: skip
 
-TABLE_BODY = dict.fromkeys(BYTES, TABLE[HEADER_BYTES:]) | {2: TABLE[HEADER_BYTES:] + b"\x00\x00"}
+TABLE_BODY = dict.fromkeys(BYTES, TABLE[HEADER_BYTES:]) | {
+    2: TABLE[HEADER_BYTES:] + b"\x00\x00",
+    3: TABLE[HEADER_BYTES:] + b"\x00\x00\x01",
+}
 FORMS = {1: b"\x00\x1e\x05" + TABLET[HEADER_BYTES:], 2: b"\x00" + TABLET[HEADER_BYTES:], 3: GONE[HEADER_BYTES + 1 :]}
 EIGHT_BITS = (8).to_bytes(8, "big") + b"\x00"
 SERVER = ServerFile("host:1", 5).encode()
