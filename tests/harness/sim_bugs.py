@@ -14,6 +14,7 @@ All but listing are found within some seeds (test_cluster.py), and the same seed
     sync        24   a failed sync is ignored
     lease       25   the lease is not looked at when a read is answered
     believing    -   whatever the wall clock says is believed, a year ahead, too (our own)
+    reborn       -   a family that is added again is taken for the one that was dropped (our own)
     beside       -   a split does not keep its children from being loaded before it heard that it is committed (our own)
 """
 
@@ -27,7 +28,9 @@ from hbtable.errors import FileNotFound, HbtableError, OutcomeUnknown
 from hbtable.fs.interface import HDFS, WEBHDFS, FileStatus
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.places import server_lock
+from hbtable.master.family_identities import first_families
 from hbtable.metadata.catalog import Catalog
+from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import LogRef, TabletRecord
 from tests.harness.sim_cluster import MasterProcess, Seams, ServerProcess, SimProcess
 from tests.harness.sim_schedule import FAULT_SECONDS, SESSION_SECONDS, Outcome, run_seed
@@ -138,6 +141,16 @@ class _Retrying(_Around):
             return self.inner.increment(*arguments)
 
 
+class Reborn(StandIn):
+    """Of a residence. Families have no identity."""
+
+    def load(self, record: TabletRecord, schema: TableSchema) -> None:
+        self.inner.load(record, first_families(schema))
+
+    def update_schema(self, table_id: int, schema: TableSchema) -> None:
+        self.inner.update_schema(table_id, first_families(schema))
+
+
 class ParentsTurnOnly(StandIn):
     """Of a residence. Of the tablets of a split only the one that is served is kept from those who load and unload."""
 
@@ -210,6 +223,12 @@ def _hasty(process: SimProcess, session: SimSession) -> Any:
     return Hasty(process, session) if isinstance(process, MasterProcess) else session
 
 
+def _reborn(server: ServerProcess) -> Any:
+    admin: Any = server.role.admin
+    admin._residence = Reborn(admin._residence)
+    return server.role.service
+
+
 BUGS: dict[str, Bug] = {
     "marker": Bug(Seams(storage=_of_servers(NoMarker)), ("pause", "expire"), WEBHDFS, lying_clocks=True),
     "sync": Bug(Seams(storage=_of_servers(IgnoredSync)), ("kill", "cut", "lossy"), HDFS),
@@ -219,6 +238,7 @@ BUGS: dict[str, Bug] = {
     "hasty": Bug(Seams(session=_hasty), ("island",), seconds=16.0, gap_seconds=6.0, session_seconds=4.0),
     "retry": Bug(Seams(transport=lambda process, transport: SecondTry(process, transport)), ("lossy", "cut")),
     "beside": Bug(Seams(service=_beside), ("late",), gap_seconds=2.0, chores=("split",)),
+    "reborn": Bug(Seams(service=_reborn), ("kill",), gap_seconds=2.0, chores=("family",)),
     "believing": Bug(Seams(service=_believing), ("clock",)),
     "lease": Bug(Seams(session=_session), ("island",), seconds=16.0, gap_seconds=5.0),
 }

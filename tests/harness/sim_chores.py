@@ -10,11 +10,12 @@ from collections.abc import Callable
 from hbtable.client.admin import Admin
 from hbtable.errors import HbtableError
 from tests.harness.sim_cluster import ClientProcess, ServerProcess, SimCluster
+from tests.harness.sim_schema_chores import SchemaChores
 from tests.harness.sim_workload import ROWS, TABLE
 
 CHORES = ("move", "split", "compact", "balance", "stop")
-"""Of a run that names none; `merge` and `decommission` have runs of their own (simulation/test_merges.py and
-test_decommissioning.py)."""
+"""Of a run that names none; `merge`, `decommission` and changes of the schema have runs of their own
+(simulation/test_merges.py, test_decommissioning.py and test_schema_chores.py)."""
 
 _STOP_SECONDS = 6.0
 """An operator's patience with a server that stops in order."""
@@ -31,6 +32,8 @@ class Operator:
             tuple(self._chance.sample(CHORES, self._chance.randint(0, len(CHORES)))) if kinds is None else kinds
         )
         self.count: Counter[str] = Counter()
+        schema = SchemaChores(process, self._chance)
+        self._family, self._regroup, self._read_only = schema.family, schema.regroup, schema.read_only
 
     def run(self, going: Callable[[], bool]) -> None:
         """Until not going(); after that at most the chore under way."""

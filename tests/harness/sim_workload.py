@@ -9,6 +9,7 @@ from typing import Any
 from hbtable.client.table import Table
 from hbtable.errors import (
     HbtableError,
+    InvalidRequest,
     LockLost,
     OutcomeUnknown,
     OutOfSpace,
@@ -74,6 +75,11 @@ class Journal:
             self.count["unknown"] += 1  # refused, yet a server that dies before it could write on may show it
         except (Unavailable, StaleLocation):
             operations.remove(operation)
+            self.count["refused"] += 1
+        except InvalidRequest as error:
+            if "read only" not in str(error):
+                raise
+            operations.remove(operation)  # an operator made it so (sim_schema_chores.py)
             self.count["refused"] += 1
         except (OutcomeUnknown, LockLost):
             self.count["unknown"] += 1

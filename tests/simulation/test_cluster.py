@@ -25,6 +25,7 @@ ENOUGH = {
     "lease": 150,
     "beside": 350,
     "believing": 30,
+    "reborn": 30,
 }
 """Seeds within which each bug must be found: about ten times as many as it takes in the mean, because every change of
 the program makes other schedules of the same seeds."""
