@@ -217,8 +217,14 @@ class _Salvaging:
         until = max(self._watermark, mark.lsn if mark is not None else 0)
         if until > last:
             self._gap(number, start, newest, stop, last + 1, until, until - last, buffers)
-        elif not self._lengths or found < self._lengths.get(newest, 0):
+        elif not self._lengths or found < self._lengths.get(newest, 0) or self._is_another_file(newest, previous):
             self._gap(number, start, newest, stop, last + 1, 0, 0, buffers)
+
+    def _is_another_file(self, number: int, last: _Sound | None) -> bool:
+        """It has neither a sound header nor a sound group, and is longer than a header: there were groups in it."""
+        if number in self._headers or (last is not None and last.number == number):
+            return False
+        return self._lengths.get(number, 0) > self._header_bytes
 
     def _gap(
         self, number: int, start: int, last_number: int, stop: int, first_lsn: int, last_lsn: int, missing: int,

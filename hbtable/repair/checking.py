@@ -127,8 +127,10 @@ class Check:
         """The copy is written first, so a crash leaves it one change ahead; further ahead, the record is an old one."""
         if said == best:
             return False
-        view = reader.read(said)
-        return bool(view.doubts) or len(view.newer) > 1 or said.generation + 1 < best.generation
+        added = _paths(best) - _paths(said)
+        if len(added) > 1 or said.generation + 1 < best.generation:  # one change names one more file at most
+            return True
+        return bool(reader.read(said).doubts)
 
     def _numbers(self, reader: MetadataReader) -> None:
         seen = Seen()
@@ -243,6 +245,10 @@ class Check:
         for name, number in self.counts.items():
             yield f"{number:>12,} {name}"
         yield f"{len(self.findings)} damaged" if self.findings else "everything checks"
+
+
+def _paths(record: TabletRecord) -> set[str]:
+    return {ref.path for _, refs in record.files for ref in refs}
 
 
 def _consequence(path: str) -> str:

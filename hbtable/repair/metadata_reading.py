@@ -112,10 +112,13 @@ class MetadataReader:
                 continue
             if isinstance(found, TabletRecord):
                 records.append(found)
-        if not records and root.generation:
+        if not records and (root.files or self._has_users_files()):  # else a first start that crashed
             view.doubts.append("the root tablet names no tablet of METADATA")
         for record in standing(records):
             pairs += self._tablet(record, view)
+
+    def _has_users_files(self) -> bool:
+        return any(not file.is_of(METADATA_TABLE_ID) for file in self._evidence.sstables.values())
 
     def _tablet(self, record: TabletRecord, view: MetadataView) -> list[Pair]:
         view.tablets.append(record)
