@@ -67,7 +67,7 @@ def settle_folder_id(runtime: Runtime, fs: FileSystem, cluster_id: str) -> None:
     found = folder_id(fs)
     if found == cluster_id:
         return
-    if not found:
+    if not found and not fs.exists(ID_FILE):
         put_folder_id(runtime, fs, cluster_id)
         return
     if not _is_damaged(found, cluster_id):
@@ -98,7 +98,7 @@ def identity_damage(files: FileStore, fs: FileSystem) -> list[str]:
         named = str(json.loads(file.data)["id"]) if file is not None else ""
     except (Corruption, ValueError, KeyError, TypeError):
         return []  # who reads every file says so
-    if not found or found == named:
+    if found == named or not fs.exists(ID_FILE):
         return []
     if not named:
         return [f"the lock service has no {CLUSTER}, and the file {ID_FILE} says {found}: the next start writes it"]

@@ -15,9 +15,9 @@ from typing import final
 
 from hbtable.encoding import namespace_row, table_record, tablet_record
 from hbtable.fs.interface import FileSystem
-from hbtable.lockservice.features import FEATURES, FORMAT, LISTED
+from hbtable.lockservice.features import FEATURES, FORMAT, LISTED, read_cluster
 from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_number, stored_path
-from hbtable.lockservice.identity import sound_folder_id
+from hbtable.lockservice.identity import ID_FILE, identity_damage, sound_folder_id
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.places import CLUSTER, INCARNATIONS
 from hbtable.metadata import layout
@@ -210,6 +210,9 @@ class Repair:
             self.report.done += put_counters_right(DurableFiles(self._fs), numbers)
             if CLUSTER not in locks.sound:
                 self._new_cluster()
+            for what in identity_damage(DurableFiles(self._fs), self._fs):
+                self.backup.replace(ID_FILE, self._cluster_id().encode())
+                self.report.done.append(f"the file {ID_FILE} was written anew: {what}")
         for path in sorted(locks.damaged):
             self.backup.remove(stored_path(path))
             self.report.done.append(f"the lock service's file {path} was taken out: {locks.damaged[path]}")
@@ -220,6 +223,11 @@ class Repair:
         if locks.copy_damage and locks.root is not None:
             self.backup.replace(ROOT_COPY_PATH, tablet_record.encode(locks.root))
             self.report.done.append(f"the copy of the root tablet's record was written anew: {locks.copy_damage}")
+
+    def _cluster_id(self) -> str:
+        file = DurableFiles(self._fs).load(CLUSTER)
+        assert file is not None
+        return str(read_cluster(file.data)["id"])
 
     def _new_cluster(self) -> None:
         identity = sound_folder_id(self._fs) or f"{self._runtime.random.getrandbits(128):032x}"
