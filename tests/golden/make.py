@@ -158,6 +158,7 @@ def fill(golden: Golden) -> None:
     _deletes(golden, T0 + 1000)
     golden.shell("flush 'kinds'")
     _regions(golden)
+    _families(golden)
     golden.shell("flush 'space:attributed'", "alter 'space:attributed', {READONLY => 'true'}", "disable 'off'")
     golden.tables[b"space:attributed"].attributes.insert(1, ["READONLY", "true"])
     golden.tables[b"off"].enabled = False
@@ -219,11 +220,18 @@ def _regions(golden: Golden) -> None:
     )
 
 
+def _families(golden: Golden) -> None:
+    """A family that is dropped and added again: of the old one nothing may come back."""
+    golden.shell("alter 'altered', {NAME => 'g', METHOD => 'delete'}", "alter 'altered', {NAME => 'g'}")
+    golden.tables[b"altered"].drop(b"g")
+    golden.put(b"altered", b"ab", b"g:q1", b"of the new family", T0)
+
+
 def tail(golden: Golden, turn: int) -> None:
     """What only the log has, when the server is killed."""
     for number in range(0, 40, 3):
         golden.put(b"plain", b"plain-%03d" % number, b"f:name", b"tail %d" % turn, T0 + 500 + turn)
-    for name, row in ((b"grouped", b"tail"), (b"options", b"tail"), (b"presplit", b"zz")):
+    for name, row in ((b"grouped", b"tail"), (b"options", b"tail"), (b"presplit", b"zz"), (b"altered", b"tail")):
         for family in golden.tables[name].families:
             golden.put(name, row, family + b":q", b"tail %d" % turn, T0 + 500 + turn)
     _deletes(golden, T0 + 2000 + 1000 * turn)

@@ -47,6 +47,10 @@ class ModelTable:
             for old in [at for at in cells if at is not None and _masks(marker, place, at)]:
                 del cells[old]
 
+    def drop(self, family: bytes) -> None:
+        """And all that is in it."""
+        self.puts = {place: cells for place, cells in self.puts.items() if place[1] != family}
+
     def cells(self) -> Iterator[tuple[Column, list[tuple[int | None, bytes]]]]:
         """Each column that shows anything, its versions newest first."""
         for place in sorted(self.puts):
@@ -70,7 +74,8 @@ def _masks(marker: tuple[str, bytes, bytes, bytes, int], place: Column, time: in
     return time == at if kind in (VERSION, FAMILY_VERSION) else time <= at
 
 
-COMPRESSIONS: Final = ("NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
+COMPRESSIONS: Final = ("NONE", "GZ", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
+"""LZO can be asked for no more; the first folders have a family that was."""
 
 
 def tables() -> dict[bytes, ModelTable]:
@@ -130,6 +135,9 @@ def tables() -> dict[bytes, ModelTable]:
         ),
         ModelTable(b"counters", "create 'counters', 'f'", {b"f": usual}),
         ModelTable(b"off", "create 'off', 'f'", {b"f": usual}),
+        ModelTable(b"altered", "create 'altered', {NAME => 'f'}, {NAME => 'g'}", {
+            b"f": usual, b"g": {**usual, "added_in": 3},
+        }),
         ModelTable(b"presplit", "create 'presplit', 'f', SPLITS => ['g', 'n', 't']", {b"f": usual}),
     ]  # fmt: skip
     return {table.name: table for table in made}
