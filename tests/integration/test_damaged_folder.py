@@ -1,0 +1,112 @@
+"""A real server over a folder with damaged files: what Thrift clients, pages and the shell are told, and how soon."""
+
+import json
+import signal
+import time
+import urllib.request
+from pathlib import Path
+
+import happybase
+import pytest
+
+from tests.harness.commands import run
+from tests.harness.real_servers import free_ports
+from tests.harness.server import ServerProcess
+
+pytestmark = pytest.mark.integration
+
+ROWS = [b"%04d" % number for number in range(400)]
+SOON_SECONDS = 20.0
+"""Two seconds, on a machine that does nothing else; what this is not to be is the minute of a client's patience."""
+
+
+def filled(folder: Path) -> None:
+    with ServerProcess(folder) as server:
+        connection = server.connect()
+        for name in ("one", "two"):
+            connection.create_table(name, {"f": {}})
+            with connection.table(name).batch() as batch:
+                for row in ROWS:
+                    batch.put(row, {b"f:a": b"v" * 200})
+        connection.close()
+        assert server.stop() == 0
+
+
+def read_page(url: str) -> tuple[int, bytes]:
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        return answer.status, answer.read()
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 8
+    path.write_bytes(content)
+
+
+def refused(table: happybase.Table, row: bytes) -> str:
+    began = time.monotonic()
+    with pytest.raises(Exception, match="DoNotRetryIOException") as caught:
+        table.row(row)
+    assert time.monotonic() - began < SOON_SECONDS
+    return caught.value.message.decode() if isinstance(caught.value.message, bytes) else caught.value.message
+
+
+def test_a_missing_and_a_damaged_sstable(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    filled(folder)
+    files = sorted(path for path in (folder / "sstables").rglob("*.sst") if "00000000" not in path.parts)
+    assert len(files) == 2
+    flip(files[0], 1000)
+    files[1].unlink()
+    port = free_ports(1)
+    with ServerProcess(folder, [f"server.http_port={port}"]) as server:
+        connection = server.connect()
+        sound, gone = connection.table("one"), connection.table("two")
+        text = refused(sound, ROWS[0])
+        assert text.splitlines()[0].startswith("org.apache.hadoop.hbase.DoNotRetryIOException: sstables/")
+        assert files[0].name in text
+        assert "hbtable repair" in text
+        assert sound.row(ROWS[-1]) == {b"f:a": b"v" * 200}
+        assert files[1].name in refused(gone, ROWS[5])
+        for table in (sound, gone):
+            table.put(b"new", {b"f:a": b"1"})
+        status, page = read_page(f"http://127.0.0.1:{port}/readyz")
+        assert status == 200
+        assert len(json.loads(page)["damage"]) == 2
+        metrics = read_page(f"http://127.0.0.1:{port}/metrics")[1].decode()
+        assert "hbtable_damaged_files 2.0" in metrics
+        assert "hbtable_damaged_tablets 2.0" in metrics
+        said = run("shell", "--url", f"127.0.0.1:{server.port}", "-e", "status")
+        assert "2 files of 2 regions cannot be read whole" in said.stdout + said.stderr
+        connection.close()
+        assert server.stop() == 0
+
+
+def test_a_log_that_was_cut_after_a_kill(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with ServerProcess(folder, ["log.mark_seconds=0.05"]) as server:
+        connection = server.connect()
+        for name in ("one", "two"):
+            connection.create_table(name, {"f": {}})
+            connection.table(name).put(b"first", {b"f:a": b"1"})
+        for row in ROWS:
+            connection.table("two").put(row, {b"f:a": b"v" * 200})
+        (log,) = (folder / "logs").rglob("*.log")
+        mark = log.parent / "synced"
+        seen = mark.stat().st_mtime_ns
+        deadline = time.monotonic() + 60
+        while mark.stat().st_mtime_ns == seen and time.monotonic() < deadline:
+            connection.table("two").put(b"last", {b"f:a": b"1"})
+        connection.close()
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+    content = log.read_bytes()
+    log.write_bytes(content[: len(content) * 3 // 4])
+    with ServerProcess(folder) as server:
+        connection = server.connect()
+        assert connection.table("one").row(b"first") == {b"f:a": b"1"}
+        text = refused(connection.table("two"), b"first")
+        assert "may have lost writes that were acknowledged, from sequence" in text
+        connection.table("one").put(b"more", {b"f:a": b"1"})
+        connection.close()
+    assert "at least these are lost: tablet" in server.errors.read_text()

@@ -1,0 +1,216 @@
+"""A store on which any one file is damaged, by seed: each answer is right or says that it cannot be given.
+
+A life of the store: clients write, overwrite and delete rows of a few tables while memtables are flushed, tablets split
+and compactions run; then it is stopped in order, or its power is cut. Then one file is flipped, cut, zeroed, lost or
+replaced by another of its kind, on a copy of the disk, and the copy goes on: every row is read, written to, flushed,
+compacted, and read again after a restart. What no model allows is a row that is missing, old or wrong without an error.
+"""
+
+import logging
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hbtable.commitlog.gaps import Gap
+from hbtable.commitlog.options import LogOptions
+from hbtable.errors import HbtableError
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.fs.memory_disk import MemoryDisk
+from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
+from hbtable.lockservice.local import LocalLockService
+from hbtable.model.read import ReadSpec
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.tablet import recovery
+from hbtable.tablet.damage import DamagedFiles
+from hbtable.tablet.options import TabletOptions
+from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
+from hbtable.tabletserver.role import TabletServerOptions
+from tests.harness.disks import disk_copy
+
+SEEDS = 30
+TABLES = (b"one", b"two")
+ROWS = [b"%02d" % number for number in range(40)]
+OPTIONS = EmbeddedOptions(
+    TabletServerOptions(
+        log=LogOptions(mark_seconds=0.3, segment_bytes=20_000),
+        tablet=TabletOptions(memtable_bytes=4000, merge_files=3),
+        maintenance=MaintenanceOptions(split_bytes=9000, period_seconds=0.05, retry_seconds=0.5),
+    )
+)
+Model = dict[tuple[bytes, bytes], bytes]
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Each damage is logged."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def start(runtime: SimulatedRuntime, disk: MemoryDisk) -> EmbeddedCluster:
+    fs = MemoryFileSystem(runtime, disk)
+    cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), OPTIONS)
+    cluster.start()
+    return cluster
+
+
+def lived(seed: int) -> tuple[MemoryDisk, Model]:
+    """A store after its life, and what it holds: b"" for a row that is not there."""
+    runtime, chance = SimulatedRuntime(seed), random.Random(seed)
+    disk, model = MemoryDisk(), Model()
+
+    def main() -> bool:
+        cluster = start(runtime, disk)
+        family = FamilySchema(b"f", max_versions=1, block_bytes=1024, compression="NONE")
+        for name in TABLES:
+            cluster.client.admin.create_table(TableSchema(name, {b"f": family}), [b"20"])
+        for number in range(chance.randrange(100, 500)):
+            table, row = chance.choice(TABLES), chance.choice(ROWS)
+            if chance.random() < 0.15:
+                cluster.client.rows(table).delete(row)
+                model[table, row] = b""
+            else:
+                value = b"%d:" % number + bytes(chance.randrange(20, 200))
+                cluster.client.rows(table).put(row, {b"f:a": value})
+                model[table, row] = value
+            runtime.sleep(chance.random() * 0.02)
+        if chance.random() < 0.3:
+            cluster.stop()
+            return True
+        runtime.sleep(3)  # until the mark is there
+        return False
+
+    stopped = runtime.run(main)
+    return (disk if stopped else MemoryFileSystem(runtime, disk).crash_clone(chance).disk), model
+
+
+def spoil(disk: MemoryDisk, chance: random.Random) -> str:
+    """One file of the copy; what was done to which. Not the mark: without it a cut end cannot be seen."""
+    paths = sorted(
+        path
+        for path, file in disk.files.items()
+        if path.startswith(("sstables/", "logs/", "lockservice/")) and file.content and not path.endswith("/synced")
+    )
+    path = chance.choice(paths)
+    content = disk.files[path].content
+    how = chance.choice(["flip", "cut", "zero", "lose", "swap"])
+    if how == "flip":
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    elif how == "cut":
+        del content[chance.randrange(len(content)) :]
+    elif how == "zero":
+        at = chance.randrange(len(content))
+        content[at : at + 4096] = bytes(len(content[at : at + 4096]))
+    elif how == "lose":
+        del disk.files[path]
+    else:
+        kind = path.split("/")[0]
+        content[:] = disk.files[chance.choice([one for one in paths if one.startswith(kind)])].content
+    return f"{how} {path}"
+
+
+def check(cluster: EmbeddedCluster, model: Model, allowed: dict[tuple[bytes, bytes], set[bytes]], where: str) -> int:
+    """How many rows were refused. AssertionError: a wrong answer."""
+    refused = 0
+    for table in TABLES:
+        for row in ROWS:
+            key = (table, row)
+            try:
+                found = cluster.client.table(table).read_rows([row], ReadSpec())
+            except HbtableError:
+                refused += 1
+                continue
+            value = found[0][1][0][2] if found else b""
+            right = allowed.get(key) or {model.get(key, b"")}
+            assert value in right, f"{where}: {table!r} {row!r} is {value[:20]!r}"
+    return refused
+
+
+def outcome(seed: int) -> tuple[str, int]:
+    """What was spoiled, and how many rows were refused for it; all when the store did not open."""
+    disk, model = lived(seed)
+    chance = random.Random(f"spoil {seed}")
+    copy = disk_copy(disk)
+    where = f"seed {seed}: {spoil(copy, chance)}"
+    allowed: dict[tuple[bytes, bytes], set[bytes]] = {}
+
+    def damaged_life(runtime: SimulatedRuntime) -> int:
+        try:
+            cluster = start(runtime, copy)
+        except HbtableError:
+            return len(TABLES) * len(ROWS)
+        refused = check(cluster, model, allowed, where)
+        for table in TABLES:
+            for row in chance.sample(ROWS, 10):
+                value = b"later %d" % chance.randrange(10**6)
+                try:
+                    cluster.client.rows(table).put(row, {b"f:a": value})
+                except HbtableError:
+                    continue
+                allowed[table, row] = {value}
+            for work in (cluster.client.admin.flush, cluster.client.admin.major_compact):
+                try:
+                    work(table)
+                except HbtableError:
+                    continue
+        runtime.sleep(1)
+        check(cluster, model, allowed, f"{where}, later")
+        if chance.random() < 0.5:
+            cluster.stop()
+        return refused
+
+    refused = 0
+    for life in range(2):
+        runtime = SimulatedRuntime(seed * 10 + life)
+        refused = max(refused, runtime.run(damaged_life, runtime))
+    return where, refused
+
+
+def outcomes(seeds: int) -> dict[str, int]:
+    return dict(outcome(seed) for seed in range(seeds))
+
+
+def test_the_undamaged_store_is_right() -> None:
+    for seed in range(4):
+        disk, model = lived(seed)
+        runtime = SimulatedRuntime(seed)
+        assert (
+            runtime.run(lambda disk=disk, model=model, runtime=runtime: check(start(runtime, disk), model, {}, "")) == 0
+        )
+
+
+def test_whatever_file_is_damaged_no_answer_is_wrong() -> None:
+    refused = outcomes(SEEDS)
+    everything = len(TABLES) * len(ROWS)
+    assert any(0 < rows < everything for rows in refused.values())
+    assert sum(rows == everything for rows in refused.values()) < SEEDS // 2, refused
+
+
+def _forgives(gap: Gap, tablet_id: int, first_needed: int) -> bool:
+    """A planted bug: what a log lost is passed over."""
+    return False
+
+
+@pytest.mark.parametrize("bug", ["forgiving", "passing over"])
+def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if bug == "forgiving":
+        monkeypatch.setattr(Gap, "may_have_lost", _forgives)
+    else:
+        real: Callable[..., object] = recovery._open_files
+
+        def open_some(state: object) -> None:
+            """A file that cannot be opened is no file."""
+            real(state)
+            version = state.version  # type: ignore[attr-defined]
+            for stack in version.stacks:
+                stack.files = tuple(
+                    file for file in stack.files if not isinstance(file.reader, recovery.UnreadableFile)
+                )
+
+        monkeypatch.setattr(recovery, "_open_files", open_some)
+        monkeypatch.setattr(DamagedFiles, "told", lambda self, error: error)
+    with pytest.raises(AssertionError, match="seed"):
+        outcomes(10 * SEEDS)
