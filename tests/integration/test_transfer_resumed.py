@@ -187,6 +187,7 @@ def test_an_export_does_not_go_on_with_anything_else(broken_export: BrokenExport
     left = {} if what != "was changed" else {b"a": b"1", b"n": b"1", b"z": b"1"}
     assert f"exported {len(left)} rows" in run_export(changed.address, changed.options(anew=True), perf_counter)
     assert changed.target.read_text() == "HBASE_ROW_KEY,f:n\n" + "".join(f"{row.decode()},1\n" for row in left)
+    assert list(changed.target.parent.iterdir()) == [changed.target]
 
 
 def test_an_export_with_other_columns_is_refused(broken_export: BrokenExport) -> None:

@@ -130,7 +130,10 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
     workers = Workers(address, options.workers)
     try:
         (export.origin,) = outcomes(workers.start([lambda server: _origin(server, options)]))
-        left = progress.load() if not options.anew else {}
+        if options.anew:
+            progress.forget()
+            parts.forget(options.path)
+        left = progress.load()
         if left:
             refuse_another(progress.path, left, export.origin)
         export.parts = parts.restored(left, options.path) or _parts_of(workers, options.table)

@@ -7,6 +7,7 @@ whose file was changed is refused.
 """
 
 import base64
+import glob
 import hashlib
 import os
 import shutil
@@ -96,6 +97,12 @@ def joined(target: Path, parts: Sequence[Part], header: bytes) -> None:
         whole.flush()
         os.fsync(whole.fileno())
     os.replace(beside, target)
+
+
+def forget(target: Path) -> None:
+    """Whatever parts earlier runs left, of however many tablets."""
+    for path in target.parent.glob(f"{glob.escape(target.name)}.part-[0-9][0-9][0-9][0-9][0-9]"):
+        path.unlink()
 
 
 def remove(target: Path, parts: Sequence[Part]) -> None:
