@@ -82,6 +82,8 @@ def _print(check: Check, code: int, as_json: bool) -> None:
         return
     for line in check.report():
         print(line)  # noqa: T201 -- the report is what was asked for
+    if note := check.clock_note():
+        print(f"NOTE: {note}", file=sys.stderr)  # noqa: T201
     for finding in check.findings:
         print(f"DAMAGED: {finding.sentence()}", file=sys.stderr)  # noqa: T201
     if code == UNSERVICEABLE:

@@ -5,7 +5,7 @@ files, and the collector removes them. The same holds for a log that no tablet n
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from hbtable.commitlog.segment import LOGS
 from hbtable.errors import Corruption
@@ -26,6 +26,7 @@ from hbtable.repair.log_flush import first_needed
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root, is_older
 from hbtable.repair.numbers import Seen, look_everywhere
 from hbtable.runtime.interface import Runtime
+from hbtable.tablet.wall import span
 
 REPAIR = "`hbtable repair` on the stopped folder"
 
@@ -50,6 +51,9 @@ class Finding(NamedTuple):
         return f"{self.what}{where}: {self.consequence}; {self.remedy}"
 
 
+_NOTEWORTHY_MILLIS: Final = 300_000
+
+
 @final
 class Check:
     """`fs` is only read."""
@@ -66,6 +70,7 @@ class Check:
         self._locks: LockFiles
         self._view: MetadataView
         self._tables: dict[int, str] = {}
+        self._clock_ahead_millis = 0
 
     def run(self) -> None:
         """Reads everything there is; takes about a second for each 100 MB. *Switches.* UnsupportedFormat."""
@@ -94,6 +99,8 @@ class Check:
             "cells in SSTables": sum(file.properties.cells for file in sound if file.properties),
             "bytes in SSTables": sum(file.length_bytes for file in sound),
         }
+        latest = max((file.properties.identity.clock_millis for file in sound if file.properties), default=0)
+        self._clock_ahead_millis = latest - self._runtime.wall_millis()
         if not self.counts["log records sorted for recovery"]:
             del self.counts["log records sorted for recovery"]
 
@@ -245,6 +252,15 @@ class Check:
         for name, number in self.counts.items():
             yield f"{number:>12,} {name}"
         yield f"{len(self.findings)} damaged" if self.findings else "everything checks"
+
+    def clock_note(self) -> str:
+        """About SSTables with times ahead of this machine's clock, which are sound all the same; "": none."""
+        if self._clock_ahead_millis <= _NOTEWORTHY_MILLIS:
+            return ""
+        return (
+            f"a server gave times {span(self._clock_ahead_millis)} this machine's clock: its clock was wrong, or "
+            "this one is. If this one is right, start once with -D tablet.set_back_clocks=true"
+        )
 
 
 def _paths(record: TabletRecord) -> set[str]:

@@ -70,7 +70,7 @@ def _look_at_clock(state: TabletState, compactor: Compactor) -> None:
     now, highest = state.shared.wall.millis(), state.clock.highest
     if not options.set_back_clocks:
         logger.error(
-            "%s has times %s of the clock: an earlier server's was wrong, or this one's is. Its later versions get "
+            "%s has times %s the clock: an earlier server's was wrong, or this one's is. Its later versions get "
             "times after those, and what has a time to live expires so much later. If the clock is right now, start "
             "once with tablet.set_back_clocks = true",
             what,
@@ -80,10 +80,10 @@ def _look_at_clock(state: TabletState, compactor: Compactor) -> None:
     try:
         compactor.set_back(now, highest)
     except DataDamaged as error:
-        logger.error("%s keeps its times, %s of the clock: %s", what, span(ahead), error)
+        logger.error("%s keeps its times, %s the clock: %s", what, span(ahead), error)
         return
     state.clock.set_back(now)
-    logger.warning("%s had times %s of the clock: they were set back", what, span(ahead))
+    logger.warning("%s had times %s the clock: they were set back", what, span(ahead))
 
 
 def adopt(state: TabletState, parent: TabletState) -> None:

@@ -57,7 +57,7 @@ class SteadyWall:
         if not self.jumped_millis:
             return ""
         return (
-            f"the wall clock jumped: it is {span(self.jumped_millis)} of the time that the server has counted, and "
+            f"the wall clock jumped: it is {span(self.jumped_millis)} the time that the server has counted, and "
             "tablets go on with that. Set the clock right; if it is right now, start the server again "
             "(tablet.max_clock_skew_seconds)"
         )
@@ -88,9 +88,9 @@ class SteadyWall:
 
 
 def span(millis: int) -> str:
-    """For a sentence: '1.0 days ahead'."""
-    seconds = abs(millis) / 1000
+    """For a sentence: '1.5 days ahead of', '3.0 hours behind'."""
+    seconds, way = abs(millis) / 1000, "ahead of" if millis > 0 else "behind"
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit} {'ahead' if millis > 0 else 'behind'}"
-    return f"{seconds:.1f} seconds {'ahead' if millis > 0 else 'behind'}"
+            return f"{seconds / size:.1f} {unit} {way}"
+    return f"{seconds:.1f} seconds {way}"

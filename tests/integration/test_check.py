@@ -224,3 +224,19 @@ def test_a_folder_without_its_format_is_told_from_a_foreign_one(folder: Path) ->
 def test_a_misused_check_has_another_exit_code_than_an_unserviceable_folder() -> None:
     assert run("check").returncode == 3
     assert run("check", "--nonsense", ".").returncode == 3
+
+
+def test_times_ahead_of_the_clock_are_told(tmp_path: Path) -> None:
+    """The folder is sound all the same."""
+    write = (
+        "import time, hbtable\n"
+        "from hbtable.runtime.gevent_runtime import GeventRuntime\n"
+        "GeventRuntime.wall_millis = lambda self: time.time_ns() // 10**6 + 365 * 86400 * 1000\n"
+        f"with hbtable.open({str(tmp_path / 'data')!r}) as db:\n"
+        "    db.create_table('t', ['f']).put(b'r', {b'f:a': b'1'})\n"
+    )
+    subprocess.run([sys.executable, "-c", write], check=True, cwd=ROOT, timeout=60)
+    done = run("check", str(tmp_path / "data"))
+    assert done.returncode == 0
+    assert "NOTE: a server gave times 365.0 days ahead of this machine's clock" in done.stderr
+    assert "tablet.set_back_clocks" in done.stderr

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis import Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from hbtable.errors import InvalidRequest
 from hbtable.master.family_identities import identified
@@ -24,6 +24,7 @@ from hbtable.tablet import policy
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.version import Stack
+from hbtable.tablet.wall import SteadyWall
 from tests.harness.tablet_bench import Bench, everything
 
 ROWS = st.sampled_from([b"a", b"a\x00", b"a\x00\x01", b"b", b"c\xff", b"d"])
@@ -371,3 +372,23 @@ def joined(
 TestTabletModel = TabletMachine.TestCase
 TestTabletModel.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
 TestTabletModel = pytest.mark.filterwarnings("default")(TestTabletModel)
+
+
+def _believe(wall: SteadyWall) -> int:
+    """Whatever the wall clock says."""
+    return wall._wall_millis()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_wall_clock_that_is_believed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SteadyWall, "millis", _believe)
+    chosen = settings(
+        max_examples=300,
+        stateful_step_count=30,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+    )
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(TabletMachine, settings=chosen)  # type: ignore[no-untyped-call]
