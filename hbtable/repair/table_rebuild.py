@@ -136,9 +136,10 @@ class TableRebuild:
         every = [*self._evidence.sstables.values(), *self._evidence.trash.values()]
         mine = [file for file in every if file.is_of(table_id)]
         old = self._compacted_away(mine, current)
-        usable = self._usable(table_id, current, old)
+        stand_ins: set[str] = set()
+        usable = self._usable(table_id, current, old, stand_ins)
         replacers = [file for file in mine if not file.damage and file.path not in old]
-        tiles = rebuilt(usable, replacers, current, past)
+        tiles = rebuilt(usable, replacers, current, past, stand_ins)
         spans = [*past, *(Span(one.range, one.tablet_id, one.generation) for one in current)]
         spans += [Span(*_origin_of(file)) for file in mine if file.properties is not None]
         ids = {span.tablet_id for span in spans}
@@ -168,8 +169,10 @@ class TableRebuild:
                         f"{gap.path}: {gap.reason()}"
                     )
 
-    def _usable(self, table_id: int, current: list[TabletRecord], old: set[str]) -> list[SSTableFound]:
-        """Sound files, and what takes the place of the others."""
+    def _usable(
+        self, table_id: int, current: list[TabletRecord], old: set[str], stand_ins: set[str]
+    ) -> list[SSTableFound]:
+        """Sound files, and what takes the place of the others, which is added to `stand_ins`."""
         named = {ref.path: (one, key, ref) for one in current for key, refs in one.files for ref in refs}
         paths = {path for path in self._evidence.sstables if table_of_path(path) == table_id} | named.keys()
         replaced = {
@@ -187,6 +190,7 @@ class TableRebuild:
             elif path not in replaced:
                 for one in self._files.instead_of(path, named.get(path)):
                     found[one.path] = one
+                    stand_ins.add(one.path)
         return list(found.values())
 
     def _compacted_away(self, files: list[SSTableFound], current: list[TabletRecord]) -> set[str]:

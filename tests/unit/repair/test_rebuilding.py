@@ -1,7 +1,7 @@
 """Tablets from the identities of SSTables: what was compacted away stays away, and nothing that counts is left out."""
 
 from hbtable.model.ranges import RowRange
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.repair.evidence import SSTableFound
 from hbtable.repair.rebuilding import RebuiltTablet, rebuilt
 from hbtable.sstable.properties import Origin, Properties, SSTableIdentity
@@ -82,3 +82,22 @@ def test_a_table_without_files_keeps_its_tablets() -> None:
     records = (TabletRecord(16, 21, LEFT, 0), TabletRecord(16, 22, RIGHT, 0))
     assert of_files(current=records) == [(LEFT, 21, []), (RIGHT, 22, [])]
     assert of_files() == [(ALL, 0, [])]
+
+
+def test_what_a_child_compacted_away_in_steps_stays_away() -> None:
+    """The file that said so was compacted itself, and collected; the record of METADATA does not name the parent's."""
+    newest = SSTableRef("newest", 100, 1, 1, 9, 1)
+    parents = SSTableRef("parent", 100, 1, 1, 9, 1)
+    records = (
+        TabletRecord(16, 21, LEFT, 0, files=(("f", (newest,)),)),
+        TabletRecord(16, 22, RIGHT, 0, files=(("f", (parents,)),)),
+    )
+    files = (file("parent", 20, ALL), file("newest", 21, LEFT, "collected"))
+    assert of_files(*files, current=records) == [(LEFT, 21, ["newest"]), (RIGHT, 22, ["parent"])]
+
+
+def test_what_was_saved_of_a_parent_s_file_counts() -> None:
+    lost = SSTableRef("lost", 100, 1, 1, 9, 1)
+    records = (TabletRecord(16, 21, LEFT, 0, files=(("f", (lost,)),)), TabletRecord(16, 22, RIGHT, 0))
+    saved = file("saved", 20, ALL)
+    assert shown(rebuilt([saved], [saved], records, [], {"saved"}))[0] == (LEFT, 21, ["saved"])
