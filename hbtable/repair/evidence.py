@@ -11,7 +11,7 @@ from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import LOGS, incarnation_of
 from hbtable.commitlog.sorted_logs import sorted_runs, verify_run
-from hbtable.encoding.cell_key import column_prefix, row_prefix
+from hbtable.encoding.cell_key import check_known, column_prefix, row_prefix
 from hbtable.errors import FileNotFound, HbtableError, UnsupportedFormat
 from hbtable.fs.interface import FileSystem
 from hbtable.metadata import layout
@@ -135,6 +135,8 @@ def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
         found.log_records += 1
         found.highest_tablet = max(found.highest_tablet, record.tablet_id)
         found.highest_generation = max(found.highest_generation, record.generation)
+        for key, _ in record.pairs:
+            check_known(key, folder)
         if any(_METADATA_COLUMN in key for key, _ in record.pairs):
             metadata.append(record)
 

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import pytest
 
-from hbtable.commitlog import fencing, group_file, groups, high_water, manifest, runs, segment
+from hbtable.commitlog import fencing, group_file, groups, high_water, manifest, records, runs, segment
 from hbtable.encoding import cell_key, namespace_row, table_record, tablet_record
 from hbtable.encoding.sealed import HEADER_BYTES, seal
 from hbtable.errors import UnsupportedFormat
@@ -34,6 +34,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import GoneTablet, TabletRecord
+from hbtable.repair.evidence import gather
 from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.sstable import bloom, compression, layout
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
@@ -103,6 +104,22 @@ def a_file(kind: int, flags: int) -> SSTableReader:
         builder.add(key, value)
     whole = builder.finish()
     return SSTableReader.open(lambda at, size: whole[at : at + size], "a.sst", len(whole), BlockCache(0))
+
+
+def a_log_that_is_checked(kind: int, flags: int) -> object:
+    header = SEGMENT
+    record = records.encode_record(20, 3, 7, 0, a_cell(kind, flags))
+    group = groups.frame(segment.seed("s1", 1), len(header), 1, 0, 1, record)
+    runtime = SimulatedRuntime(1)
+    fs = MemoryFileSystem(runtime)
+
+    def body() -> dict[str, str]:
+        fs.write_file(f"{FOLDER}/0000000001.log", header + group)
+        found = gather(fs, lambda: None)
+        assert found.log_records == 1
+        return found.logs
+
+    return runtime.run(body)
 
 
 def of_cells(name: str, read: Callable[[list[tuple[bytes, bytes]]], Iterable[object]]) -> list[Number]:
@@ -217,6 +234,8 @@ NUMBERS = [
     *of_cells("compacted", lambda pairs: compacted(pairs, RULES, 5, False)),
     *of_cells("compacted whole", lambda pairs: compacted(pairs, RULES, 5, True)),
     *of_cells("read raw", lambda pairs: raw_rows(pairs, [b"f"], None, 0, MAX_TIMESTAMP, 3)),
+    Number("kind, in a log that is checked", BYTES, KINDS, lambda value: a_log_that_is_checked(value, 0)),
+    Number("flags, in a log that is checked", BYTES, (0, 1), lambda value: a_log_that_is_checked(8, value)),
     Number("kind, in a file that is checked", BYTES, KINDS, lambda value: a_file(value, 0).verify()),
     Number("flags, in a file that is checked", BYTES, (0, 1), lambda value: a_file(8, value).verify()),
     Number("SSTable footer", SHORTS[1:], (1,), with_footer_version),
