@@ -12,6 +12,7 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
 from hbtable.launch.saved_scanner import saved_scanner
+from hbtable.repair.backup import UNFINISHED_REPAIR
 from hbtable.repair.mending import Repair
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
@@ -24,6 +25,7 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
     """Prints what was done, and what was lost. The exit code is one of the two above."""
     runtime = GeventRuntime()
     local = LocalFileSystem(path, runtime)
+    _check_no_other(path)
     if damage := format_damage(path):
         if dry_run:
             raise InvalidRequest(f"{damage}; without --dry-run that is mended first")
@@ -52,6 +54,16 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
         where = os.path.join(os.path.abspath(backup or path), name)
         print(f"what was changed or taken out is in {where}")  # noqa: T201
     return LOST if report.lost else NOTHING_LOST
+
+
+def _check_no_other(path: str) -> None:
+    """InvalidRequest when an earlier repair in this folder was interrupted."""
+    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
+        if os.path.exists(marker := os.path.join(path, name, UNFINISHED_REPAIR)):
+            raise InvalidRequest(
+                f"an earlier repair was interrupted: copy the files below {os.path.dirname(marker)} back over those in "
+                f"{path}, remove {marker}, and repair again"
+            )
 
 
 def _outside(path: str, backup: str, runtime: GeventRuntime) -> LocalFileSystem:

@@ -1,12 +1,15 @@
 """What a repair changes is kept first: nothing is deleted, it is moved.
 
-Layout: <folder>/<old path>. To take a repair back, stop whatever runs and copy these files back over the others.
+Layout: <folder>/<old path>. To take a repair back, stop whatever runs and copy these files back over the others. Until
+the repair has ended the folder has a file that says so: what it left half done must not be taken for the damage.
 """
 
-from typing import final
+from typing import Final, final
 
 from hbtable.errors import AlreadyExists, FileNotFound
 from hbtable.fs.interface import FileSystem
+
+UNFINISHED_REPAIR: Final = "UNFINISHED-REPAIR"
 
 
 @final
@@ -18,6 +21,8 @@ class Backup:
         self._target = target
         self.folder = folder
         self.kept: list[str] = []
+        self._marker = f"{folder}/{UNFINISHED_REPAIR}"
+        self._begun = False
 
     def replace(self, path: str, data: bytes) -> None:
         """Durable on return, as is the copy of what was there. *Switches.*"""
@@ -36,8 +41,16 @@ class Backup:
         self._copy(path)
         self._fs.delete(path)
 
+    def end(self) -> None:
+        """Nothing more will be changed. *Switches.*"""
+        if self._begun:
+            self._target.delete(self._marker)
+
     def _copy(self, path: str) -> None:
         data = self._fs.read_file(path)
+        if not self._begun:
+            self._target.write_file(self._marker, b"")
+            self._begun = True
         kept = f"{self.folder}/{path}"
         if self._target.exists(kept):
             return  # what was there before this repair is what counts

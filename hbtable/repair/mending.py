@@ -73,6 +73,7 @@ class Repair:
         if not self._is_empty():
             self._metadata(root, reader)
         self._lock_files()
+        self.backup.end()
         return self.report
 
     def _is_empty(self) -> bool:

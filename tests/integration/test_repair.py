@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import hbtable
+from hbtable.repair.backup import UNFINISHED_REPAIR
 from tests.harness.commands import run
 
 pytestmark = pytest.mark.integration
@@ -136,3 +137,20 @@ def test_what_is_in_use_or_no_data_folder_is_not_touched(folder: Path, tmp_path:
     done = run("repair", str(tmp_path / "thesis"))
     assert done.returncode == 1
     assert "is no hbtable data folder" in done.stderr
+
+
+def test_a_repair_that_was_interrupted_is_taken_back_first(folder: Path) -> None:
+    flip(folder / "lockservice/files/root-tablet")
+    assert run("repair", str(folder)).returncode == 0
+    (backup,) = folder.glob("repair-backup-*")
+    assert not (backup / UNFINISHED_REPAIR).exists()
+    (backup / UNFINISHED_REPAIR).touch()  # as a kill in the middle leaves it
+    done = run("repair", str(folder))
+    assert done.returncode == 1
+    assert "was interrupted" in done.stderr
+    assert str(backup) in done.stderr
+    (backup / UNFINISHED_REPAIR).unlink()
+    shutil.copytree(backup, folder, dirs_exist_ok=True)
+    assert run("check", str(folder)).returncode == 2
+    assert run("repair", str(folder)).returncode == 0
+    check_everything_is_there(folder)
