@@ -7,7 +7,6 @@ the calling thread only. Any number of threads may share a Database and its tabl
 import contextlib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
 from types import TracebackType
 from typing import TypedDict, final
 
@@ -24,7 +23,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.names import check_family
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
-from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.schema import Attributes, FamilySchema, TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import check_mapping, members, own_bytes, shown
@@ -45,6 +44,7 @@ class FamilyOptions(TypedDict, total=False):
     block_bytes: int
     locality_group: str
     new_version_behavior: bool
+    attributes: Attributes
 
 
 Families = Mapping[str, FamilyOptions | None] | Mapping[bytes, FamilyOptions | None] | Collection[str | bytes]
@@ -227,7 +227,7 @@ def _family(name: str | bytes, options: FamilyOptions) -> FamilySchema:
     family = _bytes(name).removesuffix(b":")
     check_family(family)
     check_mapping(f"the options of column family {name!r}:", options)
-    known = [field.name for field in fields(FamilySchema) if field.name != "name"]
+    known = list(FamilyOptions.__annotations__)
     for option in options:
         if option not in known:
             raise InvalidRequest(f"column family {name!r} has no option {option!r}; there are {', '.join(known)}")

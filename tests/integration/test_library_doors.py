@@ -18,7 +18,7 @@ import hbtable
 from hbtable.client.batch import Batch
 from hbtable.client.rows import Rows
 from hbtable.errors import AlreadyExists, HbtableError, InvalidRequest, NotFound
-from hbtable.launch.embedded import Database
+from hbtable.launch.embedded import Database, FamilyOptions
 from hbtable.model.schema import FamilySchema
 from tests.harness.wrong_values import VALUES
 
@@ -182,7 +182,11 @@ def use(table: Rows) -> None:
     assert len(table.row(ROW)) == len(table.families())
 
 
-@pytest.mark.parametrize("option", [field.name for field in fields(FamilySchema) if field.name != "name"])
+def test_options_are_all_but_what_the_master_says() -> None:
+    assert {field.name for field in fields(FamilySchema)} - set(FamilyOptions.__annotations__) == {"name", "added_in"}
+
+
+@pytest.mark.parametrize("option", list(FamilyOptions.__annotations__))
 def test_options_of_a_family(database: Database, option: str) -> None:
     default = getattr(FamilySchema(b"f"), option)
     for number, value in enumerate(VALUES.values()):
