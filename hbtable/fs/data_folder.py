@@ -1,18 +1,26 @@
 r"""The folder a single machine's hbtable lives in: its format version, and the lock that keeps other processes out.
 
     FORMAT    "hbtable data folder\nformat 1\n"
-    LOCK      held by flock while a process uses the folder; says which: "pid 4711\naddress 127.0.0.1:9090\n"
+    LOCK      held by flock while a process uses the folder; says which: "pid 4711\naddress 127.0.0.1:9090\n", then the
+              host's name and the namespace of its pids, because in two containers both may be pid 1
 
 Invariants: nothing in the folder is read or written without the flock, which the kernel frees when the process dies,
 however it dies; what LOCK says is only for people. A folder is never taken over unless it is empty or has FORMAT.
+
+Somebody may remove LOCK, or put another folder in this one's place, a backup say, while a process uses it. So the
+folder itself is locked as well, where the file system can do that, and its holder looks whether path and LOCK are still
+those that it locked (check_held): otherwise a second process could be serving there.
 """
 
+import contextlib
+import errno
 import fcntl
 import os
 import re
+import socket
 from typing import Final, final
 
-from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, StorageFailed, UnsupportedFormat
+from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, StorageFailed, UnsupportedFormat
 from hbtable.fs import disk
 from hbtable.fs.paths import NO_ROOM, UNFINISHED, read_error, write_error
 
@@ -23,14 +31,20 @@ _FORMAT: Final = re.compile(r"hbtable data folder\nformat ([0-9]{1,9})\n(.*)", r
 _MEANS_EMPTY: Final = frozenset(("LOCK", "lost+found", UNFINISHED))
 """What a folder may hold that nobody used yet: a new disk's folder, and the traces of a start that crashed."""
 
+_HELD: Final[set[tuple[int, tuple[int, int]]]] = set()
+"""(pid, device and inode) of the folders that this process has open; a forked child has none."""
+
 
 @final
 class DataFolder:
     """Owns the folder's lock from open() to close()."""
 
-    def __init__(self, root: str, lock: int) -> None:
+    def __init__(self, root: str, lock: int, descriptor: int) -> None:
         self.root = root
         self._lock = lock
+        self._descriptor = descriptor
+        self._ids = (_id_of(os.fstat(descriptor)), _id_of(os.fstat(lock)))
+        _HELD.add((os.getpid(), self._ids[0]))
 
     @staticmethod
     def open(root: str, address: str = "") -> "DataFolder":
@@ -44,28 +58,54 @@ class DataFolder:
         try:
             _make(root)
             _check_ours(root)
-            lock = os.open(f"{root}/LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise InvalidConfiguration(f"the data folder {root} cannot be used: {error.strerror or error}") from error
+        with contextlib.ExitStack() as undo:
+            undo.callback(os.close, descriptor)
+            try:
+                lock = os.open(f"{root}/LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except OSError as error:
+                reason = error.strerror or error
+                raise InvalidConfiguration(f"the data folder {root} cannot be used: {reason}") from error
+            undo.callback(os.close, lock)
+            try:
+                _lock(root, lock, descriptor)
+                _check_format(root)
+                disk.delete_folder(f"{root}/{UNFINISHED}")
+                folder = DataFolder(root, lock, descriptor)
+            except OSError as error:
+                raise write_error(error, root, "preparing the data folder") from error
+            undo.pop_all()
         try:
-            _lock(root, lock)
-            _check_format(root)
-            disk.delete_folder(f"{root}/{UNFINISHED}")
-            folder = DataFolder(root, lock)
             folder.set_address(address)
         except OSError as error:
-            os.close(lock)
+            folder.close()
             raise write_error(error, root, "preparing the data folder") from error
-        except BaseException:
-            os.close(lock)
-            raise
         return folder
+
+    def check_held(self) -> None:
+        """LockLost when the path leads to another folder by now, or LOCK to another file: another process may use what
+        is there. Two calls of the system; to be made often, and before anything is acknowledged."""
+        try:
+            now = (_id_of(os.stat(self.root)), _id_of(os.stat(f"{self.root}/LOCK")))
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                return  # nothing is known, as with too many open files
+            now = None
+        if now == self._ids:
+            return
+        what = "its file LOCK was removed or replaced" if now and now[0] == self._ids[0] else "it was moved or replaced"
+        raise LockLost(
+            f"the data folder {self.root} is not this process's any more: {what} while it was in use. Another process "
+            "may own what is there now; stop this one, and start one on the folder that counts"
+        )
 
     def set_address(self, address: str) -> None:
         """What a second process is told, once this one knows its port."""
         if self._lock < 0:
             raise StorageFailed(f"the data folder {self.root} is closed")
-        says = f"pid {os.getpid()}\naddress {address or 'none'}\n".encode()
+        says = f"pid {os.getpid()}\naddress {address or 'none'}\nhost {socket.gethostname()}\npids {_pids()}\n".encode()
         try:
             os.pwrite(self._lock, says, 0)
             os.ftruncate(self._lock, len(says))
@@ -76,9 +116,11 @@ class DataFolder:
     def close(self) -> None:
         """Frees the folder for other processes. Idempotent; to be called after everything in it is closed."""
         if self._lock >= 0:
+            _HELD.discard((os.getpid(), self._ids[0]))
             os.ftruncate(self._lock, 0)
             os.close(self._lock)  # which frees the flock
-            self._lock = -1
+            os.close(self._descriptor)
+            self._lock = self._descriptor = -1
 
 
 def why_no_store(root: str) -> str:
@@ -106,15 +148,44 @@ def _check_ours(root: str) -> None:
         )
 
 
-def _lock(root: str, lock: int) -> None:
+def _lock(root: str, lock: int, descriptor: int) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass  # NFS locks no folders
     except BlockingIOError as error:
-        holder = dict(line.split(" ", 1) for line in _text_of(lock).splitlines() if " " in line)
-        pid, address = holder.get("pid", "unknown"), holder.get("address", "none")
-        who = "this process" if pid == str(os.getpid()) else f"process {pid}"
-        where = "" if address == "none" else f" ({address})"
-        raise AlreadyExists(f"the data folder {root} is in use by {who}{where}: stop it, or connect to it") from error
+        raise AlreadyExists(
+            f"the data folder {root} is in use by {_holder(lock, descriptor)}: stop it, or connect to it"
+        ) from error
+
+
+def _holder(lock: int, descriptor: int) -> str:
+    said = dict(line.split(" ", 1) for line in _text_of(lock).splitlines() if " " in line)
+    pid, address, host = said.get("pid", ""), said.get("address", "none"), said.get("host", "")
+    where = "" if address == "none" else f" ({address})"
+    if (os.getpid(), _id_of(os.fstat(descriptor))) in _HELD:
+        return f"this process{where}"
+    if not pid:
+        return "another process, whose file LOCK was removed"
+    if host in ("", socket.gethostname()) and said.get("pids", _pids()) == _pids():
+        return f"process {pid}{where}"
+    return f"process {pid} of {host}{where}, which is another container or machine"
+
+
+def _pids() -> str:
+    """The namespace of this process's pid: in two containers it is not the same."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return "unknown"
+
+
+def _id_of(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _text_of(descriptor: int) -> str:

@@ -16,7 +16,15 @@ import os
 from collections.abc import Callable
 from typing import Final, final
 
-from hbtable.errors import AlreadyExists, Corruption, FileNotFound, HbtableError, OutOfSpace, StorageFailed
+from hbtable.errors import (
+    AlreadyExists,
+    Corruption,
+    FileNotFound,
+    HbtableError,
+    LockLost,
+    OutOfSpace,
+    StorageFailed,
+)
 from hbtable.fs import disk
 from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.open_files import put_in_pieces
@@ -68,6 +76,7 @@ class LocalAppendFile:
         # Not in a finally: when this task is killed the thread still uses the descriptor, which then stays open until
         # the process ends. Closing it could let the sync run on another file that got the same number.
         self._sync_ended()
+        self._system.check_ours()  # what is in a folder that was moved away is not to be acknowledged
 
     def _sync_ended(self) -> None:
         self._syncs -= 1
@@ -131,6 +140,15 @@ class LocalFileSystem:
         self.root = os.path.abspath(root)
         self._runtime = runtime
         self.when_full: Callable[[], None] = _nobody
+        self.check_held: Callable[[], None] = _nobody
+        """DataFolder.check_held, for a folder that is locked."""
+
+    def check_ours(self) -> None:
+        """StorageFailed when another folder lies at the path by now: nothing may be changed there."""
+        try:
+            self.check_held()
+        except LockLost as error:
+            raise StorageFailed(str(error)) from error
 
     def write_failed(self, error: OSError, path: str, doing: str) -> HbtableError:
         """What it means; whoever keeps room back is told that there is none."""
@@ -161,6 +179,7 @@ class LocalFileSystem:
 
     def _absolute(self, path: str) -> str:
         check_path(path)
+        self.check_ours()
         return f"{self.root}/{path}"
 
     def create(self, path: str) -> AppendFile:

@@ -18,6 +18,7 @@ from hbtable.errors import InvalidRequest
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
+from hbtable.launch.folder_watch import watch_folder
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
@@ -111,8 +112,11 @@ class Database:
         """In the hub."""
         runtime = self._portal.runtime
         fs = LocalFileSystem(self.path, runtime)
-        cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options, room=fs)
+        fs.check_held = self._folder.check_held
+        lock_service = LocalLockService(fs, runtime)
+        cluster = EmbeddedCluster(runtime, fs, lock_service, options, room=fs)
         cluster.start()
+        self._watch = watch_folder(runtime, self._folder, lock_service, cluster.lost.set)
         return cluster
 
     def __repr__(self) -> str:
@@ -186,6 +190,7 @@ class Database:
             return  # in a forked child the hub's thread does not exist, and the folder stays the parent's
         self._closed = True
         try:
+            self._portal.call(self._watch.kill)  # or the session's end would look like a lost folder
             self._portal.call(self._cluster.stop)
         finally:
             self._portal.close()

@@ -17,6 +17,7 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.launch.configuration import Configuration
+from hbtable.launch.folder_watch import watch_folder
 from hbtable.launch.front_door import SCANNERS_FILE, make_front_door, restore_scanners, save_scanners
 from hbtable.launch.lifeline import LOST
 from hbtable.launch.process import exit_now, prepare, say
@@ -68,7 +69,9 @@ class Server:
         self.cluster: EmbeddedCluster
         self.door: FrontDoor
         self._status: Status
+        self._lock_service: LocalLockService
         self._lock_watch: Task | None = None
+        self._folder_watch: Task | None = None
 
     def start(self) -> None:
         """Serving on return. Raises a sentence: folder in use, port in use, damaged file."""
@@ -76,7 +79,8 @@ class Server:
         check_ports(options.host, [options.port, options.http_port])
         self._folder = DataFolder.open(self._path, f"{options.host}:{options.port}")
         self._fs = LocalFileSystem(self._path, self.runtime)
-        lock_service = LocalLockService(self._fs, self.runtime)
+        self._fs.check_held = self._folder.check_held
+        self._lock_service = lock_service = LocalLockService(self._fs, self.runtime)
         self.cluster = EmbeddedCluster(
             self.runtime, self._fs, lock_service, self._embedded, self.registry, room=self._fs
         )
@@ -119,6 +123,7 @@ class Server:
     def wait(self) -> None:
         """Until a signal asks to stop, or the lock is lost."""
         self._lock_watch = self.runtime.spawn(self._watch_lock, name="lock watch")
+        self._folder_watch = watch_folder(self.runtime, self._folder, self._lock_service, self.cluster.lost.set)
         self._stop_asked.wait()
 
     def _watch_lock(self) -> None:
@@ -130,7 +135,10 @@ class Server:
 
     def stop(self) -> int:
         """Drains: every request under way is answered, memtables are written out. The exit code: 0, FAILED, or LOST
-        when the lock was lost before this gave it back."""
+        when the lock was lost before this gave it back: then nothing is written any more."""
+        if self._is_lost():
+            self._end_lock_watch()
+            return LOST
         self._status.drain()
         self.door.drain()
         save_scanners(self.door, self._fs, SCANNERS_FILE)
@@ -146,7 +154,17 @@ class Server:
             return LOST
         return FAILED if failure else 0
 
+    def _is_lost(self) -> bool:
+        try:
+            self._folder.check_held()
+        except LockLost:
+            return True
+        return False
+
     def _end_lock_watch(self) -> None:
+        if self._folder_watch is not None:
+            self._folder_watch.kill()
+            self._folder_watch = None
         if self._lock_watch is not None:
             self._lock_watch.kill()
             self._lock_watch = None

@@ -11,7 +11,7 @@ from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.damaged import set_aside_damaged
 from hbtable.lockservice.files import DurableFiles
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.sessions import SessionTable
+from hbtable.lockservice.sessions import LocalSession, SessionTable
 from hbtable.runtime.interface import Runtime
 
 
@@ -22,6 +22,7 @@ class LocalLockService:
 
     def __init__(self, fs: FileSystem, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._sessions: list[LocalSession] = []
         self._files = DurableFiles(fs, runtime.wall_millis)
         self._table = SessionTable(runtime, self._files)
         self._looked = False
@@ -30,4 +31,11 @@ class LocalLockService:
         if not self._looked:
             self._looked = True
             set_aside_damaged(self._files)
-        return self._table.open_session(name, self._runtime)
+        session = self._table.open_session(name, self._runtime)
+        self._sessions.append(session)
+        return session
+
+    def end(self) -> None:
+        """Every session is over: the data folder is not this process's any more. Does not switch."""
+        for session in self._sessions:
+            session.invalidate()

@@ -1,13 +1,14 @@
 """One process per data folder, and only folders of a format that is known."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, UnsupportedFormat
+from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, UnsupportedFormat
 from hbtable.fs.data_folder import DataFolder
 
 
@@ -16,9 +17,9 @@ def test_a_new_folder_is_made_with_its_format(tmp_path: Path) -> None:
     folder = DataFolder.open(str(root), "127.0.0.1:9090")
     assert folder.root == str(root)
     assert (root / "FORMAT").read_text() == "hbtable data folder\nformat 1\n"
-    assert (root / "LOCK").read_text() == f"pid {os.getpid()}\naddress 127.0.0.1:9090\n"
+    assert (root / "LOCK").read_text().startswith(f"pid {os.getpid()}\naddress 127.0.0.1:9090\nhost ")
     folder.set_address("0.0.0.0:1")
-    assert (root / "LOCK").read_text() == f"pid {os.getpid()}\naddress 0.0.0.0:1\n"
+    assert (root / "LOCK").read_text().startswith(f"pid {os.getpid()}\naddress 0.0.0.0:1\nhost ")
     folder.close()
     folder.close()
 
@@ -89,3 +90,53 @@ def test_a_path_that_cannot_be_a_folder_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidConfiguration, match="it is a file; name a folder"):
         DataFolder.open(str(tmp_path / "file"))
+
+
+def test_without_its_lock_file_a_folder_in_use_is_no_others(tmp_path: Path) -> None:
+    folder = DataFolder.open(str(tmp_path), "127.0.0.1:9090")
+    folder.check_held()
+    (tmp_path / "LOCK").unlink()
+    program = (
+        "import sys; from hbtable.fs.data_folder import DataFolder; from hbtable.errors import AlreadyExists\n"
+        "try: DataFolder.open(sys.argv[1])\n"
+        "except AlreadyExists as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "in use by another process, whose file LOCK was removed" in done.stdout
+    with pytest.raises(LockLost, match="its file LOCK was removed or replaced while it was in use"):
+        folder.check_held()
+    folder.close()
+    DataFolder.open(str(tmp_path)).close()
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_folder_that_was_moved_is_lost(tmp_path: Path, replaced: bool) -> None:
+    root = tmp_path / "data"
+    folder = DataFolder.open(str(root))
+    root.rename(tmp_path / "old")
+    if replaced:
+        shutil.copytree(tmp_path / "old", root)
+    with pytest.raises(LockLost, match="it was moved or replaced while it was in use"):
+        folder.check_held()
+    folder.close()
+    DataFolder.open(str(root)).close()
+
+
+@pytest.mark.parametrize(("host", "pids"), [("elsewhere", None), (None, "pid:[1]")])
+def test_a_holder_with_the_same_pid_in_another_container_is_not_this_process(tmp_path, host, pids) -> None:
+    """Both are pid 1 there."""
+    program = (
+        "import sys; from hbtable.fs.data_folder import DataFolder\n"
+        "folder = DataFolder.open(sys.argv[1], '10.0.0.1:9090'); print(flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        said = dict(line.split(" ", 1) for line in (tmp_path / "LOCK").read_text().splitlines())
+        said.update(pid=str(os.getpid()), host=host or said["host"], pids=pids or said["pids"])
+        (tmp_path / "LOCK").write_text("".join(f"{name} {value}\n" for name, value in said.items()))
+        with pytest.raises(AlreadyExists) as refused:
+            DataFolder.open(str(tmp_path))
+        who = f"process {os.getpid()} of {said['host']} (10.0.0.1:9090), which is another container or machine"
+        assert f"in use by {who}" in str(refused.value)
