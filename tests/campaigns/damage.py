@@ -64,6 +64,8 @@ class Case:
             return "METADATA SSTable"
         if self.path.startswith("sstables/"):
             return "user SSTable"
+        if self.path.startswith("trash/"):
+            return "SSTable in the trash"
         if self.path.endswith("/synced"):
             return "high-water mark of a log"
         if self.path.startswith("logs/"):
@@ -291,7 +293,7 @@ def table(outcomes: list[Outcome]) -> list[str]:
     groups: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault((outcome.case.kind(), outcome.case.damage), []).append(outcome)
-    lines = [f"{'file':<34}{'damage':<12}{'cases':>6}  {'check noticed':<14}{'served':<34}repaired"]
+    lines = [f"{'file':<38}{'damage':<12}{'cases':>6}  {'check noticed':<14}{'served':<34}repaired"]
     for (kind, damage), some in sorted(groups.items()):
         noticed = sum(bool(one.check) for one in some)
         served = ", ".join(f"{word} {count}" for word, count in sorted(Counter(one.served for one in some).items()))
@@ -301,7 +303,7 @@ def table(outcomes: list[Outcome]) -> list[str]:
         back = ", ".join(f"{word} {count}" for word, count in sorted(words.items()))
         faults = sum(bool(one.faults) for one in some)
         lines.append(
-            f"{kind:<34}{damage:<12}{len(some):>6}  {noticed:<14}{served:<34}{back}"
+            f"{kind:<38}{damage:<12}{len(some):>6}  {noticed:<14}{served:<34}{back}"
             + (f"  FAULTS {faults}" * bool(faults))
         )
     return lines
