@@ -80,6 +80,8 @@ class Check:
         self._reader = reader = MetadataReader(self._fs, self._evidence, pause)
         root, self._view = best_root(reader, self._locks.root, self._locks.copy)
         self._count()
+        for path, what in self._locks.damaged.items():
+            self._find(stored_path(path), what, _consequence(path))
         if not self._is_empty() and self._fs.log_kind == LOCAL:
             self._lock_files(root, reader)
             self._numbers(reader)
@@ -87,7 +89,9 @@ class Check:
         self._tablets()
 
     def _is_empty(self) -> bool:
-        return not (self._evidence.sstables or self._evidence.logs or self._view.rows or self._locks.sound)
+        """Nothing was ever stored: a first start that crashed may have left some of the small files, in any state that
+        the next one goes on from."""
+        return not (self._evidence.sstables or self._evidence.logs or self._view.rows)
 
     def _count(self) -> None:
         sound = [file for file in self._evidence.sstables.values() if not file.damage and file.properties]
@@ -111,8 +115,6 @@ class Check:
 
     def _lock_files(self, root: TabletRecord | None, reader: MetadataReader) -> None:
         locks = self._locks
-        for path, what in locks.damaged.items():
-            self._find(stored_path(path), what, _consequence(path))
         for path in NEEDED:
             if path not in locks.sound and path not in locks.damaged:
                 self._find(stored_path(path), f"{stored_path(path)} is not there", _consequence(path))

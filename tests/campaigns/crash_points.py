@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
-from hbtable.fs.interface import LOCAL, AppendFile, FileStatus, RandomReadFile
+from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
@@ -74,6 +74,9 @@ class CrashingFileSystem:
 
     def write_file(self, path: str, data: bytes) -> None:
         self.around(lambda: self.inner.write_file(path, data))
+
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
+        self.around(lambda: self.inner.put_new(path, data, hints))
 
     def rename(self, source: str, target: str) -> None:
         self.around(lambda: self.inner.rename(source, target))
