@@ -328,7 +328,7 @@ class Tables:
             problems = problems or ([held] if held else [])
             if problems or not able:
                 break
-        reason = problems[0] if problems else "no tablet server can take its tablets"
+        reason = problems[0] if problems else _why_not_served(census)
         raise Unavailable(f"table {shown(record.schema.name)} is not enabled yet, the master goes on trying: {reason}")
 
     def _finish_disabling(self, record: TableRecord) -> None:
@@ -385,3 +385,9 @@ class Tables:
                 except Conflict as error:  # the other row of the same merge, or another master
                     log.info("master: a merge was changed meanwhile: %s", error)
         raise Conflict(f"the tablets of table {table_id} go on changing; try again")
+
+
+def _why_not_served(census: Census) -> str:
+    if census.silent:
+        return f"tablet server {min(census.silent)} does not answer"
+    return "no tablet server can take its tablets"

@@ -38,6 +38,8 @@ def quiet() -> Iterator[None]:
 def fill_with_two_tables(machine: Machine) -> None:
     """The journal and another one, of which the disk is full; the ballast is given up."""
     admin = machine.cluster.client.admin
+    for _ in range(20):
+        assert machine.put()
     admin.create_table(TableSchema(b"other", {b"f": FamilySchema(b"f")}))
     other = machine.cluster.client.table(b"other")
     for number in range(400):

@@ -6,6 +6,7 @@ import pytest
 
 from hbtable.errors import (
     Conflict,
+    DataDamaged,
     InvalidConfiguration,
     InvalidRequest,
     NamespaceNotFound,
@@ -364,7 +365,8 @@ def test_a_damaged_table_does_not_keep_the_others_from_being_served(machine):
 
     def second(cluster):
         assert machine.contents(cluster) == machine.expected(range(100))
-        assert "could not be placed" in cluster.master.last_sentence
+        with pytest.raises(DataDamaged, match="the file is missing"):
+            machine.contents(cluster, b"u")
 
     machine.life(first)
     machine.life(second)
