@@ -77,8 +77,8 @@ def make_front_door(
     def listen(handle: Callable[..., None]) -> object:
         return serve(host, port, handle)
 
-    first = _first_scanner_id(runtime, session)
-    ids = Identifiers(session, SCANNER_IDS, first, in_use=lambda: door.scanners.highest())
+    when_lost = _scanner_id_when_lost(runtime, session)
+    ids = Identifiers(session, SCANNER_IDS, in_use=lambda: door.scanners.highest(), when_lost=when_lost)
     identity = Identity(lambda: cluster_id, address)
     listener: Listen = listen  # type: ignore[assignment]  # a Listener has port and stop_accepting
     door = FrontDoor(
@@ -102,7 +102,7 @@ def make_front_door(
     return door
 
 
-def _first_scanner_id(runtime: Runtime, session: Session) -> int:
+def _scanner_id_when_lost(runtime: Runtime, session: Session) -> int:
     """Without a counter: 0 in a new cluster, whose first server is this one. In an older one it may have been lost, and
     clients may go on with scanners of ids that nobody wrote down: a clock's milliseconds are above all of those, and
     what is left of them in 31 bits is none of them but by a rare chance."""

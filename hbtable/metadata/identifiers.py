@@ -28,7 +28,8 @@ _IN_HAND: Final = 1 << 20
 
 @final
 class Identifiers:
-    """`first`: the first number of a new cluster. `range_size`: numbers taken at a time; raising it means fewer lock
+    """`first`: the first number of a new cluster; no counter may say less. `when_lost`: where numbers begin instead when
+    there is no counter. `range_size`: numbers taken at a time; raising it means fewer lock
     service writes and more numbers lost at each restart. `limit`: the first number that may not be given out.
     `in_use`: the highest number that the caller knows to be in use; it may switch. `makes`: whether the counter is made
     where there is none; who knows less than the master leaves that to it."""
@@ -42,6 +43,7 @@ class Identifiers:
         limit: int = 2**63 - 1,
         in_use: Callable[[], int] | None = None,
         makes: bool = True,
+        when_lost: int = 0,
     ) -> None:
         self._session = session
         self._path = path
@@ -50,6 +52,7 @@ class Identifiers:
         self._limit = limit
         self._in_use = in_use
         self._makes = makes
+        self._when_lost = when_lost
         self._next = 0
         self._stop = 0
         self._taken_up_to = first
@@ -107,7 +110,7 @@ class Identifiers:
         try:
             file = self._session.read(self._path)
         except FileNotFound:
-            return self._first, _ABSENT
+            return max(self._first, self._when_lost), _ABSENT
         if not file.data.isdigit():
             raise Corruption(self._path, 0, f"{file.data[:40]!r} is not a number")
         return int(file.data), file.version

@@ -92,3 +92,14 @@ def test_who_does_not_make_the_counter_waits_for_the_master(cluster):
         ids.next()
     Identifiers(cluster.session, TABLET_IDS, first=16).take(1)
     assert ids.next() == 17
+
+
+def test_where_numbers_begin_when_the_counter_is_lost_says_nothing_of_one_that_is_there(cluster, caplog):
+    session = cluster.session
+    session.files["/identifiers/scanner"] = VersionedFile(b"4096", 1)
+    ids = Identifiers(session, "/identifiers/scanner", range_size=4, when_lost=10**12)
+    assert ids.next() == 4096
+    del session.files["/identifiers/scanner"]
+    again = Identifiers(session, "/identifiers/scanner", range_size=4, when_lost=10**12)
+    assert again.next() == 10**12
+    assert not caplog.records
