@@ -1,4 +1,4 @@
-"""A healthy folder is started again without a warning, however the last life ended: who reads errors must trust them."""
+"""A healthy folder is started again without a warning, however the last life ended."""
 
 import signal
 from pathlib import Path

@@ -11,13 +11,17 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import IO, Final
 
+from hbtable.errors import InvalidRequest
 from hbtable.hbase.admin_structs import AdminMutation, AdminOperation, AdminRow
-from hbtable.model.mutation import PUT
+from hbtable.model.mutation import MAX_ROW_BYTES, PUT
+from hbtable.model.values import LARGEST_I64, whole_number
 from hbtable.shell.errors import BadArgument
 from hbtable.shell.formats import plain
 
 ROW_KEY: Final = "HBASE_ROW_KEY"
 TIMESTAMP_KEY: Final = "HBASE_TS_KEY"
+_LARGEST_FIELD: Final = 1 << 30
+"""Of CSV and TSV, above the largest cell; Python's own limit is 128 KiB."""
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -42,12 +46,28 @@ def from_json(line: bytes) -> AdminMutation:
         operations = []
         for cell in record["cells"]:
             family, _, qualifier = _bytes(cell["column"]).partition(b":")
-            operations.append(AdminOperation(PUT, family, qualifier, cell.get("timestamp", -1), _bytes(cell["value"])))
-        return AdminMutation(_bytes(record["row"]), operations)
+            timestamp = _timestamp(cell["timestamp"]) if "timestamp" in cell else -1
+            operations.append(AdminOperation(PUT, family, qualifier, timestamp, _bytes(cell["value"])))
+        return AdminMutation(_row_key(_bytes(record["row"])), operations)
+    except RecursionError:
+        raise BadRecord("it is nested too deeply to be a row") from None
     except KeyError as error:
         raise BadRecord(f"a record has row and cells, a cell column and value: there is no {error}") from None
     except (ValueError, TypeError, AttributeError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from None
+
+
+def _timestamp(given: object) -> int:
+    try:
+        return whole_number("the timestamp", given, 0, LARGEST_I64)
+    except InvalidRequest as error:
+        raise BadRecord(str(error)) from None
+
+
+def _row_key(row: bytes) -> bytes:
+    if not 0 < len(row) <= MAX_ROW_BYTES:
+        raise BadRecord(f"a row key has 1 to {MAX_ROW_BYTES} bytes, this one {len(row)}")
+    return row
 
 
 def _bytes(value: object) -> bytes:
@@ -77,12 +97,13 @@ class Fields:
         """Empty fields are no cells. BadRecord."""
         if len(fields) != self._width:
             raise BadRecord(f"{len(fields)} fields where {self._width} belong")
-        if not fields[self._row]:
-            raise BadRecord("an empty row key")
-        try:
-            timestamp = int(fields[self._timestamp]) if self._timestamp >= 0 else -1
-        except ValueError:
-            raise BadRecord(f"{fields[self._timestamp]!r} is no timestamp") from None
+        row = _row_key(_field(fields[self._row]))
+        timestamp = -1
+        if self._timestamp >= 0:
+            text = fields[self._timestamp]
+            if not (text.isascii() and text.isdigit()):
+                raise BadRecord(f"{text[:80]!r} is no timestamp")
+            timestamp = _timestamp(int(text[:40]))
         operations = [
             AdminOperation(PUT, family, qualifier, timestamp, _field(fields[place]))
             for place, family, qualifier in self._columns
@@ -90,7 +111,7 @@ class Fields:
         ]
         if not operations:
             raise BadRecord("no cell but a row key")
-        return AdminMutation(_field(fields[self._row]), operations)
+        return AdminMutation(row, operations)
 
 
 def _field(text: str) -> bytes:
@@ -107,6 +128,7 @@ def lines(file: IO[bytes], separator: str) -> Iterator[tuple[list[str], bytes, i
             held.append(line)
             yield line.decode("utf-8", "surrogateescape")
 
+    csv.field_size_limit(_LARGEST_FIELD)
     for fields in csv.reader(texts(), delimiter=separator):
         raw = b"".join(held)
         held.clear()
