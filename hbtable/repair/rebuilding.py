@@ -49,6 +49,29 @@ def rows_of(file: SSTableFound, spans: Collection[Span]) -> RowRange:
     return next((span.rows for span in spans if span.tablet_id == identity.tablet_id), EVERY_ROW)
 
 
+def replaces(file: SSTableFound, path: str, record: TabletRecord) -> bool:
+    """Whether the tablet of `record` needs `path` no more once it has `file`: that was made from it by the tablet
+    itself, or by one that covered all of its rows. What the other half of a split made has other rows."""
+    if file.damage or file.properties is None or path not in file.properties.identity.replaced:
+        return False
+    identity = file.properties.identity
+    if identity.origin is None:
+        return identity.tablet_id == record.tablet_id
+    return covers(RowRange(identity.origin.start, identity.origin.stop), record.range)
+
+
+def all_covered(rows: Iterable[RowRange]) -> bool:
+    """Whether they leave no row out."""
+    stop = b""
+    for one in sorted(rows):
+        if one.start > stop:
+            return False
+        if not one.stop:
+            return True
+        stop = max(stop, one.stop)
+    return False
+
+
 def rebuilt(
     files: Sequence[SSTableFound],
     replacers: Iterable[SSTableFound],
@@ -66,11 +89,11 @@ def rebuilt(
     pieces = []
     for piece in _cut([*(span.rows for span in spans), *rows.values(), *(held for held, _ in made)]):
         replaced = frozenset(
-            path for held, file in made if _covers(held, piece) and file.properties
+            path for held, file in made if covers(held, piece) and file.properties
             for path in file.properties.identity.replaced
         )  # fmt: skip
         gone = replaced | _outlived(piece, files, current, stand_ins)
-        named = frozenset(path for path, held in rows.items() if _covers(held, piece) and path not in gone)
+        named = frozenset(path for path, held in rows.items() if covers(held, piece) and path not in gone)
         pieces.append(_Piece(piece, _owner(piece, current, written), named, gone))
     by_path = {file.path: file for file in files}
     return _joined(pieces, by_path)
@@ -81,7 +104,7 @@ def _outlived(
 ) -> frozenset[str]:
     """Files of tablets that were split or merged, which the record of the tablet that came of it does not name: it
     named all of them once, so they were compacted away, perhaps in several steps of which the first left no trace."""
-    records = [record for record in current if _covers(record.range, piece)]
+    records = [record for record in current if covers(record.range, piece)]
     if not records:
         return frozenset()
     newest = max(records, key=lambda record: record.tablet_id)
@@ -102,14 +125,15 @@ def _cut(ranges: Iterable[RowRange]) -> list[RowRange]:
     return [RowRange(start, stop) for start, stop in pairwise([*sorted(bounds), b""])]
 
 
-def _covers(rows: RowRange, piece: RowRange) -> bool:
+def covers(rows: RowRange, piece: RowRange) -> bool:
+    """Whether every row of `piece` is one of `rows`."""
     return rows.start <= piece.start and (not rows.stop or (bool(piece.stop) and piece.stop <= rows.stop))
 
 
 def _owner(piece: RowRange, current: Sequence[TabletRecord], written: Sequence[Span]) -> int:
-    records = [record for record in current if _covers(record.range, piece)]
+    records = [record for record in current if covers(record.range, piece)]
     # A split or merge that METADATA lost: the files of its tablets have higher ids.
-    ids = [record.tablet_id for record in records] + [span.tablet_id for span in written if _covers(span.rows, piece)]
+    ids = [record.tablet_id for record in records] + [span.tablet_id for span in written if covers(span.rows, piece)]
     return max(ids, default=0)
 
 

@@ -19,9 +19,9 @@ from hbtable.repair.evidence import Evidence, SSTableFound
 from hbtable.repair.log_flush import Floors, ended, family_of, first_unflushed, floors, flush, no_log, unflushed
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView
 from hbtable.repair.numbers import Seen
-from hbtable.repair.rebuilding import RebuiltTablet, Span, rebuilt
+from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, rebuilt, replaces
 from hbtable.repair.report import Report
-from hbtable.repair.user_files import UserFiles
+from hbtable.repair.user_files import Named, UserFiles
 from hbtable.repair.writing import Writer
 from hbtable.tablet.layout import Layout, families_of_key
 from hbtable.tablet.shared import table_of_path
@@ -173,25 +173,39 @@ class TableRebuild:
         self, table_id: int, current: list[TabletRecord], old: set[str], stand_ins: set[str]
     ) -> list[SSTableFound]:
         """Sound files, and what takes the place of the others, which is added to `stand_ins`."""
-        named = {ref.path: (one, key, ref) for one in current for key, refs in one.files for ref in refs}
+        named: dict[str, list[Named]] = {}
+        for record in current:
+            for key, refs in record.files:
+                for ref in refs:
+                    named.setdefault(ref.path, []).append((record, key, ref))
         paths = {path for path in self._evidence.sstables if table_of_path(path) == table_id} | named.keys()
-        replaced = {
-            path
-            for file in (*self._evidence.sstables.values(), *self._evidence.trash.values())
-            if not file.damage and file.properties is not None
-            for path in file.properties.identity.replaced
-        }
         found: dict[str, SSTableFound] = {}
         for path in sorted(paths):
             file = self._evidence.sstables.get(path)
-            if file is not None and not file.damage and (path not in named or file.is_whole(named[path][2])):
-                if path in named or (file.is_of(table_id) and path not in old):
+            users = named.get(path, [])
+            if file is not None and not file.damage and (not users or file.is_whole(users[0][2])):
+                if users or (file.is_of(table_id) and path not in old):
                     found[path] = file
-            elif path not in replaced:
-                for one in self._files.instead_of(path, named.get(path)):
+                continue
+            for user in self._in_need(path, users, current):
+                for one in self._files.instead_of(path, user):
                     found[one.path] = one
                     stand_ins.add(one.path)
         return list(found.values())
+
+    def _in_need(self, path: str, users: list[Named], current: list[TabletRecord]) -> list[Named | None]:
+        """Of the tablets that name a file which cannot be used, those that have nothing which was made from it; None
+        for one that METADATA does not tell."""
+        made = [
+            file
+            for file in (*self._evidence.sstables.values(), *self._evidence.trash.values())
+            if not file.damage and file.properties is not None and path in file.properties.identity.replaced
+        ]
+        if users:
+            return [user for user in users if not any(replaces(file, path, user[0]) for file in made)]
+        # Who has a record, and does not name it, needs it no more.
+        settled = [*(one.range for one in current), *(_origin_of(file)[0] for file in made)]
+        return [] if all_covered(settled) else [None]
 
     def _compacted_away(self, files: list[SSTableFound], current: list[TabletRecord]) -> set[str]:
         """Those that are older than their tablet's record, and that it does not name. A record may be older than the

@@ -8,6 +8,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.repair.backup import Backup
 from hbtable.repair.evidence import Evidence, SSTableFound
+from hbtable.repair.rebuilding import replaces
 from hbtable.repair.report import Report, shown_rows, shown_table
 from hbtable.repair.writing import Writer
 from hbtable.sstable.builder import SSTableOptions
@@ -39,6 +40,11 @@ class UserFiles:
     def instead_of(self, path: str, named: Named | None) -> tuple[SSTableFound, ...]:
         """What holds what can be had of a file that is damaged, missing or not the one that was named. Durable on
         return. *Switches.*"""
+        if named is not None and path not in self._evidence.sstables and path not in self._evidence.trash:
+            successor = self._successor(path, named[0])
+            if successor is not None:
+                self._report.done.append(f"{path} is gone; {successor.path}, which was made from it, takes its place")
+                return (successor,)
         if path not in self._instead:
             self._instead[path] = self._replace(path, named)
         return self._instead[path]
@@ -51,10 +57,6 @@ class UserFiles:
                 self._backup.remove(file.place)
             return (self._back(old),)
         if file is None:
-            successor = self._successor(path)
-            if successor is not None:
-                self._report.done.append(f"{path} is gone; {successor.path}, which was made from it, takes its place")
-                return (successor,)
             self._lost_whole(path, named, "is not there")
             return ()
         if not file.damage or not file.is_of(table_of_path(path)):
@@ -87,11 +89,8 @@ class UserFiles:
         whole = [one for one in found if one is not None and not one.damage]
         return whole if whole and len(whole) == len(replaced) else []
 
-    def _successor(self, path: str) -> SSTableFound | None:
-        for file in self._evidence.sstables.values():
-            if not file.damage and file.properties is not None and path in file.properties.identity.replaced:
-                return file
-        return None
+    def _successor(self, path: str, record: TabletRecord) -> SSTableFound | None:
+        return next((file for file in self._evidence.sstables.values() if replaces(file, path, record)), None)
 
     def _salvaged(self, file: SSTableFound, named: Named | None) -> tuple[SSTableFound, ...]:
         found = salvage(file.place, self._fs.read_file(file.place))

@@ -3,7 +3,7 @@
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.repair.evidence import SSTableFound
-from hbtable.repair.rebuilding import RebuiltTablet, rebuilt
+from hbtable.repair.rebuilding import RebuiltTablet, all_covered, rebuilt, replaces
 from hbtable.sstable.properties import Origin, Properties, SSTableIdentity
 
 ALL = RowRange()
@@ -101,3 +101,27 @@ def test_what_was_saved_of_a_parent_s_file_counts() -> None:
     records = (TabletRecord(16, 21, LEFT, 0, files=(("f", (lost,)),)), TabletRecord(16, 22, RIGHT, 0))
     saved = file("saved", 20, ALL)
     assert shown(rebuilt([saved], [saved], records, [], {"saved"}))[0] == (LEFT, 21, ["saved"])
+
+
+def test_what_the_other_half_of_a_split_made_takes_no_file_s_place() -> None:
+    """It was taken for that once: rows of the half that still needed the lost file came back as they had been."""
+    right = TabletRecord(16, 22, RIGHT, 1)
+    assert not replaces(file("l", 21, LEFT, "parent"), "parent", right)
+    assert replaces(file("l", 21, LEFT, "parent"), "parent", TabletRecord(16, 21, LEFT, 1))
+    assert replaces(file("whole", 20, ALL, "parent"), "parent", right)
+    assert not replaces(file("r", 22, RIGHT, "another"), "parent", right)
+
+
+def test_an_older_hbtable_s_file_counts_for_its_own_tablet_alone() -> None:
+    assert replaces(file("new", 22, None, "old"), "old", TabletRecord(16, 22, RIGHT, 1))
+    assert not replaces(file("new", 21, None, "old"), "old", TabletRecord(16, 22, RIGHT, 1))
+
+
+def test_ranges_that_leave_no_row_out() -> None:
+    assert all_covered([RIGHT, LEFT])
+    assert all_covered([RowRange(b"", b"p"), RowRange(b"k", b"")])
+    assert all_covered([ALL])
+    assert not all_covered([])
+    assert not all_covered([LEFT])
+    assert not all_covered([RIGHT])
+    assert not all_covered([RowRange(b"", b"d"), RIGHT])
