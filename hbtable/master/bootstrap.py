@@ -19,6 +19,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import CLUSTER, LOCK_SUFFIX, SERVERS
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH, Catalog
+from hbtable.metadata.root_copy import was_put_back
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.tablet.shared import SSTABLE_FOLDER
@@ -59,16 +60,12 @@ def _create_root(runtime: Runtime, catalog: Catalog) -> None:
 
 
 def refuse_old_root(fs: FileSystem, root: TabletRecord) -> None:
-    """Corruption when the lock service's record of the root tablet was replaced by an old one: what it leads to was
-    METADATA once. Its copy is written before each change, so it is one change ahead at most, whoever made that."""
+    """Corruption when the lock service's record of the root tablet was replaced by an old one."""
     try:
         copy = tablet_record.decode(fs.read_file(ROOT_COPY_PATH), ROOT_COPY_PATH)
     except (FileNotFound, Corruption):
         return  # the next change writes it anew
-    ahead = copy.generation - root.generation
-    flushed_since = _last_sequence(copy) > _last_sequence(root)
-    # One change gives the tablet an owner or takes it, and neither flushes.
-    if ahead > 1 or (ahead == 1 and (flushed_since or not (copy.owner or root.owner))):
+    if was_put_back(root, copy):
         raise Corruption(
             layout.ROOT_PATH,
             0,
@@ -76,10 +73,6 @@ def refuse_old_root(fs: FileSystem, root: TabletRecord) -> None:
             f"{copy.generation}: it was replaced by an old one, by which METADATA would be read as it was then. Stop "
             "everything and run `hbtable repair`",
         )
-
-
-def _last_sequence(record: TabletRecord) -> int:
-    return max((ref.last_sequence for _, refs in record.files for ref in refs), default=0)
 
 
 def refuse_lost_lock_service(fs: FileSystem) -> None:

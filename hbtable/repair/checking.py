@@ -17,13 +17,14 @@ from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.counters import counter_damage
 from hbtable.metadata.numbers_in_use import NumbersInUse
+from hbtable.metadata.root_copy import is_older, was_put_back
 from hbtable.metadata.tiling import standing, verify_tiling
 from hbtable.model.names import shown
 from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
 from hbtable.repair.evidence import Evidence, gather
 from hbtable.repair.lock_files import NEEDED, NUMBERS, LockFiles, read_lock_files
 from hbtable.repair.log_flush import first_needed
-from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root, is_older
+from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root
 from hbtable.repair.numbers import Seen, look_everywhere
 from hbtable.runtime.interface import Runtime
 from hbtable.tablet.wall import span
@@ -128,18 +129,18 @@ class Check:
         elif locks.root is not None and locks.copy is not None and is_older(locks.copy, locks.root):
             what = f"{ROOT_COPY_PATH} is older than the record of which it is the copy"
             self._find(ROOT_COPY_PATH, what, "it would bring back an old state")
-        elif root is not None and locks.root is not None and self._is_stale(locks.root, root, reader):
+        elif root is not None and locks.root is not None and self._is_stale(locks, root, reader):
             what = f"{stored_path(layout.ROOT_PATH)} is older than its copy {ROOT_COPY_PATH}"
             self._find(stored_path(layout.ROOT_PATH), what, "METADATA would be read as it was then")
 
-    def _is_stale(self, said: TabletRecord, best: TabletRecord, reader: MetadataReader) -> bool:
-        """The copy is written first, so a crash leaves it one change ahead; further ahead, the record is an old one."""
-        if said == best:
+    def _is_stale(self, locks: LockFiles, best: TabletRecord, reader: MetadataReader) -> bool:
+        """A server refuses to start on what was put back; what one change would explain may still lead to files that
+        are not there any more."""
+        if locks.root is None or locks.root == best:
             return False
-        added = _paths(best) - _paths(said)
-        if len(added) > 1 or said.generation + 1 < best.generation:  # one change names one more file at most
+        if locks.copy is not None and was_put_back(locks.root, locks.copy):
             return True
-        return bool(reader.read(said).doubts)
+        return bool(reader.read(locks.root).doubts)
 
     def _numbers(self, reader: MetadataReader) -> None:
         seen = Seen()
@@ -263,10 +264,6 @@ class Check:
             f"a server gave times {span(self._clock_ahead_millis)} this machine's clock: its clock was wrong, or "
             "this one is. If this one is right, start once with -D tablet.set_back_clocks=true"
         )
-
-
-def _paths(record: TabletRecord) -> set[str]:
-    return {ref.path for _, refs in record.files for ref in refs}
 
 
 def _consequence(path: str) -> str:

@@ -23,13 +23,14 @@ from hbtable.lockservice.places import CLUSTER, INCARNATIONS
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.counters import put_counters_right
+from hbtable.metadata.root_copy import is_older
 from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
 from hbtable.repair.backup import Backup
 from hbtable.repair.evidence import Evidence, gather
 from hbtable.repair.lock_files import LockFiles, read_lock_files
-from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root, is_older
+from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root
 from hbtable.repair.numbers import Seen, in_use, look_everywhere
 from hbtable.repair.report import Report
 from hbtable.repair.table_rebuild import TableRebuild

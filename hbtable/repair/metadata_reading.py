@@ -16,6 +16,7 @@ from hbtable.encoding.cell_key import Pair, column_prefix, parse_suffix, row_of,
 from hbtable.errors import Corruption
 from hbtable.fs.interface import FileSystem
 from hbtable.metadata import layout
+from hbtable.metadata.root_copy import is_older
 from hbtable.metadata.tiling import standing
 from hbtable.model.mutation import PUT
 from hbtable.model.table import TableRecord
@@ -252,11 +253,6 @@ def _last_sequence(record: TabletRecord) -> int:
     """Everything up to here is in files or logs that the record names."""
     held = [ref.last_sequence for _, refs in record.files for ref in refs]
     return max([*held, *(log.first_needed - 1 for log in record.logs)], default=0)
-
-
-def is_older(one: TabletRecord, other: TabletRecord) -> bool:
-    """Of two records of the root tablet."""
-    return (one.generation, _last_sequence(one)) < (other.generation, _last_sequence(other))
 
 
 def best_root(
