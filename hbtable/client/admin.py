@@ -11,7 +11,15 @@ from typing import TypeVar, final
 
 from hbtable.client.options import ClientOptions
 from hbtable.client.table import Table
-from hbtable.errors import InvalidRequest, OutOfSpace, StaleLocation, TableNotEnabled, Unavailable
+from hbtable.errors import (
+    HbtableError,
+    InvalidRequest,
+    LockLost,
+    OutOfSpace,
+    StaleLocation,
+    TableNotEnabled,
+    Unavailable,
+)
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metadata.patience import Patience
@@ -44,13 +52,16 @@ class Admin:
         locator: Locator,
         catalog: Catalog,
         table: Callable[[bytes], Table],
+        over: Callable[[], bool],
         options: ClientOptions,
     ) -> None:
+        """`over`: has this process's own session ended?"""
         self._runtime = runtime
         self._transport = transport
         self._locator = locator
         self._catalog = catalog
         self._table = table
+        self._over = over
         self._options = options
 
     # ---------------------------------------------------------------- through the master
@@ -128,7 +139,8 @@ class Admin:
             table.invalidate()  # also after a failure: it may have been carried out all the same
 
     def ask(self, call: Callable[[MasterService], T]) -> T:
-        """Again and again while nothing was begun, until there is a master that takes it. Unavailable."""
+        """Again and again while nothing was begun, until there is a master that takes it. Unavailable. LockLost when
+        this process's own session is over: it finds no master any more."""
         patience: Patience | None = None
         while True:
             try:
@@ -136,10 +148,15 @@ class Admin:
             except OutOfSpace:
                 raise
             except (StaleLocation, Unavailable) as error:
+                self._check_own(error)
                 if patience is None:
                     patience = Patience(self._runtime, self._options.patience)
                 if not patience.wait():
                     raise Unavailable(patience.tired("the master gave no answer", error)) from error
+
+    def _check_own(self, error: HbtableError) -> None:
+        if self._over():
+            raise LockLost(f"this process lost its lock and has to stop; the last answer was: {error}") from error
 
     # ---------------------------------------------------------------- what there is
 
@@ -269,6 +286,7 @@ class Admin:
             except OutOfSpace:
                 raise
             except (StaleLocation, Unavailable) as error:
+                self._check_own(error)
                 self._locator.forget(table_id, row)
                 if patience is None:
                     patience = Patience(self._runtime, self._options.patience)

@@ -35,7 +35,7 @@ class Client:
         self.locator = locator or Locator(session, transport, runtime)
         self.catalog = Catalog(session, self.locator)
         self._tables: dict[bytes, Table] = {}
-        self.admin = Admin(runtime, transport, self.locator, self.catalog, self.table, self._options)
+        self.admin = Admin(runtime, transport, self.locator, self.catalog, self.table, self._over, self._options)
         self.operations = Operations(runtime, transport, self.catalog, self.admin.ask, self._options.parallel_calls)
 
     def table(self, name: bytes) -> Table:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hbtable.errors import StaleLocation, TableExists, TableNotEnabled, TableNotFound, Unavailable
+from hbtable.errors import LockLost, StaleLocation, TableExists, TableNotEnabled, TableNotFound, Unavailable
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableState
@@ -84,6 +84,29 @@ def test_a_master_that_stays_away_is_reported(cluster, client):
         Unavailable, match=r"the master gave no answer after \d+ tries in 60 seconds: there is no master"
     ):
         client.admin.create_table(TableSchema(b"t"))
+
+
+def test_a_process_that_lost_its_own_lock_looks_for_no_master(cluster, client):
+    cluster.session.alive = False
+    with pytest.raises(LockLost, match="this process lost its lock and has to stop; the last answer was: there is no"):
+        client.admin.create_table(TableSchema(b"t"))
+    assert not cluster.runtime.now
+
+
+def test_a_process_that_lost_its_own_lock_tries_no_tablet_again(cluster, client):
+    cluster.put_table(b"t")
+    flushed = []
+
+    def refuse(method, tablet_id):
+        if method == "flush":
+            flushed.append(tablet_id)
+            cluster.session.alive = False
+            raise Unavailable("not now")
+
+    cluster.servers["s0"].before = refuse
+    with pytest.raises(LockLost, match="this process lost its lock and has to stop; the last answer was: not now"):
+        client.admin.flush(b"t")
+    assert len(flushed) == 1
 
 
 def test_names_are_those_of_user_tables_in_order(cluster, client):
