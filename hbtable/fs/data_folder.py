@@ -55,6 +55,7 @@ class DataFolder:
         InvalidConfiguration: it is something else's folder, or cannot be used.
         """
         root = os.path.abspath(root)
+        _check_name(root)
         try:
             _make(root)
             _check_ours(root)
@@ -130,6 +131,17 @@ def why_no_store(root: str) -> str:
     if not os.path.isdir(root):
         return f"{root} is no hbtable data folder: it is a file; name a folder, which hbtable has for itself"
     return f"{root} is no hbtable data folder: it has no file FORMAT"
+
+
+def _check_name(root: str) -> None:
+    """Before the system sees it: Python refuses such names with a ValueError that does not say which."""
+    try:
+        possible = b"\0" not in os.fsencode(root)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        reason = "it holds a zero byte, or half of a surrogate pair"
+        raise InvalidConfiguration(f"the data folder {root!r} cannot be used: no file can have this name, {reason}")
 
 
 def _make(root: str) -> None:
