@@ -13,7 +13,6 @@ those that it locked (check_held): otherwise a second process could be serving t
 """
 
 import contextlib
-import errno
 import fcntl
 import os
 import re
@@ -89,17 +88,16 @@ class DataFolder:
         """LockLost when the path leads to another folder by now, or LOCK to another file: another process may use what
         is there. Two calls of the system; to be made often, and before anything is acknowledged."""
         try:
-            now = (_id_of(os.stat(self.root)), _id_of(os.stat(f"{self.root}/LOCK")))
-        except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
-                return  # nothing is known, as with too many open files
-            now = None
-        if now == self._ids:
+            folder, lock = _id_at(self.root), _id_at(f"{self.root}/LOCK")
+        except OSError:
+            return  # nothing is known, as with too many open files
+        if (folder, lock) == self._ids:
             return
-        what = "its file LOCK was removed or replaced" if now and now[0] == self._ids[0] else "it was moved or replaced"
+        what = "its file LOCK was removed or replaced" if folder == self._ids[0] else "it was moved or replaced"
         raise LockLost(
             f"the data folder {self.root} is not this process's any more: {what} while it was in use. Another process "
-            "may own what is there now; stop this one, and start one on the folder that counts"
+            "may own what is there now: stop this server or close this database, and start or open the folder that "
+            "counts"
         )
 
     def set_address(self, address: str) -> None:
@@ -194,6 +192,14 @@ def _pids() -> str:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
         return "unknown"
+
+
+def _id_at(path: str) -> tuple[int, int] | None:
+    """None when nothing is there. OSError when that is not known."""
+    try:
+        return _id_of(os.stat(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _id_of(status: os.stat_result) -> tuple[int, int]:

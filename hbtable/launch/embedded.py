@@ -18,7 +18,7 @@ from hbtable.errors import InvalidRequest
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
-from hbtable.launch.folder_watch import watch_folder
+from hbtable.launch.library_calls import LibraryCalls
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
@@ -55,8 +55,8 @@ Families = Mapping[str, FamilyOptions | None] | Mapping[bytes, FamilyOptions | N
 class _ThroughPortal:
     """A client.table.Table whose calls come from any thread."""
 
-    def __init__(self, portal: Portal, table: Table) -> None:
-        self._call = portal.call
+    def __init__(self, calls: LibraryCalls, table: Table) -> None:
+        self._call = calls.call
         self._table = table
         self.name = table.name
 
@@ -92,7 +92,7 @@ class Database:
     """What hbtable.open() returns: tables by name, with happybase's names and meanings, and their administration.
 
     Everything acknowledged is durable on return. Usable from any thread until close(); afterwards every call raises
-    Unavailable.
+    Unavailable. LockLost, which says why, from the moment when the data folder is seen moved or replaced.
     """
 
     def __init__(self, path: str | os.PathLike[str], options: EmbeddedOptions | None = None) -> None:
@@ -105,6 +105,8 @@ class Database:
             undo.callback(self._portal.close)
             self._folder = DataFolder.open(path, "hbtable.open(), no port")
             undo.callback(self._folder.close)
+            self._library_calls = LibraryCalls(self._portal, self._folder)
+            self._call = self._library_calls.call
             self._cluster = self._portal.call(self._start, options)
             undo.pop_all()
 
@@ -116,7 +118,7 @@ class Database:
         lock_service = LocalLockService(fs, runtime)
         cluster = EmbeddedCluster(runtime, fs, lock_service, options, room=fs)
         cluster.start()
-        self._watch = watch_folder(runtime, self._folder, lock_service, cluster.lost.set)
+        self._library_calls.watch(lock_service, cluster.lost)
         return cluster
 
     def __repr__(self) -> str:
@@ -124,12 +126,12 @@ class Database:
 
     def table(self, name: str | bytes) -> Rows:
         """The table of this name; TableNotFound comes with the first use."""
-        calls: NamedTableCalls = _ThroughPortal(self._portal, self._cluster.client.table(_bytes(name)))
+        calls: NamedTableCalls = _ThroughPortal(self._library_calls, self._cluster.client.table(_bytes(name)))
         return Rows(calls)
 
     def tables(self) -> list[bytes]:
         """Names of all tables, ascending, disabled ones included."""
-        return self._portal.call(self._cluster.client.names)
+        return self._call(self._cluster.client.names)
 
     def create_table(self, name: str | bytes, families: Families, split_rows: Sequence[bytes] = ()) -> Rows:
         """Made, enabled and served on return; one tablet, or len(split_rows) + 1. `families`: options by name, or the
@@ -148,41 +150,41 @@ class Database:
             schemas[family.name] = family
         schema = TableSchema(_bytes(name), schemas)
         rows = [own_bytes("the split row", row) for row in members("split_rows", split_rows)]
-        self._portal.call(self._cluster.client.admin.create_table, schema, rows)
+        self._call(self._cluster.client.admin.create_table, schema, rows)
         return self.table(name)
 
     def delete_table(self, name: str | bytes, disable: bool = False) -> None:
         """TableNotDisabled unless it is disabled, or `disable` says to do that first."""
         if disable and self.is_table_enabled(name):
             self.disable_table(name)
-        self._portal.call(self._cluster.client.admin.delete_table, _bytes(name))
+        self._call(self._cluster.client.admin.delete_table, _bytes(name))
 
     def enable_table(self, name: str | bytes) -> None:
-        self._portal.call(self._cluster.client.admin.enable_table, _bytes(name))
+        self._call(self._cluster.client.admin.enable_table, _bytes(name))
 
     def disable_table(self, name: str | bytes) -> None:
-        self._portal.call(self._cluster.client.admin.disable_table, _bytes(name))
+        self._call(self._cluster.client.admin.disable_table, _bytes(name))
 
     def is_table_enabled(self, name: str | bytes) -> bool:
-        return self._portal.call(self._cluster.client.admin.is_enabled, _bytes(name))
+        return self._call(self._cluster.client.admin.is_enabled, _bytes(name))
 
     def compact_table(self, name: str | bytes, major: bool = False) -> None:
         """Returns when done."""
         admin = self._cluster.client.admin
-        self._portal.call(admin.major_compact if major else admin.compact, _bytes(name))
+        self._call(admin.major_compact if major else admin.compact, _bytes(name))
 
     def flush_table(self, name: str | bytes) -> None:
         """A minor compaction: what was written before is in SSTables on return. (It was durable before that, too.)"""
-        self._portal.call(self._cluster.client.admin.flush, _bytes(name))
+        self._call(self._cluster.client.admin.flush, _bytes(name))
 
     def split_table(self, name: str | bytes, row: bytes | None = None) -> bool:
         """Splits the tablet of `row` there; None: every tablet at its middle. True when anything was split."""
         row = None if row is None else own_bytes("the row", row)
-        return self._portal.call(self._cluster.client.admin.split, _bytes(name), row)
+        return self._call(self._cluster.client.admin.split, _bytes(name), row)
 
     def tablets(self, name: str | bytes) -> list[TabletRecord]:
         """Ascending: each with its `range` of rows and its `files`."""
-        return self._portal.call(self._cluster.client.admin.tablets, _bytes(name))
+        return self._call(self._cluster.client.admin.tablets, _bytes(name))
 
     def close(self) -> None:
         """Writes memtables out, so that the next open needs no log, and lets go of the folder. Idempotent."""
@@ -190,8 +192,8 @@ class Database:
             return  # in a forked child the hub's thread does not exist, and the folder stays the parent's
         self._closed = True
         try:
-            self._portal.call(self._watch.kill)  # or the session's end would look like a lost folder
-            self._portal.call(self._cluster.stop)
+            self._portal.call_to_close(self._library_calls.end)
+            self._portal.call_to_close(self._cluster.stop)
         finally:
             self._portal.close()
             self._folder.close()

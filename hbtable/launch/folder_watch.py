@@ -2,33 +2,54 @@
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, final
 
 from hbtable.errors import LockLost
 from hbtable.fs.data_folder import DataFolder
 from hbtable.lockservice.local import LocalLockService
-from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.interface import Runtime
 
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 0.1
 
 
-def watch_folder(
-    runtime: Runtime, folder: DataFolder, lock_service: LocalLockService, on_lost: Callable[[], None]
-) -> Task:
-    """A task, to be killed before the folder is closed. Once the folder is lost every session is over, so that nothing
-    is acknowledged any more, the log says why, and `on_lost` is called."""
+@final
+class FolderWatch:
+    """Looks from the start to end(), which comes before the folder is closed. Once the folder is lost every session is
+    over, so that nothing is acknowledged any more, the log says why, and `on_lost` is told."""
 
-    def watch() -> None:
-        while True:
-            runtime.sleep(_LOOK_SECONDS)
-            try:
-                folder.check_held()
-            except LockLost as error:
-                lock_service.end()
-                log.error("%s", error)
-                on_lost()
-                return
+    def __init__(
+        self,
+        runtime: Runtime,
+        folder: DataFolder,
+        lock_service: LocalLockService,
+        on_lost: Callable[[LockLost], None],
+    ) -> None:
+        self._runtime = runtime
+        self._folder = folder
+        self._lock_service = lock_service
+        self._on_lost = on_lost
+        self._lost = False
+        self._task = runtime.spawn(self._watch, name="data folder watch")
 
-    return runtime.spawn(watch, name="data folder watch")
+    def look(self) -> None:
+        """Does not switch. Whoever has seen a failure looks at once: the folder's loss may be the cause."""
+        if self._lost:
+            return
+        try:
+            self._folder.check_held()
+        except LockLost as error:
+            self._lost = True
+            self._lock_service.end()
+            log.error("%s", error)
+            self._on_lost(error)
+
+    def end(self) -> None:
+        """*Switches.*"""
+        self._task.kill()
+
+    def _watch(self) -> None:
+        while not self._lost:
+            self._runtime.sleep(_LOOK_SECONDS)
+            self.look()

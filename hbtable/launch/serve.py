@@ -17,7 +17,7 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.launch.configuration import Configuration
-from hbtable.launch.folder_watch import watch_folder
+from hbtable.launch.folder_watch import FolderWatch
 from hbtable.launch.front_door import SCANNERS_FILE, make_front_door, restore_scanners, save_scanners
 from hbtable.launch.lifeline import LOST
 from hbtable.launch.process import exit_now, prepare, say
@@ -71,7 +71,7 @@ class Server:
         self._status: Status
         self._lock_service: LocalLockService
         self._lock_watch: Task | None = None
-        self._folder_watch: Task | None = None
+        self._folder_watch: FolderWatch | None = None
 
     def start(self) -> None:
         """Serving on return. Raises a sentence: folder in use, port in use, damaged file."""
@@ -123,7 +123,9 @@ class Server:
     def wait(self) -> None:
         """Until a signal asks to stop, or the lock is lost."""
         self._lock_watch = self.runtime.spawn(self._watch_lock, name="lock watch")
-        self._folder_watch = watch_folder(self.runtime, self._folder, self._lock_service, self.cluster.lost.set)
+        self._folder_watch = FolderWatch(
+            self.runtime, self._folder, self._lock_service, lambda error: self.cluster.lost.set()
+        )
         self._stop_asked.wait()
 
     def _watch_lock(self) -> None:
@@ -163,7 +165,7 @@ class Server:
 
     def _end_lock_watch(self) -> None:
         if self._folder_watch is not None:
-            self._folder_watch.kill()
+            self._folder_watch.end()
             self._folder_watch = None
         if self._lock_watch is not None:
             self._lock_watch.kill()

@@ -26,9 +26,10 @@ T = TypeVar("T")
 class _Call(Generic[T]):
     """One call on its way through the portal."""
 
-    __slots__ = ("_answered", "_arguments", "_done", "_error", "_function", "_result")
+    __slots__ = ("_answered", "_arguments", "_done", "_error", "_function", "_result", "closing")
 
-    def __init__(self, function: Callable[..., T], arguments: tuple[object, ...]) -> None:
+    def __init__(self, function: Callable[..., T], arguments: tuple[object, ...], closing: bool = False) -> None:
+        self.closing = closing
         self._function = function
         self._arguments = arguments
         self._result: T | None = None
@@ -38,6 +39,10 @@ class _Call(Generic[T]):
     def expect(self) -> None:
         """In the caller's thread. What is expected is answered: a latch that nobody waits for may keep a hub alive."""
         self._done = latch()
+
+    def here(self) -> T:
+        """Without a latch: the caller is in the hub's thread itself."""
+        return self._function(*self._arguments)
 
     def run(self) -> None:
         """In the hub's thread."""
@@ -82,6 +87,7 @@ class Portal:
         self._open = True
         self._calls: deque[_Call[object]] = deque()
         self._running: set[_Call[object]] = set()
+        self._refusal: Callable[[], BaseException] | None = None
         self._started = allocate_lock()
         self._started.acquire()
         self._thread = NativeThread(self._live, f"{name} hub")
@@ -95,11 +101,17 @@ class Portal:
 
         Unavailable once the portal is closed. A KeyboardInterrupt ends only the waiting: what was called goes on.
         """
+        return self._cross(_Call(function, arguments))
+
+    def call_to_close(self, function: Callable[..., T], *arguments: object) -> T:
+        """As call(), also after refuse(): for what has to be closed all the same."""
+        return self._cross(_Call(function, arguments, closing=True))
+
+    def _cross(self, call: "_Call[T]") -> T:
         if get_ident() == self._thread.ident:
-            return function(*arguments)
+            return call.here()
         if os.getpid() != self._process:
             raise InvalidRequest("this was opened before the process forked, and does not live here: open it again")
-        call = _Call(function, arguments)
         self._submit(call)
         return call.result()
 
@@ -125,6 +137,16 @@ class Portal:
 
     # ------------------------------------------------------------ in the hub's thread
 
+    def refuse(self, refusal: Callable[[], BaseException], unknown: Callable[[], BaseException]) -> None:
+        """Every call() fails from now on with a `refusal` of its own. Those under way fail at once with an `unknown`:
+        their tasks go on, and nobody waits for them any more. Does not switch."""
+        self._refusal = refusal
+        for call in [call for call in self._running if not call.closing]:
+            call.fail(unknown())
+            self._running.discard(call)
+        if not self._open:
+            self._look_whether_idle()
+
     def _live(self) -> None:
         hub = gevent.get_hub()
         self._idle = HubEvent()
@@ -147,6 +169,9 @@ class Portal:
         calls = self._calls
         while calls:
             call = calls.popleft()
+            if self._refusal is not None and not call.closing:
+                call.fail(self._refusal())
+                continue
             self._running.add(call)
             gevent.spawn_raw(self._run, call)
         if not self._open:

@@ -1,17 +1,24 @@
 """The data folder, or its LOCK, is removed or replaced under a running server or an open database."""
 
 import shutil
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from thriftpy2.thrift import TException
 
 import hbtable
-from hbtable.errors import HbtableError
+from hbtable.client.batch import Batch
+from hbtable.client.rows import Rows
+from hbtable.errors import HbtableError, LockLost
+from hbtable.launch.embedded import Database
 from hbtable.launch.lifeline import LOST
 from tests.harness.server import ServerProcess
+from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.integration.test_library_doors import DATABASE, ROWS, public
 
 
 def spoil(root: Path, how: str) -> None:
@@ -69,3 +76,94 @@ def test_an_open_database_acknowledges_nothing_more_and_its_successor_has_all(tm
         rows = dict(database.table("t").scan())
         assert b"r" in rows
         assert {b"late%d" % number for number in range(acknowledged)} <= rows.keys()
+
+
+CAUSES = {"LOCK": "its file LOCK was removed or replaced", "moved": "it was moved or replaced"}
+ASK_NOTHING = {(Database, "table"), (Database, "close"), (Rows, "batch"), (Batch, "put"), (Batch, "delete")}
+"""They make an object, or keep a change for later, without a call to the cluster."""
+
+
+def calls(database: Database) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Every public method of the library that asks the cluster."""
+    table = database.table("t")
+    batch = table.batch()
+    batch.put(b"batched", {b"f:q": b"v"})
+    targets: list[tuple[Any, dict[str, dict[str, Any]]]] = [(database, DATABASE), (table, ROWS), (batch, {"send": {}})]
+    for target, arguments in targets:
+        for method in public(type(target)):
+            if (type(target), method) not in ASK_NOTHING:
+                yield (
+                    method,
+                    lambda target=target, method=method, given=arguments: _all_of(
+                        getattr(target, method)(**given[method])
+                    ),
+                )
+
+
+def _all_of(answer: Any) -> Any:
+    return list(answer) if isinstance(answer, Iterator) else answer
+
+
+def refused(call: Callable[[], Any], root: Path, how: str) -> bool:
+    """False when it answered; any other error than the right one is raised."""
+    try:
+        call()
+    except LockLost as error:
+        said = str(error)
+    else:
+        return False
+    assert said.startswith(f"the data folder {root} is not this process's any more: {CAUSES[how]} while it was in use")
+    assert "close this database, and start or open the folder that counts" in said
+    return True
+
+
+@pytest.mark.parametrize("how", ["LOCK", "moved"])
+def test_every_call_of_a_lost_database_is_refused_with_the_cause(tmp_path: Path, how: str) -> None:
+    root = tmp_path / "data"
+    with hbtable.open(str(root)) as database:
+        database.create_table("t", ["f"])
+        spoil(root, how)
+        eventually(lambda: refused(database.tables, root, how), SOON_SECONDS, "a refused call")
+        assert [name for name, call in calls(database) if not refused(call, root, how)] == []
+
+
+def test_no_read_is_answered_after_the_first_refused_put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hbtable.launch.folder_watch._LOOK_SECONDS", 3600.0)  # only the put can notice
+    root = tmp_path / "data"
+    with hbtable.open(str(root)) as database:
+        table = database.create_table("t", ["f"])
+        table.put(b"r", {b"f:q": b"v"})
+        spoil(root, "moved")
+        assert refused(lambda: table.put(b"s", {b"f:q": b"v"}), root, "moved")
+        assert refused(lambda: table.row(b"r"), root, "moved")
+
+
+def test_a_call_under_way_ends_when_the_folder_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "data"
+    with hbtable.open(str(root)) as database:
+        database.create_table("t", ["f"])
+        begun = threading.Event()
+
+        def never(name: bytes) -> None:
+            begun.set()
+            database._portal.runtime.event().wait()
+
+        monkeypatch.setattr(database._cluster.client.admin, "flush", never)
+        answers: list[bool] = []
+        caller = threading.Thread(
+            target=lambda: answers.append(refused(lambda: database.flush_table("t"), root, "moved")), daemon=True
+        )
+        caller.start()
+        assert begun.wait(60)
+        spoil(root, "moved")
+        caller.join(60)
+        assert answers == [True]
+
+
+def test_a_lock_lost_otherwise_refuses_every_call_as_well(tmp_path: Path) -> None:
+    with hbtable.open(str(tmp_path / "data")) as database:
+        database.create_table("t", ["f"])
+        database._portal.call(database._cluster.lost.set)
+        for name, call in calls(database):
+            with pytest.raises(LockLost, match="close this database, and open the folder again"):
+                print(name, call())

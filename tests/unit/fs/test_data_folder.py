@@ -96,6 +96,8 @@ def test_without_its_lock_file_a_folder_in_use_is_no_others(tmp_path: Path) -> N
     folder = DataFolder.open(str(tmp_path), "127.0.0.1:9090")
     folder.check_held()
     (tmp_path / "LOCK").unlink()
+    with pytest.raises(LockLost, match="its file LOCK was removed or replaced while it was in use"):
+        folder.check_held()
     program = (
         "import sys; from hbtable.fs.data_folder import DataFolder; from hbtable.errors import AlreadyExists\n"
         "try: DataFolder.open(sys.argv[1])\n"

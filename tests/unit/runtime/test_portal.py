@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hbtable.errors import Conflict, InvalidRequest, OutcomeUnknown, Unavailable
+from hbtable.errors import Conflict, InvalidRequest, LockLost, OutcomeUnknown, Unavailable
 from hbtable.runtime.portal import Portal
 
 
@@ -119,6 +119,32 @@ def test_a_call_that_does_not_end_is_given_up_with_outcome_unknown() -> None:
     portal.close(grace_seconds=0.01)
     thread.join()
     assert len(caught) == 1
+
+
+def test_once_refused_calls_fail_at_once_also_those_under_way_and_only_closing_goes_on(portal: Portal) -> None:
+    begun = threading.Event()
+    caught: list[str] = []
+
+    def stuck() -> None:
+        begun.set()
+        portal.runtime.event().wait()
+
+    def work() -> None:
+        with pytest.raises(LockLost) as error:
+            portal.call(stuck)
+        caught.append(str(error.value))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(60)
+    closing = portal.call_to_close
+    closing(portal.refuse, lambda: LockLost("refused"), lambda: LockLost("was under way"))
+    thread.join(60)
+    assert caught == ["was under way"]
+    for _ in range(2):
+        with pytest.raises(LockLost, match="refused"):
+            portal.call(divmod, 7, 2)
+    assert closing(divmod, 7, 2) == (3, 1)
 
 
 def test_closing_from_inside_is_refused(portal: Portal) -> None:
