@@ -62,13 +62,13 @@ class DataFolder:
         except OSError as error:
             raise InvalidConfiguration(f"the data folder {root} cannot be used: {error.strerror or error}") from error
         with contextlib.ExitStack() as undo:
-            undo.callback(os.close, descriptor)
+            undo.callback(_free, descriptor)
             try:
                 lock = os.open(f"{root}/LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             except OSError as error:
                 reason = error.strerror or error
                 raise InvalidConfiguration(f"the data folder {root} cannot be used: {reason}") from error
-            undo.callback(os.close, lock)
+            undo.callback(_free, lock)
             try:
                 _lock(root, lock, descriptor)
                 _check_format(root)
@@ -117,8 +117,8 @@ class DataFolder:
         if self._lock >= 0:
             _HELD.discard((os.getpid(), self._ids[0]))
             os.ftruncate(self._lock, 0)
-            os.close(self._lock)  # which frees the flock
-            os.close(self._descriptor)
+            _free(self._lock)
+            _free(self._descriptor)
             self._lock = self._descriptor = -1
 
 
@@ -171,6 +171,14 @@ def _lock(root: str, lock: int, descriptor: int) -> None:
         raise AlreadyExists(
             f"the data folder {root} is in use by {_holder(lock, descriptor)}: stop it, or connect to it"
         ) from error
+
+
+def _free(descriptor: int) -> None:
+    """Closing alone would free the flock, but in a program under gevent's patches os.close() may put off closing a
+    folder until the program's hub turns, and the next open would find this one locked."""
+    with contextlib.suppress(OSError):  # NFS locks no folders
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _holder(lock: int, descriptor: int) -> str:
