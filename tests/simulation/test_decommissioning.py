@@ -163,7 +163,7 @@ def test_tablets_begin_to_leave_at_once(cluster_of, machine):
 
 
 def test_the_mark_and_the_leaving_outlive_the_master(cluster_of, machine):
-    cluster = cluster_of(540)
+    cluster = cluster_of(541)
 
     def body():
         cluster.start(3)
