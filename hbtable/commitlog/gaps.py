@@ -5,6 +5,10 @@ tablet that needs only later ones, nor one that the log's high-water mark (high_
 there. A tablet of which that cannot be said is not served until an operator has accepted the loss: what was
 acknowledged must not be missing without a word.
 
+Where a log's groups end before its mark and unreadable bytes go on behind it, those may be of any tablet: the mark then
+vouches for its own part alone (`marked_part`), and no tablet that needs the log is called whole. METADATA's tablets are
+judged by that part: to refuse them would close the store.
+
 Stored as JSON behind the runs in the list of a sorted log (runs.py, version 3).
 """
 
@@ -32,32 +36,60 @@ class Gap(NamedTuple):
     """By tablet: the last sequence before the gap, and the first behind it, 0 for none."""
     marked: Mapping[int, int] | None
     """By tablet: its highest sequence as of a mark that covers the gap; None without such a mark."""
+    marked_part: Mapping[int, int] | None = None
+    """As of a mark that the gap goes on behind; then `marked` is None."""
+    at_end: bool = False
+    """No group behind it could be read, so nobody knows how much was there."""
 
-    def may_have_lost(self, tablet_id: int, first_needed: int) -> bool:
-        """Whether a tablet that needs its sequences from there on may miss one."""
+    def may_have_lost(self, tablet_id: int, first_needed: int, behind_the_mark: bool = True) -> bool:
+        """Whether a tablet that needs its sequences from there on may miss one. Not `behind_the_mark`: one that a mark
+        shows to have been there."""
         if self.lost is not None:
             return self.lost.get(tablet_id, 0) >= first_needed
         before, after = self.around.get(tablet_id, (0, 0))
         known = max(before, first_needed - 1)
         if after:
             return after > known + 1
-        return self.marked is None or self.marked.get(tablet_id, 0) > known
+        marked = self.marked if behind_the_mark or self.marked is not None else self.marked_part
+        return marked is None or marked.get(tablet_id, 0) > known
+
+    @property
+    def hides_the_end(self) -> bool:
+        """What was written after the log's mark may be missing, and of any tablet."""
+        return self.at_end and (self.marked is not None or self.marked_part is not None)
 
     def reason(self) -> str:
         groups = f"groups {self.first_lsn or '?'} to {self.last_lsn or '?'}"
         return f"bytes {self.start} to {self.stop} of the log, {groups}, cannot be read"
 
+    def unattributed(self) -> str:
+        """Of a gap that hides the log's end."""
+        what = "the log ends before its mark" if self.marked is not None else "unreadable bytes go on behind its mark"
+        return f"{what}; after the mark: any table of this server may have lost its last writes"
+
     def damage(self, tablet_id: int) -> Corruption:
         """What whoever recovers the tablet is told."""
         before, _ = self.around.get(tablet_id, (0, 0))
-        least = (self.lost or self.marked or {}).get(tablet_id, 0)
+        least = (self.lost or self.marked or self.marked_part or {}).get(tablet_id, 0)
         known = f", up to {least} at least" if least else ""
+        if self.marked_part is not None:
+            known += " (what was written after the log's mark may be of any tablet)"
         what = f"tablet {tablet_id} may have lost writes that were acknowledged, from sequence {before + 1} on{known}"
         return Corruption(self.path, self.start, f"{self.reason()}; {what}: {WAY_OUT}")
 
 
 def encode_gaps(gaps: Sequence[Gap]) -> bytes:
-    return json.dumps([gap._asdict() for gap in gaps], separators=(",", ":"), sort_keys=True).encode()
+    return json.dumps([_fields(gap) for gap in gaps], separators=(",", ":"), sort_keys=True).encode()
+
+
+def _fields(gap: Gap) -> dict[str, object]:
+    """The last two are left out where they say nothing. Who does not know them refuses more tablets, not fewer."""
+    fields = gap._asdict()
+    if gap.marked_part is None:
+        del fields["marked_part"]
+    if not gap.at_end:
+        del fields["at_end"]
+    return fields
 
 
 def decode_gaps(data: bytes, path: str) -> list[Gap]:
@@ -77,6 +109,8 @@ def _gap(fields: dict[str, object]) -> Gap:
         lost=_sequences(fields["lost"]),
         around={int(tablet_id): (int(before), int(after)) for tablet_id, (before, after) in around.items()},
         marked=_sequences(fields["marked"]),
+        marked_part=_sequences(fields.get("marked_part")),
+        at_end=bool(fields.get("at_end", False)),
         **numbers,
     )
 

@@ -72,12 +72,16 @@ class _OpenGap:
     lost: dict[int, int] | None
     before: dict[int, int]
     marked: Mapping[int, int] | None
+    marked_part: Mapping[int, int] | None
+    at_end: bool
     after: dict[int, int] = field(default_factory=dict)
 
     def closed(self) -> Gap:
         tablets = self.before.keys() | self.after.keys()
         around = {tablet_id: (self.before.get(tablet_id, 0), self.after.get(tablet_id, 0)) for tablet_id in tablets}
-        return Gap(self.path, self.start, self.stop, self.first_lsn, self.last_lsn, self.lost, around, self.marked)
+        lsns = self.first_lsn, self.last_lsn
+        marks = self.marked, self.marked_part
+        return Gap(self.path, self.start, self.stop, *lsns, self.lost, around, *marks, self.at_end)
 
 
 def salvage(fs: FileSystem, folder: str, manifest: Manifest, pause: Callable[[], None]) -> Salvage | None:
@@ -216,9 +220,9 @@ class _Salvaging:
         last = previous.group.lsn if previous is not None else 0
         until = max(self._watermark, mark.lsn if mark is not None else 0)
         if until > last:
-            self._gap(number, start, newest, stop, last + 1, until, until - last, buffers)
+            self._gap(number, start, newest, stop, last + 1, until, until - last, buffers, at_end=True)
         elif not self._lengths or found < self._lengths.get(newest, 0) or self._is_another_file(newest, previous):
-            self._gap(number, start, newest, stop, last + 1, 0, 0, buffers)
+            self._gap(number, start, newest, stop, last + 1, 0, 0, buffers, at_end=True)
 
     def _is_another_file(self, number: int, last: _Sound | None) -> bool:
         """It has neither a sound header nor a sound group, and is longer than a header: there were groups in it."""
@@ -226,9 +230,19 @@ class _Salvaging:
             return False
         return self._lengths.get(number, 0) > self._header_bytes
 
+    def _goes_on_behind(self, mark: HighWater) -> bool:
+        """There are bytes behind what the mark covers. Of a log whose groups end before its mark nobody can say what
+        they were: a write that nobody was promised, or many that were acknowledged."""
+        for number in self._lengths:
+            # A mark that was taken while the next group was on its way does not say a length.
+            covered = mark.length_bytes if number == mark.segment else self._header_bytes
+            if number >= mark.segment and len(self._read(number)) > covered:
+                return True
+        return False
+
     def _gap(
         self, number: int, start: int, last_number: int, stop: int, first_lsn: int, last_lsn: int, missing: int,
-        buffers: dict[int, bytes],
+        buffers: dict[int, bytes], at_end: bool = False,
     ) -> None:  # fmt: skip
         """From a byte of one segment to a byte of another, or the same. `missing`: how many groups; 0: not known."""
         lost, loose = self._identified(number, start, last_number, stop, missing, buffers)
@@ -242,9 +256,14 @@ class _Salvaging:
                 before[record.place.tablet_id] = record.place.sequence
         mark = self._mark
         marked = mark.tablets if mark is not None and mark.lsn >= last_lsn > 0 else None
+        marked_part = None
+        if at_end and lost is None and mark is not None and marked is not None and self._goes_on_behind(mark):
+            marked, marked_part = None, marked
         length = self._good.get(number, self._lengths.get(number, start))
         end = stop if number == last_number else max(length, start)
-        self._gaps.append(_OpenGap(self._path(number), start, end, first_lsn, last_lsn, lost, before, marked))
+        lsns = first_lsn, last_lsn
+        at_end = at_end and lost is None
+        self._gaps.append(_OpenGap(self._path(number), start, end, *lsns, lost, before, marked, marked_part, at_end))
 
     def _take(self, loose: list[LooseRecord]) -> None:
         self._loose += loose
@@ -263,11 +282,10 @@ class _Salvaging:
         if not missing or not walk.passed(missing, is_tail):
             return None, walk.loose
         lost: dict[int, int] = {}
-        for group, tablet_id, sequence in walk.suspects:
-            if group < missing:
-                if not self._is_plausible(tablet_id, sequence, len(walk.suspects) + len(walk.loose)):
-                    return None, walk.loose
-                lost[tablet_id] = max(sequence, lost.get(tablet_id, 0))
+        for tablet_id, sequence in walk.suspects:
+            if not self._is_plausible(tablet_id, sequence, len(walk.suspects) + len(walk.loose)):
+                return None, walk.loose
+            lost[tablet_id] = max(sequence, lost.get(tablet_id, 0))
         return lost, walk.loose
 
     def _is_plausible(self, tablet_id: int, sequence: int, records: int) -> bool:
@@ -328,8 +346,8 @@ class _Walk:
         self._at = start
         self.groups = 0
         self.loose: list[LooseRecord] = []
-        self.suspects: list[tuple[int, int, int]] = []
-        """(number of the group, tablet, sequence) as a record that does not check says."""
+        self.suspects: list[tuple[int, int]] = []
+        """(tablet, sequence) as a record that does not check says."""
 
     def run(self) -> None:
         buffer, stop = self._buffer, self._stop
@@ -344,11 +362,11 @@ class _Walk:
             self._at = at
 
     def passed(self, missing: int, is_tail: bool) -> bool:
-        """So many groups were passed whole, and no bytes besides. At the end of a log more may follow than is
-        `missing`: what nobody was promised."""
-        if self._cut or self.groups < missing:
+        """So many groups were passed whole, and no bytes besides. At the end of a log more groups may follow than is
+        known to be `missing`; they count too, as they may have been acknowledged."""
+        if self._cut or self._at != self._stop:
             return False
-        return is_tail or (self._at == self._stop and self.groups == missing)
+        return self.groups >= missing if is_tail else self.groups == missing
 
     def _record(self, at: int) -> int:
         """Where it ends; 0: there is none."""
@@ -364,5 +382,5 @@ class _Walk:
             self.loose.append(LooseRecord(place, buffer[at:end]))
         except Corruption:
             tablet_id, _, sequence = _HEAD.unpack_from(buffer, at + _LEAD.size)
-            self.suspects.append((self.groups, tablet_id, sequence))
+            self.suspects.append((tablet_id, sequence))
         return end

@@ -123,6 +123,8 @@ class LogSorting:
         log.error("log %s is damaged: %s", incarnation, error)
         for gap in found.gaps:
             log.error("log %s: %s: %s", incarnation, gap.path, gap.reason())
+            if gap.hides_the_end:
+                log.error("log %s: %s", incarnation, gap.unattributed())
         if not found.gaps:
             log.error("log %s: every record in it could be read all the same", incarnation)
 

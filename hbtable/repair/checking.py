@@ -7,6 +7,7 @@ files, and the collector removes them. The same holds for a log that no tablet n
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, final
 
+from hbtable.commitlog.gaps import Gap
 from hbtable.commitlog.segment import LOGS
 from hbtable.errors import Corruption
 from hbtable.fs.interface import LOCAL, FileSystem
@@ -232,19 +233,18 @@ class Check:
     def _of_log(self, incarnation: str, tablets: list[TabletRecord]) -> str:
         if not tablets:
             return "what it holds of recent writes cannot be recovered"
+        behind = ""
         if incarnation in self._evidence.logs:
             self._reader.log(incarnation)
             gaps = self._reader.gaps[incarnation]
-            tablets = [
-                record
-                for record in tablets
-                if any(gap.may_have_lost(record.tablet_id, first_needed(record)) for gap in gaps)
-            ]
+            tablets = [record for record in tablets if any(_concerns(gap, record) for gap in gaps)]
+            behind = "".join(f"; {gap.unattributed()}" for gap in gaps if gap.hides_the_end)
         names = sorted({self._name(record) for record in tablets})
         if not names:
-            return "nothing that a tablet needs of it is lost"
+            known = "is known to be lost" if behind else "is lost"
+            return f"nothing that a tablet needs of it {known}{behind}"
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        return f"recent writes cannot be recovered of {', '.join(names[:5])}{more}"
+        return f"recent writes cannot be recovered of {', '.join(names[:5])}{more}{behind}"
 
     def _name(self, record: TabletRecord) -> str:
         if record.table_id == METADATA_TABLE_ID:
@@ -264,6 +264,11 @@ class Check:
             f"a server gave times {span(self._clock_ahead_millis)} this machine's clock: its clock was wrong, or "
             "this one is. If this one is right, start once with -D tablet.set_back_clocks=true"
         )
+
+
+def _concerns(gap: Gap, record: TabletRecord) -> bool:
+    """Whether the tablet is refused for it. METADATA is only where the log's mark shows a loss (tablet.recovery)."""
+    return gap.may_have_lost(record.tablet_id, first_needed(record), record.table_id != METADATA_TABLE_ID)
 
 
 def _consequence(path: str) -> str:

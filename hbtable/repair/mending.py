@@ -111,11 +111,14 @@ class Repair:
             self._remove_logs(reader)
 
     def _missing_logs(self) -> set[str]:
+        return self._named_logs() - {NO_LOG} - self._evidence.logs.keys()
+
+    def _named_logs(self) -> set[str]:
         named = set()
         for _, record in self._view.tablet_rows():
             if isinstance(record, TabletRecord):
                 named |= {log.incarnation for one in (record, record.left) if one for log in one.logs}
-        return named - {NO_LOG} - self._evidence.logs.keys()
+        return named
 
     def _mend_rows(self, rows: dict[bytes, bytes], files: UserFiles) -> bool:
         """Whether any row had to be changed."""
@@ -189,6 +192,7 @@ class Repair:
 
     def _remove_logs(self, reader: MetadataReader) -> None:
         """Every record that counts is in an SSTable now."""
+        needed = self._named_logs() | {log.incarnation for record in self._view.tablets for log in record.logs}
         for incarnation, damage in self._evidence.logs.items():
             for status in self._fs.list_files(f"logs/{incarnation}"):
                 self.backup.remove(status.path)
@@ -196,6 +200,9 @@ class Repair:
                 self.report.done.append(f"the log {incarnation} was read as far as it goes and taken out")
                 if not reader.gaps.get(incarnation):  # else what is lost is told tablet by tablet
                     self.report.lost.append(f"what the log {incarnation} held where it cannot be read: {damage}")
+                for gap in reader.gaps.get(incarnation, ()):
+                    if gap.hides_the_end and (incarnation in needed or not self._view.tablets):
+                        self.report.lost.append(f"{gap.path}: {gap.reason()}; {gap.unattributed()}")
         for incarnation in sorted(self._missing_logs()):
             self.report.lost.append(f"the log {incarnation}, which is not there, with recent writes")
 

@@ -161,7 +161,8 @@ class TableRebuild:
             start, stop = known[tablet_id].range if tablet_id in known else EVERY_ROW
             where = f"rows from {start!r} to {stop!r}" if stop else f"rows from {start!r} on"
             for gap in (gap for gaps in self._gaps.values() for gap in gaps):
-                if gap.may_have_lost(tablet_id, needed):
+                # What came after a log's mark is told once, for all tablets (mending.py).
+                if gap.may_have_lost(tablet_id, needed, behind_the_mark=False):
                     before, after = gap.around.get(tablet_id, (0, 0))
                     writes = f"writes from sequence {max(before + 1, needed)} {f'to {after - 1}' if after else 'on'}"
                     self._report.lost.append(

@@ -15,12 +15,13 @@ from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import Final
 
+from hbtable.commitlog.gaps import Gap
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.segment import log_folder
 from hbtable.commitlog.sorted_logs import recovered, sorted_gaps
 from hbtable.encoding.cell_key import check_known
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
-from hbtable.model.tablet import NO_LOG, LogRef, SSTableRef, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, LogRef, SSTableRef, TabletRecord
 from hbtable.tablet.compaction import Compactor
 from hbtable.tablet.damage import UnreadableFile
 from hbtable.tablet.files import open_sstable
@@ -176,12 +177,21 @@ def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
             first_needed[ref.incarnation] = max(ref.first_needed, floor, first_needed.get(ref.incarnation, 0))
     for incarnation, first in sorted(first_needed.items()):
         for gap in sorted_gaps(state.environment.fs, log_folder(incarnation)):
-            if gap.may_have_lost(state.tablet_id, first):
-                raise gap.damage(state.tablet_id)
+            _check_gap(state, gap, first)
     return [
         recovered(state.environment.fs, log_folder(incarnation), state.tablet_id, first, state.shared.sorted_indexes)
         for incarnation, first in sorted(first_needed.items())
     ]
+
+
+def _check_gap(state: TabletState, gap: Gap, first_needed: int) -> None:
+    """Corruption if the tablet may have lost an acknowledged write there. METADATA's tablets are served as long as the
+    log's mark shows no loss of theirs: without them nothing is served."""
+    if not gap.may_have_lost(state.tablet_id, first_needed):
+        return
+    if state.keeper.record.table_id != METADATA_TABLE_ID or gap.may_have_lost(state.tablet_id, first_needed, False):
+        raise gap.damage(state.tablet_id)
+    logger.error("METADATA is served although %s", gap.damage(state.tablet_id))
 
 
 def _check_own_log(state: TabletState, record: TabletRecord) -> None:

@@ -169,6 +169,83 @@ def test_a_cut_end_is_corruption_that_says_what_was_lost(bench) -> None:
     assert last[7] == 24
 
 
+def written_beyond_its_mark(bench) -> None:
+    """Tablet 1 wrote before the mark, tablet 2 after it alone, tablet 3 both before and after."""
+
+    def main() -> None:
+        log = bench.writer()
+        for sequence in range(1, 21):
+            bench.commit(log, 1, sequence, b"v" * 80)
+            bench.commit(log, 3, sequence, b"v" * 80)
+        bench.runtime.sleep(5)
+        for sequence in range(1, 21):
+            bench.commit(log, 2, sequence, b"v" * 80)
+            bench.commit(log, 3, 20 + sequence, b"v" * 80)
+
+    bench.run(main)
+
+
+def noise(size: int, chance: random.Random) -> bytes:
+    return chance.randbytes(size)
+
+
+def zeros(size: int, chance: random.Random) -> bytes:
+    return bytes(size)
+
+
+@pytest.mark.parametrize("filled", [noise, zeros])
+@pytest.mark.parametrize("seed", range(20))
+def test_damage_from_before_the_mark_to_the_end_leaves_nobody_whole_who_wrote_after_it(
+    bench_of, seed: int, filled: Callable[[int, random.Random], bytes]
+) -> None:
+    bench = bench_of(seed)
+    written_beyond_its_mark(bench)
+    content = bench.content(1)
+    mark = decode_high_water(bytes(bench.memory.disk.files[high_water_path(bench.folder)].content), "m")
+    assert 0 < mark.length_bytes < len(content)
+    assert 2 not in mark.tablets
+    chance = random.Random(seed)
+    start = chance.randrange(mark.length_bytes // 3, mark.length_bytes)
+    content[start:] = filled(len(content) - start, chance)
+    assert is_damaged(bench)
+    (gap,) = decode_gaps(encode_gaps(salvaged(bench).gaps), "g")
+    # Tablet 9 may have been loaded, and have written its first rows, after the mark.
+    assert all(gap.may_have_lost(tablet_id, 1) for tablet_id in (1, 2, 3, 9))
+    assert gap.hides_the_end
+    # By what the mark says alone: that is how METADATA's tablets are judged.
+    assert not gap.may_have_lost(2, 1, behind_the_mark=False)
+    assert not gap.may_have_lost(1, 21, behind_the_mark=False)
+    assert gap.may_have_lost(3, 20, behind_the_mark=False)
+
+
+def test_damage_to_the_last_marked_group_and_all_behind_it_leaves_nobody_whole(bench) -> None:
+    """Its record can still be told; what came after it cannot."""
+    written_beyond_its_mark(bench)
+    content = bench.content(1)
+    mark = decode_high_water(bytes(bench.memory.disk.files[high_water_path(bench.folder)].content), "m")
+    content[mark.length_bytes - 1] ^= 1
+    content[mark.length_bytes + 60 :] = bytes(len(content) - mark.length_bytes - 60)
+    (gap,) = salvaged(bench).gaps
+    assert all(gap.may_have_lost(tablet_id, 1) for tablet_id in (1, 2, 3))
+
+
+def test_damage_behind_the_mark_alone_is_a_torn_end(bench) -> None:
+    written_beyond_its_mark(bench)
+    content = bench.content(1)
+    mark = decode_high_water(bytes(bench.memory.disk.files[high_water_path(bench.folder)].content), "m")
+    content[mark.length_bytes + 50 :] = bytes(len(content) - mark.length_bytes - 50)
+    assert not is_damaged(bench)
+
+
+def test_an_end_cut_off_before_the_mark_is_said_to_hide_what_followed(bench) -> None:
+    written(bench)
+    content = bench.content(int(bench.segments()[-1][:10]))
+    del content[len(content) // 2 :]
+    (gap,) = salvaged(bench).gaps
+    assert gap.hides_the_end
+    assert gap.marked_part is None
+
+
 @pytest.mark.parametrize("durability", ["sync", "os"])
 def test_the_mark_never_says_more_than_what_is_durable(bench_of, durability: str) -> None:
     """A loss of power at any moment is no damage."""
@@ -205,6 +282,7 @@ def test_marks_and_gaps_come_back_as_they_were() -> None:
     gaps = [
         Gap("logs/a/1", 3, 90, 4, 5, {16: 9}, {16: (7, 10), 17: (2, 0)}, None),
         Gap("logs/a/2", 3, 90, 0, 0, None, {}, {16: 1}),
+        Gap("logs/a/3", 3, 90, 0, 0, None, {}, None, {16: 1}, True),
     ]
     assert decode_gaps(encode_gaps(gaps), "g") == gaps
     for wrong in (b"", b"{}x", b'[{"path":1}]'):

@@ -1,0 +1,83 @@
+"""A log damaged from within what its mark covers to its end: nobody can say whose writes stood behind the mark."""
+
+import random
+
+import pytest
+
+from hbtable.commitlog.high_water import decode_high_water
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.fs.memory_disk import MemoryDisk
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.repair.checking import Check
+from hbtable.repair.mending import Repair
+from hbtable.runtime.simulated import SimulatedRuntime
+from tests.crash.test_damaged_stores import ROWS, TABLES, VALUE, served, start, the_log
+from tests.harness.disks import disk_copy
+
+
+@pytest.fixture(scope="module")
+def killed_beyond_its_mark() -> MemoryDisk:
+    """Table one was written some seconds before the end; tables two and three only after the log's last mark."""
+    runtime = SimulatedRuntime(1)
+    disk = MemoryDisk()
+
+    def main() -> None:
+        cluster = start(runtime, disk)
+        for name in TABLES:
+            cluster.client.admin.create_table(TableSchema(name, {b"f": FamilySchema(b"f")}), [b"030"])
+        for number, names in enumerate(([b"one"], [b"two", b"three"])):
+            runtime.sleep(5 if number else 0)
+            for row in ROWS:
+                for name in names:
+                    cluster.client.rows(name).put(row, {b"f:a": VALUE})
+
+    runtime.run(main)
+    return disk
+
+
+def spoilt_to_its_end(disk: MemoryDisk, zeros: bool) -> None:
+    """From within what the mark covers on."""
+    (path,) = [path for path in disk.files if path.startswith("logs/") and path.endswith("/synced")]
+    mark = decode_high_water(bytes(disk.files[path].content), path)
+    content = the_log(disk)
+    assert mark.length_bytes * 3 // 2 < len(content)
+    start_at = mark.length_bytes * 9 // 10
+    size = len(content) - start_at
+    content[start_at:] = bytes(size) if zeros else random.Random(7).randbytes(size)
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+def test_damage_from_before_the_mark_to_the_end_of_the_log_serves_no_tablet_without_its_writes(
+    killed_beyond_its_mark: MemoryDisk, zeros: bool
+) -> None:
+    disk = disk_copy(killed_beyond_its_mark)
+    spoilt_to_its_end(disk, zeros)
+    rows, sentences = served(disk)
+    assert rows == 0
+    assert len(sentences) == 6
+    assert all("may have lost writes that were acknowledged" in sentence for sentence in sentences)
+
+
+@pytest.mark.parametrize("started_before", [False, True])
+def test_check_and_repair_say_that_what_came_after_the_mark_may_be_of_any_table(
+    killed_beyond_its_mark: MemoryDisk, started_before: bool
+) -> None:
+    disk = disk_copy(killed_beyond_its_mark)
+    spoilt_to_its_end(disk, zeros=False)
+    if started_before:
+        served(disk)
+    runtime = SimulatedRuntime(3)
+    fs = MemoryFileSystem(runtime, disk)
+    check = Check(runtime, fs)
+    runtime.run(check.run)
+    (said,) = [finding.consequence for finding in check.findings if "recent writes" in finding.consequence]
+    assert all(f"table {name.decode()}, tablet" in said for name in TABLES[:1])
+    assert "METADATA," not in said
+    assert "after the mark: any table of this server may have lost its last writes" in said
+    report = runtime.run(Repair(runtime, fs, fs, "repair-backup-1").run)
+    unattributed = [line for line in report.lost if "after the mark: any table of this server may have lost" in line]
+    assert len(unattributed) == 1
+    assert any("table one" in line for line in report.lost)
+    again = Check(runtime, fs)
+    runtime.run(again.run)
+    assert not again.findings
