@@ -110,6 +110,9 @@ def _damages(life: Life, path: str, paths: list[str], chance: random.Random, fli
         return
     yield Case(path, "half", content[: len(content) // 2])
     yield Case(path, "empty", b"")
+    start = chance.randrange(len(content))
+    yield Case(path, "noise", content[:start] + chance.randbytes(len(content) - start))
+    yield Case(path, "zeros", content[:start] + bytes(len(content) - start))
     for _ in range(flips):
         flipped = bytearray(content)
         flipped[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
