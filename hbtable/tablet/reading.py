@@ -84,12 +84,13 @@ def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: byt
     if not cells:
         return None, 0
     cell = cells[0]
-    for flags in {key[-1] for key, _ in seen}:
-        if flags & FLAG_TTL:
-            newest = column_prefix(row_prefix(row), family, qualifier) + suffix_start(cell[1], PUT)
+    for key, _ in seen:
+        if key[-1] & FLAG_TTL:
+            stored = snapshot.version.layout.stored[family]
+            newest = column_prefix(row_prefix(row), stored, qualifier) + suffix_start(cell[1], PUT)
             # Of one timestamp the newest sequence comes first, and that is the one which the read has shown.
-            key, value = next(pair for pair in seen if pair[0].startswith(newest))
-            return cell, int.from_bytes(value[:8], "big") if key[-1] & FLAG_TTL else 0
+            shown, value = next(pair for pair in seen if pair[0].startswith(newest))
+            return cell, int.from_bytes(value[:8], "big") if shown[-1] & FLAG_TTL else 0
     return cell, 0
 
 

@@ -8,6 +8,7 @@ from hbtable.errors import InvalidRequest, NotACounter, OutOfSpace
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutation
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, VanishingFileSystem, delete, put, values
 
@@ -229,7 +230,11 @@ def test_after_a_check_of_a_cell_of_the_future_a_put_survives_the_delete_before_
 
 
 @pytest.mark.parametrize("flushed", [False, True])
-def test_a_cells_own_time_to_live_goes_on_through_increment_and_append(bench: Bench, flushed: bool) -> None:
+@pytest.mark.parametrize("added_in", [0, 3])
+def test_a_cells_own_time_to_live_goes_on_through_increment_and_append(flushed: bool, added_in: int) -> None:
+    """Also in a family that was added later, whose name in cell keys is another one."""
+    bench = Bench(schema=TableSchema(b"t", {b"f": FamilySchema(b"f", added_in=added_in)}, version=3))
+
     def main() -> None:
         tablet = bench.open()
         first = RowMutation(b"r", [(PUT, b"f", b"n", SERVER_TIME, number(1)), (PUT, b"f", b"a", SERVER_TIME, b"x")])
