@@ -287,4 +287,4 @@ class LocalFileSystem:
 
 
 def _nobody() -> None:
-    """Nobody keeps room back."""
+    """Nobody keeps room back, or holds the folder."""

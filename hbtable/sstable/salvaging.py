@@ -33,7 +33,6 @@ class Salvage:
     """None when they cannot be read."""
     pairs: list[Pair] = field(default_factory=list)
     lost: list[tuple[bytes, bytes]] = field(default_factory=list)
-    lost_bytes: int = 0
 
 
 def salvage(path: str, content: bytes, pause: Callable[[], None] = lambda: None) -> Salvage:
@@ -95,7 +94,6 @@ def _by_index(path: str, content: bytes, index: Index, found: Salvage, pause: Ca
             if not following and found.properties is not None:
                 following = found.properties.last_key + b"\x00"
             found.lost.append((first_key, following))
-            found.lost_bytes += handle.sealed_bytes
         else:
             found.pairs += pairs
         pause()
@@ -120,7 +118,6 @@ def _without_index(path: str, content: bytes, found: Salvage, pause: Callable[[]
         return
     stop = properties.last_key + b"\x00" if properties is not None else b""
     found.lost.append((last_key + b"\x00" if last_key else b"", stop))
-    found.lost_bytes += len(content) - offset
 
 
 def _properties_behind(path: str, content: bytes, filter_end: int) -> Properties | None:

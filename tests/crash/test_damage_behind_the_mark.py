@@ -7,32 +7,17 @@ import pytest
 from hbtable.commitlog.high_water import decode_high_water
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
-from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.repair.checking import Check
 from hbtable.repair.mending import Repair
 from hbtable.runtime.simulated import SimulatedRuntime
-from tests.crash.test_damaged_stores import ROWS, TABLES, VALUE, served, start, the_log
+from tests.crash.test_damaged_stores import TABLES, killed_after, served, the_log
 from tests.harness.disks import disk_copy
 
 
 @pytest.fixture(scope="module")
 def killed_beyond_its_mark() -> MemoryDisk:
     """Table one was written some seconds before the end; tables two and three only after the log's last mark."""
-    runtime = SimulatedRuntime(1)
-    disk = MemoryDisk()
-
-    def main() -> None:
-        cluster = start(runtime, disk)
-        for name in TABLES:
-            cluster.client.admin.create_table(TableSchema(name, {b"f": FamilySchema(b"f")}), [b"030"])
-        for number, names in enumerate(([b"one"], [b"two", b"three"])):
-            runtime.sleep(5 if number else 0)
-            for row in ROWS:
-                for name in names:
-                    cluster.client.rows(name).put(row, {b"f:a": VALUE})
-
-    runtime.run(main)
-    return disk
+    return killed_after([b"one"], [b"two", b"three"])
 
 
 def spoilt_to_its_end(disk: MemoryDisk, zeros: bool) -> None:

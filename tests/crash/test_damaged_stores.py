@@ -250,9 +250,9 @@ def test_an_old_root_record_is_refused_instead_of_serving_what_was(
 # ---------------------------------------------------------------- the log of a server that was killed
 
 
-@pytest.fixture(scope="module")
-def killed() -> MemoryDisk:
-    """All rows are in one log alone, some seconds old; METADATA's flushed half-way."""
+def killed_after(*written: list[bytes]) -> MemoryDisk:
+    """A server killed after it wrote the rows of some tables at a time, each lot five seconds after the one before:
+    longer than the log's mark takes."""
     runtime = SimulatedRuntime(1)
     disk = MemoryDisk()
 
@@ -260,13 +260,20 @@ def killed() -> MemoryDisk:
         cluster = start(runtime, disk)
         for name in TABLES:
             cluster.client.admin.create_table(TableSchema(name, {b"f": FamilySchema(b"f")}), [b"030"])
-        for row in ROWS:
-            for name in TABLES:
-                cluster.client.rows(name).put(row, {b"f:a": VALUE})
-        runtime.sleep(5)
+        for number, names in enumerate(written):
+            runtime.sleep(5 if number else 0)
+            for row in ROWS:
+                for name in names:
+                    cluster.client.rows(name).put(row, {b"f:a": VALUE})
 
     runtime.run(main)
     return disk
+
+
+@pytest.fixture(scope="module")
+def killed() -> MemoryDisk:
+    """All rows are in one log alone, some seconds old; METADATA's flushed half-way."""
+    return killed_after([*TABLES], [])
 
 
 def the_log(disk: MemoryDisk) -> bytearray:

@@ -64,12 +64,3 @@ class FileDigest:
 
     def close(self) -> None:
         self._file.close()
-
-
-def digest_of(path: Path, end: int) -> str:
-    """Of the first `end` bytes."""
-    digest = FileDigest(path)
-    try:
-        return digest.up_to(end)
-    finally:
-        digest.close()
