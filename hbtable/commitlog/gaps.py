@@ -71,7 +71,7 @@ class Gap(NamedTuple):
         """What whoever recovers the tablet is told."""
         before, _ = self.around.get(tablet_id, (0, 0))
         least = (self.lost or self.marked or self.marked_part or {}).get(tablet_id, 0)
-        known = f", up to {least} at least" if least else ""
+        known = f", up to {least} at least" if least > before else ""
         if self.marked_part is not None:
             known += " (what was written after the log's mark may be of any tablet)"
         what = f"tablet {tablet_id} may have lost writes that were acknowledged, from sequence {before + 1} on{known}"
