@@ -228,7 +228,7 @@ def _judge(
         name, row = key
         if case.kind() in (LOG, LOG_END):
             if not _since_flushed(life, name, row, found[key]):
-                flushed = life.flushed[name].get(row, {})
+                flushed = life.since_flushed(name, row)[0]
                 outcome.faults.append(f"{name!r} {row!r} was flushed as {flushed} and is {found[key]}")
             elif not lost and (outcome.check or case.kind() == LOG):
                 outcome.faults.append(f"{name!r} {row!r} is older and nothing is said")
@@ -248,10 +248,8 @@ def _judge_dropped(cluster: EmbeddedCluster, case: Case, done: list[str], outcom
 
 def _since_flushed(life: Life, name: bytes, row: bytes, found: RowState) -> bool:
     """Each column as it was flushed or became later. A write in the middle of a log may be lost, and later ones not."""
-    past = life.past[name, row]
-    flushed = life.flushed[name].get(row, {})
-    since = past[max(index for index, state in enumerate(past) if state == flushed) :]
-    columns = {column for state in (found, *past) for column in state}
+    since = life.since_flushed(name, row)
+    columns = {column for state in (found, *life.past[name, row]) for column in state}
     return all(found.get(column) in {state.get(column) for state in since} for column in columns)
 
 

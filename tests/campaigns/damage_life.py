@@ -33,8 +33,16 @@ class Life:
     earlier: list[MemoryDisk] = field(default_factory=list)
     now: dict[bytes, dict[bytes, RowState]] = field(default_factory=dict)
     past: dict[tuple[bytes, bytes], list[RowState]] = field(default_factory=dict)
-    flushed: dict[bytes, dict[bytes, RowState]] = field(default_factory=dict)
-    """What the rows held when everything was in SSTables last."""
+    flushed_at: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    """Which state in `past` each row had when everything was in SSTables last. An equal state may come again later."""
+
+    def flushed_now(self) -> None:
+        """Everything is in SSTables."""
+        self.flushed_at = {key: len(states) - 1 for key, states in self.past.items()}
+
+    def since_flushed(self, name: bytes, row: bytes) -> list[RowState]:
+        """The states of a row from the one in SSTables on."""
+        return self.past.get((name, row), [{}])[self.flushed_at.get((name, row), 0) :]
 
 
 def disk_copy(disk: MemoryDisk) -> MemoryDisk:
@@ -76,7 +84,7 @@ def _part(
         if step < 2:
             for name in TABLES:
                 client.admin.flush(name)
-            life.flushed = {name: {row: dict(state) for row, state in rows.items()} for name, rows in life.now.items()}
+            life.flushed_now()
         life.earlier.append(disk_copy(fs.disk))
     if part == 0:
         client.admin.split(JOURNAL)
@@ -91,14 +99,16 @@ def _part(
     if part == 2:
         client.admin.major_compact(ACCOUNTS)
         client.admin.flush(JOURNAL)
-        life.flushed = {name: {row: dict(state) for row, state in rows.items()} for name, rows in life.now.items()}
+        life.flushed_now()
         if not stopped:
-            for _ in range(25):
+            for number in range(25):
                 _write(client, life, chance)
+                if number == 12:
+                    runtime.sleep(5.0)  # the log's high-water mark is written
             life.disk = disk_copy(fs.disk)
     cluster.stop()
     if part == 2 and stopped:
-        life.flushed = life.now
+        life.flushed_now()
         life.disk = disk_copy(fs.disk)
 
 
