@@ -6,6 +6,7 @@ tests run it on simulated ones.
 
 import logging
 from dataclasses import dataclass, field
+from typing import Final
 
 from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
@@ -25,6 +26,10 @@ from hbtable.runtime.interface import Runtime
 from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
 
 log = logging.getLogger(__name__)
+
+_MERGED_AT_STOP_BYTES: Final = 64 << 20
+"""An orderly stop merges what is due of tablets up to this size: larger ones would keep it waiting, and have lived long
+enough to be merged meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ class EmbeddedCluster:
         # The master first: it would give tablets back that the server unloads.
         self.transport.register_master(None)
         if clean:
-            self._collect_garbage()
+            self._tidy()
         try:
             self.master.stop()
             self.server.stop(clean)
@@ -150,9 +155,10 @@ class EmbeddedCluster:
         if self._ballast is not None:
             self._ballast.stop()
 
-    def _collect_garbage(self) -> None:
-        """A process that always ends before the period of collections would leave all its garbage."""
+    def _tidy(self) -> None:
+        """A process that always ends before maintenance and collections begin would leave everything it overwrites."""
         try:
+            self.server.finish_merges(_MERGED_AT_STOP_BYTES)
             self.master.collect_garbage()
         except HbtableError as error:
             log.warning("garbage was not collected and stays for the next start: %s", error)

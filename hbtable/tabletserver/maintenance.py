@@ -87,6 +87,22 @@ class Maintenance:
         while self._jobs:
             next(iter(self._jobs.values())).join()
 
+    def finish_merges(self, limit_bytes: int) -> None:
+        """Merging compactions that are due, or run, have ended on return; those of tablets of more than `limit_bytes`
+        are left to the next start, and so is what failed. Before stop(). *Switches.*"""
+        tried: set[int] = set()
+        while self._session.valid():
+            self.look()
+            tablets = [self._tablets[tablet_id] for tablet_id in self.merging() - tried if tablet_id in self._tablets]
+            small = [tablet.record.tablet_id for tablet in tablets if tablet.sstable_bytes() <= limit_bytes]
+            if not small:
+                return
+            begun = next((tablet_id for tablet_id in small if tablet_id in self._jobs), None)
+            if begun is None:
+                return  # a larger one, or compactions that are switched off, keep them waiting
+            tried.add(begun)
+            self._jobs[begun].join()
+
     def look(self) -> list[Decision]:
         """Plans once and starts what there is a place for; what it started."""
         for gone in [tablet_id for tablet_id in self._noted if tablet_id not in self._tablets]:

@@ -203,6 +203,11 @@ class TabletServerRole:
         """A sentence about each damaged file that its tablets have met."""
         return self._residence.damage()
 
+    def finish_merges(self, limit_bytes: int) -> None:
+        """For a process that may never run for long: merges that are due of tablets of up to `limit_bytes` have ended
+        on return. *Switches.*"""
+        self._maintenance.finish_merges(limit_bytes)
+
     def drain(self) -> None:
         """Every tablet is flushed and unloaded on return, and the next start needs no log. Unavailable when one could
         not be: it is still served, and the log still has what it needs."""
