@@ -8,6 +8,7 @@ No error of a call closes it.
 import logging
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import HbtableError
@@ -37,6 +38,10 @@ _U32: Final = struct.Struct(">I").pack
 _DISCARD_SECONDS: Final = 2.0
 _DISCARD_AT_MOST_SECONDS: Final = 60.0
 _NOTHING: Final[list[object]] = []
+_TURNED_OUT: Final = (
+    "this idle connection was closed to make room for another client: the server takes {most} connections at a time "
+    "(thrift.connections), and {host} held most of them. Connect again"
+)
 _HINTS: Final = {
     Protocol.TLS: "a TLS client; this port speaks plain Thrift",
     Protocol.SASL: "a Thrift client that wants SASL (Kerberos or a password); this port has no authentication",
@@ -65,19 +70,35 @@ def wires(strict: Dialect, loose: Dialect, compact: Dialect) -> dict[Protocol, W
 
 @final
 class Connection:
-    """`client` is its address, for people. `busy` from the last byte of a call until its answer is sent: a stop waits
-    for that, but not for calls that may never arrive."""
+    """`client` is its address, for people, and `host` without the port. `busy` from the last byte of a call until its
+    answer is sent: a stop waits for that, but not for calls that may never arrive. A runtime.occupancy.Guest."""
 
-    __slots__ = ("_head", "_stream", "_traffic", "busy", "client")
+    __slots__ = ("_head", "_stream", "_traffic", "_wire", "answered", "busy", "client", "framed", "host", "idle_since")
 
     def __init__(self, stream: Stream, client: str, traffic: Traffic) -> None:
         self._stream = stream
         self._traffic = traffic
         self._head: Call | None = None
+        self._wire: Wire | None = None
         self.client = client
+        self.host = client.rpartition(":")[0]
+        self.framed = False
         self.busy = False
+        self.answered = False
+        self.idle_since = traffic.clock()
 
     def close(self) -> None:
+        self._stream.close()
+
+    def turn_out(self, most: int) -> None:
+        """The client reads why as the answer to its next call, if it has spoken at all."""
+        self._complain("cut %s off, which was idle: all %d connections are taken", self.client, most)
+        if self._wire is not None and self._head is None:
+            reason = _TURNED_OUT.format(most=most, host=self.host)
+            # Whatever its socket does not take at once is lost: who makes room must not wait for an idle client.
+            with suppress(OSError):
+                self._stream.settimeout(0.0)
+                self._send(self._wire.dialect.refusal(b"", 0, INTERNAL_ERROR, reason), self.framed)
         self._stream.close()
 
     def serve(self) -> None:
@@ -113,7 +134,6 @@ class Connection:
         finally:
             if self.busy:
                 self._traffic.in_flight -= 1
-            self._traffic.newcomers.pop(self, None)
             self._stream.close()
 
     def _complain(self, sentence: str, *values: object) -> None:
@@ -158,9 +178,9 @@ class Connection:
         clock, methods, slow_seconds = traffic.clock, traffic.methods, traffic.slow.threshold_seconds
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
+        self._wire, self.framed = wire, framed
         more = source.begin
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
-        new = True
         while pending or more():
             pending = False
             started = clock()
@@ -197,9 +217,8 @@ class Connection:
                     times = (started, decoded, handled, ended)
                     self._remember(method, values, outcome, times, source.message_bytes(), size)
                 values = _NOTHING  # an idle client must not cost what its last request did
-                if new:
-                    new = False
-                    traffic.newcomers.pop(self, None)
+                self.idle_since = ended
+                self.answered = True
                 self.busy = False
                 traffic.in_flight -= 1
             self._head = None

@@ -34,6 +34,7 @@ from hbtable.hbase.traffic import Traffic
 from hbtable.hbase.writes import Writes
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.occupancy import Occupancy
 
 _LOG: Final = logging.getLogger(__name__)
 _EXPIRY_SECONDS: Final = 60.0
@@ -72,8 +73,8 @@ class FrontDoorOptions:
     """Large requests and answers of all clients together; beyond it the one under way for longest is cut off. Raising
     it lets that much more memory be taken by many clients at once; it should be a few times the two limits above."""
     connections: int = 10000
-    """Clients at a time; beyond it the oldest of those that never got an answer is cut off, or the new one is. Fewer
-    where the operating system allows fewer open files. Each costs about 20 KB."""
+    """Clients at a time. Beyond it the address that holds most of them loses one: who never got an answer, then who was
+    idle for longest. Fewer where the operating system allows fewer open files. Each costs about 20 KB."""
     stall_seconds: float = 60.0
     """A client that falls silent in the middle of a request is cut off. Between requests it may be silent for ever."""
     slow_seconds: float = 0.1
@@ -120,7 +121,7 @@ class FrontDoor:
         self._listen = listen
         self._options = options
         self._listener: Listener | None = None
-        self._connections: set[Connection] = set()
+        self._connections = Occupancy[Connection]()
         self._expiry: Task | None = None
         self._scanner_ids = ScannerIds(reserve_scanner_ids or unsaved())
         self.scanners = Scanners(
@@ -204,7 +205,7 @@ class FrontDoor:
         self._traffic.draining = True
         if self._listener is not None:
             self._listener.stop_accepting()
-        for connection in list(self._connections):
+        for connection in self._connections:
             if not connection.busy:
                 connection.close()
         deadline = self._runtime.clock_seconds() + self._options.drain_seconds
@@ -219,26 +220,23 @@ class FrontDoor:
         if self._expiry is not None:
             self._expiry.kill()
             self._expiry = None
-        for connection in list(self._connections):
+        for connection in self._connections:
             connection.close()
 
     def _serve(self, stream: Stream, address: tuple[str, int]) -> None:
         connection = Connection(stream, f"{address[0]}:{address[1]}", self._traffic)
-        if self._listener is not None and len(self._connections) >= min(
-            self._options.connections, self._listener.capacity
-        ):
-            self._traffic.complaints.warning("%d clients are connected: one was cut off", len(self._connections))
-            oldest = next(iter(self._traffic.newcomers), None)
-            if oldest is None:
-                return
-            del self._traffic.newcomers[oldest]
-            oldest.close()
-        self._traffic.newcomers[connection] = None
-        self._connections.add(connection)
+        most = self._options.connections
+        if self._listener is not None:
+            most = min(most, self._listener.capacity)
+        if not self._connections.admit(connection, most):
+            self._traffic.complaints.warning(
+                "%s was turned away: all %d connections have requests under way", connection.client, most
+            )
+            return
         try:
             connection.serve()
         finally:
-            self._connections.discard(connection)
+            self._connections.leave(connection)
 
     def _expire(self) -> None:
         while True:

@@ -13,7 +13,7 @@ from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
 
 if TYPE_CHECKING:
-    from hbtable.hbase.connection import Connection, Wire
+    from hbtable.hbase.connection import Wire
 
 _REQUESTS = "hbtable_rpc_requests_total"
 _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
@@ -25,8 +25,8 @@ class Traffic:
     """`in_flight` requests have arrived whole, and their answers are not sent yet."""
 
     __slots__ = (
-        "clock", "complaints", "draining", "host", "in_flight", "message_bytes", "methods", "newcomers", "pause",
-        "port", "registry", "slow", "stall_seconds", "transfers", "wall_millis", "wires",
+        "clock", "complaints", "draining", "host", "in_flight", "message_bytes", "methods", "pause", "port",
+        "registry", "slow", "stall_seconds", "transfers", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -50,8 +50,6 @@ class Traffic:
         self.stall_seconds = stall_seconds
         self.transfers = Transfers(transfer_bytes, runtime.sleep)
         self.complaints = Complaints(logging.getLogger("hbtable.hbase"), self.clock)
-        self.newcomers: dict[Connection, None] = {}
-        """Who has not got an answer yet, ascending by arrival: the first to go when there are too many."""
         self.in_flight = 0
         self.draining = False
         self.host = "127.0.0.1"

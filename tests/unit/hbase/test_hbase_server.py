@@ -27,8 +27,8 @@ class Port:
         )
         self.door.start()
 
-    def connect(self) -> Any:
-        return create_connection(("127.0.0.1", self.door.port))
+    def connect(self, source: str = "127.0.0.1") -> Any:
+        return create_connection(("127.0.0.1", self.door.port), source_address=(source, 0))
 
     def gauge(self, name: str) -> float:
         return next(value for gauge, _, value in self.registry.gauges() if gauge == name)
@@ -131,51 +131,75 @@ def test_connections_are_counted(port: Port, client: Any) -> None:
     socket.close()
 
 
-def test_beyond_the_limit_of_clients_the_oldest_who_never_asked_goes(door: Any, client: Any) -> None:
+def test_when_full_who_never_asked_goes_first_and_then_who_was_idle_for_longest(door: Any, client: Any) -> None:
     port = Port(door.cluster, FrontDoorOptions(connections=3))
     asked, silent, late = port.connect(), port.connect(), port.connect()
-    assert answered(asked, client, "getThriftServerType") == 1
     port.wait_until(lambda: port.gauge("hbtable_rpc_connections") == 3.0)
+    assert answered(asked, client, "getThriftServerType") == 1
     newest = port.connect()
     assert answered(newest, client, "getThriftServerType") == 1
     assert silent.recv(100) == b""
     assert answered(late, client, "getThriftServerType") == 1
-    refused = port.connect()  # everybody has asked: the newcomer goes
-    with pytest.raises((OSError, IndexError, EOFError, Exception)):
-        answered(refused, client, "getThriftServerType")
-    assert answered(asked, client, "getThriftServerType") == 1
-    for socket in (asked, silent, late, newest, refused):
+    assert answered(newest, client, "getThriftServerType") == 1
+    another = port.connect()  # everybody has asked: who asked longest ago goes
+    assert answered(another, client, "getThriftServerType") == 1
+    assert answered(newest, client, "getThriftServerType") == 1
+    assert answered(late, client, "getThriftServerType") == 1
+    for socket in (asked, silent, late, newest, another):
         socket.close()
     port.door.close()
 
 
-def test_answers_that_nobody_reads_stay_within_the_bound(door: Any, client: Any) -> None:
-    port = Port(door.cluster, FrontDoorOptions(transfer_bytes=40 << 20))
-    writer = port.connect()
-    put = [client.thrift.Mutation(column=b"f:a", value=b"v" * 9_000_000)]
-    assert answered(writer, client, "mutateRow", tableName=b"t", row=b"r", mutations=put) is None
-    call = client.encode("getRow", tableName=b"t", row=b"r")
-    lazy = [port.connect() for _ in range(10)]
-    for socket in lazy:
-        socket.sendall(call)
-    port.wait_until(lambda: port.gauge("hbtable_rpc_transfer_bytes") > 0)
-    port.runtime.sleep(0.2)  # for the others
-    assert 0 < port.gauge("hbtable_rpc_transfer_bytes") <= 40 << 20
-    writer.sendall(call)
-    answer = b""
-    while len(answer) < 9_000_000:
-        answer += writer.recv(1 << 20)
-    for socket in (writer, *lazy):
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
+@pytest.mark.parametrize("framed", [False, True])
+def test_who_is_cut_for_room_reads_why_as_its_next_answer(
+    door: Any, connect: Callable[..., Any], protocol: str, framed: bool
+) -> None:
+    port = Port(door.cluster, FrontDoorOptions(connections=1))
+    client = connect(door, protocol, framed)
+    first = port.connect()
+    assert answered(first, client, "getThriftServerType") == 1
+    second = port.connect()
+    assert answered(second, client, "getThriftServerType") == 1
+    said = first.recv(65536)
+    assert b"this idle connection was closed to make room for another client" in said
+    assert b"the server takes 1 connections at a time (thrift.connections)" in said
+    assert first.recv(100) == b""
+    first.close()
+    second.close()
+    port.door.close()
+
+
+def test_a_flood_of_one_address_locks_out_nobody_else(door: Any, client: Any) -> None:
+    port = Port(door.cluster, FrontDoorOptions(connections=4))
+    neighbour = port.connect(source="127.0.0.3")
+    assert answered(neighbour, client, "getThriftServerType") == 1
+    flood = [port.connect(source="127.0.0.2") for _ in range(3)]
+    for one in flood:
+        assert answered(one, client, "getThriftServerType") == 1
+    for _ in range(10):  # more of them, and each newer than the neighbour's last call
+        flood.append(port.connect(source="127.0.0.2"))
+        assert answered(flood[-1], client, "getThriftServerType") == 1
+    late = port.connect(source="127.0.0.4")
+    assert answered(late, client, "getThriftServerType") == 1
+    assert answered(neighbour, client, "getThriftServerType") == 1
+    for socket in (neighbour, late, *flood):
         socket.close()
     port.door.close()
 
 
-def test_a_call_that_never_arrives_whole_does_not_hold_up_a_stop(port: Port, client: Any) -> None:
-    socket = port.connect()
-    socket.sendall(client.encode("getRow", tableName=b"t", row=b"r")[:-1])
-    port.wait_until(lambda: port.gauge("hbtable_rpc_connections") == 1.0)
-    port.runtime.sleep(0.02)
-    drained = port.runtime.spawn(port.door.drain)
-    assert drained.join(30.0), "a drain waits for a minute"
-    assert socket.recv(100) == b""
-    socket.close()
+def test_whoever_comes_when_all_have_requests_under_way_is_turned_away(door: Any, client: Any) -> None:
+    port = Port(door.cluster, FrontDoorOptions(connections=1))
+    begun, release = port.runtime.event(), port.runtime.event()
+    real = door.table.read_rows
+    door.table.read_rows = lambda rows, spec: begun.set() or (release.wait(60) and real(rows, spec))
+    busy = port.connect()
+    busy.sendall(client.encode("getRow", tableName=b"t", row=b"r"))
+    assert begun.wait(60)
+    refused = port.connect()
+    assert refused.recv(100) == b""
+    release.set()
+    assert client.decode(busy.recv(65536), "getRow") == []
+    busy.close()
+    refused.close()
+    port.door.close()
