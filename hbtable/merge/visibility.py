@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, TERMINATOR, Pair, check_known, family_name
 from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
+from hbtable.merge.tally import UNREAD, ReadTally
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.read import Columns
@@ -30,20 +31,19 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
     max_ts: int,
     max_versions: int,
     now_millis: int,
+    tally: ReadTally = UNREAD,
 ) -> Iterator[Row]:
-    """Rows that have cells, ascending, each with its cells in column order, newest first. `pairs` ascend by key and
-    begin at a row's beginning, or at the beginning of a family when its markers can't matter. Families without rules
-    are left out; min_ts <= timestamp < max_ts, MAX_TIMESTAMP being no bound; at most `max_versions` a column, and no
-    more than its family keeps. Values come without their time-to-live prefix. UnsupportedFormat for a cell of a later
-    version."""
+    """Rows that have cells, ascending, their cells in column order, newest first. `pairs` ascend by key and begin with
+    a row, or with a family when its markers can't matter. Families without rules are left out; min_ts <= timestamp <
+    max_ts, MAX_TIMESTAMP being no bound; at most `max_versions` a column, and no more than its family keeps. Values
+    come without their time-to-live prefix. UnsupportedFormat for a cell of a later version."""
     stop_ts = max_ts if max_ts < MAX_TIMESTAMP else MAX_TIMESTAMP + 1
     known: dict[bytes, _Known] = {}
     from_bytes = int.from_bytes
     row = column = name = b""
     row_start = b"\x00\x00"  # no key begins so
-    begin = left = ttl = 0
+    begin, left, ttl, last_ts = 0, 0, 0, -1
     cells: list[Cell] = []
-    last_ts = -1
     marks: Markers | None = None
     marks_family = b""
     empty_qualifier = False
@@ -75,6 +75,7 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
         elif not left and not empty_qualifier:
             continue
         if key[-10] != PUT:
+            tally.dead += 1
             if rule is not None:
                 if marks is None:
                     marks = Markers(rule.new_version_behavior)
@@ -90,11 +91,13 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
         if not min_ts <= timestamp < stop_ts:
             continue
         if marks is not None and marks.hides(timestamp, INVERT - from_bytes(key[-9:-1])):
+            tally.dead += 1
             continue
         if key[-1]:
             if key[-1] != FLAG_TTL:
                 check_known(key)
             if now_millis - timestamp > from_bytes(value[:8]):
+                tally.dead += 1
                 continue
             value = value[8:]
         if (
@@ -104,6 +107,7 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
             and min(rule.max_versions, max_versions) - left >= rule.min_versions
         ):
             left = 0  # every later cell of the column is older still; min_versions newest ones stayed all the same
+            tally.dead += 1
             continue
         cells.append((name, timestamp, value))
         left -= 1

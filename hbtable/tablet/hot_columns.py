@@ -3,10 +3,13 @@
 Pairs are read in lists. When a long list lies within one column and settles what can be seen of it, the sources are
 sought anew behind the column. Settled means, newest first:
   * a column marker was met: whatever follows in the column is older, hence masked
+  * a family marker is not older than the end of the list: it masks whatever follows. At the empty qualifier, where
+    family markers sit, the first one masks all cells that follow it there, and no later marker masks more than it does
+    (a row that is put and deleted again and again, as a lock is, leaves thousands)
   * or plain puts of as many different times as the read may return: those that follow are excess versions. (If a
-    family marker or the family's time to live hides these, it hides what follows, too.)
-Not so where sequence decides (NEW_VERSION_BEHAVIOR), cells have a time to live of their own, markers of one exact
-version may hide some, or a time range may leave out the newest; nor at the empty qualifier, where family markers sit.
+    family marker or the family's time to live hides these, it hides what follows, too.) Not so where cells have a time
+    to live of their own, markers of one exact version may hide some, or a time range may leave out the newest
+Nothing is settled where sequence decides (NEW_VERSION_BEHAVIOR).
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +18,7 @@ from typing import Final
 
 from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair
 from hbtable.merge.rules import FamilyRules
-from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY_VERSION, PUT
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT
 from hbtable.tablet.want import Want
 
 _LONG: Final = 64
@@ -53,16 +56,30 @@ def _is_settled(chunk: list[Pair], column: bytes, open_pairs: Open, want: Want) 
     rule: FamilyRules | None = want.rules.get(column[family_start:family_end])
     if rule is None:
         return True  # the schema has no such family any more
-    if rule.new_version_behavior or len(column) == family_end + 3 or chunk[-1][0][:-SUFFIX_BYTES] != column:
+    if rule.new_version_behavior or chunk[-1][0][:-SUFFIX_BYTES] != column:
         return False
     kinds = {key[-10] for key, _ in chunk}
+    if len(column) == family_end + 3:
+        return DELETE_FAMILY in kinds  # whatever else is there: older family markers may follow
     if DELETE_COLUMN in kinds:
         return True
-    if want.timed or kinds != {PUT} or any(key[-1] for key, _ in chunk):
-        return False
-    times = {key[-18:-10] for key, _ in chunk}
-    if len(times) < min(rule.max_versions, want.max_versions):
-        return False
     family = column[: family_end + 1]
+    is_plain = kinds == {PUT} and not want.timed and not any(key[-1] for key, _ in chunk)
+    is_enough = is_plain and len({key[-18:-10] for key, _ in chunk}) >= min(rule.max_versions, want.max_versions)
     markers = open_pairs(family + TERMINATOR, family + b"\x00\x02")
-    return all(key[-10] != DELETE_FAMILY_VERSION for key, _ in markers)
+    newest, masks_exactly = _family_marker(markers if is_enough else islice(markers, _LONGEST))
+    if newest is not None and chunk[-1][0][-18:-10] >= newest:  # times stand inverted in keys
+        return True
+    return is_enough and not masks_exactly
+
+
+def _family_marker(pairs: Iterator[Pair]) -> tuple[bytes | None, bool]:
+    """The time of the newest family marker, inverted as in keys, None without one; and whether markers of one exact
+    version are newer. Those that are older mask nothing that it does not. `pairs`: of the empty qualifier."""
+    masks_exactly = False
+    for key, _ in pairs:
+        if key[-10] == DELETE_FAMILY:
+            return key[-18:-10], masks_exactly
+        if key[-10] == DELETE_FAMILY_VERSION:
+            masks_exactly = True
+    return None, masks_exactly

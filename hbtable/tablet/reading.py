@@ -133,7 +133,7 @@ def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) 
     """Taken without a switch between version and sequence."""
     version = state.version
     want = Want(version.layout, spec, row_filter is not None and row_filter.needs_versions)
-    return Snapshot(version, state.applied, want), want
+    return Snapshot(version, state.applied, want, state.tally), want
 
 
 def _cells(
@@ -149,13 +149,20 @@ def _cells(
                     seen[:] = pairs
                     pairs = iter(seen)
                 for _, cells in visible_rows(
-                    pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now
+                    pairs,
+                    want.rules,
+                    want.columns,
+                    want.min_timestamp,
+                    want.max_timestamp,
+                    want.max_versions,
+                    now,
+                    state.tally,
                 ):
                     return cells
             return []
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
-            snapshot = Snapshot(state.version, state.applied, want)
+            snapshot = Snapshot(state.version, state.applied, want, state.tally)
         except Corruption as error:
             raise state.damaged.told(error) from error
 
@@ -198,7 +205,7 @@ def _rows(
         if spec.raw:
             return raw_rows(pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions)
         return visible_rows(
-            pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now
+            pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now, state.tally
         )
 
     start_key, stop_key = range_key(bounds.start), range_key(bounds.stop)

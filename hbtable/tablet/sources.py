@@ -11,6 +11,7 @@ from typing import Final, final
 
 from hbtable.encoding.cell_key import Pair, row_prefix
 from hbtable.merge.merging import merge
+from hbtable.merge.tally import ReadTally
 from hbtable.tablet.hot_columns import behind, skipping_settled
 from hbtable.tablet.version import LoadedFile, Stack, Version
 from hbtable.tablet.want import Tails, Want
@@ -30,10 +31,11 @@ Span = tuple[bytes, bytes, bool]
 class Snapshot:
     """A version as one read sees it."""
 
-    __slots__ = ("_caching", "_sequence", "_stacks", "_tails", "_want", "version")
+    __slots__ = ("_sequence", "_stacks", "_tails", "_tally", "_want", "version")
 
-    def __init__(self, version: Version, sequence: int, want: Want) -> None:
+    def __init__(self, version: Version, sequence: int, want: Want, tally: ReadTally) -> None:
         self.version = version
+        self._tally = tally
         self._sequence = sequence
         self._want = want
         families = want.families
@@ -61,7 +63,8 @@ class Snapshot:
             return merge(self._row_sources(prefix, start, stop, cache_blocks))
 
         pairs = behind(first, pairs, reopen, stop, self._want)
-        return chain(first, chain.from_iterable(skipping_settled(pairs, reopen, stop, self._want, _FEW)))
+        lists = self._counted(skipping_settled(pairs, reopen, stop, self._want, _FEW))
+        return chain(first, chain.from_iterable(lists))
 
     def range_in_lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
         """All pairs of the wanted stacks with start <= key < stop (b"": to the end) that a read may see, ascending, in
@@ -70,7 +73,12 @@ class Snapshot:
         def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
             return self.range(start, stop, cache)
 
-        return skipping_settled(reopen(start, stop), reopen, stop, self._want, _FIRST_LIST)
+        return self._counted(skipping_settled(reopen(start, stop), reopen, stop, self._want, _FIRST_LIST))
+
+    def _counted(self, lists: Iterator[list[Pair]]) -> Iterator[list[Pair]]:
+        for one in lists:
+            self._tally.examined += len(one)
+            yield one
 
     def range(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[Pair]:
         """All pairs of the wanted stacks with start <= key < stop (b"": to the end), ascending. May switch."""

@@ -11,6 +11,7 @@ from typing import NamedTuple, final
 from hbtable.commitlog.interface import CommitLog
 from hbtable.encoding.cell_key import Pair
 from hbtable.fs.interface import FileSystem
+from hbtable.merge.tally import ReadTally
 from hbtable.model.mutation import MAX_METADATA_ROW_BYTES, MAX_ROW_BYTES
 from hbtable.model.names import shown
 from hbtable.model.ranges import RowRange
@@ -63,6 +64,7 @@ class TabletState:
         "shared",
         "spreading",
         "tablet_id",
+        "tally",
         "turns",
         "unflushed_since",
         "version",
@@ -86,6 +88,7 @@ class TabletState:
         self.is_open = True
         """Its memtables count in the shared memory."""
         self.spreading = Spreading()
+        self.tally = ReadTally()
         self.damaged = DamagedFiles(self.tablet_id, shown(schema.name), self.range, self._damage_found)
         self.sequence = 0
         self.applied = 0

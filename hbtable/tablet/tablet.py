@@ -144,6 +144,11 @@ class Tablet:
         return self._state.environment.runtime.clock_seconds() - since if since else 0.0
 
     @property
+    def cells_examined(self) -> int:
+        """By all reads so far, whatever they gave out (merge.tally)."""
+        return self._state.tally.examined
+
+    @property
     def clock_ahead_millis(self) -> int:
         """How far the tablet's time is ahead of the clock."""
         return self._state.clock.ahead_millis()
@@ -294,7 +299,7 @@ class Tablet:
 
     def _pairs(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         state = self._state
-        snapshot = Snapshot(state.version, state.applied, Want(state.version.layout, EVERYTHING, True))
+        snapshot = Snapshot(state.version, state.applied, Want(state.version.layout, EVERYTHING, True), state.tally)
         return snapshot.range(start, stop, lambda _: False)
 
     def _shares_files(self) -> bool:

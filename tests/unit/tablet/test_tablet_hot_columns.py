@@ -11,12 +11,13 @@ from hbtable.encoding.cell_key import FLAG_TTL, Pair, cell_key
 from hbtable.merge.visibility import rows
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION, PUT
-from hbtable.model.read import ReadSpec
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.hot_columns import skipping_settled
 from hbtable.tablet.layout import Layout
 from hbtable.tablet.want import Want
-from tests.harness.tablet_bench import Bench, put, values
+from tests.harness.tablet_bench import Bench, delete, everything, put, values
 
 NOW = 1000
 KINDS = st.sampled_from([PUT, PUT, PUT, PUT, DELETE_COLUMN, DELETE_VERSION])
@@ -33,8 +34,8 @@ FAMILY_RUN = st.tuples(
     st.sampled_from([DELETE_FAMILY, DELETE_FAMILY_VERSION]),
     st.just(b""),
     st.integers(300, 520),
-    st.integers(1, 3),
-    st.just(1),
+    st.sampled_from([1, 2, 3, 80]),
+    st.sampled_from([1, 2]),
     st.just(0),
 )
 
@@ -112,6 +113,27 @@ def test_nothing_that_can_be_seen_is_left_out(
         ([(PUT, b"q", 900, 500, 1, 1), (PUT, b"q", 300, 1, 0, 0)], False, ReadSpec()),
         # hundreds are too new
         ([(PUT, b"q", 900, 500, 1, 0), (PUT, b"r", 300, 1, 0, 0)], False, ReadSpec(max_timestamp=450)),
+        # a family marker among hundreds of exact ones, and older cells than it masks
+        (
+            [
+                (DELETE_FAMILY_VERSION, b"", 2000, 300, 1, 0),
+                (DELETE_FAMILY, b"", 1500, 1, 0, 0),
+                (PUT, b"q", 1700, 100, 1, 0),
+                (PUT, b"q", 1500, 300, 1, 0),
+            ],
+            False,
+            ReadSpec(max_versions=100),
+        ),
+        # the marker that sequence sets above hundreds of later times is not the newest
+        (
+            [
+                (DELETE_FAMILY, b"", 900, 200, 1, 0),
+                (PUT, b"q", 700, 300, 1, 0),
+                (DELETE_FAMILY, b"", 650, 1, 0, 0),
+            ],
+            True,
+            ReadSpec(max_versions=100),
+        ),
         # what needs none of the above
         (
             [(DELETE_COLUMN, b"q", 900, 1, 0, 0), (PUT, b"q", 899, 500, 1, 0), (PUT, b"r", 1, 1, 0, 0)],
@@ -137,6 +159,34 @@ def test_most_versions_are_not_even_read() -> None:
     kept = list(chain.from_iterable(skipping_settled(open_pairs(b"", b"s"), open_pairs, b"s", want, 64)))
     assert len(kept) == 65
     assert kept[-1] == pairs[-1]
+
+
+@pytest.mark.parametrize("spec", [ReadSpec(), ReadSpec(columns={b"f": frozenset((b"q",))}), ReadSpec(max_versions=100)])
+@pytest.mark.parametrize("deleted", [b"f", b"f:q"])
+@pytest.mark.parametrize("ends_with_put", [False, True])
+def test_a_lock_that_was_often_held(bench: Bench, deleted: bytes, spec: ReadSpec, ends_with_put: bool) -> None:
+    """What a read looks at does not grow with how often the row was put and deleted before."""
+
+    def main() -> None:
+        tablet = bench.open()
+        costs = []
+        for number in range(1200):
+            bench.runtime.sleep(0.001)
+            tablet.mutate([put(b"r", b"f:q", b"%d" % number)])
+            tablet.mutate([delete(b"r", deleted)])
+            if number % 400 == 399:
+                bench.runtime.sleep(0.001)
+                if ends_with_put:
+                    tablet.mutate([put(b"r", b"f:q", b"held")])
+                before = tablet.cells_examined
+                assert values(tablet, b"r", spec) == ({b"f:q": b"held"} if ends_with_put else {})
+                row = RowRange(b"r", b"s")
+                assert len(everything(tablet, ScanRequest(row, spec))) == ends_with_put
+                costs.append(tablet.cells_examined - before)
+        assert max(costs) < 800
+        assert costs[0] == costs[1] == costs[2]
+
+    bench.run(main)
 
 
 def test_a_counter_that_was_incremented_often(bench: Bench) -> None:
