@@ -7,7 +7,7 @@ is filtered again for each piece, so the state to keep is the one before the row
 Unlike HBase, a version beyond those asked for is never shown to a filter.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import final
 
 from hbtable.errors import InvalidRequest
@@ -19,14 +19,29 @@ from hbtable.filters.lists import AllNode, AnyNode, SkipNode, WhileNode
 from hbtable.filters.node import INCLUDE, NEXT_FAMILY, STEP, Node
 from hbtable.model.cell import Cell
 
+Pause = Callable[[], object]
+"""Lets other tasks run when it is time: the only thing here that may switch."""
 
-def start(expression: ex.Expression, is_reversed: bool = False, state: bytes = b"") -> "RowFilter":
+_WORK_BETWEEN_PAUSES = 8192
+"""Filters asked, about 0.3 us each."""
+
+_PREFIXES_PER_WORK = 16
+"""Prefixes of a MultipleColumnPrefixFilter that cost as much as asking a filter."""
+
+
+def _go_on() -> None:
+    pass
+
+
+def start(
+    expression: ex.Expression, is_reversed: bool = False, state: bytes = b"", pause: Pause = _go_on
+) -> "RowFilter":
     """A fresh evaluation, or the continuation of the one whose state() was `state` (InvalidRequest when it was not
-    this expression's)."""
+    this expression's). `pause` is called again and again while it works."""
     root = _node_of(expression, is_reversed)
     if state and root.load(state, 0) != len(state):
         raise InvalidRequest("the filter state of the scan's position belongs to another filter")
-    return RowFilter(root, expression)
+    return RowFilter(root, expression, pause)
 
 
 # Once the row key has passed, these keep every cell.
@@ -37,10 +52,13 @@ _ROWWISE = (ex.Page, ex.Prefix, ex.InclusiveStop, ex.RowKey, ex.All)
 class RowFilter:
     """One scan's filter. Not to be shared between scans: it remembers rows."""
 
-    __slots__ = ("_cellwise", "_mid_row_end", "_root", "_transforms", "needs_versions")
+    __slots__ = ("_cellwise", "_mid_row_end", "_pause", "_root", "_transforms", "_weight", "_work", "needs_versions")
 
-    def __init__(self, root: Node, expression: ex.Expression) -> None:
+    def __init__(self, root: Node, expression: ex.Expression, pause: Pause) -> None:
         self._root = root
+        self._pause = pause
+        self._weight = _weight(expression)
+        self._work = 0  # since the last pause
         self._cellwise = _holds(expression, lambda leaf: not isinstance(leaf, _ROWWISE))
         self._transforms = _holds(expression, lambda leaf: isinstance(leaf, ex.KeyOnly))
         self._mid_row_end = _holds(expression, lambda leaf: isinstance(leaf, ex.While))
@@ -60,6 +78,10 @@ class RowFilter:
 
     def skips_row(self, row: bytes) -> bool:
         """The row-key stage: True when the row is dropped whatever it holds."""
+        self._work += self._weight
+        if self._work >= _WORK_BETWEEN_PAUSES:
+            self._work = 0
+            self._pause()
         self._root.reset()
         return self._root.drops_row(row)
 
@@ -82,7 +104,8 @@ class RowFilter:
         kept: list[Cell] = []
         column = family = qualifier = b""
         left = step = 0
-        for cell in cells:
+        self._work += self._weight * len(cells)
+        for cell in cells if self._work < _WORK_BETWEEN_PAUSES else self._paused(cells):
             name = cell[0]
             if name != column:
                 column = name
@@ -104,6 +127,13 @@ class RowFilter:
             if self._mid_row_end and root.is_finished():
                 break
         return kept
+
+    def _paused(self, cells: Sequence[Cell]) -> Iterator[Cell]:
+        self._work = 0
+        chunk = max(1, _WORK_BETWEEN_PAUSES // self._weight)
+        for begin in range(0, len(cells), chunk):
+            self._pause()
+            yield from cells[begin : begin + chunk]
 
 
 def _limited(cells: Sequence[Cell], max_versions: int) -> list[Cell]:
@@ -175,6 +205,18 @@ def _holds(expression: ex.Expression, wanted: Callable[[ex.Expression], bool]) -
     if isinstance(expression, ex.Skip | ex.While):
         return wanted(expression) or _holds(expression.member, wanted)
     return wanted(expression)
+
+
+def _weight(expression: ex.Expression) -> int:
+    """How many filters are asked for a cell."""
+    match expression:
+        case ex.All(members) | ex.AnyOf(members):
+            return 1 + sum(map(_weight, members))
+        case ex.Skip(member) | ex.While(member):
+            return 1 + _weight(member)
+        case ex.ColumnPrefix(prefixes):
+            return 1 + len(prefixes) // _PREFIXES_PER_WORK
+    return 1
 
 
 def _minds_versions(expression: ex.Expression) -> bool:

@@ -9,8 +9,13 @@ ASCII.
 
 Unlike HBase's parser it takes operators of any precedence inside brackets, and refuses what HBase silently misreads:
 unbalanced brackets, and bytes right after a closing quote. Blank is space or tab.
+
+A filter is evaluated for every cell while other requests wait: so how much one text may ask for is bounded here, below
+every door.
 """
 
+import re
+from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import BadFilter
@@ -20,17 +25,38 @@ from hbtable.filters.expression import All, AnyOf, Expression, Skip, While
 MAX_DEPTH: Final = 100
 """Brackets, SKIPs and WHILEs inside each other. More would deepen the recursion of the evaluation, too."""
 
+MAX_BYTES: Final = 1 << 20
+"""Of a filter's text."""
+
+MAX_FILTERS: Final = 1000
+"""Filters in one text. Each is asked about every cell that the scan meets: a thousand cost about 0.3 ms a cell."""
+
+MAX_ARGUMENTS: Final = 10_000
+"""Of all filters of one text together: MultipleColumnPrefixFilter compares each cell with all of its own."""
+
+_FILTERS_BETWEEN_PAUSES: Final = 16
+
 _DOUBLED: Final = "; a ' inside of a value is written twice: 'binary:it''s'"
 _BLANK: Final = b" \t"
-_END_OF_NAME: Final = b" \t(),'"
+_BLANKS: Final = re.compile(rb"[ \t]*")
+_NAME: Final = re.compile(rb"[^ \t(),']*")
+_BARE: Final = re.compile(rb"[^ \t,)']*")
 _END_OF_BARE: Final = b" \t,)"
 
 
-def parse(text: bytes) -> Expression:
-    """The expression that `text` says. BadFilter, with the byte position of the offence, for anything else."""
+def _go_on() -> None:
+    pass
+
+
+def parse(text: bytes, pause: Callable[[], object] = _go_on) -> Expression:
+    """The expression that `text` says. BadFilter, with the byte position of the offence, for anything else. `pause` is
+    called now and then: a thousand patterns take 0.1 s."""
+    if len(text) > MAX_BYTES:
+        shown = text[:100].decode("latin-1")
+        raise BadFilter(f"the filter has {len(text)} bytes, the limit is {MAX_BYTES}; it begins {shown!r}", MAX_BYTES)
     if not text.strip(_BLANK):
         raise BadFilter("Incorrect Filter String: it is empty; send no filter at all to get every cell", 0)
-    reader = _Reader(text)
+    reader = _Reader(text, pause)
     expression = reader.read_any(0)
     if reader.position < len(text):
         if text[reader.position : reader.position + 1] == b")":
@@ -43,11 +69,14 @@ def parse(text: bytes) -> Expression:
 class _Reader:
     """Recursive descent over the text; `position` is the next unread byte, never a blank between tokens."""
 
-    __slots__ = ("position", "text")
+    __slots__ = ("_arguments", "_filters", "_pause", "position", "text")
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, pause: Callable[[], object]) -> None:
         self.text = text
         self.position = 0
+        self._pause = pause
+        self._filters = 0
+        self._arguments = 0
         self._skip_blanks()
 
     def error(self, sentence: str, position: int = -1) -> BadFilter:
@@ -96,8 +125,7 @@ class _Reader:
 
     def _read_simple(self, after: bytes) -> Expression:
         start = self.position
-        while self.position < len(self.text) and self.text[self.position] not in _END_OF_NAME:
-            self.position += 1
+        self._skip(_NAME)
         name = self.text[start : self.position]
         if not name or name in (b"AND", b"OR"):
             raise self._missing(after, name, start)
@@ -105,10 +133,22 @@ class _Reader:
         if self.text[self.position : self.position + 1] != b"(":
             raise self.error(f"Incorrect Filter Name: no '(' follows {name.decode('latin-1')!r}", start)
         self.position += 1
-        arguments = self._read_arguments()
+        arguments = self._read_arguments(name)
+        self._count_filter(start)
         simple = self.text[start : self.position]
         self._skip_blanks()
         return leaf_of(name, arguments, simple, start)
+
+    def _count_filter(self, start: int) -> None:
+        self._filters += 1
+        if self._filters > MAX_FILTERS:
+            raise self.error(
+                f"Incorrect Filter String: it holds more than {MAX_FILTERS} filters, each asked about "
+                f"every cell; the limit is {MAX_FILTERS}: send several requests with fewer filters each",
+                start,
+            )
+        if not self._filters % _FILTERS_BETWEEN_PAUSES:
+            self._pause()
 
     def _missing(self, after: bytes, name: bytes, start: int) -> BadFilter:
         if name or after in (b"AND", b"OR"):
@@ -120,7 +160,7 @@ class _Reader:
             return self.error("Mismatched parenthesis: a filter is expected before this ')'", start)
         return self.error("Incorrect Filter Name: a filter's name is expected", start)
 
-    def _read_arguments(self) -> list[Argument]:
+    def _read_arguments(self, name: bytes) -> list[Argument]:
         """Between the brackets; leaves `position` after the closing one."""
         found: list[Argument] = []
         comma = False
@@ -138,6 +178,12 @@ class _Reader:
                 continue
             if byte in (b",", b")"):
                 raise self.error("Incorrect argument list: an argument is expected")
+            self._arguments += 1
+            if self._arguments > MAX_ARGUMENTS:
+                raise self.error(
+                    f"Incorrect argument list: the filters up to {name.decode('latin-1')} have more than "
+                    f"{MAX_ARGUMENTS} arguments together, which is the limit: send several requests with fewer each"
+                )
             found.append(self._read_quoted() if byte == b"'" else self._read_bare())
             comma = False
 
@@ -160,10 +206,9 @@ class _Reader:
 
     def _read_bare(self) -> Argument:
         start = self.position
-        while self.position < len(self.text) and self.text[self.position] not in _END_OF_BARE:
-            if self.text[self.position : self.position + 1] == b"'":
-                raise self.error(f"Incorrect argument list: a blank or ',' must come before a quote{_DOUBLED}")
-            self.position += 1
+        self._skip(_BARE)
+        if self.text[self.position : self.position + 1] == b"'":
+            raise self.error(f"Incorrect argument list: a blank or ',' must come before a quote{_DOUBLED}")
         return Argument(self.text[start : self.position], False, start)
 
     def _take_operator(self, word: bytes) -> bool:
@@ -179,5 +224,9 @@ class _Reader:
         return True
 
     def _skip_blanks(self) -> None:
-        while self.position < len(self.text) and self.text[self.position] in _BLANK:
-            self.position += 1
+        self._skip(_BLANKS)
+
+    def _skip(self, bytes_of_a_kind: "re.Pattern[bytes]") -> None:
+        found = bytes_of_a_kind.match(self.text, self.position)
+        if found is not None:
+            self.position = found.end()

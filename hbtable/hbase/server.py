@@ -7,6 +7,7 @@ way get their answer first.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol, final
 
 from hbtable.filters.grammar import parse as parse_filter
@@ -165,7 +166,7 @@ class FrontDoor:
                 tables,
                 admin.record,
                 self.scanners,
-                parse_filter,
+                partial(parse_filter, pause=pause),
                 options.answer_bytes,
                 pause,
                 self._traffic.transfers,

@@ -61,7 +61,7 @@ class PageBuilder:
         return self._filter is not None and self._filter.finished
 
     def add(self, row: bytes, cells: list[Cell]) -> bool:
-        """True: the page is full, or finished. Does not switch. Hot."""
+        """True: the page is full, or finished. *Switches* only where the filter gives way. Hot."""
         state = b""
         row_filter = self._filter
         if row_filter is not None:

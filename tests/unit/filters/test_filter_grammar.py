@@ -141,10 +141,10 @@ def test_refusals_name_the_reason_and_the_place(text, words, position):
     assert refused.value.position == position
 
 
-def test_nesting_is_bounded_and_long_chains_are_not():
+def test_nesting_is_bounded_more_tightly_than_long_chains():
     with pytest.raises(BadFilter, match="inside each other"):
         parse(b"(" * 100_000)
     with pytest.raises(BadFilter, match="inside each other"):
         parse(b"SKIP " * 100_000 + b"KeyOnlyFilter()")
     parse(b"(" * MAX_DEPTH + b"KeyOnlyFilter()" + b")" * MAX_DEPTH)
-    assert len(parse(b" OR ".join([b"KeyOnlyFilter()"] * 5000)).members) == 5000
+    assert len(parse(b" OR ".join([b"KeyOnlyFilter()"] * 1000)).members) == 1000
