@@ -16,6 +16,7 @@ from typing import Final, final
 from hbtable.errors import FileNotFound, HbtableError, InvalidConfiguration, OutOfSpace
 from hbtable.fs.interface import FileSystem, Room
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.supervision import supervise
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ class Ballast:
                 # All of it only when nothing else is left: whoever fills the disk may take what is given up.
                 self._give_up(0 if self._room.free_bytes() < self._size // 4 else self._size // 4)
         self._room.when_full = self.ran_out
-        self._task = self._runtime.spawn(self._watch, name="ballast")
+        self._task = supervise(self._runtime, self._watch, name="ballast")
 
     def stop(self) -> None:
         """Idempotent. *Switches.*"""

@@ -36,6 +36,7 @@ from hbtable.hbase.writes import Writes
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.occupancy import Occupancy
+from hbtable.runtime.supervision import supervise
 
 _LOG: Final = logging.getLogger(__name__)
 _EXPIRY_SECONDS: Final = 60.0
@@ -199,7 +200,7 @@ class FrontDoor:
         self._listener = self._listen(self._serve)
         self._traffic.host = host
         self._traffic.port = self._listener.port
-        self._expiry = self._runtime.spawn(self._expire, name="scanner-expiry")
+        self._expiry = supervise(self._runtime, self._expire, name="scanner-expiry")
 
     def drain(self) -> int:
         """No new clients, no new requests; waits for those under way. How many were not done in time. *Switches.*"""

@@ -8,6 +8,7 @@ from hbtable.errors import LockLost
 from hbtable.fs.data_folder import DataFolder
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.supervision import supervise
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class FolderWatch:
         self._lock_service = lock_service
         self._on_lost = on_lost
         self._lost = False
-        self._task = runtime.spawn(self._watch, name="data folder watch")
+        self._task = supervise(runtime, self._watch, name="data folder watch")
 
     def look(self) -> None:
         """Does not switch. Whoever has seen a failure looks at once: the folder's loss may be the cause."""

@@ -15,6 +15,7 @@ from hbtable.launch.folder_watch import FolderWatch
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Event, Task
 from hbtable.runtime.portal import Portal
+from hbtable.runtime.supervision import supervise
 
 T = TypeVar("T")
 
@@ -62,7 +63,7 @@ class LibraryCalls:
             )
 
         self._watch = FolderWatch(runtime, self._folder, lock_service, folder_lost)
-        self._lock_watch = runtime.spawn(lock_watch, name="lock watch")
+        self._lock_watch = supervise(runtime, lock_watch, name="lock watch")
 
     def end(self) -> None:
         """*Switches.*"""

@@ -20,6 +20,7 @@ from typing import Final, final
 from hbtable.lockservice.interface import Session
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.signals import on_stop_signals
+from hbtable.runtime.supervision import supervise
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class Lifeline:
 
     def watch(self, session: Session) -> None:
         """Ends the process as soon as the session is over, or the hub hangs, until release()."""
-        self._runtime.spawn(self._beat, name="lifeline")
+        supervise(self._runtime, self._beat, name="lifeline")
         thread = threading.Thread(target=self._watch, args=(session,), name="hbtable lifeline", daemon=True)
         thread.start()
 

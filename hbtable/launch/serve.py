@@ -30,6 +30,7 @@ from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Task
 from hbtable.runtime.signals import on_stop_signals
+from hbtable.runtime.supervision import supervise
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +123,7 @@ class Server:
 
     def wait(self) -> None:
         """Until a signal asks to stop, or the lock is lost."""
-        self._lock_watch = self.runtime.spawn(self._watch_lock, name="lock watch")
+        self._lock_watch = supervise(self.runtime, self._watch_lock, name="lock watch")
         self._folder_watch = FolderWatch(
             self.runtime, self._folder, self._lock_service, lambda error: self.cluster.lost.set()
         )

@@ -29,6 +29,7 @@ class Status:
         clock: Callable[[], str] = lambda: "",
     ) -> None:
         """`clock`: what is wrong with the wall clock; "": nothing."""
+        self._runtime = runtime
         self._registry = registry
         self._session = session
         self._is_lost = is_lost
@@ -49,6 +50,11 @@ class Status:
         self._registry.gauge(
             "hbtable_log_lines_dropped", "Lines of the log that nobody read from stderr in time.", dropped_lines
         )
+        self._registry.gauge(
+            "hbtable_task_deaths",
+            "How often a background task died of a bug and was started again.",
+            lambda: float(self._runtime.deaths.total),
+        )
         self._hub_lag.start()
         if port:
             pages = Pages(self._registry, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
@@ -62,7 +68,7 @@ class Status:
         elif not self._session.valid():
             reasons.append("the lock service cannot be reached")
         jump = self._clock()
-        return [*reasons, jump] if jump else reasons
+        return [*reasons, *([jump] if jump else []), *self._runtime.deaths.recent()]
 
     def drain(self) -> None:
         """Not ready from now on."""

@@ -32,6 +32,7 @@ from hbtable.metadata.patience import PatienceOptions
 from hbtable.model.status import Collection
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.supervision import supervise
 from hbtable.tablet.files import owns_files
 
 log = logging.getLogger(__name__)
@@ -123,7 +124,7 @@ class Master:
         self._upkeep = Upkeep(runtime, catalog, self._placement, self.tables, self.census, new_ids.saw)
         self.last_sentence = "the master has not worked yet"
         self._wake = runtime.event()
-        self._stopping = False
+        self._stopping = self._announced = False
         self._task: Task | None = None
         self._watching: Task | None = None
         self._lost = False
@@ -147,8 +148,8 @@ class Master:
 
     def start(self, address: str = "") -> None:
         """Spawns the task that waits for the lock and then works until stop()."""
-        self._task = self._runtime.spawn(self._live, address, name="master")
-        self._watching = self._runtime.spawn(self._watch_session, name="master's session")
+        self._task = supervise(self._runtime, lambda: self._live(address), name="master")
+        self._watching = supervise(self._runtime, self._watch_session, name="master's session")
 
     def stop(self) -> None:
         """Ends the task after the step it is in, and frees the lock. Idempotent. *Switches.*"""
@@ -188,12 +189,14 @@ class Master:
         self._session.lock(candidate_lock(self._session.session_id), about.encode())
 
     def _live(self, address: str) -> None:
-        acquired, announced = False, not address  # the embedded one has no address, and nobody stands by beside it
+        # The embedded one has no address, and nobody stands by beside it. Started again after a bug, this task may be
+        # announced, and the master, already.
+        acquired, announced = self.acting, self._announced or not address
         while not self._stopping and not acquired:
             try:
                 if not announced:
                     self._announce(address)
-                    announced = True
+                    announced = self._announced = True
                 self.acquire(address)
                 acquired = True
             except LockLost as error:

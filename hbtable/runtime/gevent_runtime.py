@@ -23,7 +23,8 @@ from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 
 from hbtable.runtime.bell import GeventBell
-from hbtable.runtime.interface import Bell, Event, Lock, Task
+from hbtable.runtime.interface import Bell, Deaths, Event, Lock, Task
+from hbtable.runtime.supervision import TaskDeaths
 from hbtable.runtime.workers import Workers
 
 T = TypeVar("T")
@@ -170,6 +171,7 @@ class GeventRuntime:
 
     def __init__(self, options: GeventOptions | None = None) -> None:
         self.random = random.Random()
+        self.deaths: Deaths = TaskDeaths(self.clock_seconds)
         self._options = options or GeventOptions()
         self._workers: dict[str, Workers] = {}
 

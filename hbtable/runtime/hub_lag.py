@@ -11,6 +11,7 @@ from typing import final
 
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.supervision import supervise
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class HubLag:
         )
 
     def start(self) -> None:
-        self._task = self._runtime.spawn(self._measure, name="hub lag")
+        self._task = supervise(self._runtime, self._measure, name="hub lag")
 
     def stop(self) -> None:
         """*Switches.* Idempotent."""

@@ -56,11 +56,23 @@ class Bell(Protocol):
         """From the hub's thread, once."""
 
 
+class Deaths(Protocol):
+    """Which background tasks died of bugs (supervision.py)."""
+
+    restarts: bool
+    total: int
+
+    def died(self, name: str, error: BaseException) -> None: ...
+    def recent(self) -> list[str]: ...
+
+
 class Runtime(Protocol):
     """Clock, tasks, waiting, offloading, randomness."""
 
     random: random.Random
     """Seeded under simulation; the only source of randomness."""
+    deaths: Deaths
+    """Of the background tasks of this process."""
 
     def wall_millis(self) -> int:
         """Wall clock, milliseconds since 1970. May jump."""

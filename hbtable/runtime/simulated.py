@@ -16,9 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
-from hbtable.runtime.interface import Bell, Event, Lock, Task
+from hbtable.runtime.interface import Bell, Deaths, Event, Lock, Task
 from hbtable.runtime.simulated_scheduler import ProcessState, Scheduler, SimulatedCrash, SimulatedDeadlock
 from hbtable.runtime.simulated_waiting import SimulatedBell, SimulatedEvent, SimulatedLock, SimulatedTask, micros
+from hbtable.runtime.supervision import TaskDeaths
 
 T = TypeVar("T")
 
@@ -52,6 +53,7 @@ class SimulatedRuntime:
     ) -> None:
         self.random = random.Random(f"program {name} {seed}")
         self.scheduler = scheduler or Scheduler(seed)
+        self.deaths: Deaths = TaskDeaths(self.clock_seconds, restarts=False)
         self.wall_offset_millis = 0
         """Added to the wall clock: set it to make the wall clock jump."""
         self._seed = seed

@@ -15,6 +15,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.supervision import supervise
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.maintenance_plan import (
@@ -68,7 +69,7 @@ class Maintenance:
 
     def start(self) -> None:
         self._shared.attention = self._wake.set
-        self._task = self._runtime.spawn(self._live, name="maintenance")
+        self._task = supervise(self._runtime, self._live, name="maintenance")
 
     def stop(self) -> None:
         """No new job begins; running flushes and splits have ended on return. Compactions may take long: they go on

@@ -1,0 +1,63 @@
+"""Background tasks that must live as long as their process: one that dies of a bug is started again, and seen.
+
+A task that ends by an error which nobody expected would otherwise leave a process that looks well and does only a part
+of its work: without maintenance memtables fill until writes time out. Such a task is started again after a pause that
+doubles, and for a while its death is a reason not to send clients here (launch: /readyz) and counted.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, final
+
+from hbtable.runtime.interface import Runtime, Task
+
+_log = logging.getLogger(__name__)
+
+_FIRST_PAUSE_SECONDS: Final = 0.1
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+SHOWN_SECONDS: Final = 60.0
+"""Longer than any pause, so that a task which dies again and again is always shown."""
+
+
+@final
+class TaskDeaths:
+    """Of one process. `restarts`: False where a bug should end what it broke: simulations, which report it."""
+
+    def __init__(self, clock_seconds: Callable[[], float], restarts: bool = True) -> None:
+        self._clock = clock_seconds
+        self.restarts = restarts
+        self.total = 0
+        self._latest: dict[str, tuple[float, str]] = {}
+
+    def died(self, name: str, error: BaseException) -> None:
+        self.total += 1
+        self._latest[name] = (self._clock(), f"background task {name!r} died of {type(error).__name__}: {error}")
+
+    def recent(self) -> list[str]:
+        """A message for each task that died within the last SHOWN_SECONDS."""
+        oldest = self._clock() - SHOWN_SECONDS
+        return [f"{text}; it is started again, the log says more" for at, text in self._latest.values() if at > oldest]
+
+
+def supervise(runtime: Runtime, function: Callable[[], object], name: str) -> Task:
+    """Runs `function` as a task until it returns or the task is killed; after an error, again."""
+
+    def live() -> None:
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            began = runtime.clock_seconds()
+            try:
+                function()
+            except Exception as error:
+                runtime.deaths.died(name, error)
+                if not runtime.deaths.restarts:
+                    raise
+                if runtime.clock_seconds() - began > SHOWN_SECONDS:
+                    pause = _FIRST_PAUSE_SECONDS
+                _log.critical("task %s died, and is started again in %.1f s", name, pause, exc_info=error)
+                runtime.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            else:
+                return
+
+    return runtime.spawn(live, name=name)

@@ -1,0 +1,79 @@
+"""Background tasks that die of a bug are started again, and seen; killed ones are not."""
+
+import logging
+from itertools import pairwise
+
+import pytest
+
+from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.runtime.supervision import SHOWN_SECONDS, supervise
+
+
+@pytest.fixture
+def runtime() -> SimulatedRuntime:
+    runtime = SimulatedRuntime(1)
+    runtime.deaths.restarts = True  # as in a real process; a simulation reports the bug instead
+    return runtime
+
+
+def test_a_task_that_dies_goes_on_and_is_shown_for_a_while(
+    runtime: SimulatedRuntime, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun: list[float] = []
+
+    def work() -> None:
+        begun.append(runtime.clock_seconds())
+        runtime.sleep(1.0)
+        if len(begun) < 4:
+            raise IndexError(f"number {len(begun)}")
+        runtime.sleep(1000.0)
+
+    def watch() -> list[list[str]]:
+        task = supervise(runtime, work, name="upkeep")
+        runtime.sleep(10.0)
+        shown = runtime.deaths.recent()
+        runtime.sleep(SHOWN_SECONDS)
+        later = runtime.deaths.recent()
+        task.kill()
+        return [shown, later]
+
+    with caplog.at_level(logging.CRITICAL):
+        shown, later = runtime.run(watch)
+    assert [round(after - before, 1) for before, after in pairwise(begun)] == [1.1, 1.2, 1.4]
+    assert shown == ["background task 'upkeep' died of IndexError: number 3; it is started again, the log says more"]
+    assert later == []
+    assert runtime.deaths.total == 3
+    assert caplog.messages[0] == "task upkeep died, and is started again in 0.1 s"
+
+
+def test_one_that_dies_at_once_each_time_is_always_shown_and_does_not_spin(runtime: SimulatedRuntime) -> None:
+    begun = 0
+
+    def work() -> None:
+        nonlocal begun
+        begun += 1
+        raise KeyError("again")
+
+    def watch() -> None:
+        task = supervise(runtime, work, name="hopeless")
+        for _ in range(600):
+            runtime.sleep(1.0)
+            assert len(runtime.deaths.recent()) == 1
+        task.kill()
+
+    runtime.run(watch)
+    assert begun < 80
+
+
+def test_one_that_ends_or_is_killed_stays_so(runtime: SimulatedRuntime) -> None:
+    def watch() -> int:
+        begun: list[str] = []
+        assert supervise(runtime, lambda: begun.append("ends"), name="ends").join(5.0)
+        killed = supervise(runtime, lambda: (begun.append("killed"), runtime.sleep(100.0)), name="killed")
+        runtime.sleep(1.0)
+        killed.kill()
+        runtime.sleep(100.0)
+        return len(begun)
+
+    assert runtime.run(watch) == 2
+    assert not runtime.deaths.total
