@@ -73,7 +73,19 @@ class Connection:
     """`client` is its address, for people, and `host` without the port. `busy` from the last byte of a call until its
     answer is sent: a stop waits for that, but not for calls that may never arrive. A runtime.occupancy.Guest."""
 
-    __slots__ = ("_head", "_stream", "_traffic", "_wire", "answered", "busy", "client", "framed", "host", "idle_since")
+    __slots__ = (
+        "_head",
+        "_stream",
+        "_traffic",
+        "_wire",
+        "answered",
+        "busy",
+        "client",
+        "framed",
+        "host",
+        "idle_since",
+        "sending",
+    )
 
     def __init__(self, stream: Stream, client: str, traffic: Traffic) -> None:
         self._stream = stream
@@ -84,11 +96,17 @@ class Connection:
         self.host = client.rpartition(":")[0]
         self.framed = False
         self.busy = False
+        self.sending = False
         self.answered = False
         self.idle_since = traffic.clock()
 
     def close(self) -> None:
         self._stream.close()
+
+    @property
+    def working(self) -> bool:
+        """A call is being carried out. Its answer, once there, waits for the client."""
+        return self.busy and not self.sending
 
     def turn_out(self, most: int) -> None:
         """The client reads why as the answer to its next call, if it has spoken at all."""
@@ -118,6 +136,7 @@ class Connection:
                 limits.stall_seconds,
                 limits.pause,
                 limits.transfers,
+                limits.clock,
                 spoken.framed,
                 first,
             )
@@ -206,6 +225,7 @@ class Connection:
                     answer, outcome = self._failed(error, method, sequence, dialect)
                 handled = clock()
                 size = len(answer)
+                self.sending = True
                 if size > SMALL_BYTES or source.transfer is not None:
                     self._send_large(answer, source)
                     answer = b""
@@ -219,7 +239,7 @@ class Connection:
                 values = _NOTHING  # an idle client must not cost what its last request did
                 self.idle_since = ended
                 self.answered = True
-                self.busy = False
+                self.busy = self.sending = False
                 traffic.in_flight -= 1
             self._head = None
             if traffic.draining:
@@ -307,8 +327,10 @@ class Connection:
         self._complain("answered an HTTP request of %s: this port speaks Thrift", self.client)
         request = HttpRequest()
         request.feed(first)
-        self._stream.settimeout(self._traffic.stall_seconds)
-        while not request.complete:
+        stall_seconds, clock = self._traffic.stall_seconds, self._traffic.clock
+        self._stream.settimeout(stall_seconds)
+        until = clock() + stall_seconds
+        while not request.complete and clock() < until:
             piece = self._stream.recv(65536)
             if not piece:
                 break

@@ -20,6 +20,8 @@ _TURN: Final = 64
 """Messages after which others get a turn; one that had arrived before the last was answered counts for eight."""
 _ELEMENT_BYTES: Final = 100
 """What an element of a list costs once it is decoded, beside its own bytes."""
+_SLOWEST_BYTES: Final = 1024
+"""A second, of a message that has begun, after thrift.stall_seconds: a byte a minute must not keep it for ever."""
 _WAY_OUT: Final = "bytes (thrift.message_bytes): send smaller batches, or have the limit raised"
 
 
@@ -36,12 +38,13 @@ class Stream(Protocol):
 class MessageInput:
     """Reads messages of at most `limit_bytes` from `stream`; `first` are bytes that were read already.
 
-    `pause` gives other tasks a turn. A client silent for `stall_seconds` in the middle of a message raises
-    TimeoutError; between messages it may be silent for ever.
+    `pause` gives other tasks a turn. A client silent for `stall_seconds` in the middle of a message, or so much behind
+    a kilobyte a second, raises TimeoutError; between messages it may be silent for ever.
     """
 
     __slots__ = (
-        "_arrived", "_base", "_elements", "_pause", "_rest", "_stall_seconds", "_stream", "_takes", "_transfers",
+        "_arrived", "_base", "_began", "_clock", "_elements", "_pause", "_rest", "_stall_seconds", "_stream", "_takes",
+        "_transfers",
         "_turn", "begin", "data", "framed", "limit_bytes", "position", "refused_bytes", "transfer",
     )  # fmt: skip
 
@@ -52,6 +55,7 @@ class MessageInput:
         stall_seconds: float,
         pause: Callable[[], None],
         transfers: Transfers,
+        clock: Callable[[], float],
         framed: bool = False,
         first: bytes = b"",
     ) -> None:
@@ -64,6 +68,9 @@ class MessageInput:
         self._takes = 0
         self._turn = 0
         self._arrived = 0
+        self._clock = clock
+        self._began: float | None = None
+        """When we first waited for the rest of the current message, without the time that it waited for room."""
         self._transfers = transfers
         self.transfer: Transfer | None = None
         """The current message, when it is large."""
@@ -93,6 +100,7 @@ class MessageInput:
         self.data = b""
         self.position = 0
         self._arrived = 0
+        self._began = None
         if self.transfer is not None:
             self._transfers.end(self.transfer)
             self.transfer = None
@@ -205,7 +213,8 @@ class MessageInput:
         """`have` and more, at least `count` bytes. Memory grows only as bytes arrive."""
         gathered = bytearray(have)  # a list of pieces would cost fifty times as much where each is one byte
         missing = count - len(have)
-        stream = self._stream
+        stream, clock = self._stream, self._clock
+        began = clock() if self._began is None else self._began
         stream.settimeout(self._stall_seconds)
         while missing > 0:
             piece = stream.recv(_CHUNK if missing < _CHUNK else _LARGE_CHUNK)
@@ -213,7 +222,12 @@ class MessageInput:
                 raise EndOfStream("the client closed the connection in the middle of a message")
             gathered += piece
             missing -= len(piece)
+            now = clock()
+            if now - began > self._stall_seconds + self._arrived / _SLOWEST_BYTES:
+                raise TimeoutError("the message arrives too slowly")
             self._arrive(len(piece))
+            began += clock() - now
+        self._began = began
         stream.settimeout(None)
         return bytes(gathered)
 

@@ -78,7 +78,8 @@ class FrontDoorOptions:
     """Clients at a time. Beyond it the address that holds most of them loses one: who never got an answer, then who was
     idle for longest. Fewer where the operating system allows fewer open files. Each costs about 20 KB."""
     stall_seconds: float = 60.0
-    """A client that falls silent in the middle of a request is cut off. Between requests it may be silent for ever."""
+    """A client that falls silent in the middle of a request for so long, or is so much behind a kilobyte a second, is
+    cut off. Between requests it may be silent for ever."""
     slow_seconds: float = 0.1
     """Requests that take at least this long are remembered with all their parts. 0 remembers every request."""
     slow_requests: int = 256

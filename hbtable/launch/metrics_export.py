@@ -1,21 +1,27 @@
 """The registry's counters in Prometheus' text format, read at scrape time.
 
-One custom collector over plain slots: hot code pays 0.04 us an increment, and only a scrape pays for formatting.
+One custom collector over plain slots: hot code pays 0.04 us an increment, and only a scrape pays for formatting. That
+happens once a second at most, however many scrape, and in a thread: requests wait for what only reads the slots.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Final, TypeVar
+from typing import Final, TypeVar, final
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from hbtable.errors import Unavailable
 from hbtable.metrics.registry import Histogram, Labels, Registry
+from hbtable.runtime.interface import Event, Runtime
 
 T = TypeVar("T")
 
 _MANY: Final = 8
 """Of a family with more members (one for each Thrift method), those never observed are left out: each is 18 series."""
+
+_FRESH_SECONDS: Final = 1.0
+"""For so long a page is answered again."""
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -69,7 +75,61 @@ def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
 
 def render(registry: Registry) -> bytes:
     """Everything in the text format. Takes about 10 us a series and does not switch."""
+    return _formatted(list(_Collector(registry).collect()))
+
+
+def _formatted(collected: list[Metric]) -> bytes:
     exported = CollectorRegistry(auto_describe=False)
-    exported.register(_Collector(registry))
+    exported.register(_Collected(collected))
     ProcessCollector(registry=exported)  # process_resident_memory_bytes, process_open_fds and their like
     return generate_latest(exported)
+
+
+class _Collected:
+    """What was read from the slots, for a thread that must not look at them itself."""
+
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterator[Metric]:
+        return iter(self._metrics)
+
+
+@final
+class MetricsPage:
+    """The latest rendering, no older than a second when it is handed out."""
+
+    def __init__(self, runtime: Runtime, registry: Registry) -> None:
+        self._runtime = runtime
+        self._collector = _Collector(registry)
+        self._text = b""
+        self._rendered_at = float("-inf")
+        self._under_way: Event | None = None
+
+    def text(self) -> bytes:
+        """*Switches* when it has to be rendered; whoever asks meanwhile waits for that one. Unavailable when it
+        failed."""
+        if self._runtime.clock_seconds() - self._rendered_at < _FRESH_SECONDS:
+            return self._text
+        if self._under_way is None:
+            self._render()
+        else:
+            before = self._rendered_at
+            self._under_way.wait()
+            if self._rendered_at == before:
+                raise Unavailable("the metrics could not be rendered; try again")
+        return self._text
+
+    def _render(self) -> None:
+        done = self._under_way = self._runtime.event()
+        try:
+            began = self._runtime.clock_seconds()
+            collected: list[Metric] = []
+            for family in self._collector.collect():
+                collected.append(family)
+                self._runtime.sleep(0)
+            self._text = self._runtime.offload("metrics", _formatted, collected)
+            self._rendered_at = began
+        finally:
+            self._under_way = None
+            done.set()

@@ -9,8 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from hbtable.launch.metrics_export import CONTENT_TYPE, render
-from hbtable.metrics.registry import Registry
+from hbtable.launch.metrics_export import CONTENT_TYPE
 
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
 Page = Callable[[], tuple[str, str, bytes]]
@@ -20,17 +19,18 @@ MAX_HUB_LAG_SECONDS: Final = 5.0
 
 
 class Pages:
-    """A WSGI application. `not_ready` returns the reasons not to send clients here; [] means ready."""
+    """A WSGI application. `metrics` returns the text of /metrics, and may switch; `not_ready` the reasons not to send
+    clients here, and [] means ready."""
 
     def __init__(
         self,
-        registry: Registry,
+        metrics: Callable[[], bytes],
         not_ready: Callable[[], list[str]],
         hub_lag_seconds: Callable[[], float],
         slow_requests: Callable[[], list[dict[str, object]]],
         damage: Callable[[], list[str]] = list,
     ) -> None:
-        self._registry = registry
+        self._metrics_text = metrics
         self._not_ready = not_ready
         self._hub_lag_seconds = hub_lag_seconds
         self._slow_requests = slow_requests
@@ -54,7 +54,7 @@ class Pages:
         return [body]
 
     def _metrics(self) -> tuple[str, str, bytes]:
-        return "200 OK", CONTENT_TYPE, render(self._registry)
+        return "200 OK", CONTENT_TYPE, self._metrics_text()
 
     def _livez(self) -> tuple[str, str, bytes]:
         lag = self._hub_lag_seconds()

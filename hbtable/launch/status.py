@@ -8,6 +8,7 @@ from typing import final
 
 from hbtable import __version__
 from hbtable.launch.log_lines import dropped_lines
+from hbtable.launch.metrics_export import MetricsPage
 from hbtable.launch.pages import Pages
 from hbtable.lockservice.interface import Session
 from hbtable.metrics.registry import Registry
@@ -31,6 +32,7 @@ class Status:
         """`clock`: what is wrong with the wall clock; "": nothing."""
         self._runtime = runtime
         self._registry = registry
+        self._metrics = MetricsPage(runtime, registry)
         self._session = session
         self._is_lost = is_lost
         self._clock = clock
@@ -57,7 +59,7 @@ class Status:
         )
         self._hub_lag.start()
         if port:
-            pages = Pages(self._registry, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
+            pages = Pages(self._metrics.text, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
             self._listener = serve_http(host, port, pages)
 
     def not_ready(self) -> list[str]:

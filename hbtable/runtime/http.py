@@ -1,14 +1,23 @@
 """A small HTTP server for status pages and metrics: any WSGI callable over gevent.pywsgi.
 
 Requests are not logged (a scraper would fill the log); failures of the application are.
+
+Nobody holds the port: a request has a deadline from its first line to the last byte of its answer, a connection without
+one is closed after a while, and when too many are open the address that holds most loses one (occupancy.py).
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from socket import SHUT_RDWR, socket
 from typing import Any, Final, final
 
-from gevent.pywsgi import WSGIServer
+import gevent
+from gevent.pywsgi import WSGIHandler, WSGIServer
 
+from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.sockets import listen
 
 Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
@@ -49,9 +58,88 @@ class _ErrorLog:
         """Logging needs none."""
 
 
-def serve_http(host: str, port: int, application: Application) -> HttpListener:
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """Limits of a page's clients: people, supervisors and scrapers, each with a connection or two."""
+
+    connections: int = 256
+    idle_seconds: float = 75.0
+    """From the opening, or from an answer, to the end of the next request's first line. Longer than scrapers wait."""
+    request_seconds: float = 10.0
+    """For the rest of a request, and for taking its answer."""
+
+
+@final
+class _Handler(WSGIHandler):
+    """One connection; an occupancy.Guest. Its end is a shutdown of the socket: who reads sees the end of the input, and
+    who writes that the client is gone."""
+
+    server: "_Server"
+    working = False
+    """Always: an answer is short, and who does not take it may be turned out."""
+
+    def __init__(self, sock: socket, address: tuple[str, int], server: "_Server") -> None:
+        super().__init__(sock, address, server)
+        self.host = str(address[0])
+        self.idle_since = time.monotonic()
+        self.answered = False
+        self._deadline: gevent.Greenlet | None = None
+
+    def handle(self) -> None:
+        server = self.server
+        if not server.occupancy.admit(self, server.options.connections):
+            return
+        try:
+            super().handle()
+        except OSError:
+            pass  # the client went away, or was turned out: no error of ours
+        finally:
+            self._end_within(None)
+            server.occupancy.leave(self)
+
+    def read_requestline(self) -> str:
+        options = self.server.options
+        self._end_within(options.idle_seconds)
+        line = super().read_requestline()
+        self._end_within(options.request_seconds)
+        return line
+
+    def handle_one_response(self) -> None:
+        super().handle_one_response()
+        self.answered = True
+        self.idle_since = time.monotonic()
+
+    def log_error(self, msg: str, *args: object) -> None:
+        """Requests that are none: lines about them would fill the log. The application's failures are logged below."""
+
+    def turn_out(self, most: int) -> None:
+        self._end()
+
+    def _end_within(self, seconds: float | None) -> None:
+        if self._deadline is not None:
+            self._deadline.kill(block=False)
+        self._deadline = None if seconds is None else gevent.spawn_later(seconds, self._end)
+
+    def _end(self) -> None:
+        connected = getattr(self, "socket", None)
+        if connected is not None:
+            with suppress(OSError):
+                # The socket below gevent's: its own shutdown raises in whoever reads, and pywsgi prints that.
+                connected._sock.shutdown(SHUT_RDWR)
+
+
+@final
+class _Server(WSGIServer):
+    handler_class = _Handler
+    options: HttpOptions
+    occupancy: Occupancy[_Handler]
+
+
+def serve_http(host: str, port: int, application: Application, options: HttpOptions | None = None) -> HttpListener:
     """Listens at once. Port 0 is any free port. Unavailable when the port is taken."""
-    server = WSGIServer(listen(host, port, _BACKLOG), _guarded(application), log=None, error_log=_ErrorLog())
+    server = _Server(listen(host, port, _BACKLOG), _guarded(application), log=None, error_log=_ErrorLog())
+    server.options = options or HttpOptions()
+    server.occupancy = Occupancy()
     server.start()
     return HttpListener(host, server)
 

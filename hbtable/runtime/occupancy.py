@@ -26,8 +26,8 @@ class Guest(Protocol):
         """On the clock of all guests: when its last request ended, or when it came."""
 
     @property
-    def busy(self) -> bool:
-        """A request of it is being carried out."""
+    def working(self) -> bool:
+        """The server carries out a request of it, and waits for nothing of the client."""
 
     @property
     def answered(self) -> bool:
@@ -78,7 +78,7 @@ class Occupancy(Generic[G]):
             del self._by_host[guest.host]
 
     def _choose(self) -> G | None:
-        """The one to go; None when all are busy."""
+        """The one to go; None when all are at work."""
         most = max(self._by_host.values(), default=0)
         if self._by_host[self._candidates_host] == most:
             found = self._next_candidate()
@@ -92,7 +92,7 @@ class Occupancy(Generic[G]):
         idle = [
             (guest.answered, guest.idle_since, number, guest)
             for number, guest in enumerate(self._guests)
-            if guest.host in hosts and not guest.busy
+            if guest.host in hosts and not guest.working
         ]
         one_host = len(hosts) == 1
         found = heapq.nsmallest(_LOOKED_UP if one_host else 1, idle)
@@ -103,6 +103,6 @@ class Occupancy(Generic[G]):
     def _next_candidate(self) -> G | None:
         while self._candidates:
             answered, since, guest = self._candidates.pop()
-            if guest in self._guests and not guest.busy and (guest.answered, guest.idle_since) == (answered, since):
+            if guest in self._guests and not guest.working and (guest.answered, guest.idle_since) == (answered, since):
                 return guest
         return None

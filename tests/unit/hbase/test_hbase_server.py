@@ -203,3 +203,21 @@ def test_whoever_comes_when_all_have_requests_under_way_is_turned_away(door: Any
     busy.close()
     refused.close()
     port.door.close()
+
+
+def test_who_does_not_take_an_answer_makes_room_like_an_idle_one(door: Any, client: Any) -> None:
+    port = Port(door.cluster, FrontDoorOptions(connections=1))
+    put = [client.thrift.Mutation(column=b"f:a", value=b"v" * 15_000)]
+    writer = port.connect()
+    assert answered(writer, client, "mutateRow", tableName=b"t", row=b"r", mutations=put) is None
+    writer.close()
+    lazy = port.connect()
+    call = client.encode("getRow", tableName=b"t", row=b"r")
+    asked = port.runtime.spawn(lazy.sendall, call * 4000)  # 60 MB of answers: more than any socket takes
+    port.wait_until(lambda: any(one.sending for one in port.door._connections))
+    late = port.connect()
+    assert answered(late, client, "getThriftServerType") == 1
+    asked.kill()
+    lazy.close()
+    late.close()
+    port.door.close()

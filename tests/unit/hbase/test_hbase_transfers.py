@@ -1,6 +1,8 @@
 """Bounds over all clients: large transfers, turns, log lines, connections."""
 
 import logging
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -86,9 +88,32 @@ class Drip:
         self.closed = True
 
 
-def _input(data: bytes, piece: int, pauses: list[int], transfers: Transfers | None = None) -> MessageInput:
+def _input(
+    data: bytes,
+    piece: int,
+    pauses: list[int],
+    transfers: Transfers | None = None,
+    clock: Callable[[], float] = lambda: 0.0,
+    framed: bool = False,
+) -> MessageInput:
     transfers = transfers or Transfers(1 << 30, lambda seconds: None)
-    return MessageInput(Drip(data, piece), 1 << 20, 1.0, lambda: pauses.append(1), transfers)
+    return MessageInput(Drip(data, piece), 1 << 20, 1.0, lambda: pauses.append(1), transfers, clock, framed)
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_message_that_drips_has_a_deadline_and_a_slow_one_has_not(framed: bool) -> None:
+    def take(seconds_a_piece: float, piece: int) -> bytes:
+        """The clock goes on whenever something has arrived."""
+        ticks = count()
+        size = 100_000
+        data = size.to_bytes(4, "big") + b"x" * size if framed else b"x" * size
+        source = _input(data, piece, [], clock=lambda: next(ticks) * seconds_a_piece / 2, framed=framed)
+        assert source.begin()
+        return source.take(size)
+
+    with pytest.raises(TimeoutError):
+        take(0.5, 1)
+    assert len(take(0.5, 1000)) == 100_000
 
 
 def test_small_pieces_of_a_message_let_others_run() -> None:

@@ -2,9 +2,12 @@
 
 import json
 
-from hbtable.launch.metrics_export import render
+import pytest
+
+from hbtable.launch.metrics_export import MetricsPage, render
 from hbtable.launch.pages import Pages
 from hbtable.metrics.registry import Registry
+from hbtable.runtime.simulated import SimulatedRuntime
 
 
 def ask(pages: Pages, path: str) -> tuple[str, bytes]:
@@ -14,7 +17,7 @@ def ask(pages: Pages, path: str) -> tuple[str, bytes]:
 
 
 def pages(reasons: list[str], lag: float = 0.0) -> Pages:
-    return Pages(Registry(), lambda: reasons, lambda: lag, lambda: [{"method": "get", "seconds": 1.5}])
+    return Pages(bytes, lambda: reasons, lambda: lag, lambda: [{"method": "get", "seconds": 1.5}])
 
 
 def test_counters_gauges_and_histograms_are_exported() -> None:
@@ -38,7 +41,7 @@ def test_readyz_gives_its_reasons() -> None:
 
 
 def test_damage_is_shown_and_sends_nobody_away() -> None:
-    page = Pages(Registry(), list, lambda: 0.0, list, lambda: ["a file is damaged"])
+    page = Pages(bytes, list, lambda: 0.0, list, lambda: ["a file is damaged"])
     status, body = ask(page, "/readyz")
     assert status == "200 OK"
     assert json.loads(body) == {"ok": True, "reasons": [], "damage": ["a file is damaged"]}
@@ -57,3 +60,49 @@ def test_an_unknown_page_lists_the_known_ones() -> None:
 
 def test_slow_requests_are_shown_whole() -> None:
     assert json.loads(ask(pages([]), "/slow")[1]) == [{"method": "get", "seconds": 1.5}]
+
+
+def test_metrics_are_rendered_once_a_second_however_many_ask() -> None:
+    runtime = SimulatedRuntime(seed=1)
+
+    def life() -> None:
+        registry = Registry()
+        looks: list[float] = []
+        registry.gauge("hbtable_looks", "Looks.", lambda: looks.append(runtime.clock_seconds()) or 1.0)
+        page = MetricsPage(runtime, registry)
+        texts: list[bytes] = []
+        for _ in range(50):
+            runtime.spawn(lambda: texts.append(page.text()))
+        while len(texts) < 50:
+            runtime.sleep(0.1)
+        assert len(looks) == 1
+        assert all(b"hbtable_looks 1.0" in text for text in texts)
+        page.text()
+        assert len(looks) == 1
+        runtime.sleep(1.0)
+        page.text()
+        assert len(looks) == 2
+
+    runtime.run(life)
+
+
+def test_metrics_that_could_not_be_rendered_are_tried_again() -> None:
+    runtime = SimulatedRuntime(seed=1)
+
+    def life() -> None:
+        registry = Registry()
+        fails = [True]
+
+        def level() -> float:
+            if fails[0]:
+                raise ValueError("a bug")
+            return 7.0
+
+        registry.gauge("hbtable_level", "Level.", level)
+        page = MetricsPage(runtime, registry)
+        with pytest.raises(ValueError, match="a bug"):
+            page.text()
+        fails[0] = False
+        assert b"hbtable_level 7.0" in page.text()
+
+    runtime.run(life)

@@ -9,8 +9,8 @@ from hbtable.runtime.occupancy import Occupancy
 class One:
     """A connection that notes what was done to it."""
 
-    def __init__(self, host: str, idle_since: float, answered: bool = True, busy: bool = False) -> None:
-        self.host, self.idle_since, self.answered, self.busy = host, idle_since, answered, busy
+    def __init__(self, host: str, idle_since: float, answered: bool = True, working: bool = False) -> None:
+        self.host, self.idle_since, self.answered, self.working = host, idle_since, answered, working
         self.out = False
 
     def turn_out(self, most: int) -> None:
@@ -41,9 +41,9 @@ def test_who_never_got_an_answer_goes_before() -> None:
 
 
 def test_a_request_under_way_is_not_cut_and_without_any_other_the_newcomer_may_not_stay() -> None:
-    guests = [One("a", 1, busy=True), One("a", 2, busy=True), One("b", 3)]
+    guests = [One("a", 1, working=True), One("a", 2, working=True), One("b", 3)]
     occupancy = full(*guests)
-    assert occupancy.admit(One("c", 9, busy=True), 3)
+    assert occupancy.admit(One("c", 9, working=True), 3)
     assert out(guests) == [2]
     assert not occupancy.admit(One("d", 9), 3)
     assert len(occupancy) == 3
@@ -72,11 +72,11 @@ def test_never_more_than_it_takes_and_no_smaller_address_pays_for_a_larger(
         admitted = occupancy.admit(guest, most)
         assert len(occupancy) <= most
         gone = [one for one in before if one not in list(occupancy)]
-        assert all(one.out and not one.busy for one in gone)
+        assert all(one.out and not one.working for one in gone)
         assert len(gone) == (1 if admitted and len(before) == most else 0)
         if not admitted:
-            assert all(one.busy for one in before)
+            assert all(one.working for one in before)
         for one in gone:
             mine = sum(other.host == one.host for other in before)
             larger = {other.host for other in before if sum(it.host == other.host for it in before) > mine}
-            assert all(other.busy for other in before if other.host in larger)
+            assert all(other.working for other in before if other.host in larger)

@@ -9,7 +9,7 @@ from gevent.socket import create_connection
 
 from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.http import serve_http
+from hbtable.runtime.http import HttpOptions, serve_http
 from hbtable.runtime.sockets import Address, Socket, serve
 
 HOST = "127.0.0.1"
@@ -174,3 +174,58 @@ def test_http_pages_and_a_failing_page(caplog: pytest.LogCaptureFixture, capsys:
     listener.close()
     with pytest.raises(ConnectionRefusedError):
         create_connection((HOST, listener.port))
+
+
+def _page(environ: dict[str, object], start_response: object) -> list[bytes]:
+    assert callable(start_response)
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "4")])
+    return [b"page"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET",
+        b"GET / HTTP/1.1\r\nHost: h\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nx",
+        b"no request\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+    ],
+)
+def test_a_half_sent_http_request_has_a_deadline(
+    sent: bytes, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listener = serve_http(HOST, 0, _page, HttpOptions(idle_seconds=0.02, request_seconds=0.02))
+    client = create_connection((HOST, listener.port))
+    client.sendall(sent)
+    _read_to_end(client)  # without a deadline it would never end
+    client.close()
+    listener.close()
+    assert (capsys.readouterr().err, caplog.text) == ("", "")
+
+
+def test_an_http_connection_serves_again_and_again() -> None:
+    listener = serve_http(HOST, 0, _page)
+    client = create_connection((HOST, listener.port))
+    for _ in range(3):
+        client.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"page"):
+            answer += client.recv(1000)
+    client.close()
+    listener.close()
+
+
+def test_half_sent_http_requests_of_one_address_lock_out_nobody() -> None:
+    listener = serve_http(HOST, 0, _page, HttpOptions(connections=10, idle_seconds=600.0, request_seconds=600.0))
+    crowd = []
+    for _ in range(30):
+        crowd.append(create_connection((HOST, listener.port), source_address=("127.0.0.2", 0)))
+        crowd[-1].sendall(b"GET / HTTP/1.1\r\n")
+    assert _get(listener.port, "/").endswith(b"page")
+    for early in crowd[:20]:  # these made room, the first of them for the others of their own address
+        assert early.recv(100) == b""
+    for one in crowd:
+        one.close()
+    listener.close()
