@@ -12,11 +12,11 @@ import pytest
 from hbtable.errors import AlreadyExists, OutOfSpace
 from hbtable.fs.interface import FileSystem, PutHints
 from hbtable.fs.opened import close_file_system, open_file_system, parse_address
-from hbtable.fs.webhdfs import WebHdfsFileSystem
-from hbtable.fs.webhdfs_datanodes import LIST_TARGET, parse_live_nodes
-from hbtable.fs.webhdfs_http import HttpConnections
-from hbtable.fs.webhdfs_package import insecure_session
-from hbtable.fs.webhdfs_requests import Request, Response, target_of
+from hbtable.fs.webhdfs.datanodes import LIST_TARGET, parse_live_nodes
+from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
+from hbtable.fs.webhdfs.http import HttpConnections
+from hbtable.fs.webhdfs.package import insecure_session
+from hbtable.fs.webhdfs.requests import Request, Response, target_of
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.patience import PATIENT
 from tests.harness.waiting import SOON_SECONDS, eventually

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from hbtable.errors import FileNotFound, Stalled, StorageFailed, Unavailable
-from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
-from hbtable.fs.hdfs_native_options import HdfsNativeOptions
+from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
+from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import AppendFile
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers

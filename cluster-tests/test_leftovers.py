@@ -8,8 +8,8 @@ import pytest
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.fs.probing import probe
-from hbtable.master.census import Census
-from hbtable.master.collector import Collector, CollectorOptions
+from hbtable.master.files.collector import Collector, CollectorOptions
+from hbtable.master.servers.census import Census
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.patience import PATIENT
 from tests.harness.real_servers import HdfsServers

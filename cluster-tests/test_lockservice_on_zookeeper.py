@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from hbtable.lockservice.interface import LockService
-from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.lockservice_promises import *  # noqa: F403
 from tests.harness.lockservice_promises import Adapter

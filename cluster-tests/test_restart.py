@@ -13,7 +13,7 @@ from Hbase_thrift import TScan
 from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.lockservice.places import LOCK_SUFFIX
 from hbtable.lockservice.places import SERVERS as SERVERS_FOLDER
-from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.patience import PATIENT
 from tests.harness.real_servers import (

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from hbtable.commitlog.fencing import fence, is_fenced
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.segment import log_folder
+from hbtable.commitlog.recovery.fencing import fence, is_fenced
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import cell_key
 from hbtable.errors import HbtableError
 from hbtable.fs.interface import FileSystem

@@ -1,4 +1,4 @@
-"""What goes wrong with WebHDFS, on real servers: the ways the test twin (fs/webhdfs_twin.py) misleads, and nodes that
+"""What goes wrong with WebHDFS, on real servers: the ways the test twin (testing/fake_hdfs/webhdfs.py) misleads, and nodes that
 die or freeze. Facts for docs/hdfs.md."""
 
 import json
@@ -11,10 +11,10 @@ import pytest
 from hbtable.errors import OutOfSpace, Stalled, StorageFailed, Unavailable
 from hbtable.fs.interface import PutHints
 from hbtable.fs.opened import close_file_system, parse_address
-from hbtable.fs.webhdfs import WebHdfsFileSystem
-from hbtable.fs.webhdfs_http import HttpConnections
-from hbtable.fs.webhdfs_options import WebHdfsOptions
-from hbtable.fs.webhdfs_requests import Request, Response, location_of, target_of
+from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
+from hbtable.fs.webhdfs.http import HttpConnections
+from hbtable.fs.webhdfs.options import WebHdfsOptions
+from hbtable.fs.webhdfs.requests import Request, Response, location_of, target_of
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.patience import PATIENT
 from tests.harness.real_servers import HdfsServers

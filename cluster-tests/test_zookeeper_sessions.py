@@ -13,8 +13,8 @@ import pytest
 from kazoo.client import KazooClient
 
 from hbtable.errors import LockLost, OutcomeUnknown, Unavailable
-from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
-from hbtable.lockservice.zookeeper_wire import close_session, parse_hosts
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
+from hbtable.lockservice.zookeeper.wire import close_session, parse_hosts
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import ZooKeeperServer
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze, in_time
@@ -275,7 +275,7 @@ def test_with_a_supervisor_a_killed_process_loses_its_locks_at_once(bench: Bench
     """kill -9 of the child, seen from another session; the supervisor goes on with the next child."""
     watcher = bench.session()
     child = [sys.executable, PROGRAM, bench.server.address, bench.root, str(SESSION_SECONDS), "/held"]
-    code = f"import sys; from hbtable.launch.supervisor import supervise; sys.exit(supervise({child!r}))"
+    code = f"import sys; from hbtable.launch.roles.supervisor import supervise; sys.exit(supervise({child!r}))"
     supervisor = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     took: list[float] = []
     try:

@@ -3,8 +3,8 @@
 import os
 import sys
 
-from hbtable.launch.session_handover import hand_over
-from hbtable.lockservice.zookeeper import ZooKeeperLockService, ZooKeeperOptions
+from hbtable.launch.roles.session_handover import hand_over
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
 

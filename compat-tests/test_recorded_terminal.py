@@ -22,7 +22,7 @@ from typing import Any, Final
 import pytest
 
 from hbtable.shell.errors import Incomplete, ShellError
-from hbtable.shell.parser import parse
+from hbtable.shell.language.parser import parse
 from tests.harness.recorded_shell import CASES, CHECK, DEVIATIONS, MORE, run_here
 
 pytestmark = pytest.mark.integration

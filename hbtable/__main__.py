@@ -1,5 +1,5 @@
 """`python -m hbtable start` is the same as `hbtable start`."""
 
-from hbtable.launch.command import main
+from hbtable.launch.cli.command import main
 
 main(prog_name="hbtable")

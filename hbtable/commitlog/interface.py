@@ -1,6 +1,6 @@
 """What a tablet server needs of its commit log, whichever way it is written (paper, sections 5.3 and 6).
 
-writer.py implements it over an open file (local disk, HDFS natively), file_groups.py over whole files (WebHDFS).
+writer.py implements it over an open file (local disk, HDFS natively), group_files/writer.py over whole files (WebHDFS).
 """
 
 from collections.abc import Callable

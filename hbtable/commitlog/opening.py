@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hbtable.commitlog.fence_check import FenceCheck
-from hbtable.commitlog.file_groups import FileGroupLog
+from hbtable.commitlog.group_files.writer import FileGroupLog
 from hbtable.commitlog.interface import CommitLog
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.switching import SwitchingAppender
-from hbtable.commitlog.writer import LogWriter
+from hbtable.commitlog.segments.segment import log_folder
+from hbtable.commitlog.segments.switching import SwitchingAppender
+from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.fs.interface import LOCAL, WEBHDFS, FileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hbtable.commitlog.segment import DURABILITIES
+from hbtable.commitlog.segments.segment import DURABILITIES
 from hbtable.errors import InvalidConfiguration
 
 MIB = 1 << 20

@@ -1,6 +1,6 @@
 """Whether a log still takes commits: open, closing, or broken for good, with the one sentence that says why.
 
-Both kinds of log have one (writer.py, file_groups.py). Invariants
+Both kinds of log have one (writer.py, group_files/writer.py). Invariants
 * The first failure is the one that counts; nothing leads back from it. Whoever asks later hears the same sentence, in
   an error of its own: a shared one would collect the tracebacks of all that raise it.
 * LockLost means that the log was fenced: another server has taken over, and there is nothing to repair. Every other

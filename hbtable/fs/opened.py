@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hbtable.errors import InvalidConfiguration
-from hbtable.fs.hdfs_native_options import HdfsNativeOptions
+from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
-from hbtable.fs.webhdfs import WebHdfsFileSystem
-from hbtable.fs.webhdfs_http import HttpConnections
-from hbtable.fs.webhdfs_options import KERBEROS, WebHdfsOptions
-from hbtable.fs.webhdfs_requests import Http
+from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
+from hbtable.fs.webhdfs.http import HttpConnections
+from hbtable.fs.webhdfs.options import KERBEROS, WebHdfsOptions
+from hbtable.fs.webhdfs.requests import Http
 from hbtable.runtime.interface import Runtime
 
 _DEFAULT_FOLDER: Final = "/hbtable"
@@ -80,7 +80,7 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
             runtime, parts.hosts, parts.folder, http, options.webhdfs, hold=connections.hold, on_close=close
         )
     # Late, because its package is optional.
-    from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
+    from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 
     return HdfsNativeFileSystem(runtime, ",".join(parts.hosts), parts.folder, options.hdfs)
 
@@ -94,7 +94,7 @@ def close_file_system(fs: FileSystem) -> None:
 def _carrier(connections: HttpConnections, options: WebHdfsOptions) -> tuple[Http, Callable[[], None]]:
     if options.sign_in != KERBEROS:
         return connections, connections.close
-    from hbtable.fs.webhdfs_package import kerberos_session
+    from hbtable.fs.webhdfs.package import kerberos_session
 
     session = kerberos_session()
     return session, session.close

@@ -12,16 +12,14 @@ from contextlib import suppress
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import HbtableError
-from hbtable.hbase import binary_reader, compact_reader, errors
-from hbtable.hbase.answers import Dialect
-from hbtable.hbase.http_answer import HttpRequest
-from hbtable.hbase.interface import THRIFT2_ONLY, Method
-from hbtable.hbase.message_input import MessageInput, Stream
-from hbtable.hbase.slow import SlowRequest
-from hbtable.hbase.sniffing import Protocol, Spoken, sniff
-from hbtable.hbase.traffic import Traffic
-from hbtable.hbase.transfers import SMALL_BYTES
-from hbtable.hbase.wire import (
+from hbtable.hbase import errors
+from hbtable.hbase.codec import binary_reader, compact_reader
+from hbtable.hbase.codec.answers import Dialect
+from hbtable.hbase.codec.http_answer import HttpRequest
+from hbtable.hbase.codec.interface import THRIFT2_ONLY, Method
+from hbtable.hbase.codec.message_input import MessageInput, Stream
+from hbtable.hbase.codec.sniffing import Protocol, Spoken, sniff
+from hbtable.hbase.codec.wire import (
     CALL,
     INTERNAL_ERROR,
     ONEWAY,
@@ -32,6 +30,9 @@ from hbtable.hbase.wire import (
     Malformed,
     MessageTooLarge,
 )  # fmt: skip
+from hbtable.hbase.slow import SlowRequest
+from hbtable.hbase.traffic import Traffic
+from hbtable.hbase.transfers import SMALL_BYTES
 
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack

@@ -8,7 +8,7 @@ from typing import Final
 
 from hbtable.client import columns as column_names
 from hbtable.errors import NoSuchFamily
-from hbtable.hbase.arguments import ColumnDescriptor
+from hbtable.hbase.codec.arguments import ColumnDescriptor
 from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.model import names
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME

@@ -11,28 +11,28 @@ from functools import partial
 from typing import Final, Protocol, final
 
 from hbtable.filters.grammar import parse as parse_filter
-from hbtable.hbase.admin_calls import AdminCalls
-from hbtable.hbase.admin_cells import AdminCells
-from hbtable.hbase.admin_chores import AdminChores
-from hbtable.hbase.admin_cluster import AdminCluster
-from hbtable.hbase.admin_compactions import AdminCompactions
-from hbtable.hbase.admin_tables import AdminTables
-from hbtable.hbase.admin_tablets import AdminTablets
-from hbtable.hbase.answers import BinaryDialect, CompactDialect
+from hbtable.hbase.admin.cells import AdminCells
+from hbtable.hbase.admin.chores import AdminChores
+from hbtable.hbase.admin.cluster import AdminCluster
+from hbtable.hbase.admin.compactions import AdminCompactions
+from hbtable.hbase.admin.tables import AdminTables
+from hbtable.hbase.admin.tablets import AdminTablets
 from hbtable.hbase.backend import Address, Administration, OpenTable, Tables
+from hbtable.hbase.calls.handler import bind, bind_admin
+from hbtable.hbase.calls.reads import Reads
+from hbtable.hbase.calls.scanner_calls import ScannerCalls
+from hbtable.hbase.calls.scanner_ids import Reserve, ScannerIds, unsaved
+from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
+from hbtable.hbase.calls.tables import AdminCalls
+from hbtable.hbase.calls.writes import Writes
 from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
+from hbtable.hbase.codec.interface import Interface
+from hbtable.hbase.codec.message_input import Stream
 from hbtable.hbase.connection import Connection, wires
-from hbtable.hbase.handler import bind, bind_admin
-from hbtable.hbase.interface import Interface
-from hbtable.hbase.message_input import Stream
-from hbtable.hbase.reads import Reads
-from hbtable.hbase.scanner_calls import ScannerCalls
-from hbtable.hbase.scanner_ids import Reserve, ScannerIds, unsaved
-from hbtable.hbase.scanners import ScannerOptions, Scanners
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.traffic import Traffic
-from hbtable.hbase.writes import Writes
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.occupancy import Occupancy

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, final
 
+from hbtable.hbase.codec.interface import Interface, Method
+from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.hbase.complaints import Complaints
-from hbtable.hbase.interface import Interface, Method
 from hbtable.hbase.slow import SlowRequests
-from hbtable.hbase.sniffing import Protocol
 from hbtable.hbase.transfers import Transfers
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime

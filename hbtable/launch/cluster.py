@@ -15,9 +15,9 @@ from hbtable.fs.ballast import Ballast, BallastOptions
 from hbtable.fs.interface import FileSystem, Room
 from hbtable.lockservice import features
 from hbtable.lockservice.interface import LockService, Session
-from hbtable.master.collector import CollectorOptions
+from hbtable.master.files.collector import CollectorOptions
+from hbtable.master.files.trash import TRASH
 from hbtable.master.master import Master, MasterOptions
-from hbtable.master.trash import TRASH
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metrics.registry import Registry

@@ -13,7 +13,7 @@ from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity, Listen
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import INCARNATIONS, MASTER, Candidate, ServerFile
 from hbtable.lockservice.switches import OperatorSwitches
-from hbtable.master.collector import FRONT_DOORS
+from hbtable.master.files.collector import FRONT_DOORS
 from hbtable.metadata.identifiers import SCANNER_IDS, Identifiers
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema

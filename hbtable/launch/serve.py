@@ -16,14 +16,14 @@ from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions
 from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.launch.configuration import Configuration
+from hbtable.launch.config.configuration import Configuration
+from hbtable.launch.config.sections import ServerOptions, embedded_options
 from hbtable.launch.folder_watch import FolderWatch
 from hbtable.launch.front_door import SCANNERS_FILE, make_front_door, restore_scanners, save_scanners
-from hbtable.launch.lifeline import LOST
+from hbtable.launch.http.status import Status
 from hbtable.launch.process import exit_now, prepare, say
-from hbtable.launch.reaching import check_ports
-from hbtable.launch.sections import ServerOptions, embedded_options
-from hbtable.launch.status import Status
+from hbtable.launch.roles.lifeline import LOST
+from hbtable.launch.roles.reaching import check_ports
 from hbtable.lockservice.local import LocalLockService
 from hbtable.master.bootstrap import cluster_id
 from hbtable.metrics.registry import Registry

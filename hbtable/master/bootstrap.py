@@ -7,9 +7,9 @@ once, and the row of the last METADATA tablet is put if absent.
 import json
 from typing import Final
 
-from hbtable.commitlog.fencing import FencingOptions, fence
-from hbtable.commitlog.reading import read_log
-from hbtable.commitlog.segment import LOGS, log_folder
+from hbtable.commitlog.recovery.fencing import FencingOptions, fence
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.segment import LOGS, log_folder
 from hbtable.encoding import tablet_record
 from hbtable.errors import AlreadyExists, Corruption, FileNotFound, InvalidConfiguration, StaleLocation
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, FileSystem

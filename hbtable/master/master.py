@@ -16,15 +16,15 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.places import MASTER, MERGES, SERVERS, Candidate, candidate_lock
 from hbtable.lockservice.switches import Switch
 from hbtable.master.bootstrap import bootstrap
-from hbtable.master.census import Census, take_census
-from hbtable.master.collector import Collected, CollectionTimes, Collector, CollectorOptions
-from hbtable.master.liveness import bury
-from hbtable.master.log_sorting import LogSorting, LogSortingOptions
+from hbtable.master.files.collector import Collected, CollectionTimes, Collector, CollectorOptions
 from hbtable.master.new_ids import NewIds
-from hbtable.master.placement import Placement
-from hbtable.master.quarantine import QuarantineOptions
+from hbtable.master.servers.census import Census, take_census
+from hbtable.master.servers.liveness import bury
+from hbtable.master.servers.log_sorting import LogSorting, LogSortingOptions
 from hbtable.master.service import MasterCalls
-from hbtable.master.tables import Tables
+from hbtable.master.tables.tables import Tables
+from hbtable.master.tablets.placement import Placement
+from hbtable.master.tablets.quarantine import QuarantineOptions
 from hbtable.master.upkeep import Upkeep
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions

@@ -9,7 +9,7 @@ from typing import final
 
 from hbtable.errors import SwitchedOff
 from hbtable.lockservice.switches import Switch
-from hbtable.master.tables import Tables
+from hbtable.master.tables.tables import Tables
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import Collection
 

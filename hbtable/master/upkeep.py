@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import DataDamaged, HbtableError, LockLost
-from hbtable.master.assignment import describe
 from hbtable.master.bootstrap import first_metadata_row
-from hbtable.master.census import Census
-from hbtable.master.placement import Placement
-from hbtable.master.tables import Tables
+from hbtable.master.servers.census import Census
+from hbtable.master.tables.tables import Tables
+from hbtable.master.tablets.assignment import describe
+from hbtable.master.tablets.placement import Placement
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split

@@ -8,7 +8,7 @@ stands in METADATA, or in the name of a file, is evidence of how far a counter h
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hbtable.commitlog.segment import LOGS
+from hbtable.commitlog.segments.segment import LOGS
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.places import INCARNATIONS
 from hbtable.metadata.catalog import Catalog

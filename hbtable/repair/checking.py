@@ -7,8 +7,8 @@ files, and the collector removes them. The same holds for a log that no tablet n
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, final
 
-from hbtable.commitlog.gaps import Gap
-from hbtable.commitlog.segment import LOGS
+from hbtable.commitlog.recovery.gaps import Gap
+from hbtable.commitlog.segments.segment import LOGS
 from hbtable.errors import Corruption
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_path

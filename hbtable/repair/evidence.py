@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import LogRecord
-from hbtable.commitlog.segment import LOGS, incarnation_of
-from hbtable.commitlog.sorted_logs import sorted_runs, verify_run
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.recovery.sorted_logs import sorted_runs, verify_run
+from hbtable.commitlog.segments.segment import LOGS, incarnation_of
 from hbtable.encoding.cell_key import check_known, column_prefix, row_prefix
 from hbtable.errors import FileNotFound, HbtableError, UnsupportedFormat
 from hbtable.fs.interface import FileSystem

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from hbtable.commitlog.gaps import Gap
-from hbtable.commitlog.manifest import settled
-from hbtable.commitlog.reading import read_log, sound_groups
 from hbtable.commitlog.records import LogRecord, decode_records
-from hbtable.commitlog.runs import run_path
-from hbtable.commitlog.salvage import salvage
-from hbtable.commitlog.sorted_logs import sorted_gaps, sorted_runs, verify_run
+from hbtable.commitlog.recovery.gaps import Gap
+from hbtable.commitlog.recovery.manifest import settled
+from hbtable.commitlog.recovery.reading import read_log, sound_groups
+from hbtable.commitlog.recovery.runs import run_path
+from hbtable.commitlog.recovery.salvage import salvage
+from hbtable.commitlog.recovery.sorted_logs import sorted_gaps, sorted_runs, verify_run
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 

@@ -8,9 +8,9 @@ of each row the newest cell counts. Such a view is *complete* if all of it check
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from hbtable.commitlog.gaps import Gap
 from hbtable.commitlog.records import LogRecord
-from hbtable.commitlog.segment import log_folder
+from hbtable.commitlog.recovery.gaps import Gap
+from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding import table_record, tablet_record
 from hbtable.encoding.cell_key import Pair, column_prefix, parse_suffix, row_of, row_prefix
 from hbtable.errors import Corruption

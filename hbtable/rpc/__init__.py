@@ -5,6 +5,6 @@ services.py: what each role offers. transport.py: how to reach one. Within one p
 
     proxies -> peer (what a failure means) -> connections -> frames ... frames -> thrift_server -> local
 
-as a Thrift message: codec_calls.py has the calls, codec_model.py, codec_cells.py and codec_errors.py the values,
-codec_binary.py the bytes.
+as a Thrift message: codec/calls.py has the calls, codec/model.py, codec/cells.py and codec/errors.py the values,
+codec/binary.py the bytes.
 """

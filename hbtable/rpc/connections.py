@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hbtable.errors import Corruption, HbtableError, Unavailable
-from hbtable.rpc.codec_calls import Patience
+from hbtable.rpc.codec.calls import Patience
 from hbtable.rpc.frames import FRAME_BYTES, Frames, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, answered
 from hbtable.runtime import sockets

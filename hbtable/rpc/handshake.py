@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 from hbtable import __version__
 from hbtable.errors import UnsupportedFormat
-from hbtable.rpc.codec_binary import INTEGER, TEXT, Field, Struct
-from hbtable.rpc.codec_calls import UNKNOWN_METHOD, Failure, Method, Patience, Role
-from hbtable.rpc.codec_errors import RemoteError
+from hbtable.rpc.codec.binary import INTEGER, TEXT, Field, Struct
+from hbtable.rpc.codec.calls import UNKNOWN_METHOD, Failure, Method, Patience, Role
+from hbtable.rpc.codec.errors import RemoteError
 
 
 class PeerVersion(NamedTuple):

@@ -25,8 +25,8 @@ from hbtable.errors import (
     Unavailable,
     UnsupportedFormat,
 )
-from hbtable.rpc.codec_calls import INTERNAL_ERROR, Failure, Method
-from hbtable.rpc.codec_errors import RemoteError
+from hbtable.rpc.codec.calls import INTERNAL_ERROR, Failure, Method
+from hbtable.rpc.codec.errors import RemoteError
 from hbtable.rpc.connections import Connection, Lost, Pool, RpcOptions, Unsent, still_lives
 from hbtable.runtime.interface import Runtime
 

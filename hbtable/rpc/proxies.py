@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import cast, final
 
-from hbtable.commitlog.runs import Run
+from hbtable.commitlog.recovery.runs import Run
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import TabletRecord
-from hbtable.rpc import codec_calls as calls
+from hbtable.rpc.codec import calls
 from hbtable.rpc.peer import Peer
 
 

@@ -6,7 +6,7 @@ Every call may raise StaleLocation (not served here: ask METADATA again), Unavai
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from hbtable.commitlog.runs import Run
+from hbtable.commitlog.recovery.runs import Run
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest

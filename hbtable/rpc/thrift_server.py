@@ -16,10 +16,10 @@ from socket import SHUT_WR
 from typing import Any, Final, Protocol, final
 
 from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, UnsupportedFormat
-from hbtable.rpc import codec_calls as calls
-from hbtable.rpc.codec_binary import Source
-from hbtable.rpc.codec_calls import Method, Role
-from hbtable.rpc.codec_errors import described
+from hbtable.rpc.codec import calls
+from hbtable.rpc.codec.binary import Source
+from hbtable.rpc.codec.calls import Method, Role
+from hbtable.rpc.codec.errors import described
 from hbtable.rpc.frames import FRAME_BYTES, GOODBYE, Frames, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
 from hbtable.rpc.local import LocalTransport

@@ -5,7 +5,7 @@ from typing import Final
 
 from hbtable.shell.context import Context
 from hbtable.shell.errors import ShellError
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 
 _GROUPS: Final = {
     "hbtable does not replicate to other clusters": """

@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from hbtable.shell.arguments.known_options import OPTIONS, nearest
 from hbtable.shell.connection import Connection
-from hbtable.shell.constants import CONSTANTS
 from hbtable.shell.context import show_name
 from hbtable.shell.errors import CannotConnect, ShellError, UnknownMethod, UnknownName
-from hbtable.shell.known_options import OPTIONS, nearest
+from hbtable.shell.language.constants import CONSTANTS
 
 _RUBY: Final = ("org", "java", "com", "import", "java_import", "include", "require")
 _CONSTANT: Final = "uninitialized constant HBaseReceiver::"

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, final
 from hbtable.shell import absent
 from hbtable.shell.context import Context
 from hbtable.shell.errors import BadArgument
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 
 Run = Callable[[Context, list[Value]], Value]
 

@@ -1,6 +1,6 @@
 """One blocking Thrift connection to a server, with HBase's service and our own on it.
 
-Opened at the first call. Structs of thrift/admin.thrift go in and come out as hbtable.hbase.admin_structs. A server's
+Opened at the first call. Structs of thrift/admin.thrift go in and come out as hbtable.hbase.admin.structs. A server's
 exception becomes a ServerError; a connection that cannot be made or breaks becomes CannotConnect, and the next call
 makes a new one. A call is never repeated by itself: it may have been carried out.
 """
@@ -9,7 +9,7 @@ import os
 import socket
 from typing import Any, Final
 
-from hbtable.hbase import admin_structs
+from hbtable.hbase.admin import structs as admin_structs
 from hbtable.shell.address import host_and_port
 from hbtable.shell.errors import CannotConnect, OutOfRange, ServerError
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Final, final
 
-from hbtable.hbase.admin_structs import AdminTable
+from hbtable.hbase.admin.structs import AdminTable
+from hbtable.shell.answers.output import Output
 from hbtable.shell.connection import Connection
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
-from hbtable.shell.literals import Value, class_of, inspect, shown
-from hbtable.shell.output import Output
+from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 _SENTENCES: Final = {
     "a table name": "Table name must be of type String",

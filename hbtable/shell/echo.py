@@ -4,7 +4,7 @@ begins a statement, `*` instead of `>` before one that continues it, and no prom
 from typing import Final, TextIO, final
 
 from hbtable.shell.errors import ShellError
-from hbtable.shell.tokens import tokenize
+from hbtable.shell.language.tokens import tokenize
 
 _OPENING: Final = ("(", "[", "{")
 _CLOSING: Final = (")", "]", "}")

@@ -10,7 +10,7 @@ from hbtable.shell import absent
 from hbtable.shell.catalogue import ENTRIES
 from hbtable.shell.commands.general import version_line
 from hbtable.shell.errors import Incomplete, ShellError
-from hbtable.shell.parser import parse
+from hbtable.shell.language.parser import parse
 
 _FOLDER: Final = Path(__file__).parent / "help"
 _SAME: Final = {"debug?": "debug"}

@@ -11,13 +11,13 @@ from pathlib import Path
 from time import perf_counter, sleep, time_ns
 from typing import Final, TextIO
 
+from hbtable.shell.answers.formats import make_output
 from hbtable.shell.connection import Connection
 from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
 from hbtable.shell.errors import CannotConnect, Leave, ShellError, plain_kind
 from hbtable.shell.filter_errors import in_two
-from hbtable.shell.formats import make_output
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 from hbtable.shell.session import Session
 
 OK: Final = 0

@@ -4,11 +4,11 @@ be closed when the person has seen enough."""
 from collections.abc import Iterator
 from typing import final
 
-from hbtable.hbase.admin_structs import AdminPage, AdminPosition, AdminRow, AdminScan
+from hbtable.hbase.admin.structs import AdminPage, AdminPosition, AdminRow, AdminScan
 from hbtable.model.ranges import successor
+from hbtable.shell.arguments.options import ScanOptions
 from hbtable.shell.context import Context
 from hbtable.shell.errors import ServerError
-from hbtable.shell.options import ScanOptions
 
 
 @final

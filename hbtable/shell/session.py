@@ -13,10 +13,10 @@ from hbtable.shell.catalogue import UNTIMED, Catalogue
 from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
 from hbtable.shell.errors import Incomplete, ShellError, SyntaxMistake
-from hbtable.shell.evaluate import Interpreter
-from hbtable.shell.literals import Value
-from hbtable.shell.parser import parse
-from hbtable.shell.syntax import Node
+from hbtable.shell.language.evaluate import Interpreter
+from hbtable.shell.language.literals import Value
+from hbtable.shell.language.parser import parse
+from hbtable.shell.language.syntax import Node
 
 
 @final
@@ -107,6 +107,6 @@ def _unknown_options(name: str, arguments: list[Value]) -> str:
     """A sentence, or "". What knows them all is loaded when there are some."""
     if not any(isinstance(argument, dict) for argument in arguments):
         return ""
-    from hbtable.shell.known_options import unknown_options
+    from hbtable.shell.arguments.known_options import unknown_options
 
     return unknown_options(name, arguments)

@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import Final
 
-from hbtable.commitlog.gaps import Gap
 from hbtable.commitlog.records import LogRecord
-from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.sorted_logs import recovered, sorted_gaps
+from hbtable.commitlog.recovery.gaps import Gap
+from hbtable.commitlog.recovery.sorted_logs import recovered, sorted_gaps
+from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import check_known
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
 from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, LogRef, SSTableRef, TabletRecord
-from hbtable.tablet.compaction import Compactor
+from hbtable.tablet.compactions.compaction import Compactor
 from hbtable.tablet.damage import UnreadableFile
 from hbtable.tablet.files import open_sstable
 from hbtable.tablet.pacing import Pacer

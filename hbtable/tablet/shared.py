@@ -7,7 +7,7 @@ change happens in the same stretch without a switch as the change of the memtabl
 from collections.abc import Callable
 from typing import final
 
-from hbtable.commitlog.sorted_logs import SortedIndexes
+from hbtable.commitlog.recovery.sorted_logs import SortedIndexes
 from hbtable.metrics.registry import LONG_SECONDS_BUCKETS, Registry
 from hbtable.runtime.interface import Runtime
 from hbtable.tablet.wall import SteadyWall

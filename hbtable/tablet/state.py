@@ -19,17 +19,17 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
-from hbtable.tablet.apply import Builder
-from hbtable.tablet.clock import TabletClock
 from hbtable.tablet.damage import DamagedFiles
-from hbtable.tablet.gate import Gate
 from hbtable.tablet.layout import Layout
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.records import CommitRecord, RecordKeeper
-from hbtable.tablet.row_turns import RowTurns
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.spreading import Spreading
 from hbtable.tablet.version import Version
+from hbtable.tablet.writes.apply import Builder
+from hbtable.tablet.writes.clock import TabletClock
+from hbtable.tablet.writes.gate import Gate
+from hbtable.tablet.writes.row_turns import RowTurns
 
 
 class Environment(NamedTuple):

@@ -20,21 +20,22 @@ from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
-from hbtable.tablet import reading, recovery
-from hbtable.tablet.compaction import Compactor
+from hbtable.tablet import recovery
+from hbtable.tablet.compactions.compaction import Compactor
+from hbtable.tablet.compactions.policy import FileFacts, MergePlan, StackFacts, plan_merge
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import Layout
 from hbtable.tablet.options import TabletOptions
-from hbtable.tablet.policy import FileFacts, MergePlan, StackFacts, plan_merge
-from hbtable.tablet.read_modify_write import ReadModifyWriter
+from hbtable.tablet.reads import reading
+from hbtable.tablet.reads.sources import Snapshot
+from hbtable.tablet.reads.want import Want
 from hbtable.tablet.records import CommitRecord, Edit
 from hbtable.tablet.shared import SharedState
-from hbtable.tablet.sources import Snapshot
 from hbtable.tablet.splitting import Candidate, choose_row, may_split_at, middle_row
 from hbtable.tablet.state import Environment, TabletState
 from hbtable.tablet.version import LoadedFile, key_range
-from hbtable.tablet.want import Want
-from hbtable.tablet.writing import Writer
+from hbtable.tablet.writes.read_modify_write import ReadModifyWriter
+from hbtable.tablet.writes.writing import Writer
 
 _SMALL_TABLET_BYTES: Final = 64 << 20
 """Up to this a tablet without an index worth the name is read through to find its middle row."""

@@ -7,13 +7,13 @@ deposed without noticing (bug class 10): it is refused, and with LockLost it lea
 from collections.abc import Callable, Collection
 from itertools import chain
 
-from hbtable.commitlog.runs import Run
+from hbtable.commitlog.recovery.runs import Run
 from hbtable.errors import LockLost, SwitchedOff
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.sstable.cache import BlockCache
-from hbtable.tablet.compaction import COMPACTIONS_OFF
+from hbtable.tablet.compactions.compaction import COMPACTIONS_OFF
 from hbtable.tablet.shared import SharedState
 from hbtable.tabletserver.asked_compactions import AskedCompactions
 from hbtable.tabletserver.residence import Residence

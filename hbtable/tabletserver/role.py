@@ -10,13 +10,13 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hbtable.commitlog.fencing import is_fenced
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.parts import decode_part
-from hbtable.commitlog.runs import Run
-from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.sorting import sort_part
+from hbtable.commitlog.recovery.fencing import is_fenced
+from hbtable.commitlog.recovery.parts import decode_part
+from hbtable.commitlog.recovery.runs import Run
+from hbtable.commitlog.recovery.sorting import sort_part
+from hbtable.commitlog.segments.segment import log_folder
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.interface import Session

@@ -7,14 +7,14 @@ the latency of one commit for 1, 8 and 64 clients, each with a log of its own, w
 import sys
 import time
 
-from hbtable.commitlog.fencing import is_fenced
-from hbtable.commitlog.file_groups import FileGroupLog
-from hbtable.commitlog.manifest import list_log
+from hbtable.commitlog.group_files.writer import FileGroupLog
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.segment import log_folder
+from hbtable.commitlog.recovery.fencing import is_fenced
+from hbtable.commitlog.recovery.manifest import list_log
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.opened import open_file_system
 from hbtable.metrics.registry import Registry

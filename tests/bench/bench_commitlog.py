@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.parts import plan_parts
-from hbtable.commitlog.reading import log_segments, read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.sorted_logs import recovered
-from hbtable.commitlog.sorting import publish, sort_part
-from hbtable.commitlog.writer import LogWriter
+from hbtable.commitlog.recovery.parts import plan_parts
+from hbtable.commitlog.recovery.reading import log_segments, read_log
+from hbtable.commitlog.recovery.sorted_logs import recovered
+from hbtable.commitlog.recovery.sorting import publish, sort_part
+from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.local import LocalFileSystem
 from hbtable.metrics.registry import Registry

@@ -17,7 +17,6 @@ import time
 
 from hbtable.client.client import Client
 from hbtable.fs.opened import open_file_system
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.master.master import Master
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
@@ -29,6 +28,7 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.rpc.local import LocalTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
+from hbtable.testing.memory_lockservice import MemoryLockService
 
 TABLE = b"t"
 

@@ -12,7 +12,6 @@ import time
 
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING, ScanPage, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -21,6 +20,7 @@ from hbtable.rpc.thrift_server import ThriftServer
 from hbtable.rpc.thrift_transport import ThriftTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
+from hbtable.testing.memory_lockservice import MemoryLockService
 
 HOST = "127.0.0.1"
 ROWS = [(b"row%06d" % number, [(b"f:q", 1700000000000, b"v" * 100)]) for number in range(1000)]

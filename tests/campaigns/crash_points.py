@@ -27,8 +27,8 @@ from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.repair.checking import Check
-from hbtable.runtime.simulated import SimulatedRuntime, SimulationOptions
-from hbtable.runtime.simulated_scheduler import SimulatedCrash
+from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
+from hbtable.testing.simulated.scheduler import SimulatedCrash
 from tests.campaigns.simulation import TABLE, read_everything, small_options
 from tests.harness.promises import Promises, RowState
 

@@ -26,7 +26,7 @@ from hbtable.model.read import ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.repair.checking import Check
 from hbtable.repair.mending import Repair
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.damage_life import DROPPED, QUICK, TABLES, Life, disk_copy, live, start
 from tests.harness.promises import RowState
 

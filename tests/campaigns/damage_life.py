@@ -15,7 +15,7 @@ from hbtable.metadata.patience import PatienceOptions
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime, SimulationOptions
+from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
 from tests.campaigns.simulation import small_options
 from tests.harness.promises import RowState
 

@@ -21,28 +21,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from hbtable.commitlog.fencing import fence, is_fenced
-from hbtable.commitlog.manifest import Manifest
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.segment import log_folder
-from hbtable.commitlog.sorted_logs import recovered
+from hbtable.commitlog.recovery.fencing import fence, is_fenced
+from hbtable.commitlog.recovery.manifest import Manifest
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.recovery.sorted_logs import recovered
+from hbtable.commitlog.segments.segment import log_folder
 from hbtable.errors import Corruption, HbtableError, Stalled, StorageFailed, Unavailable
 from hbtable.fs.calls import TaskCalls
-from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
-from hbtable.fs.hdfs_native_twin import TwinClient
-from hbtable.fs.hdfs_native_twin_nodes import TwinCluster, TwinQuirks
-from hbtable.fs.hdfs_twin_namespace import TwinNamespace
+from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import close_file_system, open_file_system
-from hbtable.fs.webhdfs import WebHdfsFileSystem
-from hbtable.fs.webhdfs_twin import WebHdfsTwin
+from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.fake_hdfs.namespace import TwinNamespace
+from hbtable.testing.fake_hdfs.native_client import TwinClient
+from hbtable.testing.fake_hdfs.native_cluster import TwinCluster, TwinQuirks
+from hbtable.testing.fake_hdfs.webhdfs import WebHdfsTwin
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.sorted_log import sort_log
 
 WRITERS: Final = 3

@@ -26,15 +26,15 @@ from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
 from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.lockservice.local import LocalLockService
-from hbtable.master.collector import CollectorOptions
+from hbtable.master.files.collector import CollectorOptions
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.read import ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.promises import Promises, RowState
 
 ROWS_PER_WORKER = 12

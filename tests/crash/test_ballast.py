@@ -15,7 +15,7 @@ from hbtable.fs.memory import MemoryFileSystem
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.simulation import read_everything
 from tests.harness.full_disk import BALLAST_BYTES, Machine
 from tests.harness.server import ServerProcess

@@ -14,7 +14,7 @@ from hbtable.errors import Corruption, HbtableError
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
 from hbtable.model.read import ReadSpec
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.crash_points import CrashingFileSystem, Script, start
 from tests.campaigns.simulation import TABLE, read_everything
 from tests.harness.disks import disk_copy

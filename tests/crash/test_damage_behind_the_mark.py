@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from hbtable.commitlog.high_water import decode_high_water
+from hbtable.commitlog.segments.high_water import decode_high_water
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
 from hbtable.repair.checking import Check
 from hbtable.repair.mending import Repair
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.crash.test_damaged_stores import TABLES, killed_after, served, the_log
 from tests.harness.disks import disk_copy
 

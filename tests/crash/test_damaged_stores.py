@@ -9,11 +9,11 @@ from hbtable.errors import Corruption, DataDamaged, HbtableError
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
 from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.launch.metrics_export import render
+from hbtable.launch.http.metrics_export import render
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.read import ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.disks import disk_copy
 
 TABLES = [b"one", b"three", b"two"]

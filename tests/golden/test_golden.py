@@ -13,7 +13,7 @@ import pytest
 
 from hbtable.errors import InvalidRequest
 from hbtable.fs.memory_disk import MemoryContent
-from hbtable.launch.check import check_folder
+from hbtable.launch.cli.check import check_folder
 from hbtable.launch.embedded import Database
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.model.mutation import PUT, RowMutation

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from hbtable.errors import NoSuchFamily, TableNotFound
-from hbtable.hbase.message_input import Stream
+from hbtable.hbase.codec.message_input import Stream
 from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity
 from hbtable.metrics.registry import Registry
 from hbtable.model import names

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from hbtable.commitlog.fencing import is_fenced, marker_path
 from hbtable.commitlog.interface import CommitLog
-from hbtable.commitlog.manifest import list_log
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
+from hbtable.commitlog.recovery.fencing import is_fenced, marker_path
+from hbtable.commitlog.recovery.manifest import list_log
+from hbtable.commitlog.recovery.reading import read_log
 from hbtable.errors import HbtableError
-from hbtable.fs.faulty import FaultPlan, FaultyFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Task
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 T = TypeVar("T")
 Change = tuple[int, int]

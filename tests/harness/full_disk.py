@@ -7,7 +7,6 @@ from typing import Final
 
 from hbtable.errors import HbtableError, OutOfSpace
 from hbtable.fs.ballast import BallastOptions
-from hbtable.fs.faulty import FaultPlan, FaultyFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
 from hbtable.launch.cluster import EmbeddedCluster
@@ -15,7 +14,8 @@ from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.simulation import read_everything, small_options
 
 TABLE: Final = b"journal"

@@ -5,15 +5,15 @@ import random
 from hbtable.client.client import Client
 from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation, StorageFailed
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.master.master import Master, MasterOptions
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metadata.tiling import verify_tiling
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.local import LocalTransport
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tabletserver.role import TabletServerRole
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 class Node:

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from hbtable.fs.hdfs_native_options import CLIENT_SETTINGS, HdfsNativeOptions
+from hbtable.fs.hdfs.options import CLIENT_SETTINGS, HdfsNativeOptions
 from hbtable.fs.opened import FileSystemOptions
-from hbtable.fs.webhdfs_options import WebHdfsOptions
+from hbtable.fs.webhdfs.options import WebHdfsOptions
 
 _SECONDS: Final = 30.0
 

@@ -14,7 +14,7 @@ from types import TracebackType
 import happybase
 from Hbase_thrift import IOError as HBaseError
 
-from hbtable.hbase.admin_structs import AdminFamily, AdminTable
+from hbtable.hbase.admin.structs import AdminFamily, AdminTable
 from hbtable.shell.connection import Connection
 from tests.harness.last_will import end_role, last_will
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze, in_time, runs

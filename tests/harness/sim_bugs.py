@@ -23,12 +23,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hbtable.commitlog.fencing import FENCED
+from hbtable.commitlog.recovery.fencing import FENCED
 from hbtable.errors import FileNotFound, HbtableError, OutcomeUnknown
 from hbtable.fs.interface import HDFS, WEBHDFS, FileStatus
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.places import server_lock
-from hbtable.master.family_identities import first_families
+from hbtable.master.tables.family_identities import first_families
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import LogRef, TabletRecord

@@ -19,19 +19,19 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.errors import HbtableError
 from hbtable.fs.interface import HDFS
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.lockservice.memory import MemoryLockService
-from hbtable.master.collector import CollectorOptions
-from hbtable.master.log_sorting import LogSortingOptions
+from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import Master, MasterOptions
-from hbtable.master.quarantine import QuarantineOptions
+from hbtable.master.servers.log_sorting import LogSortingOptions
+from hbtable.master.tablets.quarantine import QuarantineOptions
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.patience import PatienceOptions
 from hbtable.metrics.registry import Registry
-from hbtable.runtime.simulated import SimulatedRuntime, SimulationOptions
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
 from tests.harness.sim_network import Network, SimTransport
 from tests.harness.sim_sessions import SimSession
 from tests.harness.sim_storage import SimStorage

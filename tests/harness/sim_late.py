@@ -9,7 +9,7 @@ the run is judged, and say nothing of the cluster.
 import random
 from collections import Counter
 
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 LONGEST_SECONDS = 9.0
 _PATIENCE_SECONDS = (0.5, 3.0, 5.0)

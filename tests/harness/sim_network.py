@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation, StorageFailed, Unavailable
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.sim_late import Lateness
 
 LOCKS = "lock service"

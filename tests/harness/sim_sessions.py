@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from hbtable.errors import LockLost, OutcomeUnknown, Unavailable
 from hbtable.lockservice.interface import VersionedFile
-from hbtable.lockservice.memory import MemoryLockService
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.sim_network import LOCKS, Network
 
 _MARGIN = 0.15

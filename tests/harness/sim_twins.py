@@ -8,15 +8,15 @@ import random
 from typing import Any
 
 from hbtable.fs.calls import TaskCalls
-from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
-from hbtable.fs.hdfs_native_twin import TwinClient
-from hbtable.fs.hdfs_native_twin_nodes import TwinCluster
-from hbtable.fs.hdfs_twin_namespace import TwinNamespace
+from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.interface import WEBHDFS
-from hbtable.fs.webhdfs import WebHdfsFileSystem
-from hbtable.fs.webhdfs_requests import NoAnswer, Request, Response
-from hbtable.fs.webhdfs_twin import WebHdfsTwin
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
+from hbtable.fs.webhdfs.requests import NoAnswer, Request, Response
+from hbtable.testing.fake_hdfs.namespace import TwinNamespace
+from hbtable.testing.fake_hdfs.native_client import TwinClient
+from hbtable.testing.fake_hdfs.native_cluster import TwinCluster
+from hbtable.testing.fake_hdfs.webhdfs import WebHdfsTwin
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.sim_network import STORAGE, Network
 from tests.harness.sim_sessions import Owner
 

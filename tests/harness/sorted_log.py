@@ -1,10 +1,10 @@
 """A whole log sorted by one process, part after part: what master.log_sorting spreads over servers."""
 
-from hbtable.commitlog.manifest import Manifest
-from hbtable.commitlog.parts import plan_parts
-from hbtable.commitlog.reading import log_segments
-from hbtable.commitlog.runs import list_path
-from hbtable.commitlog.sorting import publish, sort_part
+from hbtable.commitlog.recovery.manifest import Manifest
+from hbtable.commitlog.recovery.parts import plan_parts
+from hbtable.commitlog.recovery.reading import log_segments
+from hbtable.commitlog.recovery.runs import list_path
+from hbtable.commitlog.recovery.sorting import publish, sort_part
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
 

@@ -10,7 +10,7 @@ from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
 from hbtable.metadata.tiling import verify_tiling
 from hbtable.repair.checking import Check
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.simulation.conftest import SMALL, Machine
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.writer import LogWriter
+from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.errors import Conflict, FileNotFound, HbtableError
 from hbtable.fs.interface import FileSystem, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
@@ -15,11 +15,11 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.tablet import LogRef, TabletRecord
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import thriftpy2
 
-from hbtable.hbase.interface import IDL_PATH
+from hbtable.hbase.codec.interface import IDL_PATH
 from tests.harness import wire_trees
 from tests.harness.wire_trees import BOOL, I32, I64, KINDS, LIST, MAP, SET, STRING, STRUCT, Node
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import happybase
 import pytest
 
-from hbtable.commitlog.high_water import decode_high_water
+from hbtable.commitlog.segments.high_water import decode_high_water
 from tests.harness.commands import run
 from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess

@@ -15,7 +15,7 @@ from hbtable.client.batch import Batch
 from hbtable.client.rows import Rows
 from hbtable.errors import HbtableError, LockLost
 from hbtable.launch.embedded import Database
-from hbtable.launch.lifeline import LOST
+from hbtable.launch.roles.lifeline import LOST
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 from tests.integration.test_library_doors import DATABASE, ROWS, public

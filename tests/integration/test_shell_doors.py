@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from hbtable.shell.arguments.schema import _ENUMS, _KEPT, _OF_TABLE, _SETTERS
 from hbtable.shell.errors import ShellError
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 from hbtable.shell.main import ShellOptions, make_session
-from hbtable.shell.schema import _ENUMS, _KEPT, _OF_TABLE, _SETTERS
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration

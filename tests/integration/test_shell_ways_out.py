@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hbtable.shell.arguments.known_options import OPTIONS
 from hbtable.shell.catalogue import ENTRIES
-from hbtable.shell.known_options import OPTIONS
 from hbtable.shell.main import ShellOptions, run_lines
 from tests.harness.server import ServerProcess
 

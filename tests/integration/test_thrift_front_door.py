@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hbtable.launch.sections import ServerOptions, read_configuration
+from hbtable.launch.config.sections import ServerOptions, read_configuration
 from hbtable.launch.serve import Server
 from hbtable.runtime.portal import Portal
 

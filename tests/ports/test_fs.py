@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from hbtable.fs.calls import TaskCalls
-from hbtable.fs.faulty import FaultPlan, FaultyFileSystem
-from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
-from hbtable.fs.hdfs_native_twin import TwinClient
-from hbtable.fs.hdfs_native_twin_nodes import TwinCluster
-from hbtable.fs.hdfs_twin_namespace import TwinNamespace
+from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.fs.webhdfs import WebHdfsFileSystem
-from hbtable.fs.webhdfs_twin import WebHdfsTwin
+from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.fake_hdfs.namespace import TwinNamespace
+from hbtable.testing.fake_hdfs.native_client import TwinClient
+from hbtable.testing.fake_hdfs.native_cluster import TwinCluster
+from hbtable.testing.fake_hdfs.webhdfs import WebHdfsTwin
+from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.ports.fs_promises import *  # noqa: F403
 from tests.ports.fs_promises import Adapter
 

@@ -8,9 +8,9 @@ import pytest
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.lockservice.local import LocalLockService
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.lockservice_promises import *  # noqa: F403
 from tests.harness.lockservice_promises import Adapter
 

@@ -9,7 +9,7 @@ import pytest
 from hbtable.errors import Conflict
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 T = TypeVar("T")
 Run = Callable[[Callable[[], T]], T]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hbtable.commitlog.runs import Run
+from hbtable.commitlog.recovery.runs import Run
 from hbtable.errors import (
     BadFilter,
     Conflict,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hbtable.commitlog.fencing import fence
-from hbtable.commitlog.manifest import LogFile, Manifest
-from hbtable.commitlog.reading import read_log
-from hbtable.commitlog.sorted_logs import recovered
+from hbtable.commitlog.recovery.fencing import fence
+from hbtable.commitlog.recovery.manifest import LogFile, Manifest
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.recovery.sorted_logs import recovered
 from hbtable.errors import Corruption, FileNotFound, LockLost, OutOfSpace, Stalled, StorageFailed, Unavailable
 from hbtable.fs.interface import HDFS, WEBHDFS
 from hbtable.fs.memory import MemoryFileSystem

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.sorted_logs import recovered
-from hbtable.commitlog.writer import LogWriter
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.recovery.sorted_logs import recovered
+from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.errors import Corruption, FileNotFound, OutOfSpace, Unavailable
 from hbtable.fs.interface import LOCAL, FileStatus
 from hbtable.metrics.registry import Registry
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.sorted_log import sort_log
 
 FOLDER = "logs/s1"
@@ -147,7 +147,7 @@ class Story:
             segment_bytes=chance.randrange(100, 1500),
             group_bytes=chance.randrange(1, 500),
             sync_every_bytes=chance.randrange(50, 600),
-            mark_seconds=0.0,  # what the log tells by itself; with its mark: tests/unit/commitlog/test_log_salvage.py
+            mark_seconds=0.0,  # what the log tells by itself; with its mark: tests/unit/commitlog/recovery/test_log_salvage.py
         )
         log = LogWriter(self.runtime, self.fs, FOLDER, options, Registry())  # type: ignore[arg-type]
 

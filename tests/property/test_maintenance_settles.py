@@ -8,12 +8,12 @@ from unittest.mock import patch
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from hbtable.master.family_identities import identified
+from hbtable.master.tables.family_identities import identified
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.tablet import policy
+from hbtable.tablet.compactions import policy
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, everything

@@ -15,12 +15,12 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from hbtable.errors import InvalidRequest
-from hbtable.master.family_identities import identified
+from hbtable.master.tables.family_identities import identified
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema, is_read_only
-from hbtable.tablet import policy
+from hbtable.tablet.compactions import policy
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.version import Stack

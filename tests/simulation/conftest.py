@@ -9,16 +9,16 @@ import pytest
 from hbtable.commitlog.options import LogOptions
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
-from hbtable.lockservice.memory import MemoryLockService
-from hbtable.master.collector import CollectorOptions
+from hbtable.master.files.collector import CollectorOptions
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 T = TypeVar("T")
 

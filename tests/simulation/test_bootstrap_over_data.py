@@ -8,11 +8,11 @@ from hbtable.encoding import tablet_record
 from hbtable.errors import InvalidConfiguration
 from hbtable.fs.interface import HDFS, LOCAL
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.master.bootstrap import refuse_data
 from hbtable.metadata.layout import first_root_record
 from hbtable.metrics.registry import Registry
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.stored_lives import Model, Store, add_table, check_model
 
 

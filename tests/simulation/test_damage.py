@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hbtable.commitlog.gaps import Gap
 from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.errors import HbtableError
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
@@ -21,12 +21,12 @@ from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.read import ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tablet import recovery
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.disks import disk_copy
 
 SEEDS = 30

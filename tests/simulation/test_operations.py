@@ -3,9 +3,9 @@
 import pytest
 
 from hbtable.errors import StaleLocation
-from hbtable.hbase.admin_chores import AdminChores
-from hbtable.hbase.admin_cluster import AdminCluster
-from hbtable.hbase.admin_compactions import AdminCompactions
+from hbtable.hbase.admin.chores import AdminChores
+from hbtable.hbase.admin.cluster import AdminCluster
+from hbtable.hbase.admin.compactions import AdminCompactions
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.cluster import Cluster as DoorCluster
 from hbtable.hbase.errors import BadArgument

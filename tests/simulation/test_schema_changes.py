@@ -15,7 +15,7 @@ from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING
 from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 FAMILIES: Final = (b"f", b"g", b"h")
 WRITERS: Final = 16

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.master.collector import CollectorOptions
+from hbtable.master.files.collector import CollectorOptions
 from tests.simulation.conftest import SMALL, Machine
 
 TRASH_BYTES = 100_000

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.launch.cluster_configuration import CLUSTER_DEFAULTS, CLUSTER_SECTIONS, example_file
-from hbtable.launch.configuration import Defaults, keys_of, load
-from hbtable.launch.example_configuration import example
-from hbtable.launch.sections import SECTIONS
+from hbtable.launch.config.cluster_configuration import CLUSTER_DEFAULTS, CLUSTER_SECTIONS, example_file
+from hbtable.launch.config.configuration import Defaults, keys_of, load
+from hbtable.launch.config.example_configuration import example
+from hbtable.launch.config.sections import SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,8 +13,8 @@ from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.hbase.scanner_ids import ScannerIds, unsaved
-from hbtable.hbase.scanners import ScannerOptions, Scanners
+from hbtable.hbase.calls.scanner_ids import ScannerIds, unsaved
+from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
 from hbtable.lockservice.files import DurableFiles
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.places import Candidate, ServerFile
@@ -26,10 +26,10 @@ from hbtable.model.read import ScanPosition
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import NO_LOG, GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
-from hbtable.runtime.simulated import SimulatedRuntime
-from hbtable.tablet.apply import Builder
-from hbtable.tablet.clock import TabletClock
 from hbtable.tablet.layout import Layout
+from hbtable.tablet.writes.apply import Builder
+from hbtable.tablet.writes.clock import TabletClock
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text()
 NOW = 1_700_000_000_123

@@ -12,16 +12,18 @@ from zlib import crc32
 
 import pytest
 
-from hbtable.commitlog import fencing, group_file, groups, high_water, manifest, records, runs, segment
+from hbtable.commitlog import groups, records
+from hbtable.commitlog.group_files import group_file
+from hbtable.commitlog.recovery import fencing, manifest, runs
+from hbtable.commitlog.segments import high_water, segment
 from hbtable.encoding import cell_key, namespace_row, table_record, tablet_record
 from hbtable.encoding.sealed import HEADER_BYTES, seal
 from hbtable.errors import UnsupportedFormat
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.hbase.scanners import Scanners
+from hbtable.hbase.calls.scanners import Scanners
 from hbtable.lockservice import features, files
 from hbtable.lockservice.interface import VersionedFile
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.lockservice.places import Candidate, ServerFile
 from hbtable.lockservice.switches import Switch
 from hbtable.merge.compacting import compacted
@@ -35,12 +37,13 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import GoneTablet, TabletRecord
 from hbtable.repair.evidence import gather
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.sstable import bloom, compression, layout
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.reader import SSTableReader
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 FOLDER = "logs/s1"
 BYTES = range(256)

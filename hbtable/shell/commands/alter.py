@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from hbtable.hbase.admin_structs import AdminFamily, AdminTable
-from hbtable.shell import schema
+from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.shell.arguments import schema
+from hbtable.shell.arguments.names import table_of
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument
-from hbtable.shell.literals import Value, inspect, shown
-from hbtable.shell.names import table_of
+from hbtable.shell.language.literals import Value, inspect, shown
 
 _UNSETTING: Final[dict[Value, str]] = {b"table_att_unset": "attribute", b"table_conf_unset": "configuration"}
 

@@ -2,7 +2,7 @@
 
 from hbtable.shell.commands.switches import is_true
 from hbtable.shell.context import Context
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 
 
 def balancer(context: Context, _: list[Value]) -> Value:

@@ -1,8 +1,8 @@
 """catalogjanitor_run, cleaner_chore_run, hbck_chore_run, whether they run by themselves, clear_block_cache."""
 
-from hbtable.hbase.admin_structs import AdminCacheEviction
+from hbtable.hbase.admin.structs import AdminCacheEviction
 from hbtable.shell.context import Context, show_name, text_of
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 
 
 def catalogjanitor_run(context: Context, _: list[Value]) -> Value:

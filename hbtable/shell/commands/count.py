@@ -2,13 +2,13 @@
 
 from typing import Final
 
+from hbtable.shell.answers.text import binary
+from hbtable.shell.arguments.names import table_of
+from hbtable.shell.arguments.options import scan_options, whole
 from hbtable.shell.context import Context
 from hbtable.shell.errors import BadType
-from hbtable.shell.literals import Value, class_of
-from hbtable.shell.names import table_of
-from hbtable.shell.options import scan_options, whole
+from hbtable.shell.language.literals import Value, class_of
 from hbtable.shell.scanning import Scan
-from hbtable.shell.text import binary
 
 _KEYS: Final = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 _INTERVAL: Final = 1000

@@ -2,14 +2,14 @@
 
 import struct
 
-from hbtable.hbase.admin_structs import AdminColumn, AdminRead, AdminRow
-from hbtable.shell import columns
+from hbtable.hbase.admin.structs import AdminColumn, AdminRead, AdminRow
+from hbtable.shell.answers.text import binary
+from hbtable.shell.arguments import columns
+from hbtable.shell.arguments.names import table_of
+from hbtable.shell.arguments.options import whole
 from hbtable.shell.context import Context, row_of, table_error
 from hbtable.shell.errors import BadType, ServerError
-from hbtable.shell.literals import Value, inspect
-from hbtable.shell.names import table_of
-from hbtable.shell.options import whole
-from hbtable.shell.text import binary
+from hbtable.shell.language.literals import Value, inspect
 
 
 def incr(context: Context, arguments: list[Value]) -> Value:

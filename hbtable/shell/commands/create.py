@@ -1,12 +1,12 @@
 """create 't', families and options; clone_table_schema."""
 
-from hbtable.hbase.admin_structs import AdminFamily, AdminTable
-from hbtable.shell import schema, splits
+from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.shell.arguments import schema, splits
+from hbtable.shell.arguments.names import table_of
 from hbtable.shell.commands.references import TableReference
 from hbtable.shell.context import Context, show_name, text_of, unknown_namespace
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
-from hbtable.shell.literals import Value, class_of, inspect, shown
-from hbtable.shell.names import table_of
+from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 
 def create(context: Context, arguments: list[Value]) -> Value:

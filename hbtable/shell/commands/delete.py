@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from hbtable.hbase.admin_structs import AdminOperation, AdminRead
+from hbtable.hbase.admin.structs import AdminOperation, AdminRead
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION
 from hbtable.model.ranges import prefix_stop
-from hbtable.shell import columns
+from hbtable.shell.arguments import columns
+from hbtable.shell.arguments.names import table_of
+from hbtable.shell.arguments.options import ScanOptions, Showing
 from hbtable.shell.commands.put import timed
 from hbtable.shell.context import Context, row_of, text_of
-from hbtable.shell.literals import Value
-from hbtable.shell.names import table_of
-from hbtable.shell.options import ScanOptions, Showing
+from hbtable.shell.language.literals import Value
 from hbtable.shell.scanning import Scan
 
 _KEYS: Final = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"

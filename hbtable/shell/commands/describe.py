@@ -1,10 +1,10 @@
 """describe 't': state, options of the table, one line for each family."""
 
+from hbtable.shell.answers.description import family_line, table_line
+from hbtable.shell.arguments.names import table_of
 from hbtable.shell.commands.states import existing, is_on
 from hbtable.shell.context import Context, show_name
-from hbtable.shell.description import family_line, table_line
-from hbtable.shell.literals import Value
-from hbtable.shell.names import table_of
+from hbtable.shell.language.literals import Value
 
 
 def get_all_columns(context: Context, arguments: list[Value]) -> Value:

@@ -5,10 +5,10 @@ import os
 from typing import Final
 
 from hbtable import __version__
+from hbtable.shell.arguments.options import whole
 from hbtable.shell.context import Context
 from hbtable.shell.errors import Leave
-from hbtable.shell.literals import Value, inspect, shown
-from hbtable.shell.options import whole
+from hbtable.shell.language.literals import Value, inspect, shown
 
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "idl", "admin.thrift")
 

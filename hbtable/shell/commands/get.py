@@ -1,11 +1,11 @@
 """get 't', 'r' [, column..., {options}]: the cells of one row."""
 
-from hbtable.hbase.admin_structs import AdminRow
-from hbtable.shell.cells import cell_text, column_text, record
+from hbtable.hbase.admin.structs import AdminRow
+from hbtable.shell.answers.cells import cell_text, column_text, record
+from hbtable.shell.arguments.names import table_of
+from hbtable.shell.arguments.options import get_options
 from hbtable.shell.context import Context, row_of
-from hbtable.shell.literals import Value
-from hbtable.shell.names import table_of
-from hbtable.shell.options import get_options
+from hbtable.shell.language.literals import Value
 
 
 def get(context: Context, arguments: list[Value]) -> Value:

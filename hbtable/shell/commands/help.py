@@ -2,7 +2,7 @@
 
 from hbtable.shell import help_texts
 from hbtable.shell.context import Context
-from hbtable.shell.literals import Value, shown
+from hbtable.shell.language.literals import Value, shown
 
 
 def help_(context: Context, arguments: list[Value]) -> Value:

@@ -2,11 +2,11 @@
 
 import re
 
-from hbtable.hbase.admin_structs import AdminTable
+from hbtable.hbase.admin.structs import AdminTable
 from hbtable.shell.commands.states import is_on
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 
 _FILTERS = (
     "DependentColumnFilter KeyOnlyFilter ColumnCountGetFilter SingleColumnValueFilter PrefixFilter "

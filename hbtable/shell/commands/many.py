@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from hbtable.hbase.admin_structs import AdminTable
+from hbtable.hbase.admin.structs import AdminTable
 from hbtable.shell.commands.listing import matching
 from hbtable.shell.context import Context, show_name
 from hbtable.shell.errors import ShellError
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 
 
 def disable_all(context: Context, arguments: list[Value]) -> Value:

@@ -3,11 +3,11 @@
 from itertools import pairwise
 from typing import Final
 
-from hbtable.hbase.admin_structs import AdminTablet, AdminTransition
+from hbtable.hbase.admin.structs import AdminTablet, AdminTransition
 from hbtable.shell.commands.regions import described, encoded, tablets_of
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
-from hbtable.shell.literals import Value, class_of, inspect, shown
+from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 _REFUSED: Final = "org.apache.hadoop.hbase.exceptions.MergeRegionException"
 

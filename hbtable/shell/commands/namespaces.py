@@ -1,10 +1,10 @@
 """create_namespace, alter_namespace, describe_namespace, drop_namespace, list_namespace, list_namespace_tables."""
 
+from hbtable.shell.arguments.names import namespace_of
 from hbtable.shell.commands.listing import pattern_of
 from hbtable.shell.context import Context, show_name, unknown_namespace
 from hbtable.shell.errors import BadArgument, ServerError, ShellError
-from hbtable.shell.literals import Value, class_of, inspect, shown
-from hbtable.shell.names import namespace_of
+from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 
 def create(context: Context, arguments: list[Value]) -> Value:

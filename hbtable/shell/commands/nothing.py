@@ -1,7 +1,7 @@
 """Lists of what hbtable has none of: the answer is true, and empty."""
 
 from hbtable.shell.context import Context
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 
 
 def _empty(context: Context, *titles: str) -> None:

@@ -1,13 +1,13 @@
 """put 't', 'r', 'f:q', 'value' [, timestamp] [, {TTL => millis, ATTRIBUTES => {...}}]"""
 
-from hbtable.hbase.admin_structs import AdminOperation
+from hbtable.hbase.admin.structs import AdminOperation
 from hbtable.model.mutation import PUT
-from hbtable.shell import columns
+from hbtable.shell.arguments import columns
+from hbtable.shell.arguments.names import table_of
+from hbtable.shell.arguments.options import check_attributes, whole
 from hbtable.shell.context import Context, row_of
 from hbtable.shell.errors import BadArgument, ServerError
-from hbtable.shell.literals import Value, inspect, shown
-from hbtable.shell.names import table_of
-from hbtable.shell.options import check_attributes, whole
+from hbtable.shell.language.literals import Value, inspect, shown
 
 
 def put(context: Context, arguments: list[Value]) -> Value:

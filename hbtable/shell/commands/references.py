@@ -2,11 +2,11 @@
 
 from typing import Final, final
 
+from hbtable.shell.arguments.names import table_of
 from hbtable.shell.context import Context, show_name
 from hbtable.shell.errors import UnknownMethod
-from hbtable.shell.evaluate import RunCommand
-from hbtable.shell.literals import Value
-from hbtable.shell.names import table_of
+from hbtable.shell.language.evaluate import RunCommand
+from hbtable.shell.language.literals import Value
 
 _NAMES: Final = """
     put get scan count delete deleteall incr append get_counter get_splits describe enable disable drop flush snapshot

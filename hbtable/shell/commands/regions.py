@@ -2,14 +2,14 @@
 
 from typing import final
 
-from hbtable.hbase.admin_structs import AdminTablet
+from hbtable.hbase.admin.structs import AdminTablet
+from hbtable.shell.answers.text import binary, from_binary
+from hbtable.shell.arguments.names import table_of
 from hbtable.shell.commands.states import is_on
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ServerError, ShellError, UnknownMethod
-from hbtable.shell.evaluate import RunCommand
-from hbtable.shell.literals import Value, class_of, inspect, shown
-from hbtable.shell.names import table_of
-from hbtable.shell.text import binary, from_binary
+from hbtable.shell.language.evaluate import RunCommand
+from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 _COLUMNS = ("SERVER_NAME", "REGION_NAME", "START_KEY", "END_KEY", "SIZE", "REQ", "LOCALITY")
 

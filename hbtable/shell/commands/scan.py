@@ -1,11 +1,11 @@
 """scan 't' [, {options}]: rows in order, one line a cell."""
 
-from hbtable.shell.cells import cell_text, column_text, record
+from hbtable.shell.answers.cells import cell_text, column_text, record
+from hbtable.shell.arguments.names import table_of
+from hbtable.shell.arguments.options import scan_options
 from hbtable.shell.context import Context
 from hbtable.shell.errors import UnknownMethod
-from hbtable.shell.literals import Value, class_of, inspect
-from hbtable.shell.names import table_of
-from hbtable.shell.options import scan_options
+from hbtable.shell.language.literals import Value, class_of, inspect
 from hbtable.shell.scanning import Scan
 
 

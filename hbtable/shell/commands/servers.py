@@ -1,10 +1,10 @@
 """Tablet servers: the living, the dead, those that nobody knows, those out of service; what the lock service holds."""
 
-from hbtable.hbase.admin_structs import AdminServer
+from hbtable.hbase.admin.structs import AdminServer
 from hbtable.shell.commands.moving import known_region
 from hbtable.shell.context import Context, text_of
 from hbtable.shell.errors import BadArgument, ServerError
-from hbtable.shell.literals import Value, class_of, inspect, shown
+from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 
 def name_of(server: AdminServer) -> str:

@@ -3,12 +3,12 @@
 import json
 from typing import Final
 
-from hbtable.hbase.admin_structs import AdminServer, AdminSlowRequest
+from hbtable.hbase.admin.structs import AdminServer, AdminSlowRequest
 from hbtable.shell.commands.servers import name_of, servers_named
 from hbtable.shell.connection import Connection
 from hbtable.shell.context import Context
 from hbtable.shell.errors import BadArgument
-from hbtable.shell.literals import Value, inspect, shown
+from hbtable.shell.language.literals import Value, inspect, shown
 
 _MOST: Final = 10
 _KNOWN: Final = (b"LIMIT", b"TABLE_NAME", b"CLIENT_IP", b"FILTER_BY_OP")

@@ -2,7 +2,7 @@
 
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ShellError
-from hbtable.shell.literals import Value
+from hbtable.shell.language.literals import Value
 
 _TITLES = ("SNAPSHOT", "TABLE + CREATION TIME")
 

@@ -1,10 +1,10 @@
 """disable, enable, drop, exists, is_enabled, is_disabled: one table as a whole."""
 
-from hbtable.hbase.admin_structs import AdminTable
+from hbtable.hbase.admin.structs import AdminTable
+from hbtable.shell.arguments.names import table_of
 from hbtable.shell.context import Context, show_name
 from hbtable.shell.errors import BadArgument
-from hbtable.shell.literals import Value
-from hbtable.shell.names import table_of
+from hbtable.shell.language.literals import Value
 
 
 def disable(context: Context, arguments: list[Value]) -> Value:

@@ -1,9 +1,9 @@
 """status [, 'summary' | 'simple' | 'detailed' | 'replication']: the cluster in lines."""
 
-from hbtable.hbase.admin_structs import AdminServer, AdminStatus, AdminTablet
+from hbtable.hbase.admin.structs import AdminServer, AdminStatus, AdminTablet
 from hbtable.shell.commands.moving import transition_text
 from hbtable.shell.context import Context, show_name
-from hbtable.shell.literals import Value, shown
+from hbtable.shell.language.literals import Value, shown
 
 
 def status(context: Context, arguments: list[Value]) -> Value:

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from hbtable.hbase.admin_structs import AdminTablet
+from hbtable.hbase.admin.structs import AdminTablet
+from hbtable.shell.answers.text import binary
 from hbtable.shell.commands.moving import find_region
 from hbtable.shell.commands.regions import described
 from hbtable.shell.commands.servers import servers_named
 from hbtable.shell.commands.switches import is_true
 from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import BadArgument, ServerError
-from hbtable.shell.literals import Value, shown
-from hbtable.shell.text import binary
+from hbtable.shell.language.literals import Value, shown
 
 _REFUSED: Final = "org.apache.hadoop.hbase.DoNotRetryIOException"
 

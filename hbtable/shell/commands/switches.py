@@ -4,7 +4,7 @@ from typing import Final
 
 from hbtable.shell.context import Context
 from hbtable.shell.errors import BadArgument
-from hbtable.shell.literals import Value, shown
+from hbtable.shell.language.literals import Value, shown
 
 _KINDS: Final = {b"SPLIT": b"splits", b"MERGE": b"merges"}
 

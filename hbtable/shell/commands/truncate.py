@@ -1,8 +1,8 @@
 """truncate 't': all cells gone at once, whatever their number; truncate_preserve keeps the splits."""
 
+from hbtable.shell.arguments.names import table_of
 from hbtable.shell.context import Context, show_name
-from hbtable.shell.literals import Value
-from hbtable.shell.names import table_of
+from hbtable.shell.language.literals import Value
 
 
 def truncate(context: Context, arguments: list[Value]) -> Value:

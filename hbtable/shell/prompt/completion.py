@@ -7,9 +7,9 @@ from typing import Final
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from hbtable.shell.constants import CONSTANTS
 from hbtable.shell.context import show_name
 from hbtable.shell.errors import ShellError
+from hbtable.shell.language.constants import CONSTANTS
 from hbtable.shell.prompt.specials import Specials
 from hbtable.shell.session import Session
 

@@ -8,7 +8,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer
 
-from hbtable.shell.constants import CONSTANTS
+from hbtable.shell.language.constants import CONSTANTS
 from hbtable.shell.session import Session
 
 _PIECE: Final = re.compile(

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from hbtable.shell.errors import BadArgument, ShellError
-from hbtable.shell.parser import parse
-from hbtable.shell.syntax import Call
-from hbtable.shell.tokens import first_outside
+from hbtable.shell.language.parser import parse
+from hbtable.shell.language.syntax import Call
+from hbtable.shell.language.tokens import first_outside
 
 _SIGN: Final = re.compile(r"(>>|>!|>|\|!|\|)\s*")
 _FILE: Final = re.compile(r"""(?:'([^'\n]+)'|"([^"\\\n]+)"|([^\s'"<>|&;()#]+))\s*(?:\#.*)?""")

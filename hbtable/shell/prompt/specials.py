@@ -11,14 +11,14 @@ import re
 import subprocess
 from typing import IO, Final, final
 
+from hbtable.shell.answers.formats import make_output
 from hbtable.shell.context import show_name
 from hbtable.shell.errors import BadArgument, Incomplete, ShellError
-from hbtable.shell.formats import make_output
-from hbtable.shell.parser import parse
+from hbtable.shell.language.parser import parse
+from hbtable.shell.language.syntax import Call, Node, Text
 from hbtable.shell.prompt.paging import PagedStream
 from hbtable.shell.prompt.redirection import Redirection, command_part, redirection
 from hbtable.shell.session import Session
-from hbtable.shell.syntax import Call, Node, Text
 
 _WATCH: Final = re.compile(r"\\watch(?:\s+(\d+(?:\.\d+)?))?\s+(.+)", re.DOTALL)
 _USE: Final = re.compile(r"""\s*use(?:\s+(['"])([^'"]+)\1)?\s*$""")

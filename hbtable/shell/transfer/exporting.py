@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from hbtable.hbase.admin_structs import AdminColumn, AdminPage, AdminRead, AdminRow, AdminScan
+from hbtable.hbase.admin.structs import AdminColumn, AdminPage, AdminRead, AdminRow, AdminScan
 from hbtable.model.read import ALL_VERSIONS
 from hbtable.shell.connection import Connection
 from hbtable.shell.errors import BadArgument

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import final
 from zlib import crc32
 
-from hbtable.hbase.admin_structs import AdminMutation
+from hbtable.hbase.admin.structs import AdminMutation
 from hbtable.shell.connection import Connection
 from hbtable.shell.errors import ShellError
 from hbtable.shell.transfer.origin import FileDigest, State, origin_of, refuse_another

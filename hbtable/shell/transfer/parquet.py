@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, final
 
-from hbtable.hbase.admin_structs import AdminMutation, AdminOperation, AdminRow
+from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import PUT
 from hbtable.shell.errors import BadArgument, ShellError
 from hbtable.shell.transfer.records import BadRecord, Fields

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hbtable.hbase.admin_structs import AdminPosition
+from hbtable.hbase.admin.structs import AdminPosition
 from hbtable.shell.errors import BadArgument
 from hbtable.shell.transfer.origin import ANEW
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
-from hbtable.hbase.admin_structs import AdminMutation
+from hbtable.hbase.admin.structs import AdminMutation
 from hbtable.shell.errors import BadArgument
 from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Final
 
 from hbtable.errors import InvalidRequest
-from hbtable.hbase.admin_structs import AdminMutation, AdminOperation, AdminRow
+from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import MAX_ROW_BYTES, PUT
 from hbtable.model.values import LARGEST_I64, whole_number
+from hbtable.shell.answers.formats import plain
 from hbtable.shell.errors import BadArgument
-from hbtable.shell.formats import plain
 
 ROW_KEY: Final = "HBASE_ROW_KEY"
 TIMESTAMP_KEY: Final = "HBASE_TS_KEY"

@@ -6,15 +6,15 @@ from typing import TypeVar
 import pytest
 
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import LogRecord, encode_record
-from hbtable.commitlog.writer import LogWriter
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.errors import HbtableError
 from hbtable.fs.interface import LOCAL, AppendFile, FileStatus, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Task
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 T = TypeVar("T")
 FOLDER = "logs/server-1"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hbtable.commitlog.manifest import LogFile, list_log
-from hbtable.commitlog.reading import read_log
+from hbtable.commitlog.recovery.manifest import LogFile, list_log
+from hbtable.commitlog.recovery.reading import read_log
 from hbtable.errors import Corruption, HbtableError, LockLost, OutOfSpace, Stalled, StorageFailed, Unavailable
 from hbtable.fs.interface import HDFS, WEBHDFS
 from tests.harness.cluster_log import FOLDER, ClusterLog

@@ -3,13 +3,16 @@
 import re
 from pathlib import Path
 
-from hbtable.commitlog import group_file, groups, runs, segment
-from hbtable.commitlog.fencing import fence, give_up, marker_path
-from hbtable.commitlog.gaps import Gap
-from hbtable.commitlog.high_water import HighWater, decode_high_water, encode_high_water
-from hbtable.commitlog.manifest import LogFile, Manifest, decode_manifest, encode_manifest
+from hbtable.commitlog import groups
+from hbtable.commitlog.group_files import group_file
 from hbtable.commitlog.records import LogRecord, encode_record
-from hbtable.commitlog.sorted_logs import recovered
+from hbtable.commitlog.recovery import runs
+from hbtable.commitlog.recovery.fencing import fence, give_up, marker_path
+from hbtable.commitlog.recovery.gaps import Gap
+from hbtable.commitlog.recovery.manifest import LogFile, Manifest, decode_manifest, encode_manifest
+from hbtable.commitlog.recovery.sorted_logs import recovered
+from hbtable.commitlog.segments import segment
+from hbtable.commitlog.segments.high_water import HighWater, decode_high_water, encode_high_water
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.interface import HDFS
 from tests.harness.sorted_log import sort_log

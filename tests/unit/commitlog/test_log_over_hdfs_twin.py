@@ -3,20 +3,20 @@ is lost, also when another process fences the log meanwhile."""
 
 import pytest
 
-from hbtable.commitlog.fencing import fence, is_fenced
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.segment import log_folder
+from hbtable.commitlog.recovery.fencing import fence, is_fenced
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import cell_key
 from hbtable.errors import HbtableError
 from hbtable.fs.calls import TaskCalls
-from hbtable.fs.hdfs_native_fs import HdfsNativeFileSystem
-from hbtable.fs.hdfs_native_twin import TwinClient
-from hbtable.fs.hdfs_native_twin_nodes import TwinCluster, TwinQuirks
+from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.metrics.registry import Registry
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.fake_hdfs.native_client import TwinClient
+from hbtable.testing.fake_hdfs.native_cluster import TwinCluster, TwinQuirks
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 INCARNATION = "server-1"
 KEY = cell_key(b"row", b"cf", b"column", 1_700_000_000_000, 8, 77)

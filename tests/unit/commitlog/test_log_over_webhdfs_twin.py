@@ -5,21 +5,27 @@ import random
 
 import pytest
 
-from hbtable.commitlog.fencing import fence, is_fenced
-from hbtable.commitlog.group_file import GroupFile, GroupName, decode_group_file, encode_group_file, padded_group_file
+from hbtable.commitlog.group_files.group_file import (
+    GroupFile,
+    GroupName,
+    decode_group_file,
+    encode_group_file,
+    padded_group_file,
+)
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.reading import read_log
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.segment import log_folder
+from hbtable.commitlog.recovery.fencing import fence, is_fenced
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.calls import TaskCalls
-from hbtable.fs.hdfs_twin_namespace import TwinNamespace
-from hbtable.fs.webhdfs import WebHdfsFileSystem
-from hbtable.fs.webhdfs_twin import WebHdfsTwin
-from hbtable.fs.webhdfs_watched import WATCHED_BYTES
+from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
+from hbtable.fs.webhdfs.watched import WATCHED_BYTES
 from hbtable.metrics.registry import Registry
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.fake_hdfs.namespace import TwinNamespace
+from hbtable.testing.fake_hdfs.webhdfs import WebHdfsTwin
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 INCARNATION = "server-1"
 KEY = cell_key(b"row", b"cf", b"column", 1_700_000_000_000, 8, 77)

@@ -12,7 +12,7 @@ from hbtable.errors import FileNotFound, OutOfSpace, StorageFailed, Unavailable
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.paths import read_error, write_error
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 T = TypeVar("T")
 

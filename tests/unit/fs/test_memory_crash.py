@@ -8,7 +8,7 @@ import pytest
 from hbtable.errors import FileNotFound, OutOfSpace, StorageFailed
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 def _crash(

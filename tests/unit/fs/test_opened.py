@@ -5,8 +5,8 @@ import pytest
 from hbtable.errors import InvalidConfiguration
 from hbtable.fs.interface import LOCAL, WEBHDFS
 from hbtable.fs.opened import open_file_system, parse_address
-from hbtable.fs.webhdfs_options import WebHdfsOptions
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.fs.webhdfs.options import WebHdfsOptions
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 def test_addresses_are_taken_apart() -> None:

@@ -11,19 +11,19 @@ from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
 from hbtable.errors import BadFilter, NoSuchFamily, TableNotEnabled, TableNotFound
-from hbtable.hbase.admin_calls import AdminCalls
-from hbtable.hbase.answers import BinaryDialect, CompactDialect
 from hbtable.hbase.backend import Tables
+from hbtable.hbase.calls.handler import bind
+from hbtable.hbase.calls.reads import Reads
+from hbtable.hbase.calls.scanner_calls import ScannerCalls
+from hbtable.hbase.calls.scanner_ids import ScannerIds, unsaved
+from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
+from hbtable.hbase.calls.tables import AdminCalls
+from hbtable.hbase.calls.writes import Writes
+from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
+from hbtable.hbase.codec.interface import Interface
 from hbtable.hbase.connection import Connection, wires
-from hbtable.hbase.handler import bind
-from hbtable.hbase.interface import Interface
-from hbtable.hbase.reads import Reads
-from hbtable.hbase.scanner_calls import ScannerCalls
-from hbtable.hbase.scanner_ids import ScannerIds, unsaved
-from hbtable.hbase.scanners import ScannerOptions, Scanners
 from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.traffic import Traffic
-from hbtable.hbase.writes import Writes
 from hbtable.metrics.registry import Registry
 from hbtable.model import names
 from hbtable.model.cell import Cell, Row

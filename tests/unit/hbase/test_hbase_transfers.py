@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hbtable.errors import Unavailable
+from hbtable.hbase.codec.message_input import MessageInput
 from hbtable.hbase.complaints import LINES, Complaints
-from hbtable.hbase.message_input import MessageInput
 from hbtable.hbase.transfers import SMALL_BYTES, Transfers
 
 

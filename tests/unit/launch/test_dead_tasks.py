@@ -4,12 +4,12 @@ import pytest
 
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.launch.status import Status
+from hbtable.launch.http.status import Status
 from hbtable.lockservice.local import LocalLockService
 from hbtable.master.master import Master
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tabletserver.maintenance import Maintenance
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f")})
 

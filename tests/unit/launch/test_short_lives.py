@@ -6,7 +6,7 @@ from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f")})
 VALUE = b"v" * 1000

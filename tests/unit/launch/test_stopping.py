@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from hbtable.errors import OutcomeUnknown, StorageFailed
-from hbtable.fs.faulty import FaultPlan, FaultyFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.hbase.errors import declared
 from hbtable.launch import serve
 from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.launch.sections import ServerOptions, read_configuration
+from hbtable.launch.config.sections import ServerOptions, read_configuration
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.runtime.portal import Portal
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f")})
 

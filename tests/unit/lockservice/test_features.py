@@ -9,10 +9,10 @@ from hbtable.fs.interface import LOCAL
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.lockservice import features
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.lockservice.places import CLUSTER
 from hbtable.master.bootstrap import check_log_kind, cluster_id
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 @pytest.fixture

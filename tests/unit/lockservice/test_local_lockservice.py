@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from hbtable.errors import Corruption, FileNotFound, LockLost, OutcomeUnknown, OutOfSpace, UnsupportedFormat
-from hbtable.fs.faulty import FaultPlan, FaultyFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
 from hbtable.lockservice.files import DurableFiles, MemoryFiles
 from hbtable.lockservice.interface import Session, VersionedFile
 from hbtable.lockservice.local import LocalLockService
 from hbtable.lockservice.sessions import SessionTable
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 STORED = "lockservice/files/root-tablet"
 

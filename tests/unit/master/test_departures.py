@@ -1,8 +1,8 @@
 """Where the tablets of decommissioned servers go, and in which order."""
 
-from hbtable.master.decommissions import departures
+from hbtable.master.servers.decommissions import departures
 from hbtable.model.tablet import METADATA_TABLE_ID
-from tests.unit.master.test_balancing import loads, tablet
+from tests.unit.master.tablets.test_balancing import loads, tablet
 
 LEAVING = {"decommissioned": True, "leaving": True}
 ROOT, META = tablet(1, "a", METADATA_TABLE_ID), tablet(2, "a", METADATA_TABLE_ID)

@@ -4,11 +4,11 @@ import pytest
 
 from hbtable.errors import Unavailable
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.lockservice.places import MASTER
 from hbtable.master.master import Master
 from hbtable.rpc.local import LocalTransport
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 def test_a_deposed_master_begins_nothing_and_sends_its_callers_on() -> None:

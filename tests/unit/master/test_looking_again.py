@@ -8,10 +8,10 @@ import pytest
 from hbtable.errors import OutcomeUnknown, StaleLocation, Unavailable
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.master.master import Master, MasterOptions
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f")})
 

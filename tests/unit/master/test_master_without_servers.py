@@ -1,11 +1,11 @@
 """A master that waits for its first tablet server."""
 
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.lockservice.memory import MemoryLockService
-from hbtable.master.collector import CollectorOptions
+from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import Master
 from hbtable.rpc.local import LocalTransport
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 def test_no_garbage_is_looked_for_while_metadata_is_not_served() -> None:

@@ -24,8 +24,8 @@ from hbtable.errors import (
 )
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING
-from hbtable.rpc import codec_calls as calls
-from hbtable.rpc.codec_calls import METHODS, read_head
+from hbtable.rpc.codec import calls
+from hbtable.rpc.codec.calls import METHODS, read_head
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.frames import GOODBYE, Frames
 from hbtable.rpc.local import LocalTransport

@@ -9,9 +9,9 @@ from gevent.socket import create_connection
 from hbtable.errors import HbtableError, OutcomeUnknown, StaleLocation, UnsupportedFormat
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING
-from hbtable.rpc import codec_calls as calls
 from hbtable.rpc import connections, handshake, thrift_server
-from hbtable.rpc.codec_errors import described
+from hbtable.rpc.codec import calls
+from hbtable.rpc.codec.errors import described
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.frames import Frames, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed

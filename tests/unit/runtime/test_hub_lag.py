@@ -6,7 +6,7 @@ import pytest
 
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.hub_lag import HubLag, HubLagOptions
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 def _read(registry: Registry) -> float:

@@ -2,7 +2,7 @@
 
 from hbtable.errors import Unavailable
 from hbtable.runtime.keyed_locks import KeyedLocks
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 def test_one_at_a_time_for_each_key_and_nothing_is_left_behind() -> None:

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.runtime.supervision import SHOWN_SECONDS, supervise
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 @pytest.fixture

@@ -6,11 +6,13 @@ import json
 
 import pytest
 
-from hbtable.shell import columns, filter_errors, text
+from hbtable.shell import filter_errors
 from hbtable.shell.address import host_and_port
+from hbtable.shell.answers import text
+from hbtable.shell.answers.formats import make_output
+from hbtable.shell.answers.output import HBaseOutput
+from hbtable.shell.arguments import columns
 from hbtable.shell.errors import ServerError
-from hbtable.shell.formats import make_output
-from hbtable.shell.output import HBaseOutput
 
 
 def answer(name: str) -> str:

@@ -3,9 +3,9 @@
 import pytest
 
 from hbtable.shell.errors import BadType, Incomplete, SyntaxMistake, UnknownMethod, UnknownName
-from hbtable.shell.evaluate import Interpreter
-from hbtable.shell.literals import Symbol, Value, inspect
-from hbtable.shell.parser import parse
+from hbtable.shell.language.evaluate import Interpreter
+from hbtable.shell.language.literals import Symbol, Value, inspect
+from hbtable.shell.language.parser import parse
 
 Calls = list[tuple[str, list[Value]]]
 

@@ -14,11 +14,11 @@ from hbtable.metrics.registry import Registry
 from hbtable.model.mutation import DELETE_COLUMN, PUT
 from hbtable.model.read import ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.tablet.compactions.set_back import moved
 from hbtable.tablet.options import TabletOptions
-from hbtable.tablet.set_back import moved
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.wall import SteadyWall
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.tablet_bench import Bench, delete, put, values
 
 YEAR = 365 * 86400 * 1000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hbtable.commitlog.runs import Run
+from hbtable.commitlog.recovery.runs import Run
 from hbtable.errors import LockLost
 from hbtable.sstable.cache import BlockCache
 from hbtable.tabletserver.admin import Administration

@@ -8,11 +8,11 @@ import pytest
 
 from hbtable.errors import LockLost
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.lockservice.places import ServerFile, server_file
-from hbtable.master.liveness import bury, look
-from hbtable.runtime.simulated import SimulatedRuntime
+from hbtable.master.servers.liveness import bury, look
 from hbtable.tabletserver.membership import Membership, new_incarnation
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 FILE = ServerFile("localhost:1", 5)
 

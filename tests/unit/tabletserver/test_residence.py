@@ -9,9 +9,9 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tabletserver.residence import Residence
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f")})
 FIRST = TabletRecord(16, 22, RowRange(), 0, "s", 3)

@@ -3,15 +3,15 @@
 from hbtable.fs.interface import AppendFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.memory import MemoryLockService
 from hbtable.lockservice.places import server_lock
-from hbtable.master.census import take_census
+from hbtable.master.servers.census import take_census
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.local import LocalTransport
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 class Watched:

@@ -6,9 +6,9 @@ import pytest
 
 from hbtable.errors import LockLost, OutcomeUnknown, Unavailable
 from hbtable.metrics.registry import Registry
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tabletserver.server import TabletServer
 from hbtable.tabletserver.suspension import Suspension
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 class Session:

@@ -6,8 +6,8 @@ import pytest
 
 from hbtable.errors import Unavailable
 from hbtable.runtime.interface import Task
-from hbtable.runtime.simulated import SimulatedRuntime
 from hbtable.tabletserver.turns import Turns
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 TABLET = 22
 

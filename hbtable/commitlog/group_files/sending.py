@@ -1,0 +1,85 @@
+"""One group's way to durable where a log is written in whole files (WebHDFS; docs/faults.md: two ways for a log).
+
+The group is put as a file. Not confirmed in time, it is put again under another name, away from the storage nodes that
+keep it waiting (hedging.py, slow_nodes.py). A file is complete once one try is confirmed; the group is durable when the
+fence marker is seen absent *after* that: a fencer that comes later lists the file.
+"""
+
+from collections.abc import Callable
+from typing import final
+
+from hbtable.commitlog.fence_check import FenceCheck
+from hbtable.commitlog.group_files.group_file import GroupName, group_path, padded_group_file
+from hbtable.commitlog.group_files.retention import GroupRetention
+from hbtable.commitlog.group_files.slow_nodes import SlowNodes
+from hbtable.commitlog.hedging import Hedge
+from hbtable.commitlog.options import LogOptions
+from hbtable.errors import OutOfSpace, Stalled, Unavailable
+from hbtable.fs.interface import FileSystem, PutHints
+from hbtable.runtime.interface import Runtime
+
+
+@final
+class GroupSender:
+    """For all groups of one log: what one learns about slow nodes serves the next."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        fs: FileSystem,
+        folder: str,
+        options: LogOptions,
+        fence_check: FenceCheck,
+        retention: GroupRetention,
+    ) -> None:
+        self._runtime = runtime
+        self._fs = fs
+        self._folder = folder
+        self._options = options
+        self._fence_check = fence_check
+        self._retention = retention
+        self._slow_nodes = SlowNodes(runtime.clock_seconds)
+
+    def send(self, lsn: int, turn: int, content: bytes) -> None:
+        """The group of this LSN and round is durable on return. *Switches.*
+
+        OutOfSpace: refused, and a file of it may appear all the same. LockLost: the log was fenced. LogBroken: nothing
+        was confirmed for too long."""
+        nodes: list[str] = []
+        """Where the tries of this group went."""
+        wanted = True
+
+        def padded(least_bytes: int) -> bytes:
+            if not wanted:
+                raise Stalled("another try was confirmed meanwhile")
+            return padded_group_file(content, least_bytes)
+
+        def attempt(number: int) -> None:
+            self._put(GroupName(lsn, turn, number), content, nodes, padded)
+
+        try:
+            Hedge(self._runtime, self._options, attempt).run()
+        finally:
+            wanted = False
+        self._fence_check.pass_at_last()
+
+    def _put(self, name: GroupName, content: bytes, nodes: list[str], padded: Callable[[int], bytes]) -> None:
+        """One try."""
+        chosen: list[str] = []
+
+        def choose(node: str) -> None:
+            chosen.append(node)
+            nodes.append(node)
+
+        self._slow_nodes.kept_waiting(nodes)
+        avoid = self._slow_nodes.to_avoid(name.attempt, nodes)
+        path = group_path(self._folder, name)
+        self._retention.tried(name.lsn, path)
+        try:
+            self._fs.put_new(path, content, PutHints(avoid, choose, padded, late=name.attempt > 1))
+        except OutOfSpace as error:
+            if avoid:  # there may be room on the nodes that were left out
+                raise Unavailable(str(error)) from error
+            raise
+        for node in chosen[-1:]:
+            self._slow_nodes.answered(node)

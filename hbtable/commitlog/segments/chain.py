@@ -1,0 +1,186 @@
+"""Which segments make up a log, and where the last one ends (docs/faults.md: torn tails and losses).
+
+Every header names the segment before it, so the segments form a tree. On a local disk that is a line with some stumps:
+segments that were given up before their first group. On HDFS a group that was not confirmed in time is sent again
+through a new segment, perhaps through several (switching.py), and of these one goes on and the others stay, with
+at most that one group. So of all the ends of the tree the one with the highest LSN is the log's end, among equals the
+newest: whatever it may lack compared with another was never acknowledged.
+
+Corruption, here:
+* no segment at all: the first one is durable before a log is named anywhere
+* a segment missing between the oldest one needed and the last one, or any with a damaged header (bug class 4: recovery
+  takes a closed, gap-free set or none at all)
+* a segment shorter than its successor says, or than it was when the log was fenced
+* damage in the last segment at or below any watermark found in it, before or behind the damage, or at another end
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from hbtable.commitlog.groups import CLEAN_END, cut_short, group_at, next_group
+from hbtable.commitlog.segments.segment import (
+    Segment,
+    SegmentHeader,
+    decode_header,
+    header_bytes,
+    incarnation_of,
+    seed,
+    segment_number,
+    segment_path,
+)
+from hbtable.errors import Corruption, FileNotFound
+from hbtable.fs.interface import FileSystem
+
+logger = logging.getLogger(__name__)
+
+_STRETCH: Final = 2000
+"""Groups looked at between two pauses: some milliseconds."""
+
+
+class _End(NamedTuple):
+    """An end of the tree, up to its last group that counts. `oldest`: the first segment that recovery has to find."""
+
+    segment: Segment
+    header: SegmentHeader
+    watermark: int
+    oldest: int
+    level: int
+    """How loud `report` is to be said; 0: there is nothing to say."""
+    report: str
+
+
+def settled_chain(
+    fs: FileSystem, folder: str, lengths_by_path: Mapping[str, int], pause: Callable[[], None]
+) -> list[Segment]:
+    """Oldest first; [] when the log never got a first header. May switch. Corruption, UnsupportedFormat."""
+    lengths = {}
+    for path, length in lengths_by_path.items():
+        number = segment_number(folder, path)
+        if number is not None:
+            lengths[number] = length
+    if not lengths:
+        raise Corruption(folder, 0, "the log has no segment; it is created with one")
+    headers = {number: _header(fs, folder, number, length) for number, length in lengths.items()}
+    sound = {number: header for number, header in headers.items() if header is not None}
+    end = _last_end(fs, folder, sound, lengths, pause)
+    oldest = 0 if end is None else end.oldest
+    limit = header_bytes(incarnation_of(folder))
+    for number in sorted(lengths, reverse=True):
+        if number >= oldest and headers[number] is None and lengths[number] > limit:
+            # Headers are synced before the first group is appended, so this one was sound once.
+            raise Corruption(segment_path(folder, number), 0, "the segment's header is damaged")
+    if end is None:
+        return []
+    if end.level:
+        logger.log(end.level, end.report)
+    return _chain(folder, end, lengths, sound)
+
+
+def _chain(folder: str, end: _End, lengths: dict[int, int], headers: dict[int, SegmentHeader]) -> list[Segment]:
+    """From the oldest one needed to the end."""
+    segments = [end.segment]
+    newer = end.header
+    # The first segment may have been given up before its first group, and has no number 1 then: it names no other.
+    while newer.number > end.oldest and newer.previous:
+        header = headers.get(newer.previous)
+        path = segment_path(folder, newer.previous)
+        if header is None:
+            what = "has a damaged header" if newer.previous in lengths else "is missing"
+            raise Corruption(path, 0, f"this segment {what}, and segment {newer.number} goes on after it")
+        length = lengths[header.number]
+        if length < newer.previous_bytes:
+            raise Corruption(path, length, f"shorter than its {newer.previous_bytes} good bytes")
+        segments.append(_segment(folder, header, newer.previous_bytes, newer.first_lsn - 1))
+        newer = header
+    segments.reverse()
+    return segments
+
+
+def _last_end(
+    fs: FileSystem,
+    folder: str,
+    headers: dict[int, SegmentHeader],
+    lengths: dict[int, int],
+    pause: Callable[[], None],
+) -> _End | None:
+    last: _End | None = None
+    watermark = oldest = 0
+    for number in sorted(headers.keys() - {header.previous for header in headers.values()}, reverse=True):
+        if number < oldest:
+            continue  # no longer needed: it may vanish any moment
+        end = _end_of(fs, folder, headers[number], lengths[number], pause)
+        watermark = max(watermark, end.watermark)
+        oldest = max(oldest, end.oldest)
+        if last is None or end.segment.last_lsn > last.segment.last_lsn:
+            last = end
+    if last is None:
+        return None
+    _, _, _, _, offset, _, lsn = last.segment
+    if watermark > lsn:
+        raise Corruption(last.segment.path, offset, f"group {lsn + 1} is damaged; all up to {watermark} were durable")
+    return last._replace(oldest=oldest)
+
+
+def _header(fs: FileSystem, folder: str, number: int, length: int) -> SegmentHeader | None:
+    incarnation = incarnation_of(folder)
+    path = segment_path(folder, number)
+    size = min(length, max(header_bytes(incarnation), 512))  # 512: room for a newer version's header
+    if size == 0:
+        return None
+    try:
+        file = fs.open(path)
+    except FileNotFound:  # listed, and gone: let go by a writer that does not know yet that it was fenced
+        return None
+    try:
+        return decode_header(file.read_at(0, size), path, incarnation, number)
+    finally:
+        file.close()
+
+
+def _segment(folder: str, header: SegmentHeader, end: int, last_lsn: int) -> Segment:
+    path = segment_path(folder, header.number)
+    start = header_bytes(header.incarnation)
+    return Segment(path, header.number, seed(header.incarnation, header.number), start, end, header.first_lsn, last_lsn)
+
+
+def _end_of(fs: FileSystem, folder: str, header: SegmentHeader, length: int, pause: Callable[[], None]) -> _End:
+    segment = _segment(folder, header, 0, 0)
+    buffer = fs.read_file(segment.path)
+    if len(buffer) < length:
+        raise Corruption(segment.path, len(buffer), f"the log was fenced with {length} bytes of it")
+    buffer = buffer[:length]  # what came after the fence was never acknowledged
+    offset = segment.start
+    lsn = header.first_lsn - 1
+    watermark = header.watermark
+    oldest = header.oldest_segment
+    ended = False
+    while (group := group_at(buffer, offset, segment.seed)) is not None and group.lsn == lsn + 1:
+        offset, lsn = group.end, group.lsn
+        watermark = max(watermark, group.watermark)
+        oldest = max(oldest, group.oldest_segment)
+        ended = bool(group.flags & CLEAN_END)
+        if lsn % _STRETCH == 0:
+            pause()
+    level, report = 0, ""
+    if offset < len(buffer):
+        behind = 0
+        later = next_group(buffer, offset, segment.seed)
+        while later is not None:
+            behind += 1
+            watermark = max(watermark, later.watermark)
+            later = next_group(buffer, later.end, segment.seed)
+        level, report = _report(segment.path, buffer, offset, behind, ended)
+    return _End(segment._replace(end=offset, last_lsn=lsn), header, watermark, oldest, level, report)
+
+
+def _report(path: str, buffer: bytes, offset: int, behind: int, ended: bool) -> tuple[int, str]:
+    place = f"{path}, bytes {offset} to {len(buffer)}"
+    if ended:
+        return logging.WARNING, f"{place}: bytes after the clean end of the log were ignored"
+    if behind:
+        what = f"a damaged group and {behind} behind it dropped; nothing says they were durable"
+        return logging.WARNING, f"{place}: {what}"
+    if cut_short(buffer, offset):
+        return logging.INFO, f"{place}: an unfinished write was dropped"
+    return logging.WARNING, f"{place}: a damaged group of full length was dropped; nothing says it was durable"

@@ -1,0 +1,163 @@
+"""The high-water mark of a log on a local disk: up to where it was synced, kept outside of the log's own files.
+
+A log whose end was cut off or overwritten by zeros looks like one that was never longer: its watermarks went with it.
+The mark, <log folder>/synced, is replaced beside the commits, every so many seconds and only when there is news, so it
+costs no commit a sync and lags behind by as much. Sealed (encoding.sealed) with kind "H", version 1:
+
+    LSN, segment, bytes of it, wall millis, tablets (n, then each: id, its highest sequence up to that LSN)
+
+Numbers are varints. Tablets that need nothing of the log any more are left out. Without a mark, and beyond it, nothing
+is known: it only ever shows a loss.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Final, NamedTuple, final
+
+from hbtable.commitlog.ledger import SegmentLedger
+from hbtable.commitlog.segments.log_end import LogEnd
+from hbtable.encoding.sealed import seal, unseal
+from hbtable.encoding.varint import decode as number
+from hbtable.encoding.varint import encode as varint
+from hbtable.errors import Corruption, FileNotFound, HbtableError
+from hbtable.fs.interface import FileSystem
+from hbtable.runtime.interface import Runtime
+
+logger = logging.getLogger(__name__)
+
+KIND: Final = b"H"
+VERSION: Final = 1
+
+
+class HighWater(NamedTuple):
+    """All groups up to `lsn` were durable, and with them these sequences."""
+
+    lsn: int
+    segment: int
+    length_bytes: int
+    wall_millis: int
+    tablets: Mapping[int, int]
+
+
+def high_water_path(folder: str) -> str:
+    return f"{folder}/synced"
+
+
+def encode_high_water(mark: HighWater) -> bytes:
+    numbers = [mark.lsn, mark.segment, mark.length_bytes, mark.wall_millis, len(mark.tablets)]
+    for tablet_id in sorted(mark.tablets):
+        numbers += (tablet_id, mark.tablets[tablet_id])
+    return seal(KIND, VERSION, b"".join(map(varint, numbers)))
+
+
+def decode_high_water(data: bytes, path: str) -> HighWater:
+    """Corruption, UnsupportedFormat."""
+    _, body = unseal(data, KIND, VERSION, path)
+    numbers, offset = [], 0
+    try:
+        while offset < len(body):
+            value, offset = number(body, offset)
+            numbers.append(value)
+        lsn, segment, length_bytes, wall_millis, count, *rest = numbers
+    except (IndexError, ValueError) as error:
+        raise Corruption(path, 0, f"the high-water mark cannot be read: {error}") from error
+    if len(rest) != 2 * count:
+        raise Corruption(path, 0, f"the high-water mark names {count} tablets and has another length")
+    return HighWater(lsn, segment, length_bytes, wall_millis, dict(zip(rest[::2], rest[1::2], strict=True)))
+
+
+def read_high_water(fs: FileSystem, folder: str) -> HighWater | None:
+    """None without one, and for one that cannot be read: the log itself may be sound. May switch."""
+    path = high_water_path(folder)
+    try:
+        return decode_high_water(fs.read_file(path), path)
+    except FileNotFound:
+        return None
+    except Corruption as error:
+        logger.warning("%s; the end of this log cannot be held against it", error)
+        return None
+
+
+@final
+class HighWaterWriter:
+    """Of one log that is being written. `lags`: with durability "os" commits are acknowledged before they are
+    synced."""
+
+    __slots__ = (
+        "_end",
+        "_folder",
+        "_fs",
+        "_ledger",
+        "_pending",
+        "_period",
+        "_runtime",
+        "_under_way",
+        "_written",
+        "lags",
+    )
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        fs: FileSystem,
+        folder: str,
+        end: LogEnd,
+        ledger: SegmentLedger,
+        lags: bool,
+        period_seconds: float,
+    ) -> None:
+        self._runtime = runtime
+        self._fs = fs
+        self._folder = folder
+        self._end = end
+        self._ledger = ledger
+        self.lags = lags
+        self._period = period_seconds
+        self._written = 0
+        self._under_way = False
+        self._pending: HighWater | None = None
+        """Taken before it was synced."""
+
+    def news(self) -> None:
+        """Something was synced. Does not switch. Hot."""
+        if not self._under_way and self._period > 0:
+            self._under_way = True
+            self._runtime.spawn(self._work, name="commit-log-high-water")
+
+    def _work(self) -> None:
+        try:
+            self._runtime.sleep(self._period)
+        finally:
+            self._under_way = False
+        self.write()
+
+    def stop(self) -> None:
+        """Nothing is written from now on: somebody else may have the folder soon. Does not switch."""
+        self._period = 0
+
+    def write(self) -> None:
+        """What is synced by now. *Switches.* An error is logged: the mark is a help, and no commit waits for it."""
+        mark = self._mark() if self._period > 0 else None
+        if mark is None or mark.lsn <= self._written:
+            return
+        try:
+            self._fs.write_file(high_water_path(self._folder), encode_high_water(mark))
+            self._written = mark.lsn
+        except HbtableError as error:
+            logger.warning("the high-water mark of %s could not be written: %s", self._folder, error)
+
+    def _mark(self) -> HighWater | None:
+        end = self._end
+        if not self.lags:
+            # Acknowledged means synced: what the ledger has is what lies up to the watermark.
+            return self._now(end.watermark)
+        pending = self._pending
+        if pending is not None and pending.lsn > end.watermark:
+            return None
+        self._pending = self._now(end.lsn)
+        return self._pending if end.lsn <= end.watermark else pending
+
+    def _now(self, lsn: int) -> HighWater:
+        end = self._end
+        length = end.offset if end.lsn == lsn else 0
+        return HighWater(lsn, end.number, length, self._runtime.wall_millis(), self._ledger.all_highest())

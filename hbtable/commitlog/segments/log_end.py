@@ -1,0 +1,40 @@
+"""The open end of a log in open files, as whoever writes through it sees it (rolling.py).
+
+appender.py implements it on a local disk, switching.py on HDFS. It knows files and LSNs and nothing of waiting commits.
+One task at a time may call what switches, except that sync() may run beside append().
+"""
+
+from typing import Protocol
+
+from hbtable.fs.interface import AppendFile
+
+
+class LogEnd(Protocol):
+    """`offset`, `lsn` and `watermark` speak of good groups only: those whose append succeeded."""
+
+    file: AppendFile | None
+    """The segment being written; None: append() needs next_segment() first."""
+    number: int
+    """Of the current segment, or the last one; 0 before the first."""
+    offset: int
+    """Where its last good group ends."""
+    lsn: int
+    """Of the last good group."""
+    watermark: int
+    """Every group up to this LSN is durable."""
+    oldest_segment: int
+    """The first segment that recovery has to find, as the next group will say."""
+
+    def append(self, payload: bytes, flags: int = 0) -> None:
+        """One group. May switch. Unavailable, so OutOfSpace: refused; give_up() this segment. After any other error,
+        too, its end is unknown."""
+
+    def sync(self) -> None:
+        """All that was appended before the call is durable on return. *Switches.* LogBroken."""
+
+    def next_segment(self) -> int:
+        """Begins a new segment, durably; returns the good length of the one before it. *Switches.* LogBroken, LockLost.
+        Any other HbtableError: there is no open segment, try again later."""
+
+    def give_up(self) -> None:
+        """Ends the current segment at its last good group. *Switches.* LogBroken."""

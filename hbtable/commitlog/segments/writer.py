@@ -1,0 +1,324 @@
+"""A tablet server's commit log in open files, on a local disk or on HDFS natively: group commit, that is who writes
+next and when it is acknowledged (paper, sections 5.3 and 6).
+
+Two ways to the same file:
+* inline (durability "os", nothing waiting): the caller's own task appends its group and applies it. No switch.
+* queued ("sync", or something is going on): commits gather in batches (queue.py); one task writes them, one group each.
+  What arrives while a group is synced makes the next one.
+
+Where the bytes go is rolling.py's affair. Invariants
+* Groups reach the file in the order in which commit() was called, and `apply` callbacks run in that order.
+* `apply` runs after the group is as durable as configured, in one atomic stretch with the group's other callbacks and
+  before any waiter returns: what a reader can see is in the log, and what was acknowledged can be read.
+* A commit that raises was not applied and will not be. Those behind it go on only in a new segment, whose header cuts
+  the refused bytes off.
+* After a failed sync, nothing is acknowledged any more (bug class 24).
+"""
+
+import logging
+from collections.abc import Callable
+from typing import final
+
+from hbtable.commitlog.acknowledging import Acknowledger
+from hbtable.commitlog.ledger import SegmentLedger
+from hbtable.commitlog.metrics import LogMetrics
+from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.queue import Batch, CommitQueue
+from hbtable.commitlog.segments.appender import SegmentAppender
+from hbtable.commitlog.segments.high_water import HighWaterWriter
+from hbtable.commitlog.segments.log_end import LogEnd
+from hbtable.commitlog.segments.rolling import SegmentLine
+from hbtable.commitlog.state import LogBroken, LogState
+from hbtable.errors import AlreadyExists, HbtableError, OutcomeUnknown, StorageFailed, Unavailable
+from hbtable.fs.interface import FileSystem
+from hbtable.metrics.registry import Histogram, Registry
+from hbtable.runtime.interface import Event, Runtime
+
+logger = logging.getLogger(__name__)
+
+
+@final
+class LogWriter:
+    """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
+
+    __slots__ = (
+        "_acknowledger", "_busy", "_doubt", "_end", "_high_water", "_inline_limit", "_ledger", "_line", "_metrics",
+        "_queue", "_release", "_rolls", "_runtime", "_state", "_waits_for_sync",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        fs: FileSystem,
+        folder: str,
+        options: LogOptions,
+        registry: Registry,
+        appender: Callable[[Histogram, SegmentLedger], LogEnd] | None = None,
+        on_broken: Callable[[], None] = lambda: None,
+    ) -> None:
+        """The first segment is durable on return, so that a log that is named somewhere and has no file is a lost log.
+        *Switches.* AlreadyExists, OutOfSpace, StorageFailed, Unavailable, LockLost.
+
+        `appender` makes the open end, a SegmentAppender unless it is given. `on_broken` is called once when nothing
+        will be acknowledged any more; it must not switch."""
+        if fs.list_files(folder):
+            raise AlreadyExists(f"{folder} already holds a log; every start of a tablet server writes a new one")
+        self._runtime = runtime
+        self._waits_for_sync = options.durability == "sync"
+        self._doubt: type[HbtableError] = OutcomeUnknown if appender is None else StorageFailed
+        """What a commit hears whose bytes the breaking log may hold. A cluster's server ends then, and others recover
+        its log: there a peer turns StorageFailed into what the caller may do (rpc.peer)."""
+        self._metrics = LogMetrics(registry)
+        self._state = LogState(runtime)
+        self._queue = CommitQueue(runtime, options, self._state)
+        self._ledger = SegmentLedger()
+        self._acknowledger = Acknowledger(self._metrics, self._ledger, self._state, self._break)
+        sync_seconds = self._metrics.sync_seconds
+        self._end: LogEnd = (
+            SegmentAppender(runtime, fs, folder, options.durability, sync_seconds)
+            if appender is None
+            else appender(sync_seconds, self._ledger)
+        )
+        self._busy = False
+        """Someone is between two steps that must not be mixed with others: everybody else queues."""
+        self._release = False
+        """There are segments to let go."""
+        self._rolls: list[tuple[Event, list[HbtableError]]] = []
+        """Who waits for a new segment, and where it is told what kept it from coming."""
+        self._inline_limit = 0
+        """Commits are appended inline while the segment is shorter than this."""
+        self._line = SegmentLine(runtime, fs, folder, options, self._end, self._ledger, self._state, self._break)
+        # A cluster's log is fenced with the lengths of its files, and those are of a file system with copies.
+        period = options.mark_seconds if appender is None else 0.0
+        self._high_water = HighWaterWriter(
+            runtime, fs, folder, self._end, self._ledger, not self._waits_for_sync, period
+        )
+        self._state.on_broken = on_broken
+        self._set_inline_limit()
+
+    # ------------------------------------------------------------ commits
+
+    def commit(
+        self,
+        tablet_id: int,
+        last_sequence: int,
+        records: bytes,
+        apply: Callable[[], None],
+        exempt: bool = False,
+        count: int = 1,
+    ) -> None:
+        """As CommitLog.commit. Durability "os" does not switch while nothing waits."""
+        end = self._end
+        if self._busy or end.offset >= self._inline_limit:
+            batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count)
+            self._start()
+            batch.wait()
+            return
+        self._busy = True  # append may switch on some file systems: whoever comes meanwhile queues behind
+        try:
+            end.append(records)
+        except BaseException as error:
+            self._inline_failed(error)
+            if isinstance(error, StorageFailed):
+                raise self._in_doubt()(self._sentence_of_doubt()) from error
+            raise
+        state = self._state
+        if state.sentence:  # the sync beside failed while this append waited
+            self._busy = False
+            state.check_sound()
+        self._ledger.active[tablet_id] = last_sequence
+        metrics = self._metrics  # here and not by a call: this is the shortest way a commit can go
+        metrics.records.value += count
+        metrics.bytes.value += len(records)
+        metrics.groups.value += 1
+        self._busy = False
+        if self._queue.batches or self._rolls or self._release or state.closing:
+            self._start()
+        try:
+            apply()
+        except BaseException as error:
+            self._break(error)  # memory lacks what the log has: nothing may build on it
+            raise
+
+    def _inline_failed(self, error: BaseException) -> None:
+        """Of an inline append; the caller raises. Switches."""
+        try:
+            self._line.cut_off(error)
+        except BaseException as worse:
+            # Broken, or killed half-way: the next append would go behind bytes of unknown length.
+            self._break(worse)
+            if not isinstance(worse, LogBroken):
+                raise
+        finally:
+            self._set_inline_limit()
+            self._busy = False
+            self._start_if_needed()
+
+    def _set_inline_limit(self) -> None:
+        only_queued = self._waits_for_sync or self._state.sentence or self._state.closing
+        self._inline_limit = 0 if only_queued else self._line.free_until()
+
+    # ------------------------------------------------------------ the writing task
+
+    def _start(self) -> None:
+        if not self._busy:
+            self._busy = True
+            self._runtime.spawn(self._work, name="commit-log")
+
+    def _start_if_needed(self) -> None:
+        closing = self._state.closing and not self._state.closed.is_set()
+        if self._queue.batches or self._rolls or self._release or closing:
+            self._start()
+
+    def _work(self) -> None:
+        """Writes until nothing is left to do. A task of its own, so that killing a waiter never stops a group."""
+        try:
+            while True:
+                if self._rolls:
+                    self._begin_segment()
+                elif self._queue.batches:
+                    self._write(self._queue.take())
+                elif self._release and not self._state.sentence:
+                    self._release = False
+                    self._let_go()
+                elif self._state.closing:
+                    self._finish()
+                    break
+                else:
+                    break
+        except BaseException as error:
+            self._break(error)  # killed between two steps, or a bug: what the file's end holds is not known
+            if self._state.closing:
+                self._state.closed.set()
+            raise
+        finally:
+            self._set_inline_limit()
+            self._busy = False
+
+    def _write(self, batch: Batch) -> None:
+        """One group, from the queue to its acknowledgement. *Switches.*"""
+        try:
+            self._line.append(batch.payload())
+            if self._waits_for_sync:
+                self._line.sync()
+            if self._state.sentence:  # the sync beside failed meanwhile
+                raise LogBroken(self._state.sentence)
+        except Unavailable as error:
+            batch.fail(type(error), str(error))
+            return
+        except BaseException as error:
+            self._break(error)
+            batch.fail(self._in_doubt(), self._sentence_of_doubt())
+            if not isinstance(error, HbtableError):
+                raise  # this task was killed, or there is a bug: either way it must be seen
+            return
+        # No switch between the sync and the last apply.
+        self._acknowledger.acknowledge(batch)
+        self._high_water.news()
+        if not self._waits_for_sync:
+            self._line.sync_beside_if_due()
+
+    def _in_doubt(self) -> type[HbtableError]:
+        return self._doubt if self._state.failure is StorageFailed else self._state.failure
+
+    def _sentence_of_doubt(self) -> str:
+        if self._in_doubt() is not OutcomeUnknown:
+            return self._state.sentence
+        return f"{self._state.sentence}; whether this write was stored is unknown: read it after the restart"
+
+    def roll(self) -> None:
+        """As CommitLog.roll. StorageFailed when the log has broken."""
+        if self._state.closing:
+            raise Unavailable("the commit log is being closed")
+        done, errors = self._runtime.event(), list[HbtableError]()
+        self._rolls.append((done, errors))
+        self._start()
+        done.wait()
+        for error in errors:
+            raise error
+
+    def _begin_segment(self) -> None:
+        """For all who wait for one. *Switches.*"""
+        rolls, self._rolls = self._rolls, []
+        failed: list[HbtableError] = [Unavailable("the writing of the commit log was ended")]
+        try:
+            self._state.check_sound()
+            self._line.begin_segment()
+            failed = []
+            self._release = self._release or self._line.releasable()
+        except Unavailable as error:
+            failed = [error]
+        except HbtableError as error:
+            self._break(error)
+            failed = [self._state.failure(self._state.sentence)]
+        finally:
+            for done, errors in rolls:
+                errors += failed
+                done.set()
+
+    def _let_go(self) -> None:
+        try:
+            self._line.release()
+        except HbtableError as error:
+            self._break(error)
+
+    # ------------------------------------------------------------ what tablets still need
+
+    @property
+    def size_bytes(self) -> int:
+        return self._line.size_bytes
+
+    def tablets_of_oldest_segment(self) -> list[int]:
+        return self._ledger.tablets_of_oldest()
+
+    def needed(self, tablet_id: int, first_needed_sequence: int) -> None:
+        """As CommitLog.needed; segments nobody needs are deleted a little later."""
+        self._ledger.needed(tablet_id, first_needed_sequence)
+        self._plan_release()
+
+    def forget(self, tablet_id: int) -> None:
+        """As CommitLog.forget."""
+        self._ledger.forget(tablet_id)
+        self._plan_release()
+
+    def highest_needed(self, tablet_id: int) -> int:
+        return self._ledger.highest(tablet_id)
+
+    def _plan_release(self) -> None:
+        if self._line.releasable() and not self._state.sentence and not self._state.closing:
+            self._release = True
+            self._start()
+
+    # ------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        """Writes what waits, then a last watermark, and syncs: damage anywhere in a log closed so is noticed.
+
+        *Switches.* Idempotent. StorageFailed when what was acknowledged may not be durable ("os") or the log had
+        broken before. Without room for the watermark only the log's tail is less guarded."""
+        self._state.closing = True
+        self._inline_limit = 0
+        self._start_if_needed()
+        self._state.closed.wait()
+        self._state.check_sound()
+
+    def _finish(self) -> None:
+        try:
+            if not self._state.sentence:
+                self._line.end_cleanly()
+                self._high_water.write()
+        except Unavailable as error:
+            logger.warning("the commit log was closed without its last watermark: %s", error)
+        except HbtableError as error:
+            self._break(error)
+        finally:
+            self._high_water.stop()
+            try:
+                self._line.close()
+            finally:
+                self._state.closed.set()
+
+    def _break(self, error: BaseException) -> None:
+        self._inline_limit = 0
+        if self._state.fail(error):
+            self._queue.fail_all()

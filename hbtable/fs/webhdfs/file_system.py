@@ -1,0 +1,240 @@
+"""The file system port over WebHDFS (GFS's place in the paper, section 4): works wherever HTTP reaches.
+
+Files appear whole, by one request each (put.py), so an open file here is one that is being collected
+(files.py). Of the port's promises this kind changes:
+
+    create      looks whether the file is there, and leaves nothing; who syncs first has the name, the others'
+                sync fails
+    append      seen by nobody before sync(); none after it
+    open        after a delete or a replacement the reader gets FileNotFound
+    seal        nobody of ours writes to a file that is there; one still being written is Unavailable
+
+write_file puts a file of a unique name below unfinished/ and renames it with OVERWRITE. Whoever lists that folder by
+name sees what was cut off; nobody else does.
+"""
+
+from collections.abc import Callable, Collection
+from typing import BinaryIO, Final, final
+
+from hbtable.errors import AlreadyExists, FileNotFound, Stalled, Unavailable
+from hbtable.fs.calls import Calls, ThreadCalls
+from hbtable.fs.interface import NO_HINTS, WEBHDFS, AppendFile, FileStatus, PutHints, RandomReadFile
+from hbtable.fs.paths import UNFINISHED, check_path
+from hbtable.fs.webhdfs.datanodes import LIST_TARGET, DataNodes
+from hbtable.fs.webhdfs.errors import is_absent, refused
+from hbtable.fs.webhdfs.files import Reads, WebHdfsAppendFile, WebHdfsReadFile
+from hbtable.fs.webhdfs.listing import Listing
+from hbtable.fs.webhdfs.namenodes import NameNodes
+from hbtable.fs.webhdfs.options import SIMPLE, TOKEN, WebHdfsOptions
+from hbtable.fs.webhdfs.put import Puts
+from hbtable.fs.webhdfs.renames import Renames
+from hbtable.fs.webhdfs.requests import HoldHttp, Http, boolean_of
+from hbtable.fs.webhdfs.silent_nodes import SilentNodes
+from hbtable.fs.webhdfs.status import NodeStatus, look
+from hbtable.fs.webhdfs.watched import WatchedPuts
+from hbtable.runtime.interface import Runtime
+
+_LOGS: Final = "logs/"
+_SMALL_CLUSTER: Final = 3
+_SMALL_LOG_COPIES: Final = 2
+_SUSPECTS: Final = 2
+_FEW_SUSPECTS: Final = 1
+"""Or all tries of a group would wait for the same frozen node, with nobody left to look for it."""
+_TURN_SECONDS: Final = 0.1
+
+
+@final
+class WebHdfsFileSystem:
+    """Implements fs.interface.FileSystem below `root`, a folder that is made with the first file. Sends nothing when
+    it is made. `http` carries the requests."""
+
+    log_kind = WEBHDFS
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        hosts: Collection[str],
+        root: str,
+        http: Http,
+        options: WebHdfsOptions | None = None,
+        calls: Calls | None = None,
+        hold: HoldHttp | None = None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Without `hold`, contents cannot be led past a DataNode that does not answer."""
+        self.options = options or WebHdfsOptions()
+        self._on_close = on_close
+        self._runtime = runtime
+        self._root = f"/{root.strip('/')}".rstrip("/")
+        calls = calls or ThreadCalls(runtime)
+        self._namenodes = NameNodes(runtime, calls, http, tuple(hosts), self.options, _identity(self.options))
+        self._datanodes = DataNodes(runtime.clock_seconds, self._live_nodes_page)
+        self._puts = Puts(runtime, calls, http, self._namenodes, self._datanodes, self.options)
+        self._reads = Reads(calls, http, self._namenodes, self._datanodes, self.options)
+        self._listing = Listing(self._namenodes)
+        self._renames = Renames(self._namenodes)
+        self._silent = SilentNodes(runtime, calls, http, self._datanodes.living)
+        self._suspects = 0
+        self._watched: WatchedPuts | None = None
+        if hold is not None:
+            self._watched = WatchedPuts(
+                runtime,
+                calls,
+                hold,
+                self._namenodes,
+                self._datanodes,
+                self._puts,
+                self._silent,
+                self._root,
+                self.options,
+            )
+
+    def close(self) -> None:
+        """After the last call: closes connections."""
+        if self._watched is not None:
+            self._watched.close()
+        self._on_close()
+
+    # ------------------------------------------------------------ writing
+
+    def create(self, path: str) -> AppendFile:
+        """*Switches.*"""
+        if self.exists(path):
+            raise AlreadyExists(f"{path} exists already")
+
+        def put(body: bytes | BinaryIO, length_bytes: int) -> NodeStatus:
+            return self._puts.put(self._absolute(path), body, length_bytes, self._replication(path))
+
+        return WebHdfsAppendFile(path, put, self.options.buffer_bytes)
+
+    def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
+        """*Switches.* `hints.avoid` steers who takes the content, not where its further copies go; what can be padded
+        is watched while a node answers nothing. Nodes are named host:port, of their HTTP port. Besides AlreadyExists:
+        Unavailable when nobody takes it."""
+        suspicious = hints.avoid or hints.late or self._silent.known
+        if self._watched is None or hints.padded is None or not suspicious:
+            self._put(path, data, hints)
+            return
+        while not (silent := self._silent.look()):
+            # A put that is under way while a node freezes uses up a thread of a sound one: not too many at a time.
+            few = hints.late or self._silent.unsure
+            if self._suspects < (_FEW_SUSPECTS if few else _SUSPECTS):
+                self._suspects += 1
+                try:
+                    self._put(path, data, hints)
+                    return
+                finally:
+                    self._suspects -= 1
+            self._runtime.sleep(_TURN_SECONDS)
+            hints.padded(0)  # is it still wanted?
+        name, status = self._watched.put(hints.padded, self._replication(path), silent)
+        self._renames.rename(self._absolute(name), self._absolute(path), status)
+
+    def write_file(self, path: str, data: bytes) -> None:
+        absolute = self._absolute(path)
+        temporary = f"{self._root}/{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
+        self._puts.put(temporary, data, len(data), self._replication(path))
+        self._renames.replace(temporary, absolute, path)
+
+    def rename(self, source: str, target: str) -> None:
+        self._renames.rename(self._absolute(source), self._absolute(target), self._file_status(source))
+
+    def delete(self, path: str) -> None:
+        answer = self._namenodes.ask("DELETE", self._absolute(path), "DELETE", parameters={"recursive": "false"})
+        if answer.error is not None:
+            raise refused(answer.error, path, "deleting")
+        deleted = boolean_of(answer.response)
+        if deleted is None:
+            raise Stalled(f"deleting {path}: the answer is none of Hadoop's")
+        if not deleted and not answer.repeated:
+            raise FileNotFound(f"there is no file {path} to delete")
+
+    def delete_folder(self, folder: str) -> None:
+        absolute = self._absolute(folder)
+        status = look(self._namenodes, absolute)
+        if status is None or status.is_file:
+            return
+        answer = self._namenodes.ask("DELETE", absolute, "DELETE", parameters={"recursive": "true"})
+        if answer.error is not None and not is_absent(answer.error):
+            raise refused(answer.error, folder, "deleting")
+
+    def seal(self, path: str) -> int:
+        """*Switches.*"""
+        length = self._file_status(path).length_bytes
+        answer = self._namenodes.ask("GET", self._absolute(path), "GET_BLOCK_LOCATIONS")
+        if answer.error is not None and is_absent(answer.error):
+            raise FileNotFound(f"there is no file {path}")
+        if answer.error is None and b'"isUnderConstruction":true' in answer.response.body.replace(b" ", b""):
+            raise Unavailable(f"{path} is being written; nobody was told that it is there")
+        return length
+
+    # ------------------------------------------------------------ reading
+
+    def open(self, path: str) -> RandomReadFile:
+        """*Switches.*"""
+        status = self._file_status(path)
+        by_inode = f"/.reserved/.inodes/{status.inode}" if status.inode > 0 else self._absolute(path)
+        return WebHdfsReadFile(self._reads, path, by_inode, status.length_bytes)
+
+    def read_file(self, path: str) -> bytes:
+        """*Switches.*"""
+        return self._reads.read(path, self._absolute(path), 0, None)
+
+    def exists(self, path: str) -> bool:
+        """*Switches.*"""
+        status = look(self._namenodes, self._absolute(path))
+        return status is not None and status.is_file
+
+    def status(self, path: str) -> FileStatus:
+        """*Switches.*"""
+        status = self._file_status(path)
+        return FileStatus(path, status.length_bytes, status.modified_millis)
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        """An empty `folder` lists everything that is finished."""
+        absolute = self._absolute(folder) if folder else self._root
+        cut = len(self._root) + 1
+        try:
+            found = {path[cut:]: status for path, status in self._listing.files_below(absolute)}
+        except Stalled as error:
+            raise Unavailable(f"listing {folder or 'everything'}: {error}") from error
+        if not folder:
+            found = {path: status for path, status in found.items() if not path.startswith(f"{UNFINISHED}/")}
+        return [FileStatus(path, found[path].length_bytes, found[path].modified_millis) for path in sorted(found)]
+
+    # ------------------------------------------------------------ inside
+
+    def _put(self, path: str, data: bytes, hints: PutHints) -> None:
+        self._puts.put(self._absolute(path), data, len(data), self._replication(path), hints.avoid, hints.on_node)
+
+    def _absolute(self, path: str) -> str:
+        check_path(path)
+        return f"{self._root}/{path}"
+
+    def _replication(self, path: str) -> int:
+        options = self.options
+        if not path.startswith(_LOGS):
+            return options.replication
+        if options.log_replication:
+            return options.log_replication
+        small = (self._datanodes.count() or 0) <= _SMALL_CLUSTER
+        return min(_SMALL_LOG_COPIES, options.replication) if small else options.replication
+
+    def _live_nodes_page(self) -> bytes:
+        try:
+            answer = self._namenodes.ask_target("GET", LIST_TARGET, repeat=True)
+        except (Unavailable, Stalled) as error:
+            raise ValueError(str(error)) from error
+        return answer.response.body
+
+    def _file_status(self, path: str) -> NodeStatus:
+        status = look(self._namenodes, self._absolute(path))
+        if status is None or not status.is_file:
+            raise FileNotFound(f"there is no file {path}")
+        return status
+
+
+def _identity(options: WebHdfsOptions) -> dict[str, str]:
+    if options.sign_in == SIMPLE:
+        return {"user.name": options.user}
+    return {"delegation": options.delegation_token} if options.sign_in == TOKEN else {}

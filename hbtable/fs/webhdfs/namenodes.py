@@ -1,0 +1,117 @@
+"""Asking the NameNodes, of which one is active: a standby answers 403 StandbyException, a dead one nothing.
+
+The rule for repeating: a request that no server can have acted on (NotSent, standby, starting, safe mode) goes to the
+next address, whatever it asks. One whose answer was lost is repeated only if the caller says that doing it twice does
+no harm, and the caller then hears that it was (`repeated`): a rename's "source not found" may be its own doing.
+"""
+
+from typing import Final, NamedTuple, final
+
+from hbtable.errors import Stalled, Unavailable
+from hbtable.fs.calls import Calls
+from hbtable.fs.webhdfs.options import WebHdfsOptions
+from hbtable.fs.webhdfs.requests import (
+    Http,
+    NoAnswer,
+    NotSent,
+    RemoteError,
+    Request,
+    Response,
+    remote_error,
+    target_of,
+)
+from hbtable.runtime.interface import Runtime
+
+GRACE_SECONDS: Final = 1.0
+"""So much later than `Http` gives up itself does Calls give up its thread."""
+
+_NAMES: Final = "webhdfs-names"
+_PAUSE_SECONDS: Final = 0.1
+_LONGEST_PAUSE_SECONDS: Final = 1.0
+_ASK_ANOTHER: Final = frozenset(("StandbyException",))
+_ASK_LATER: Final = frozenset(("RetriableException", "SafeModeException", "NotReplicatedYetException"))
+_BUSY: Final = (502, 503, 504)
+
+
+class Answer(NamedTuple):
+    """What a NameNode answered. `error` is None when it was done. `repeated`: an earlier try may have been done."""
+
+    response: Response
+    error: RemoteError | None
+    repeated: bool
+
+
+def not_now(error: RemoteError) -> bool:
+    """The server did nothing, and another or the same one will later."""
+    return error.java_class in _ASK_ANOTHER or error.java_class in _ASK_LATER
+
+
+@final
+class NameNodes:
+    """Knows which address answered last. `identity` are the parameters that say who asks."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        calls: Calls,
+        http: Http,
+        hosts: tuple[str, ...],
+        options: WebHdfsOptions,
+        identity: dict[str, str],
+    ) -> None:
+        self._runtime = runtime
+        self._calls = calls
+        self._http = http
+        self._hosts = hosts
+        self._options = options
+        self._identity = identity
+        self._current = 0
+
+    def ask(
+        self, method: str, path: str, operation: str, repeat: bool = True, parameters: dict[str, str] | None = None
+    ) -> Answer:
+        """*Switches.* `path` is absolute. Unavailable: nothing was done. Stalled: unknown whether it was."""
+        return self.ask_target(method, target_of(path, operation, self._identity | (parameters or {})), repeat)
+
+    def ask_target(self, method: str, target: str, repeat: bool) -> Answer:
+        """*Switches.* The same for any path and query."""
+        ends = self._runtime.clock_seconds() + self._options.failover_seconds
+        lost = False
+        pause = _PAUSE_SECONDS
+        asked = 0
+        while True:
+            host = self._hosts[self._current % len(self._hosts)]
+            answered, why = self._once(method, host, target)
+            if isinstance(answered, Response):
+                error = remote_error(answered)
+                if error is None or not (not_now(error) or error.status in _BUSY):
+                    return Answer(answered, error, lost)
+                why = f"{host} says {error.java_class or error.message}"
+                # A gateway's "no answer from behind" says nothing about what happened behind.
+                answered = not_now(error)
+            if not answered:
+                lost = True
+                if not repeat:
+                    raise Stalled(f"{why}; whether it took effect is unknown")
+            if host == self._hosts[self._current % len(self._hosts)]:  # or another task has moved on already
+                self._current += 1
+            asked += 1
+            if self._runtime.clock_seconds() >= ends:
+                raise (Stalled if lost else Unavailable)(f"no NameNode of {', '.join(self._hosts)} answers: {why}")
+            if asked % len(self._hosts) == 0:
+                self._runtime.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _once(self, method: str, host: str, target: str) -> tuple[Response | bool, str]:
+        """The response, or: True when nothing was done, False when that is unknown; and why."""
+        seconds = self._options.names_seconds
+        request = Request(method, host, target, seconds=seconds, keep_open=True)
+        try:
+            response = self._calls.call(_NAMES, seconds + GRACE_SECONDS, self._http, request)
+        except (NotSent, Unavailable) as error:
+            return True, str(error)
+        except (NoAnswer, Stalled) as error:
+            return False, str(error)
+        if not response.complete:
+            return False, f"{host}: the answer was cut off"
+        return response, ""

@@ -1,0 +1,1 @@
+"""The calls of our own admin service (thrift/admin.thrift), one short method each."""

@@ -1,0 +1,84 @@
+"""What operators look after, in our own service: caches, garbage, servers out of service, slow requests."""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+from collections.abc import Sequence
+from typing import final
+
+from hbtable.errors import HbtableError
+from hbtable.hbase.admin.structs import AdminCacheEviction, AdminSlowRequest
+from hbtable.hbase.backend import Tables
+from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.errors import BadArgument
+from hbtable.hbase.regions import region_name
+from hbtable.hbase.server_names import ServerNames
+from hbtable.hbase.slow import SlowRequests
+from hbtable.model.tablet import owners
+
+
+@final
+class AdminChores:
+    """`slow`: of this front door alone."""
+
+    def __init__(self, tables: Tables, cluster: Cluster, names: ServerNames, slow: SlowRequests) -> None:
+        self._tables = tables
+        self._cluster = cluster
+        self._names = names
+        self._slow = slow
+
+    # ---------------------------------------------------------------- chores
+
+    def adminClearBlockCache(self, name: bytes | None) -> AdminCacheEviction:
+        canonical = self._tables.canonical(name)
+        table = self._cluster.record(canonical)
+        records = self._cluster.admin.tablets(canonical)
+        found = self._cluster.operations.clear_block_cache(table.table_id, owners(records))
+        done = [one for one in found.values() if not isinstance(one, HbtableError)]
+        failed = [record for record in records if isinstance(found.get(record.owner), HbtableError)]
+        return AdminCacheEviction(
+            sum(one.blocks for one in done),
+            sum(one.capacity_bytes for one in done),
+            [region_name(canonical, record.range.start, record.created_millis) for record in failed],
+        )
+
+    def adminRunCatalogJanitor(self) -> int:
+        return self._cluster.operations.collect_garbage().rows
+
+    def adminRunCleaner(self) -> bool:
+        return not self._cluster.operations.collect_garbage().waiting
+
+    def adminRunRepair(self) -> None:
+        self._cluster.operations.look_at_everything()
+
+    def adminSwitch(self, name: bytes | None, on: bool | None) -> bool:
+        return self._cluster.switches.turn((name or b"").decode(errors="replace"), bool(on))
+
+    def adminIsOn(self, name: bytes | None) -> bool:
+        return self._cluster.switches.is_on((name or b"").decode(errors="replace"))
+
+    def adminRollLog(self, servers: Sequence[bytes] | None) -> None:
+        for one in self._names.those(servers or ()):
+            self._cluster.operations.roll_log(one.name)
+
+    # ---------------------------------------------------------------- servers out of service
+
+    def adminDecommissioned(self) -> list[str]:
+        servers = self._cluster.servers()
+        return [self._names.shown(one.name, one.started_millis) for one in servers if one.decommissioned]
+
+    def adminDecommission(self, servers: Sequence[bytes] | None, offload: bool | None) -> None:
+        if not servers:
+            raise BadArgument("the call has no servers")
+        found = [one.name for one in self._names.those(servers)]
+        self._cluster.operations.decommission(found, bool(offload))
+
+    def adminRecommission(self, server: bytes | None) -> None:
+        self._cluster.operations.recommission(self._names.one(server or b""))
+
+    # ---------------------------------------------------------------- slow requests
+
+    def adminSlowRequests(self) -> list[AdminSlowRequest]:
+        return [AdminSlowRequest(*request) for request in self._slow.requests()]
+
+    def adminClearSlowRequests(self) -> None:
+        self._slow.clear()

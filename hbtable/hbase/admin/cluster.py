@@ -1,0 +1,131 @@
+"""The cluster as a whole, for our own admin service: masters, servers and their load, tablets on the way, the dead."""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, final
+
+from hbtable.hbase.admin.structs import AdminMaster, AdminServer, AdminStatus, AdminTransition
+from hbtable.hbase.admin.tablets import admin_tablet
+from hbtable.hbase.admin.transitions import Transition, dead_servers, transitions, unknown_servers
+from hbtable.hbase.cluster import Cluster, LivingServer
+from hbtable.hbase.regions import region_name
+from hbtable.hbase.server_names import ServerNames
+from hbtable.model.schema import TableSchema
+from hbtable.model.status import TabletStatus
+from hbtable.model.table import TableRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+
+_META = b"hbase:meta"
+
+
+class _Look(NamedTuple):
+    """METADATA, read once, and afterwards who lives and what they serve: whoever begins to serve in between is known
+    to live."""
+
+    records: list[TabletRecord]
+    tables: list[TableRecord]
+    servers: list[LivingServer]
+    statuses: dict[str, list[TabletStatus]]
+
+    def living(self) -> set[str]:
+        return {server.name for server in self.servers}
+
+    def suspects(self) -> list[Transition]:
+        states = {table.table_id: table.state for table in self.tables}
+        served = {name: {status.record.tablet_id for status in found} for name, found in self.statuses.items()}
+        return transitions(self.records, states, self.living(), served)
+
+
+@final
+class AdminCluster:
+    """What `status` shows."""
+
+    def __init__(self, cluster: Cluster, names: ServerNames) -> None:
+        self._cluster = cluster
+        self._names = names
+
+    def adminServers(self, names: Sequence[bytes] | None = None) -> list[AdminServer]:
+        servers = self._names.those(names or ())
+        statuses = self._cluster.admin.statuses([server.name for server in servers])
+        return self._servers(servers, statuses, self._cluster.operations.table_records())
+
+    def adminStatus(self) -> AdminStatus:
+        look = self._look()
+        active, standbys = self._cluster.masters()
+        return AdminStatus(
+            [] if active is None else [self._master(active.address, active.started_millis, look.servers)],
+            [self._master(one.address, one.started_millis, look.servers) for one in standbys],
+            self._servers(look.servers, look.statuses, look.tables),
+            dead_servers(look.records, look.living()),
+            self._transitions(look),
+        )
+
+    def adminTransitions(self) -> list[AdminTransition]:
+        return self._transitions(self._look())
+
+    def adminDeadServers(self) -> list[str]:
+        return dead_servers(*self._records_and_living())
+
+    def adminUnknownServers(self) -> list[str]:
+        records, living = self._records_and_living()
+        return unknown_servers(records, living, dead_servers(records, living))
+
+    # ---------------------------------------------------------------- looks
+
+    def _records_and_living(self) -> tuple[list[TabletRecord], set[str]]:
+        """In this order: who began to serve after the look would seem to be gone."""
+        return self._cluster.operations.every_tablet(), {server.name for server in self._cluster.servers()}
+
+    def _look(self) -> _Look:
+        operations = self._cluster.operations
+        records, tables = operations.every_tablet(), operations.table_records()
+        servers = self._cluster.servers()
+        return _Look(records, tables, servers, self._cluster.admin.statuses(sorted(server.name for server in servers)))
+
+    def _transitions(self, look: _Look) -> list[AdminTransition]:
+        suspects = look.suspects()
+        if not suspects:
+            return []
+        before = {one.record for one in suspects}
+        # Again: what split, moved or was dropped between the first looks is no suspect of the second.
+        look = self._look()
+        names = {METADATA_TABLE_ID: _META, **{table.table_id: table.schema.name for table in look.tables}}
+        shown = self._names.all_shown()
+        return [
+            AdminTransition(
+                region_name(names[one.record.table_id], one.record.range.start, one.record.created_millis),
+                one.state,
+                shown.get(one.record.owner, one.record.owner),
+            )
+            for one in look.suspects()
+            if one.record in before
+        ]
+
+    # ---------------------------------------------------------------- as structs
+
+    def _servers(
+        self,
+        servers: Iterable[LivingServer],
+        statuses: Mapping[str, Sequence[TabletStatus]],
+        tables: Iterable[TableRecord],
+    ) -> list[AdminServer]:
+        schemas = {table.table_id: table.schema for table in tables}
+        found = []
+        for server in servers:
+            host, port = self._names.place(server.name)
+            tablets, families = [], 0
+            for status in statuses.get(server.name, ()):
+                schema: TableSchema | None = schemas.get(status.record.table_id)
+                families += len(schema.families) if schema is not None else 1
+                name = schema.name if schema is not None else _META
+                tablets.append(admin_tablet(self._names, name, status.record, status, server.started_millis))
+            found.append(AdminServer(server.name, host, port, server.started_millis, tablets, families))
+        return found
+
+    def _master(self, address: str, started_millis: int, servers: Sequence[LivingServer]) -> AdminMaster:
+        if address:
+            host, _, port = address.rpartition(":")
+            return AdminMaster(host, int(port), started_millis)
+        # It lives in the process of the only tablet server.
+        return AdminMaster(*self._names.place(""), servers[0].started_millis if servers else 0)

@@ -1,0 +1,1 @@
+"""The calls of HBase's Thrift 1 service (thrift/hbase.thrift), one short method each."""

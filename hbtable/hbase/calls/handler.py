@@ -1,0 +1,24 @@
+"""Attaches the calls' implementations to the interface. Every method must have exactly one."""
+
+from collections.abc import Mapping, Sequence
+
+from hbtable.hbase.codec.interface import Interface, Method
+
+
+def bind(interface: Interface, parts: Sequence[object]) -> None:
+    """`parts` have one public method for each call, named as in the interface file. ValueError for a gap."""
+    _attach(interface.methods, parts)
+
+
+def bind_admin(interface: Interface, parts: Sequence[object]) -> None:
+    """The same for our own service, whose methods join the others."""
+    _attach(interface.admin_methods, parts)
+    interface.methods.update(interface.admin_methods)
+
+
+def _attach(methods: Mapping[bytes, Method], parts: Sequence[object]) -> None:
+    for method in methods.values():
+        owners = [part for part in parts if hasattr(part, method.name)]
+        if len(owners) != 1:
+            raise ValueError(f"{method.name} of the interface has {len(owners)} implementations instead of one")
+        method.call = getattr(owners[0], method.name)

@@ -1,0 +1,186 @@
+"""Scanners of the interface: six ways to open one, two to fetch, one to close.
+
+A missing table or family, a disabled table and a bad filter are reported at the open (HBase waits for the first
+fetch); where the table changed since it was last scanned, at the first fetch. A fetch returns as many rows as asked
+for; fewer only at the end of the scan, or when the answer would pass `answer_bytes`: clients fetch until they get an
+empty list, so nothing is lost, and a client that asks for 2^31 - 1 rows gets the table in pieces instead of taking the
+server's memory. The end is an empty list, again and again.
+"""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import final
+
+from hbtable.errors import TableNotEnabled
+from hbtable.hbase.backend import Tables
+from hbtable.hbase.calls.scanners import Scanner, Scanners
+from hbtable.hbase.codec.arguments import Scan
+from hbtable.hbase.codec.binary_answers import SortedRows
+from hbtable.hbase.conversion import check_families, shown, upper_bound
+from hbtable.hbase.errors import BadArgument
+from hbtable.hbase.transfers import Transfer, Transfers
+from hbtable.model.cell import MAX_TIMESTAMP, Row
+from hbtable.model.mutation import MAX_ROW_BYTES
+from hbtable.model.ranges import RowRange, between, prefix_stop
+from hbtable.model.read import ReadSpec, ScanRequest, columns_of
+from hbtable.model.table import TableRecord, TableState
+
+Attributes = Mapping[bytes, bytes] | None
+Columns = Sequence[bytes] | None
+_PAGE_BYTES = 4 << 20
+_REMEMBERED_TABLES = 1000
+
+
+@final
+class ScannerCalls:
+    """`record` is a table's record by its canonical name; `check_filter` raises BadFilter; `pause` lets others run."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        record: Callable[[bytes], TableRecord],
+        scanners: Scanners,
+        check_filter: Callable[[bytes], object],
+        answer_bytes: int,
+        pause: Callable[[], None],
+        transfers: Transfers,
+    ) -> None:
+        self._tables = tables
+        self._record = record
+        self._scanners = scanners
+        self._check_filter = check_filter
+        self._answer_bytes = answer_bytes
+        self._pause = pause
+        self._transfers = transfers
+        self._known: dict[bytes, frozenset[bytes]] = {}
+
+    # ---------------------------------------------------------------- open
+
+    def scannerOpenWithScan(self, table: bytes | None, scan: Scan | None, _: Attributes) -> int:
+        if scan is None:
+            raise BadArgument("the call has no scan")
+        if scan.filter is not None:
+            self._check_filter(scan.filter)
+        spec = ReadSpec(
+            columns_of(scan.columns),
+            max_timestamp=MAX_TIMESTAMP if scan.timestamp is None else upper_bound(scan.timestamp),
+            filter=scan.filter,
+            cache_blocks=scan.cache_blocks is not False,
+        )
+        backwards = bool(scan.reversed)
+        rows = _range(scan.start_row or b"", scan.stop_row or b"", backwards)
+        request = ScanRequest(rows, spec, backwards, cells_per_row=max(scan.batch_size or 0, 0))
+        return self._open(table, request, bool(scan.sort_columns))
+
+    def scannerOpen(self, table: bytes | None, start: bytes | None, columns: Columns, _: Attributes) -> int:
+        return self._open_range(table, _range(start or b"", b""), columns, MAX_TIMESTAMP)
+
+    def scannerOpenWithStop(
+        self, table: bytes | None, start: bytes | None, stop: bytes | None, columns: Columns, _: Attributes
+    ) -> int:
+        return self._open_range(table, _range(start or b"", stop or b""), columns, MAX_TIMESTAMP)
+
+    def scannerOpenWithPrefix(self, table: bytes | None, prefix: bytes | None, columns: Columns, _: Attributes) -> int:
+        start = _checked(prefix or b"")
+        return self._open_range(table, RowRange(start, prefix_stop(start)), columns, MAX_TIMESTAMP)
+
+    def scannerOpenTs(
+        self, table: bytes | None, start: bytes | None, columns: Columns, timestamp: int | None, _: Attributes
+    ) -> int:
+        return self._open_range(table, _range(start or b"", b""), columns, upper_bound(timestamp))
+
+    def scannerOpenWithStopTs(
+        self,
+        table: bytes | None,
+        start: bytes | None,
+        stop: bytes | None,
+        columns: Columns,
+        timestamp: int | None,
+        _: Attributes,
+    ) -> int:
+        return self._open_range(table, _range(start or b"", stop or b""), columns, upper_bound(timestamp))
+
+    def _open_range(self, table: bytes | None, rows: RowRange, columns: Columns, max_timestamp: int) -> int:
+        spec = ReadSpec(columns_of(columns), max_timestamp=max_timestamp)
+        return self._open(table, ScanRequest(rows, spec), sorted_columns=False)
+
+    def _open(self, table: bytes | None, request: ScanRequest, sorted_columns: bool) -> int:
+        name = self._tables.canonical(table)
+        known = self._known.get(name)
+        if known is None or any(family not in known for family in request.spec.columns or ()):
+            self._check(name, request)
+        return self._scanners.open(name, request, sorted_columns)
+
+    def _check(self, name: bytes, request: ScanRequest) -> None:
+        """Asks METADATA, and remembers the families: a table that goes away later shows at the first fetch."""
+        self._known.pop(name, None)
+        record = self._record(name)
+        if record.state in (TableState.DISABLED, TableState.DISABLING):
+            raise TableNotEnabled(f"{shown(name)} is disabled.")
+        check_families(request.spec.columns, record.schema.families, name)
+        if len(self._known) >= _REMEMBERED_TABLES:
+            self._known.clear()
+        self._known[name] = frozenset(record.schema.families)
+
+    # ---------------------------------------------------------------- fetch and close
+
+    def scannerGet(self, number: int | None) -> Sequence[Row]:
+        return self.scannerGetList(number, 1)
+
+    def scannerGetList(self, number: int | None, count: int | None) -> Sequence[Row]:
+        scanner = self._scanners.use(number)
+        wanted = count or 0
+        if wanted < 0:
+            raise BadArgument(f"a scanner cannot return {wanted} rows; ask for 1 or more")
+        with scanner.lock:
+            rows = self._fetch(scanner, wanted)
+        return SortedRows(rows) if scanner.sorted_columns else rows
+
+    def scannerClose(self, number: int | None) -> None:
+        self._scanners.close(number)
+
+    def _fetch(self, scanner: Scanner, wanted: int) -> list[Row]:
+        """The scanner moves on only when the whole answer is there: after an error the same rows come again."""
+        if scanner.ended or not wanted:
+            return []
+        collected = self._transfers.begin(None)
+        try:
+            return self._pages(scanner, wanted, collected)
+        finally:
+            self._transfers.end(collected)
+
+    def _pages(self, scanner: Scanner, wanted: int, collected: Transfer) -> list[Row]:
+        table = self._tables.named(scanner.table)
+        asked, position = scanner.request, scanner.position
+        rows: list[Row] = []
+        left_bytes = self._answer_bytes
+        while True:
+            page = table.scan_page(
+                ScanRequest(
+                    asked.range, asked.spec, asked.reversed, asked.cells_per_row, wanted - len(rows),
+                    min(_PAGE_BYTES, left_bytes), position,
+                )
+            )  # fmt: skip
+            rows = rows + page.rows if rows else page.rows
+            position = page.next
+            if position is None or len(rows) >= wanted:
+                break
+            page_bytes = sum(len(column) + len(value) + 40 for _, cells in page.rows for column, _, value in cells)
+            left_bytes -= page_bytes
+            if not self._transfers.collect(collected, page_bytes) or left_bytes <= 0:
+                break
+            self._pause()
+        scanner.position = position
+        scanner.ended = position is None
+        return rows
+
+
+def _checked(row: bytes) -> bytes:
+    if len(row) > MAX_ROW_BYTES:
+        raise BadArgument(f"Row length {len(row)} is > {MAX_ROW_BYTES}")
+    return row
+
+
+def _range(start: bytes, stop: bytes, backwards: bool = False) -> RowRange:
+    return between(_checked(start), _checked(stop), backwards)

@@ -1,0 +1,212 @@
+"""Open scanners: a resume position and its parameters, nothing else.
+
+A scanner holds no file, no lease and no connection. It outlives an hour of silence, splits, moves and the death of
+tablet servers; an orderly stop saves it for the next start. Ids can be used from any connection of this front door.
+Parameters are bounded in bytes: when too many are open, those unused for longest are closed.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from hbtable.errors import Corruption, ScannerNotFound, UnsupportedFormat
+from hbtable.hbase.calls.scanner_ids import ScannerIds
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ReadSpec, ScanPosition, ScanRequest
+from hbtable.runtime.interface import Lock, Runtime
+
+_FORMAT: Final = 1
+_OVERHEAD_BYTES: Final = 1000
+"""Objects around the parameters, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannerOptions:
+    """How long and how many scanners are kept."""
+
+    idle_seconds: float = 3600.0
+    """An unused scanner is closed after this. Raising it keeps parameters of clients that went away for longer."""
+    memory_bytes: int = 64 << 20
+    """All parameters together; beyond it the scanner unused for longest is closed. 60,000 plain scanners fit."""
+
+
+@final
+class Scanner:
+    """`request` as opened, without a position; `position` None before the first fetch."""
+
+    __slots__ = ("ended", "last_used", "lock", "position", "request", "size_bytes", "sorted_columns", "table")
+
+    def __init__(
+        self, table: bytes, request: ScanRequest, sorted_columns: bool, lock: Lock, ended: bool = False
+    ) -> None:
+        self.table = table
+        self.request = request
+        self.sorted_columns = sorted_columns
+        self.lock = lock
+        """Held during a fetch: two connections may use one id, and must not get the same rows."""
+        self.position: ScanPosition | None = None
+        self.ended = ended
+        self.last_used = 0.0
+        self.size_bytes = _size(table, request)
+
+
+@final
+class Scanners:
+    """All open scanners of this front door, by id."""
+
+    def __init__(self, runtime: Runtime, ids: ScannerIds, options: ScannerOptions) -> None:
+        self._runtime = runtime
+        self._clock: Callable[[], float] = runtime.clock_seconds
+        self._ids = ids
+        self._options = options
+        self._open: dict[int, Scanner] = {}  # ascending by last use
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def highest(self) -> int:
+        """The highest id of an open scanner, -1 when none is."""
+        return max(self._open, default=-1)
+
+    def open(self, table: bytes, request: ScanRequest, sorted_columns: bool = False) -> int:
+        """The new scanner's id."""
+        number = self._ids.take(self._open)
+        self._keep(number, Scanner(table, request, sorted_columns, self._runtime.lock()), self._clock())
+        while self._bytes > self._options.memory_bytes and len(self._open) > 1:
+            self._drop(next(iter(self._open)))
+        return number
+
+    def use(self, number: int | None) -> Scanner:
+        """Restarts its hour. ScannerNotFound when it was closed, expired or never given out."""
+        scanner = self._open.pop(number, None)  # type: ignore[arg-type]  # None is never a key
+        if scanner is None or number is None:
+            raise ScannerNotFound(f"scanner {number} is not open")
+        now = self._clock()
+        if now - scanner.last_used > self._options.idle_seconds:
+            self._bytes -= scanner.size_bytes
+            raise ScannerNotFound(f"scanner {number} was not used for {self._options.idle_seconds:.0f} seconds")
+        scanner.last_used = now
+        self._open[number] = scanner
+        return scanner
+
+    def close(self, number: int | None) -> None:
+        """ScannerNotFound."""
+        self.use(number)
+        if number is not None:
+            self._drop(number)
+
+    def table_of(self, number: int) -> bytes | None:
+        """Of a scanner that may be gone; does not count as a use."""
+        scanner = self._open.get(number)
+        return scanner.table if scanner is not None else None
+
+    def expire(self) -> int:
+        """Closes what was not used for too long; how many those were."""
+        oldest = self._clock() - self._options.idle_seconds
+        expired = [number for number, scanner in self._open.items() if scanner.last_used < oldest]
+        for number in expired:
+            self._drop(number)
+        return len(expired)
+
+    def save(self) -> bytes:
+        """All open scanners, for restore() in the next process: ids stay valid over an orderly restart."""
+        now = self._clock()
+        records = [_to_json(number, scanner, now - scanner.last_used) for number, scanner in self._open.items()]
+        return json.dumps({"format": _FORMAT, "scanners": records}).encode("ascii")
+
+    def restore(self, saved: bytes) -> None:
+        """UnsupportedFormat when a newer hbtable wrote it; Corruption when nobody did. Then none is open."""
+        now = self._clock()
+        restored = []
+        try:
+            content = json.loads(saved)
+            if content["format"] != _FORMAT:
+                raise UnsupportedFormat(
+                    f"saved scanners have format {content['format']}, this hbtable knows {_FORMAT}; remove the file"
+                )
+            for record in content["scanners"]:
+                scanner = _from_json(record, self._runtime.lock())
+                restored.append((int(record["id"]), scanner, now - float(record["idle_seconds"])))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Corruption("saved scanners", 0, f"{type(error).__name__}: {error}") from error
+        for number, scanner, last_used in restored:
+            self._keep(number, scanner, last_used)
+
+    def _keep(self, number: int, scanner: Scanner, last_used: float) -> None:
+        scanner.last_used = last_used
+        self._open[number] = scanner
+        self._bytes += scanner.size_bytes
+
+    def _drop(self, number: int) -> None:
+        self._bytes -= self._open.pop(number).size_bytes
+
+
+def _size(table: bytes, request: ScanRequest) -> int:
+    total = _OVERHEAD_BYTES + len(table) + len(request.range.start) + len(request.range.stop)
+    total += len(request.spec.filter or b"")
+    for family, qualifiers in (request.spec.columns or {}).items():
+        total += 250 + len(family) + sum(100 + len(qualifier) for qualifier in qualifiers or ())
+    return total
+
+
+# ---------------------------------------------------------------- as JSON, bytes as Latin-1 text
+
+
+def _to_json(number: int, scanner: Scanner, idle_seconds: float) -> dict[str, Any]:
+    request, spec, position = scanner.request, scanner.request.spec, scanner.position
+    return {
+        "id": number,
+        "idle_seconds": idle_seconds,
+        "table": _text(scanner.table),
+        "sorted": scanner.sorted_columns,
+        "ended": scanner.ended,
+        "start": _text(request.range.start),
+        "stop": _text(request.range.stop),
+        "reversed": request.reversed,
+        "cells_per_row": request.cells_per_row,
+        "columns": None
+        if spec.columns is None
+        else [[_text(f), None if q is None else sorted(map(_text, q))] for f, q in spec.columns.items()],
+        "max_timestamp": spec.max_timestamp,
+        "filter": None if spec.filter is None else _text(spec.filter),
+        "cache_blocks": spec.cache_blocks,
+        "position": position
+        and {
+            "row": _text(position.row),
+            "cells_done": position.cells_done,
+            "filter_state": _text(position.filter_state),
+        },
+    }
+
+
+def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
+    columns = record["columns"]
+    spec = ReadSpec(
+        columns=None
+        if columns is None
+        else {_bytes(f): None if q is None else frozenset(map(_bytes, q)) for f, q in columns},
+        max_timestamp=record["max_timestamp"],
+        filter=None if record["filter"] is None else _bytes(record["filter"]),
+        cache_blocks=record["cache_blocks"],
+    )
+    request = ScanRequest(
+        RowRange(_bytes(record["start"]), _bytes(record["stop"])),
+        spec,
+        reversed=record["reversed"],
+        cells_per_row=record["cells_per_row"],
+    )
+    scanner = Scanner(_bytes(record["table"]), request, record["sorted"], lock, record["ended"])
+    place = record["position"]
+    if place is not None:
+        scanner.position = ScanPosition(_bytes(place["row"]), place["cells_done"], _bytes(place["filter_state"]))
+    return scanner
+
+
+def _text(data: bytes) -> str:
+    return data.decode("latin-1")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1")

@@ -1,0 +1,169 @@
+"""Table administration of the interface, and what clients ask about the server."""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+from hbtable.errors import HbtableError, TableExists, TableNotFound
+from hbtable.hbase.backend import Address, Administration, Tables
+from hbtable.hbase.codec.arguments import AccessControlEntity, ColumnDescriptor
+from hbtable.hbase.conversion import family_schemas, shown
+from hbtable.hbase.errors import DO_NOT_RETRY, NAME_IN_USE, PLAIN, BadArgument, JavaError
+from hbtable.hbase.regions import Region, at_or_before, region, region_name, table_of_region
+from hbtable.model import names
+from hbtable.model.file_settings import families_as_done
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableState
+from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.interface import Runtime
+
+_LOG: Final = logging.getLogger(__name__)
+_THRIFT_ONE: Final = 1
+_ENABLED: Final = (TableState.ENABLED, TableState.ENABLING)
+
+
+@final
+class AdminCalls:
+    """`compaction_wait_seconds`: how long majorCompact waits before it lets the work go on in the background."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        tables: Tables,
+        admin: Administration,
+        cluster_id: Callable[[], str],
+        address: Address,
+        compaction_wait_seconds: float,
+    ) -> None:
+        self._runtime = runtime
+        self._tables = tables
+        self._admin = admin
+        self._cluster_id = cluster_id
+        self._address = address
+        self._compaction_wait_seconds = compaction_wait_seconds
+
+    # ---------------------------------------------------------------- tables
+
+    def getTableNames(self) -> list[bytes]:
+        return [record.schema.name for record in self._admin.records()]
+
+    def getTableNamesWithIsTableEnabled(self) -> dict[bytes, bool]:
+        return {record.schema.name: record.state in _ENABLED for record in self._admin.records()}
+
+    def getColumnDescriptors(self, table: bytes | None) -> dict[bytes, FamilySchema]:
+        families = families_as_done(self._admin.record(self._tables.canonical(table)).schema)
+        return {name + b":": families[name] for name in sorted(families)}
+
+    def isTableEnabled(self, table: bytes | None) -> bool:
+        return self._admin.record(self._tables.canonical(table)).state in _ENABLED
+
+    def enableTable(self, table: bytes | None) -> None:
+        self._admin.enable_table(self._tables.canonical(table))
+
+    def disableTable(self, table: bytes | None) -> None:
+        self._admin.disable_table(self._tables.canonical(table))
+
+    def createTable(self, table: bytes | None, descriptors: Sequence[ColumnDescriptor] | None) -> None:
+        name = self._tables.canonical(table)
+        if self._exists(name) or names.is_system(name):
+            raise TableExists(NAME_IN_USE)
+        self._admin.create_table(TableSchema(name, family_schemas(descriptors)))
+
+    def deleteTable(self, table: bytes | None) -> None:
+        name = self._tables.canonical(table)
+        try:
+            self._admin.delete_table(name)
+        except TableNotFound:
+            raise JavaError(PLAIN, "table does not exist", can_retry=True) from None
+
+    def _exists(self, name: bytes) -> bool:
+        try:
+            self._admin.record(name)
+        except TableNotFound:
+            return False
+        return True
+
+    # ---------------------------------------------------------------- regions
+
+    def getTableRegions(self, table: bytes | None) -> list[Region]:
+        name = self._tables.canonical(table)
+        try:
+            # HBase shows where tablets of a disabled table were last; clients take the fields for granted.
+            return [region(name, tablet, self._address, True) for tablet in self._admin.tablets(name)]
+        except TableNotFound:
+            return []
+
+    def getRegionInfo(self, key: bytes | None) -> Region:
+        if key is None:
+            raise BadArgument("the call has no row")
+        known = []
+        for record in self._admin.records():
+            name = record.schema.name
+            known += [(name, region(name, tablet, self._address)) for tablet in self._tablets(name)]
+        found = at_or_before(key, known)
+        if found is None:
+            raise JavaError(PLAIN, f"Cannot find row in hbase:meta, row={shown(key)}", can_retry=True)
+        return found
+
+    def _tablets(self, name: bytes) -> list[TabletRecord]:
+        """[] when the table went away between the two looks."""
+        try:
+            return self._admin.tablets(name)
+        except TableNotFound:
+            return []
+
+    # ---------------------------------------------------------------- compactions
+
+    def compact(self, target: bytes | None) -> None:
+        self._compact(target, major=False)
+
+    def majorCompact(self, target: bytes | None) -> None:
+        self._compact(target, major=True)
+
+    def _compact(self, target: bytes | None, major: bool) -> None:
+        """All tablets at once in the background; a major compaction of a small table is done on return."""
+        task = self._runtime.spawn(self._compact_all, self._tablets_of(target), major, name="compaction-asked-for")
+        if major:
+            task.join(self._compaction_wait_seconds)
+
+    def _compact_all(self, tablets: Sequence[TabletRecord], major: bool) -> None:
+        for tablet in tablets:
+            try:
+                self._admin.compact(tablet, major)
+            except HbtableError as error:
+                # The caller was told that it is asked for; a tablet that just moved compacts by its own policy.
+                _LOG.warning("a compaction of tablet %d that a client asked for failed: %s", tablet.tablet_id, error)
+
+    def _tablets_of(self, target: bytes | None) -> Sequence[TabletRecord]:
+        """A region's name is tried first, then a table's. Tablets without an owner are left out."""
+        table = table_of_region(target) if target is not None else None
+        if table is not None and target is not None:
+            for tablet in self._tablets(self._tables.canonical(table)):
+                if region_name(table, tablet.range.start, tablet.created_millis) == target:
+                    return [tablet] if tablet.owner else []
+            raise BadArgument(f"there is no region {shown(target)}")
+        name = self._tables.canonical(target)
+        self._admin.record(name)
+        return [tablet for tablet in self._admin.tablets(name) if tablet.owner]
+
+    # ---------------------------------------------------------------- the server
+
+    def getThriftServerType(self) -> int:
+        return _THRIFT_ONE
+
+    def getClusterId(self) -> str:
+        """In the form of a UUID, which is what HBase's clients know."""
+        identity = self._cluster_id()
+        try:
+            return str(uuid.UUID(identity))
+        except ValueError:
+            return identity
+
+    def grant(self, _: AccessControlEntity | None) -> bool:
+        raise JavaError(DO_NOT_RETRY, "access control is not enabled")
+
+    def revoke(self, _: AccessControlEntity | None) -> bool:
+        raise JavaError(DO_NOT_RETRY, "access control is not enabled")

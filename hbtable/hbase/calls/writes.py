@@ -1,0 +1,189 @@
+"""Writes of the interface: mutateRow*, deleteAll*, counters, append, checkAndPut.
+
+Without a timestamp the tablet server assigns one in log order, past what it assigned to the row before; so the later
+of two writes wins. With one, HBase's masking rule holds: a delete at T hides puts at or below T, of the same call, too.
+"""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import final
+
+from hbtable.errors import LimitExceeded
+from hbtable.hbase import conversion
+from hbtable.hbase.backend import Tables
+from hbtable.hbase.codec.arguments import Append, Increment
+from hbtable.hbase.conversion import Batches, Mutations, check_row, full_column, given_column, row_mutation, shown
+from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
+from hbtable.model.cell import SERVER_TIME, Cell
+from hbtable.model.mutation import DELETE_FAMILY, RowMutation
+
+Attributes = Mapping[bytes, bytes] | None
+_ROWS_AT_ONCE = 1000
+Families = Callable[[bytes], Sequence[bytes]]
+"""The families of a table by its canonical name."""
+
+
+@final
+class Writes:
+    """`cell_bytes`: the largest cell; `pause` lets other tasks run between parts of a large batch."""
+
+    def __init__(self, tables: Tables, families: Families, cell_bytes: int, pause: Callable[[], None]) -> None:
+        self._tables = tables
+        self._families = families
+        self._cell_bytes = cell_bytes
+        self._pause = pause
+
+    # ---------------------------------------------------------------- puts and deletes together
+
+    def mutateRow(
+        self, table: bytes | None, row: bytes | None, mutations: Mutations | None, attributes: Attributes
+    ) -> None:
+        self._mutate_row(table, row, mutations, SERVER_TIME, attributes)
+
+    def mutateRowTs(
+        self,
+        table: bytes | None,
+        row: bytes | None,
+        mutations: Mutations | None,
+        timestamp: int | None,
+        attributes: Attributes,
+    ) -> None:
+        self._mutate_row(table, row, mutations, conversion.write_time(timestamp), attributes)
+
+    def mutateRows(self, table: bytes | None, batches: Batches | None, attributes: Attributes) -> None:
+        self._mutate_rows(table, batches, SERVER_TIME, attributes)
+
+    def mutateRowsTs(
+        self, table: bytes | None, batches: Batches | None, timestamp: int | None, attributes: Attributes
+    ) -> None:
+        self._mutate_rows(table, batches, conversion.write_time(timestamp), attributes)
+
+    def _mutate_row(
+        self,
+        table: bytes | None,
+        row: bytes | None,
+        mutations: Mutations | None,
+        timestamp: int,
+        attributes: Attributes,
+    ) -> None:
+        ttl = conversion.ttl_millis(attributes)
+        mutation = row_mutation(row, mutations, timestamp, ttl, self._cell_bytes, deletes_first=True)
+        if not mutation.operations:
+            self._tables.canonical(table)  # nothing to do succeeds, on a missing table, too
+            return
+        self._tables.named(table).mutate((mutation,))
+
+    def _mutate_rows(
+        self, table: bytes | None, batches: Batches | None, timestamp: int, attributes: Attributes
+    ) -> None:
+        if batches is None:
+            raise BadArgument("the call has no list of rows with mutations")
+        ttl = conversion.ttl_millis(attributes)
+        cell_bytes = self._cell_bytes
+        changes = []
+        for row, mutations in batches:
+            change = row_mutation(row, mutations, timestamp, ttl, cell_bytes, deletes_first=False)
+            if change.operations:
+                changes.append(change)
+        if not changes:
+            self._tables.canonical(table)
+            return
+        named = self._tables.named(table)
+        if len(changes) <= _ROWS_AT_ONCE:
+            named.mutate(changes)
+            return
+        for first in range(0, len(changes), _ROWS_AT_ONCE):
+            named.mutate(changes[first : first + _ROWS_AT_ONCE])
+            self._pause()
+
+    # ---------------------------------------------------------------- deletes
+
+    def deleteAll(self, table: bytes | None, row: bytes | None, column: bytes | None, attributes: Attributes) -> None:
+        self._delete(table, row, column, SERVER_TIME)
+
+    def deleteAllTs(
+        self,
+        table: bytes | None,
+        row: bytes | None,
+        column: bytes | None,
+        timestamp: int | None,
+        attributes: Attributes,
+    ) -> None:
+        self._delete(table, row, column, conversion.write_time(timestamp))
+
+    def deleteAllRow(self, table: bytes | None, row: bytes | None, attributes: Attributes) -> None:
+        self._delete_row(table, row, SERVER_TIME)
+
+    def deleteAllRowTs(
+        self, table: bytes | None, row: bytes | None, timestamp: int | None, attributes: Attributes
+    ) -> None:
+        self._delete_row(table, row, conversion.write_time(timestamp))
+
+    def _delete(self, table: bytes | None, row: bytes | None, column: bytes | None, timestamp: int) -> None:
+        row = check_row(row)
+        operation = conversion.delete(row, given_column(column), timestamp)
+        self._tables.named(table).mutate((RowMutation(row, [operation]),))
+
+    def _delete_row(self, table: bytes | None, row: bytes | None, timestamp: int) -> None:
+        row = check_row(row)
+        named = self._tables.named(table)
+        families = self._families(self._tables.canonical(table))
+        named.mutate((RowMutation(row, [(DELETE_FAMILY, family, b"", timestamp, b"") for family in families]),))
+
+    # ---------------------------------------------------------------- read, change, write
+
+    def atomicIncrement(self, table: bytes | None, row: bytes | None, column: bytes | None, amount: int | None) -> int:
+        family, _, qualifier = given_column(column).partition(b":")
+        return self._tables.named(table).increment(check_row(row), family, qualifier, amount or 0)
+
+    def increment(self, wanted: Increment | None) -> None:
+        if wanted is None:
+            raise BadArgument("the call has no increment")
+        row = check_row(wanted.row)
+        family, qualifier = full_column(wanted.column, "an increment")
+        self._tables.named(wanted.table).increment(row, family, qualifier, wanted.amount or 0)
+
+    def incrementRows(self, wanted: Sequence[Increment] | None) -> None:
+        if wanted is None:
+            raise BadArgument("the call has no increments")
+        for one in wanted:
+            self.increment(one)
+
+    def append(self, wanted: Append | None) -> list[Cell]:
+        if wanted is None:
+            raise BadArgument("the call has no append")
+        row = check_row(wanted.row)
+        columns, suffixes = wanted.columns or (), wanted.values or ()
+        if not columns:
+            raise BadArgument(f"the append to row {shown(row)} names no column")
+        if len(columns) != len(suffixes):
+            raise BadArgument(
+                f"the append to row {shown(row)} has {len(columns)} columns and {len(suffixes)} values; one value a "
+                "column is due"
+            )
+        values = [(*full_column(column, "an append"), value) for column, value in zip(columns, suffixes, strict=True)]
+        try:
+            return self._tables.named(wanted.table).append(row, values)
+        except LimitExceeded as error:
+            raise JavaError(DO_NOT_RETRY, f"KeyValue size too large: {error}") from error
+
+    def checkAndPut(
+        self,
+        table: bytes | None,
+        row: bytes | None,
+        column: bytes | None,
+        _: None,
+        value: bytes | None,
+        put: tuple[bool, bytes | None, bytes | None, bool] | None,
+        attributes: Attributes,
+    ) -> bool:
+        """A put is made even of a mutation that says isDelete, as HBase does. There is no argument 4."""
+        row = check_row(row)
+        family, qualifier = full_column(column, "the check")
+        if put is None:
+            raise BadArgument("the call has no mutation to put")
+        _is_delete, put_column, put_value, to_log = put
+        operation = conversion.put(row, put_column, put_value, SERVER_TIME, self._cell_bytes)
+        mutation = RowMutation(row, [operation], not to_log, conversion.ttl_millis(attributes))
+        return self._tables.named(table).check_and_mutate(row, family, qualifier, value, mutation)

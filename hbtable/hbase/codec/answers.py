@@ -1,0 +1,245 @@
+"""A reply or an error as bytes, in the protocol that the client speaks.
+
+The binary protocol's usual answers are built by binary_answers; everything else (compact protocol, table descriptions,
+declared exceptions) goes through Thrift objects and thriftpy2's codec.
+"""
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, final
+
+from thriftpy2.protocol.compact import TCompactProtocol
+from thriftpy2.protocol.cybin import TCyBinaryProtocol
+from thriftpy2.thrift import TApplicationException
+from thriftpy2.transport.memory import TCyMemoryBuffer
+
+from hbtable.hbase.codec import binary_answers
+from hbtable.hbase.codec.binary_answers import SortedRows, in_map_order
+from hbtable.hbase.codec.interface import Interface, Method
+from hbtable.hbase.codec.wire import EXCEPTION, REPLY
+from hbtable.hbase.regions import Region
+from hbtable.model.cell import Cell, Row
+from hbtable.model.schema import FamilySchema
+
+_SEQUENCE: Final = struct.Struct(">i").pack
+_ENCODERS: Final[dict[str, Callable[[bytes, Any], bytes]]] = {
+    "void": binary_answers.nothing,
+    "bool": binary_answers.boolean,
+    "i32": binary_answers.i32,
+    "i64": binary_answers.i64,
+    "text": binary_answers.text,
+    "names": binary_answers.names,
+    "flags": binary_answers.flags,
+    "cells": binary_answers.cells,
+    "rows": binary_answers.rows,
+}
+_ANSWERS: Final = {
+    "getTableNames": "names",
+    "getTableNamesWithIsTableEnabled": "flags",
+    "getColumnDescriptors": "descriptors",
+    "getTableRegions": "regions",
+    "getRegionInfo": "region",
+    "getClusterId": "text",
+    "getThriftServerType": "i32",
+    "atomicIncrement": "i64",
+    "isTableEnabled": "bool",
+    "checkAndPut": "bool",
+    "grant": "bool",
+    "revoke": "bool",
+    "append": "cells",
+}
+_ADMIN_VOID: Final = frozenset(
+    (
+        "adminCreateTable",
+        "adminAlterTable",
+        "adminTruncateTable",
+        "adminCreateNamespace",
+        "adminAlterNamespace",
+        "adminDeleteNamespace",
+        "adminFlush",
+        "adminCompact",
+        "adminCompactServer",
+        "adminDecommission",
+        "adminRecommission",
+        "adminRunRepair",
+        "adminRollLog",
+        "adminClearSlowRequests",
+        "adminMove",
+        "adminMerge",
+        "adminMutate",
+        "adminMutateRows",
+    )
+)
+
+
+def answer_kind(method: str) -> str:
+    """What a method returns, by a name that _ENCODERS and Objects know."""
+    if method in _ANSWERS:
+        return _ANSWERS[method]
+    if method.startswith("admin"):
+        return "void" if method in _ADMIN_VOID else "structs"
+    if method.startswith("scannerOpen"):
+        return "i32"
+    if method.startswith(("getRow", "scannerGet")):
+        return "rows"
+    return "cells" if method.startswith("get") else "void"
+
+
+class Dialect(Protocol):
+    """How one client wants its answers. Every function returns a whole message, without a frame."""
+
+    def reply(self, method: Method, sequence: int, value: Any) -> bytes: ...
+    def declared(self, method: Method, sequence: int, field: str, message: str, can_retry: bool) -> bytes: ...
+    def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
+        """A TApplicationException."""
+
+
+@final
+class Objects:
+    """Values as thriftpy2's objects."""
+
+    def __init__(self, interface: Interface) -> None:
+        self._thrift: Any = interface.thrift
+        self._admin_thrift: Any = interface.admin_thrift
+
+    def result(self, method: Method, value: Any) -> Any:
+        answer = method.result_class()
+        kind = answer_kind(method.name)
+        if kind == "void":
+            return answer
+        make = getattr(self, "_" + kind, None)
+        answer.success = make(value) if make is not None else value
+        return answer
+
+    def exception(self, method: Method, field: str, message: str, can_retry: bool) -> Any:
+        answer = method.result_class()
+        if field == "io":
+            setattr(answer, field, self._thrift.IOError(message=message, canRetry=can_retry))
+        elif field == "ia":
+            setattr(answer, field, self._thrift.IllegalArgument(message=message))
+        else:
+            setattr(answer, field, self._thrift.AlreadyExists(message=message))
+        return answer
+
+    def _structs(self, value: Any) -> Any:
+        """Tuples of admin_structs as Thrift's objects, by name and place."""
+        if isinstance(value, list):
+            return [self._structs(element) for element in value]
+        if not isinstance(value, tuple):
+            return value
+        made = getattr(self._admin_thrift, type(value).__name__)()
+        spec = made.thrift_spec
+        for place, field in enumerate(sorted(spec)):
+            setattr(made, spec[field][1], self._structs(value[place]))
+        return made
+
+    def _cells(self, value: Sequence[Cell]) -> list[Any]:
+        return [self._thrift.TCell(content, timestamp) for _, timestamp, content in value]
+
+    def _rows(self, value: Sequence[Row]) -> list[Any]:
+        thrift = self._thrift
+        if type(value) is SortedRows:
+            return [
+                thrift.TRowResult(
+                    row=row, sortedColumns=[thrift.TColumn(name, thrift.TCell(held, ts)) for name, ts, held in found]
+                )
+                for row, found in value
+            ]
+        return [
+            thrift.TRowResult(row=row, columns={name: thrift.TCell(held, ts) for name, ts, held in in_map_order(found)})
+            for row, found in value
+        ]
+
+    def _descriptors(self, value: Mapping[bytes, FamilySchema]) -> dict[bytes, Any]:
+        return {name: self._descriptor(name, family) for name, family in value.items()}
+
+    def _descriptor(self, name: bytes, family: FamilySchema) -> Any:
+        return self._thrift.ColumnDescriptor(
+            name=name,
+            maxVersions=family.max_versions,
+            compression=family.compression,
+            inMemory=family.in_memory,
+            bloomFilterType=family.bloom,
+            blockCacheEnabled=family.block_cache,
+            timeToLive=family.ttl_seconds,
+        )
+
+    def _regions(self, value: Sequence[Region]) -> list[Any]:
+        return [self._region(region) for region in value]
+
+    def _region(self, value: Region) -> Any:
+        return self._thrift.TRegionInfo(
+            startKey=value.start_row,
+            endKey=value.stop_row,
+            id=value.created_millis,
+            name=value.name,
+            version=1,
+            serverName=value.host,
+            port=value.port,
+        )
+
+
+@final
+class BinaryDialect:
+    """The binary protocol, with versions (strict) or, for very old clients, without."""
+
+    def __init__(self, interface: Interface, strict: bool) -> None:
+        self._objects = Objects(interface)
+        self._strict = strict
+        for method in (*interface.methods.values(), *interface.admin_methods.values()):
+            method.encode = _ENCODERS.get(answer_kind(method.name), self._object_encoder(method))
+
+    def reply(self, method: Method, sequence: int, value: Any) -> bytes:
+        head = method.strict_head if self._strict else method.loose_head
+        return method.encode(head + _SEQUENCE(sequence), value)
+
+    def declared(self, method: Method, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
+        head = method.strict_head if self._strict else method.loose_head
+        answer = self._objects.exception(method, field, message, can_retry)
+        return head + _SEQUENCE(sequence) + _binary(answer)
+
+    def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
+        length = len(name).to_bytes(4, "big")
+        kind = bytes([EXCEPTION])
+        head = b"\x80\x01\x00" + kind + length + name if self._strict else length + name + kind
+        return head + _SEQUENCE(sequence) + _binary(TApplicationException(code, message))
+
+    def _object_encoder(self, method: Method) -> Callable[[bytes, Any], bytes]:
+        def encode(head: bytes, value: Any) -> bytes:
+            return head + _binary(self._objects.result(method, value))
+
+        return encode
+
+
+@final
+class CompactDialect:
+    """The compact protocol: thriftpy2 writes it in Python, so large answers cost twenty times as much."""
+
+    def __init__(self, interface: Interface) -> None:
+        self._objects = Objects(interface)
+
+    def reply(self, method: Method, sequence: int, value: Any) -> bytes:
+        return _compact(method.name, REPLY, sequence, self._objects.result(method, value))
+
+    def declared(self, method: Method, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
+        return _compact(method.name, REPLY, sequence, self._objects.exception(method, field, message, can_retry))
+
+    def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
+        text = name.decode("utf-8", "replace")
+        return _compact(text, EXCEPTION, sequence, TApplicationException(code, message))
+
+
+def _binary(value: Any) -> bytes:
+    buffer = TCyMemoryBuffer()
+    value.write(TCyBinaryProtocol(buffer))
+    return bytes(buffer.getvalue())
+
+
+def _compact(name: str, kind: int, sequence: int, value: Any) -> bytes:
+    buffer = TCyMemoryBuffer()
+    protocol = TCompactProtocol(buffer)
+    # The compact protocol writes numbers of calls as unsigned; a negative one would never end in thriftpy2's loop.
+    protocol.write_message_begin(name, kind, sequence & 0xFFFFFFFF)
+    value.write(protocol)
+    protocol.write_message_end()
+    return bytes(buffer.getvalue())

@@ -1,0 +1,262 @@
+r"""Thrift's binary protocol, calls in.
+
+Strict:      80 01, 00, message type (1), name length (4), name, sequence number (4), arguments
+Not strict:  name length (4), name, message type (1), sequence number (4), arguments
+Struct:      { kind (1), field id (2), value }..., 00     string: length (4), bytes
+list: kind (1), count (4), elements     map: kind, kind, count (4), keys and values     integers big-endian
+
+Two ways through the same bytes. The fast one decodes the arguments of the usual calls straight from memory and gives
+up by IndexError or struct.error whenever something is unusual or has not arrived yet. The careful one then starts at
+the arguments again, waits for bytes, knows every kind, and checks each length before memory is taken for it.
+"""
+
+import struct
+from typing import Final
+
+from hbtable.hbase.codec.interface import Method
+from hbtable.hbase.codec.message_input import MessageInput
+from hbtable.hbase.codec.wire import (
+    BOOL,
+    BYTE,
+    CALL,
+    DOUBLE,
+    I16,
+    I32,
+    I64,
+    LIST,
+    MAP,
+    MAX_DEPTH,
+    SET,
+    STOP,
+    STRING,
+    STRUCT,
+    TEXT,
+    Call,
+    Layout,
+    Malformed,
+    Shape,
+    name_length,
+)  # fmt: skip
+
+_STRICT_CALL: Final = 0x80010001
+_U32: Final = struct.Struct(">I").unpack_from
+_I32: Final = struct.Struct(">i").unpack_from
+_I64: Final = struct.Struct(">q").unpack_from
+_FIELD: Final = struct.Struct(">BHI").unpack_from
+_HEAD: Final = struct.Struct(">II").unpack_from
+_FIXED: Final = {BOOL: 1, BYTE: 1, I16: 2, I32: 4, DOUBLE: 8, I64: 8}
+_ELEMENTS_AT_ONCE: Final = 1024
+_UNUSUAL_AT_ONCE: Final = 32
+"""Where one element is unusual, the next ones will be."""
+_FAST_LIST_LIMIT: Final = 32
+"""Longer lists are read element by element: a list that has not arrived whole would be decoded twice otherwise."""
+
+
+def read_strict(source: MessageInput) -> Call:
+    """The head of a strict message; `source.position` is then at the arguments."""
+    data = source.data
+    if len(data) >= 12:
+        version, length = _HEAD(data, 0)
+        end = 8 + length
+        if version == _STRICT_CALL and end + 4 <= len(data):
+            source.position = end + 4
+            return data[8:end], CALL, _I32(data, end)[0]
+    version, length = _HEAD(source.take(8), 0)
+    if version & 0xFFFFFF00 != 0x80010000:
+        raise Malformed(f"a message begins with {data[:8]!r} instead of a Thrift binary header")
+    name = source.take(name_length(length))
+    return name, version & 0xFF, _I32(source.take(4), 0)[0]
+
+
+def read_loose(source: MessageInput) -> Call:
+    """The head of a message from a client that does not write versions."""
+    name = source.take(name_length(_U32(source.take(4), 0)[0]))
+    kind = source.take(1)[0]
+    return name, kind, _I32(source.take(4), 0)[0]
+
+
+def read_arguments(source: MessageInput, method: Method) -> list[object]:
+    """Moves `source` behind the arguments. *Switches* when they have not arrived."""
+    start = source.position
+    try:
+        values, source.position = _fast_arguments(source.data, start, method)
+    except (IndexError, struct.error):
+        source.position = start
+        values = method.layout.defaults.copy()
+        _fields(source, method.layout, values, 0)
+    return values
+
+
+def skip_arguments(source: MessageInput) -> None:
+    """Past the arguments of a method that is not known."""
+    _skip(source, STRUCT, 0)
+
+
+def _fast_arguments(data: bytes, position: int, method: Method) -> tuple[list[object], int]:
+    kinds = method.kinds
+    values = method.layout.defaults.copy()
+    while True:
+        kind = data[position]
+        if kind == STOP:
+            return values, position + 1
+        _, field, length = _FIELD(data, position)
+        if kinds[field] != kind:
+            raise IndexError
+        if kind == STRING:
+            start = position + 7
+            position = start + length
+            values[field - 1] = data[start:position]
+        elif kind == LIST:
+            values[field - 1], position = _fast_elements(data, position, method)
+        elif kind == MAP:
+            if _U32(data, position + 5)[0]:
+                raise IndexError
+            position += 9  # no attributes: what nearly every client sends
+        elif kind == I32:
+            values[field - 1] = _I32(data, position + 3)[0]
+            position += 7
+        elif kind == I64:
+            values[field - 1] = _I64(data, position + 3)[0]
+            position += 11
+        else:
+            raise IndexError
+
+
+def _fast_elements(data: bytes, position: int, method: Method) -> tuple[list[object], int]:
+    """Of the list field at `position`."""
+    count = _U32(data, position + 4)[0]
+    kind = data[position + 3]
+    if kind != method.list_kind:
+        raise IndexError
+    if kind == STRING:
+        return _fast_strings(data, position + 8, count)
+    if method.fast_list is None or count > _FAST_LIST_LIMIT:
+        raise IndexError
+    found, position = method.fast_list(data, position + 8, count)
+    if len(found) < count:
+        raise IndexError
+    return found, position
+
+
+def _fast_strings(data: bytes, position: int, count: int) -> tuple[list[object], int]:
+    found: list[object] = []
+    for _ in range(count):
+        start = position + 4
+        position = start + _U32(data, position)[0]
+        found.append(data[start:position])
+    return found, position
+
+
+# ------------------------------------------------------------------------------------------------ careful
+
+
+def _fields(source: MessageInput, layout: Layout, values: list[object], depth: int) -> None:
+    fields = layout.fields
+    while True:
+        kind = source.take(1)[0]
+        if kind == STOP:
+            return
+        field = int.from_bytes(source.take(2), "big")
+        known = fields.get(field)
+        if known is None or known[0].wire_kind != kind:
+            _skip(source, kind, depth + 1)
+        else:
+            values[known[1]] = _value(source, known[0], depth + 1)
+
+
+def _struct(source: MessageInput, layout: Layout, depth: int) -> object:
+    data, position = source.data, source.position
+    if position < len(data) and data[position] == STOP:
+        source.take(1)
+        return layout.empty
+    values = layout.defaults.copy()
+    _fields(source, layout, values, depth)
+    return layout.make(values)
+
+
+def _value(source: MessageInput, shape: Shape, depth: int) -> object:
+    if depth > MAX_DEPTH:
+        raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
+    kind = shape.kind
+    if kind == STRING:
+        return source.take(_U32(source.take(4), 0)[0])
+    if kind == TEXT:
+        return source.take(_U32(source.take(4), 0)[0]).decode("utf-8", "replace")
+    if kind == BOOL:
+        return source.take(1) != b"\x00"
+    if kind in _FIXED:
+        return int.from_bytes(source.take(_FIXED[kind]), "big", signed=True)
+    if kind == STRUCT and shape.layout is not None:
+        return _struct(source, shape.layout, depth)
+    if kind == LIST and shape.element is not None:
+        return _list(source, shape.element, depth)
+    if kind == MAP and shape.key is not None and shape.element is not None:
+        return _map(source, shape.key, shape.element, depth)
+    raise Malformed(f"no field of the interface is of Thrift kind {kind}")
+
+
+def _list(source: MessageInput, element: Shape, depth: int) -> list[object]:
+    kind, count = source.take(1)[0], _U32(source.take(4), 0)[0]
+    source.count(count)
+    if kind != element.wire_kind:
+        for _ in range(count):
+            _skip(source, kind, depth + 1)
+        return []
+    layout = element.layout
+    found: list[object] = []
+    if layout is None or layout.fast_list is None:
+        for index in range(count):
+            found.append(_value(source, element, depth + 1))
+            if index % _ELEMENTS_AT_ONCE == _ELEMENTS_AT_ONCE - 1:
+                source.pause()
+        return found
+    while len(found) < count:
+        wanted = min(count - len(found), _ELEMENTS_AT_ONCE)
+        some, source.position = layout.fast_list(source.data, source.position, wanted)
+        found += some
+        if len(some) < wanted:  # the next one straddles what has arrived, or is written in an unusual way
+            for _ in range(1 if some else min(wanted, _UNUSUAL_AT_ONCE)):
+                found.append(_struct(source, layout, depth + 1))
+        else:
+            source.pause()
+    return found
+
+
+def _map(source: MessageInput, key: Shape, element: Shape, depth: int) -> dict[object, object]:
+    key_kind, element_kind = source.take(2)
+    count = _U32(source.take(4), 0)[0]
+    source.count(count)
+    if count and (key_kind != key.wire_kind or element_kind != element.wire_kind):
+        for _ in range(count):
+            _skip(source, key_kind, depth + 1)
+            _skip(source, element_kind, depth + 1)
+        return {}
+    return {_value(source, key, depth + 1): _value(source, element, depth + 1) for _ in range(count)}
+
+
+def _skip(source: MessageInput, kind: int, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
+    if kind in _FIXED:
+        source.take(_FIXED[kind])
+    elif kind == STRING:
+        source.skip(_U32(source.take(4), 0)[0])
+    elif kind == STRUCT:
+        while (inner := source.take(1)[0]) != STOP:
+            source.take(2)
+            _skip(source, inner, depth + 1)
+    elif kind in (LIST, SET):
+        inner = source.take(1)[0]
+        count = _U32(source.take(4), 0)[0]
+        source.count(count)
+        for _ in range(count):
+            _skip(source, inner, depth + 1)
+    elif kind == MAP:
+        key, inner = source.take(2)
+        count = _U32(source.take(4), 0)[0]
+        source.count(count)
+        for _ in range(count):
+            _skip(source, key, depth + 1)
+            _skip(source, inner, depth + 1)
+    else:
+        raise Malformed(f"there is no Thrift kind {kind}")

@@ -1,0 +1,164 @@
+"""The interface files, loaded: every method with the layout of its arguments and what it may answer.
+
+thrift/hbase.thrift and thrift/admin.thrift are the only places where names, ids and types stand; this turns them into
+what the readers and the answers work from. Handlers are attached by bind(); a method without one cannot be called.
+"""
+
+import os
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Final, final
+
+import thriftpy2
+
+from hbtable.hbase.admin import structs as admin_structs
+from hbtable.hbase.codec import arguments
+from hbtable.hbase.codec.fast_mutations import fast_batches, fast_mutations
+from hbtable.hbase.codec.wire import LIST, MAP, REPLY, STRING, STRUCT, TEXT, FastList, Layout, Shape
+from hbtable.metrics.registry import Counter, Histogram
+
+IDL_PATH: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "idl", "hbase.thrift")
+ADMIN_PATH: Final = os.path.join(os.path.dirname(IDL_PATH), "admin.thrift")
+_MODULE: Final = "hbtable_hbase_thrift"
+_ADMIN_MODULE: Final = "hbtable_admin_thrift"
+_THRIFT_TEXT: Final = 11
+_THRIFT_BINARY: Final = 18
+
+_STRUCTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
+    "Mutation": arguments.Mutation,
+    "BatchMutation": arguments.BatchMutation,
+    "ColumnDescriptor": arguments.ColumnDescriptor,
+    "TIncrement": arguments.Increment,
+    "TAppend": arguments.Append,
+    "TScan": arguments.Scan,
+    "TAccessControlEntity": arguments.AccessControlEntity,
+    "AdminTable": admin_structs.AdminTable,
+    "AdminFamily": admin_structs.AdminFamily,
+    "AdminColumn": admin_structs.AdminColumn,
+    "AdminRead": admin_structs.AdminRead,
+    "AdminPosition": admin_structs.AdminPosition,
+    "AdminScan": admin_structs.AdminScan,
+    "AdminOperation": admin_structs.AdminOperation,
+    "AdminMutation": admin_structs.AdminMutation,
+}
+_FAST: Final[dict[str, FastList]] = {"Mutation": fast_mutations, "BatchMutation": fast_batches}
+
+THRIFT2_ONLY: Final = frozenset(
+    b"exists existsAll getMultiple put putMultiple checkAndDelete deleteSingle deleteMultiple openScanner "
+    b"getScannerRows closeScanner getScannerResults getRegionLocation getAllRegionLocations checkAndMutate "
+    b"getTableDescriptor getTableDescriptors tableExists getTableDescriptorsByPattern "
+    b"getTableDescriptorsByNamespace getTableNamesByPattern getTableNamesByNamespace truncateTable isTableDisabled "
+    b"isTableAvailable isTableAvailableWithSplit addColumnFamily modifyColumnFamily deleteColumnFamily modifyTable "
+    b"createNamespace modifyNamespace deleteNamespace getNamespaceDescriptor listNamespaceDescriptors "
+    b"listNamespaces getSlowLogResponses clearSlowLogResponses".split()
+)
+"""Methods that only HBase's other service has: whoever calls them on this port took the wrong client."""
+
+
+@final
+class Method:
+    """One call of the interface, with everything that a request of it needs at hand."""
+
+    __slots__ = (
+        "call", "declares", "encode", "fast_list", "kinds", "layout", "list_kind", "loose_head", "name", "ok",
+        "result_class", "seconds", "strict_head",
+    )  # fmt: skip
+
+    def __init__(self, name: str, layout: Layout, kinds: tuple[int, ...], fast_list: FastList | None) -> None:
+        wire_name = name.encode("ascii")
+        length = len(wire_name).to_bytes(4, "big")
+        self.name = name
+        self.layout = layout
+        self.kinds = kinds
+        """Wire kind by field id; 0 where there is no such field."""
+        self.fast_list = fast_list
+        self.list_kind = 0
+        """Wire kind of the elements of its lists (no method has lists of two kinds); 0 without any."""
+        self.strict_head = b"\x80\x01\x00" + bytes([REPLY]) + length + wire_name
+        self.loose_head = length + wire_name + bytes([REPLY])
+        self.result_class: type = object
+        self.declares: dict[str, int] = {}
+        """Declared exceptions: "io", "ia", "exist" -> field id in the answer."""
+        self.call: Callable[..., object] = _unbound
+        self.encode: Callable[[bytes, Any], bytes] = _unbound_encode
+        self.ok = Counter()
+        self.seconds = Histogram()
+
+
+def _unbound(*_: object) -> object:
+    raise NotImplementedError("this method has no handler")
+
+
+def _unbound_encode(_: bytes, __: object) -> bytes:
+    raise NotImplementedError("this method has no encoder")
+
+
+@final
+class Interface:
+    """Methods by the name on the wire; `thrift` is the loaded module, for answers that are built as objects."""
+
+    def __init__(self, path: str = IDL_PATH) -> None:
+        # thriftpy2 keeps loaded modules by name for ever; a name of our own cannot meet happybase's Hbase_thrift.
+        self.thrift: ModuleType = thriftpy2.load(path, module_name=_MODULE)
+        self.admin_thrift: ModuleType = thriftpy2.load(ADMIN_PATH, module_name=_ADMIN_MODULE)
+        self._layouts: dict[str, Layout] = {}
+        self.methods: dict[bytes, Method] = {}
+        """Of HBase's service."""
+        self.admin_methods: dict[bytes, Method] = {}
+        """Of our own: offered on the same port when bound."""
+        self._load(self.thrift.Hbase, self.methods)
+        self._load(self.admin_thrift.HbtableAdmin, self.admin_methods)
+
+    def _load(self, service: Any, methods: dict[bytes, Method]) -> None:
+        for name in service.thrift_services:
+            method = self._method(name, getattr(service, name + "_args"))
+            method.result_class = getattr(service, name + "_result")
+            for field, spec in getattr(service, name + "_result").thrift_spec.items():
+                if field:
+                    method.declares[spec[1]] = field
+            methods[name.encode("ascii")] = method
+
+    def _method(self, name: str, arguments_class: Any) -> Method:
+        spec: dict[int, tuple[Any, ...]] = arguments_class.thrift_spec
+        highest = max(spec, default=0)
+        fields = {field: (_shape(self, field_spec), field - 1) for field, field_spec in spec.items()}
+        kinds = tuple(fields[field][0].wire_kind if field in fields else 0 for field in range(highest + 1))
+        layout = Layout(fields, [None] * highest, tuple)
+        elements = [shape.element for shape, _ in fields.values() if shape.kind == LIST and shape.element is not None]
+        inner = elements[0].layout if elements else None
+        method = Method(name, layout, kinds, inner.fast_list if inner is not None else None)
+        method.list_kind = elements[0].wire_kind if elements else 0
+        return method
+
+    def layout_of(self, struct: Any) -> Layout:
+        name: str = struct.__name__
+        if name not in self._layouts:
+            make = _STRUCTS[name]
+            spec: dict[int, tuple[Any, ...]] = struct.thrift_spec
+            fields = {field: (_shape(self, spec[field]), index) for index, field in enumerate(spec)}
+            self._layouts[name] = Layout(fields, list(make()), _maker(make), _FAST.get(name))
+        return self._layouts[name]
+
+
+def _maker(make: Callable[..., tuple[Any, ...]]) -> Callable[[list[object]], object]:
+    return lambda values: make(*values)
+
+
+def _shape(interface: Interface, spec: tuple[Any, ...]) -> Shape:
+    """`spec` is thriftpy2's: (kind, name, required) or (kind, name, inner, required)."""
+    return _inner(interface, (spec[0], spec[2]) if len(spec) > 3 else spec[0])
+
+
+def _inner(interface: Interface, spec: Any) -> Shape:
+    kind, detail = spec if isinstance(spec, tuple) else (spec, None)
+    if kind == _THRIFT_BINARY:
+        return Shape(STRING)
+    if kind == _THRIFT_TEXT:
+        return Shape(TEXT)
+    if kind == LIST:
+        return Shape(LIST, element=_inner(interface, detail))
+    if kind == MAP:
+        return Shape(MAP, key=_inner(interface, detail[0]), element=_inner(interface, detail[1]))
+    if kind == STRUCT:
+        return Shape(STRUCT, layout=interface.layout_of(detail))
+    return Shape(kind)

@@ -1,0 +1,242 @@
+"""Bytes of one connection, message by message, with a limit that holds before memory is taken.
+
+Others get their turn, however fast this client sends and however small the pieces of its message are.
+
+`data` is contiguous and `position` is where decoding goes on. Fast readers index `data` directly and give up when it
+ends early; careful readers use take(), which waits for what is missing. Unframed: message ends are known only by
+decoding, so every byte that take() waits for is counted. Framed: the length is checked before the frame is read.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol, final
+
+from hbtable.hbase.codec.wire import EndOfStream, Malformed, MessageTooLarge
+from hbtable.hbase.transfers import SMALL_BYTES, Transfer, Transfers
+
+_CHUNK: Final = 65536
+_LARGE_CHUNK: Final = 1 << 20
+_TAKES_AT_ONCE: Final = 1024
+_TURN: Final = 64
+"""Messages after which others get a turn; one that had arrived before the last was answered counts for eight."""
+_ELEMENT_BYTES: Final = 100
+"""What an element of a list costs once it is decoded, beside its own bytes."""
+_SLOWEST_BYTES: Final = 1024
+"""A second, of a message that has begun, after thrift.stall_seconds: a byte a minute must not keep it for ever."""
+_WAY_OUT: Final = "bytes (thrift.message_bytes): send smaller batches, or have the limit raised"
+
+
+class Stream(Protocol):
+    """A connected socket. recv and sendall *switch*; all may raise OSError when the client went away."""
+
+    def recv(self, most: int, /) -> bytes: ...
+    def sendall(self, data: bytes, /) -> None: ...
+    def settimeout(self, seconds: float | None, /) -> None: ...
+    def close(self) -> None: ...
+
+
+@final
+class MessageInput:
+    """Reads messages of at most `limit_bytes` from `stream`; `first` are bytes that were read already.
+
+    `pause` gives other tasks a turn. A client silent for `stall_seconds` in the middle of a message, or so much behind
+    a kilobyte a second, raises TimeoutError; between messages it may be silent for ever.
+    """
+
+    __slots__ = (
+        "_arrived", "_base", "_began", "_clock", "_elements", "_pause", "_rest", "_stall_seconds", "_stream", "_takes",
+        "_transfers",
+        "_turn", "begin", "data", "framed", "limit_bytes", "position", "refused_bytes", "transfer",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        stream: Stream,
+        limit_bytes: int,
+        stall_seconds: float,
+        pause: Callable[[], None],
+        transfers: Transfers,
+        clock: Callable[[], float],
+        framed: bool = False,
+        first: bytes = b"",
+    ) -> None:
+        self._stream = stream
+        self._stall_seconds = stall_seconds
+        self._pause = pause
+        self._base = 0  # bytes of this message that were dropped from `data`
+        self._elements = 0
+        self._rest = first if framed else b""
+        self._takes = 0
+        self._turn = 0
+        self._arrived = 0
+        self._clock = clock
+        self._began: float | None = None
+        """When we first waited for the rest of the current message, without the time that it waited for room."""
+        self._transfers = transfers
+        self.transfer: Transfer | None = None
+        """The current message, when it is large."""
+        self.limit_bytes = limit_bytes
+        self.refused_bytes = 0
+        """What is still to come of a frame that was refused for its length."""
+        self.framed = framed
+        self.data = b"" if framed else first
+        self.position = 0
+        self.begin: Callable[[], bool] = self._begin_frame if framed else self._begin_unframed
+        """Goes on to the next message; False when the client closed between messages. *Switches.*"""
+        if len(self.data) > SMALL_BYTES:
+            self._arrive(len(self.data))
+
+    def message_bytes(self) -> int:
+        """Bytes of the current message decoded so far."""
+        return self._base + self.position
+
+    def settle(self) -> None:
+        """A large message is decoded: from now on it waits for us and not for its client."""
+        if self.transfer is not None:
+            self.transfer.cut = None
+            self._transfers.collect(self.transfer, self._elements * _ELEMENT_BYTES)
+
+    def release(self) -> None:
+        """Forgets the current message: an idle client must not cost what its last request did."""
+        self.data = b""
+        self.position = 0
+        self._arrived = 0
+        self._began = None
+        if self.transfer is not None:
+            self._transfers.end(self.transfer)
+            self.transfer = None
+
+    def _next_turn(self, weight: int) -> None:
+        self._turn += weight
+        if self._turn >= _TURN:
+            self._turn = 0
+            self._pause()
+
+    def _begin_unframed(self) -> bool:
+        data = self.data[self.position :]
+        self.release()
+        self._next_turn(8 if data else 1)
+        self.data = data or self._stream.recv(_CHUNK)  # or: the client did not wait for our answer to send on
+        if not self.data:
+            return False
+        if len(self.data) > SMALL_BYTES:
+            self._arrive(len(self.data))
+        self._base = 0
+        self._elements = 0
+        return True
+
+    def _begin_frame(self) -> bool:
+        self.release()
+        self._next_turn(8 if self._rest else 1)
+        rest = self._rest or self._stream.recv(_CHUNK)
+        if not rest:
+            return False
+        if len(rest) > SMALL_BYTES:
+            self._arrive(len(rest))
+        if len(rest) < 4:
+            rest = self._gather(rest, 4)
+        length = int.from_bytes(rest[:4], "big")
+        self._base = 0
+        self._elements = 0
+        if length > self.limit_bytes:
+            self.data = rest[4:]  # so that the answer can carry the call's name and number
+            self.refused_bytes = length - len(self.data)
+            raise MessageTooLarge(
+                f"a frame of {length} bytes is over this server's limit of {self.limit_bytes} {_WAY_OUT}"
+            )
+        if len(rest) < 4 + length:
+            rest = self._gather(rest, 4 + length)
+        self.data = rest[4 : 4 + length]
+        self._rest = rest[4 + length :]
+        return True
+
+    def take(self, count: int) -> bytes:
+        """The next `count` bytes. *Switches* when they have not arrived. Raises WireError, OSError."""
+        end = self.position + count
+        if end > len(self.data):
+            self._fill(count)
+            end = self.position + count
+        self._takes += 1
+        if self._takes == _TAKES_AT_ONCE:  # four million elements of a byte each must not stop the server
+            self._takes = 0
+            self._pause()
+        piece = self.data[self.position : end]
+        self.position = end
+        return piece
+
+    def skip(self, count: int) -> None:
+        """Past the next `count` bytes without keeping them."""
+        while count > _LARGE_CHUNK:
+            self.take(_LARGE_CHUNK)
+            count -= _LARGE_CHUNK
+        self.take(count)
+
+    def count(self, elements: int) -> None:
+        """Announces a container before it is read. MessageTooLarge when it cannot fit, or when the message has more
+        elements in all than a 32nd of its limit in bytes: empty structs of one byte each become objects of a
+        hundred, and a message must not cost many times its size."""
+        self._elements += elements
+        if self._elements > self.limit_bytes // 32:
+            raise MessageTooLarge(
+                f"a message of {self._elements} elements or more is over this server's limit of "
+                f"{self.limit_bytes // 32} elements, a 32nd of thrift.message_bytes: send smaller batches"
+            )
+
+    def pause(self) -> None:
+        """Lets other tasks run; readers of long lists call it now and then. *Switches.*"""
+        self._pause()
+
+    def discard(self, most: int, seconds: float, goes_on: Callable[[], bool]) -> None:
+        """Reads and forgets until the client stops sending, is silent for `seconds`, or nothing `goes_on`. Closing with
+        unread bytes would reset the connection, and the client would never see the answer that tells it why."""
+        self._stream.settimeout(seconds)
+        try:
+            while most > 0 and goes_on():
+                chunk = self._stream.recv(_LARGE_CHUNK)
+                if not chunk:
+                    return
+                most -= len(chunk)
+                self._pause()
+        except OSError:
+            return
+
+    def _fill(self, count: int) -> None:
+        if self._base + self.position + count > self.limit_bytes:
+            raise MessageTooLarge(f"the message is over this server's limit of {self.limit_bytes} {_WAY_OUT}")
+        if self.framed:
+            raise Malformed("a message goes on behind the end of its frame")
+        rest = self.data[self.position :]
+        self._base += self.position
+        self.position = 0
+        self.data = self._gather(rest, count)
+
+    def _gather(self, have: bytes, count: int) -> bytes:
+        """`have` and more, at least `count` bytes. Memory grows only as bytes arrive."""
+        gathered = bytearray(have)  # a list of pieces would cost fifty times as much where each is one byte
+        missing = count - len(have)
+        stream, clock = self._stream, self._clock
+        began = clock() if self._began is None else self._began
+        stream.settimeout(self._stall_seconds)
+        while missing > 0:
+            piece = stream.recv(_CHUNK if missing < _CHUNK else _LARGE_CHUNK)
+            if not piece:
+                raise EndOfStream("the client closed the connection in the middle of a message")
+            gathered += piece
+            missing -= len(piece)
+            now = clock()
+            if now - began > self._stall_seconds + self._arrived / _SLOWEST_BYTES:
+                raise TimeoutError("the message arrives too slowly")
+            self._arrive(len(piece))
+            began += clock() - now
+        self._began = began
+        stream.settimeout(None)
+        return bytes(gathered)
+
+    def _arrive(self, count: int) -> None:
+        self._arrived += count
+        if self.transfer is not None:
+            self._transfers.arrive(self.transfer, count)
+        elif self._arrived > SMALL_BYTES:
+            self.transfer = self._transfers.begin(self._stream.close)
+            self._transfers.arrive(self.transfer, self._arrived)
+        if count > _CHUNK:
+            self._pause()

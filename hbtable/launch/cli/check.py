@@ -1,0 +1,90 @@
+"""`hbtable check DIR`: what is damaged, what hangs on it, and whether the folder would be served.
+
+Nothing in the folder changes: whether it would be served is found out by starting on it, over an overlay that keeps in
+memory what is written.
+"""
+
+import json
+import logging
+import sys
+from typing import Final
+
+from hbtable.errors import HbtableError, InvalidRequest
+from hbtable.fs.data_folder import DataFolder, format_damage, why_no_store
+from hbtable.fs.local import LocalFileSystem
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.fs.overlay import OverlayFileSystem
+from hbtable.launch.cli.saved_scanner import saved_scanner
+from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.lockservice.local import LocalLockService
+from hbtable.repair.checking import REPAIR, Check, Finding
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.interface import Runtime
+
+SOUND: Final = 0
+DAMAGED: Final = 1
+"""What is sound is served all the same."""
+UNSERVICEABLE: Final = 2
+NOT_CHECKED: Final = 3
+"""No data folder, in use, of a newer hbtable; or the command was misused."""
+
+
+def check_folder(path: str, as_json: bool = False) -> int:
+    """Prints what was read and every sentence about damage. The exit code is one of the four above."""
+    runtime = GeventRuntime()
+    fs = LocalFileSystem(path, runtime)
+    damage = format_damage(path)
+    if not damage and not fs.exists("FORMAT"):
+        raise InvalidRequest(why_no_store(path))
+    # Without FORMAT no server can be using the folder.
+    folder = DataFolder.open(path, "hbtable check, no port") if not damage else None
+    logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words
+    try:
+        check = Check(runtime, fs, saved_scanner(fs))
+        check.run()
+        if damage:
+            check.findings.insert(0, Finding("FORMAT", damage, "no server takes the folder for its own", REPAIR))
+        code = SOUND
+        if check.findings:
+            code = DAMAGED if not damage and can_be_served(runtime, fs) else UNSERVICEABLE
+    finally:
+        if folder is not None:
+            folder.close()
+    _print(check, code, as_json)
+    return code
+
+
+def can_be_served(runtime: Runtime, fs: LocalFileSystem | MemoryFileSystem) -> bool:
+    """Whether METADATA is served on it, which everything else needs. *Switches.*"""
+    overlay = OverlayFileSystem(fs, MemoryFileSystem(runtime))
+    cluster = EmbeddedCluster(runtime, overlay, LocalLockService(overlay, runtime))
+    try:
+        cluster.start()
+    except HbtableError:
+        return False
+    try:
+        cluster.client.catalog.tables()
+        list(cluster.client.catalog.all_tablet_rows())
+        return True
+    except HbtableError:
+        return False
+    finally:
+        cluster.stop(clean=False)
+
+
+def _print(check: Check, code: int, as_json: bool) -> None:
+    if as_json:
+        findings = [
+            {**finding._asdict(), "rows": [row.decode("latin-1") for row in finding.rows]} for finding in check.findings
+        ]
+        verdict = ("sound", "damaged", "unserviceable")[code]
+        print(json.dumps({"verdict": verdict, "counts": check.counts, "findings": findings}, indent=2))  # noqa: T201
+        return
+    for line in check.report():
+        print(line)  # noqa: T201 -- the report is what was asked for
+    if note := check.clock_note():
+        print(f"NOTE: {note}", file=sys.stderr)  # noqa: T201
+    for finding in check.findings:
+        print(f"DAMAGED: {finding.sentence()}", file=sys.stderr)  # noqa: T201
+    if code == UNSERVICEABLE:
+        print("As it is, no server can serve this folder.", file=sys.stderr)  # noqa: T201

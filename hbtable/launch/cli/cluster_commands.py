@@ -1,0 +1,69 @@
+"""`hbtable master` and `hbtable tabletserver`: the roles of a cluster, each a process in the foreground.
+
+Exit codes: 0 stopped in order; 1 something is in the way, the sentence says what; 2 misused; 3 the lock was lost, start
+it again (which --supervised does).
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, NoReturn, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+_OPTIONS: Final = (
+    click.option(
+        "--config", "path", metavar="FILE", required=True, envvar="HBTABLE_CONFIG", help="See conf/cluster.toml."
+    ),
+    click.option("--host", help="Address to listen on, instead of listen.host."),
+    click.option("--rpc-port", type=click.IntRange(0, 65535), help="Port for the other roles; 0 picks a free one."),
+    click.option("--http-port", type=click.IntRange(0, 65535), help="Port of status pages; 0: none."),
+    click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help="Overrides one configuration key."),
+    click.option(
+        "--supervised",
+        is_flag=True,
+        help="Runs the role as a child, ends its ZooKeeper session when it died, and starts it again.",
+    ),
+)
+
+
+def _role_options(command: Command) -> Command:
+    """Those of every role."""
+    for option in reversed(_OPTIONS):  # decorators nest: the first to be shown is the last to be put on
+        command = option(command)
+    return command
+
+
+@click.command()
+@_role_options
+def master(rpc_port: int | None, **given: Any) -> None:
+    """Runs a master of a cluster; the second and further ones stand by until the first is gone."""
+    _run("master", given, master_port=rpc_port)
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), help="Thrift port for clients; 0 picks a free one.")
+@_role_options
+def tabletserver(port: int | None, rpc_port: int | None, **given: Any) -> None:
+    """Runs a tablet server of a cluster, with a front door for HBase clients. SIGTERM drains it."""
+    _run("tabletserver", given, thrift_port=port, tabletserver_port=rpc_port)
+
+
+def _run(role: str, given: dict[str, Any], **ports: int | None) -> NoReturn:
+    """`given`: by the name of the option; `ports`: by the key of [listen] that one overrides."""
+    from hbtable.launch.config.cluster_configuration import ListenOptions, read_cluster_configuration
+    from hbtable.launch.roles import run as run_role
+
+    if given["supervised"]:
+        sys.exit(run_role.run_supervised(sys.argv))
+    configuration = read_cluster_configuration(given["path"], os.environ, given["define"])
+    wanted: dict[str, Any] = {"host": given["host"], "http_port": given["http_port"], **ports}
+    overrides = {key: value for key, value in wanted.items() if value is not None}
+    listen = replace(configuration.options("listen", ListenOptions), **overrides)
+    run_role.run_to_the_end(role, configuration, listen)
+
+
+COMMANDS: Final = (master, tabletserver)

@@ -1,0 +1,137 @@
+"""The command line: `hbtable start | demo | check | repair | config | version`, and those of cluster_commands.py,
+shell_commands.py and transfer_commands.py.
+
+Exit codes: 0 fine, 1 the thing itself failed (a damaged file, a port in use), 2 the command was misused; those of
+`check` are its own. Heavy imports wait inside the commands, so that `hbtable --help` answers at once.
+"""
+
+import os
+import sys
+from typing import Final
+
+import click
+
+from hbtable.errors import HbtableError, InvalidConfiguration
+from hbtable.launch.cli import cluster_commands, shell_commands, transfer_commands
+
+DEFINE_HELP: Final = "Overrides one configuration key: SECTION.KEY=VALUE. May be given several times."
+
+
+class _Sentences(click.Group):
+    """Shows every error of ours as one sentence, never as a trace."""
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except InvalidConfiguration as error:
+            click.echo(f"hbtable: {error}", err=True)
+            sys.exit(2)
+        except HbtableError as error:
+            click.echo(f"hbtable: {error}", err=True)
+            sys.exit(1)
+
+
+@click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Bigtable in Python, with HBase's Thrift interface as its front door."""
+
+
+for _command in (*cluster_commands.COMMANDS, *shell_commands.COMMANDS, *transfer_commands.COMMANDS):
+    main.add_command(_command)
+
+
+@main.command()
+def version() -> None:
+    """Prints the version, and the commit that it was built from."""
+    from hbtable.launch.cli.build import build_line
+
+    click.echo(f"hbtable {build_line()}")
+
+
+@main.command()
+@click.option("--data", metavar="DIR", help="Where everything is kept. Default: ~/.local/share/hbtable.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Thrift port; 0 picks a free one. Default: 9090.")
+@click.option("--host", help="Address to listen on. Default: 127.0.0.1, because there is no access control.")
+@click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML); see conf/hbtable.toml.")
+@click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP)
+def start(
+    data: str | None, port: int | None, host: str | None, config_path: str | None, define: tuple[str, ...]
+) -> None:
+    """Starts a durable server in the foreground; SIGTERM or Ctrl-C drains and stops it."""
+    from hbtable.launch import serve
+    from hbtable.launch.config.sections import read_configuration
+
+    configuration = read_configuration(config_path, os.environ, define)
+    sys.exit(serve.run(configuration, data, host, port))
+
+
+@main.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=9090, show_default=True, help="Thrift port.")
+@click.option("--stop", is_flag=True, help="Ends when the table is loaded, instead of serving it.")
+def demo(port: int, stop: bool) -> None:
+    """Serves the paper's Webtable, made of real HTML pages, from a temporary folder."""
+    from hbtable.launch.cli.demo import run_demo
+
+    sys.exit(run_demo(port, stop))
+
+
+class _Checking(click.Command):
+    """Exit code 2 of `hbtable check` means a folder that no server can serve."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        try:
+            return super().parse_args(context, arguments)
+        except click.UsageError as error:
+            error.show()
+            context.exit(3)
+
+
+@main.command(cls=_Checking)
+@click.argument("folder", metavar="DIR")
+@click.option("--json", "as_json", is_flag=True, help="Prints one JSON object instead of sentences.")
+def check(folder: str, as_json: bool) -> None:
+    """Reads every file below DIR, and says what is damaged, what hangs on it, and what to do. Changes nothing.
+
+    Exit codes: 0 sound, 1 damaged and what is sound is served, 2 no server can serve it, 3 it could not be checked: in
+    use, no data folder, of a newer hbtable, or the command was misused.
+    """
+    from hbtable.launch.cli.check import NOT_CHECKED, check_folder
+
+    try:
+        sys.exit(check_folder(folder, as_json))
+    except HbtableError as error:
+        click.echo(f"hbtable: {error}", err=True)
+        sys.exit(NOT_CHECKED)
+
+
+@main.command()
+@click.argument("folder", metavar="DIR")
+@click.option("--dry-run", is_flag=True, help="Says what would be done and lost, and changes nothing.")
+@click.option("--backup", metavar="DIR2", help="Where what is changed is kept. Default: DIR/repair-backup-<time>.")
+def repair(folder: str, dry_run: bool, backup: str | None) -> None:
+    """Mends the stopped data folder DIR, so that `hbtable check` finds nothing and a server serves it. Nothing is
+    deleted: what is changed is kept in the backup.
+
+    What could not be brought back is listed as LOST. Exit codes: 0 nothing was lost, 1 something was, or it failed.
+    """
+    from hbtable.launch.cli.repair import repair_folder
+
+    sys.exit(repair_folder(folder, dry_run, backup))
+
+
+@main.command()
+@click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML).")
+@click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP)
+@click.option("--cluster", is_flag=True, help="Of a cluster's roles, instead of the single server.")
+@click.option("--example", is_flag=True, help="Prints a configuration file with every key, commented, instead.")
+def config(config_path: str | None, define: tuple[str, ...], cluster: bool, example: bool) -> None:
+    """Prints every configuration key, its value in effect and where that came from."""
+    from hbtable.launch.config import cluster_configuration, example_configuration, sections
+
+    if example:
+        text = cluster_configuration.example_file() if cluster else example_configuration.example(sections.SECTIONS)
+        click.echo(text, nl=False)
+        return
+    read = cluster_configuration.read_cluster_configuration if cluster else sections.read_configuration
+    for section, key, value, origin in read(config_path, os.environ, define).effective():
+        click.echo(f"{section}.{key} = {value!r}  ({origin})")

@@ -1,0 +1,107 @@
+"""`hbtable import` and `hbtable export`: arguments only, the work is hbtable.shell.transfer's."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import click
+
+from hbtable.launch.cli.shell_commands import server_options
+
+_KINDS: Final = ("jsonl", "csv", "tsv", "parquet")
+_FORMAT: Final = click.option("--format", "form", type=click.Choice(_KINDS), help="Default: by the file's name.")
+_COLUMNS: Final = click.option(
+    "--columns", default="", metavar="HBASE_ROW_KEY,F:Q,...", help="What the fields of CSV, TSV and Parquet are."
+)
+_ANEW: Final = click.option("--anew", is_flag=True, help="Forget how far a run came that was broken off.")
+_WORKERS: Final = click.option(
+    "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Connections at work side by side."
+)
+
+
+@click.command("import")
+@server_options
+@_FORMAT
+@_COLUMNS
+@click.option("--batch", type=click.IntRange(1, 10000), default=500, show_default=True, help="Rows a call.")
+@_WORKERS
+@click.option("--skip-bad", type=click.IntRange(0), default=0, help="How many bad records may be skipped.")
+@click.option("--errors", type=click.Path(dir_okay=False, path_type=Path), help="Skipped records are kept here.")
+@_ANEW
+@click.argument("table")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def import_(
+    url: str,
+    form: str | None,
+    columns: str,
+    batch: int,
+    workers: int,
+    skip_bad: int,
+    errors: Path | None,
+    anew: bool,
+    table: str,
+    file: Path,
+) -> None:
+    """Writes the records of FILE into TABLE. Broken off, the same command goes on where it stopped, if FILE and TABLE
+    are still the same.
+
+    --errors keeps the records that were skipped as they stand in FILE, to be put right and imported, and in a second
+    file, whose name ends in .why, what is wrong with each."""
+    from time import perf_counter
+
+    from hbtable.shell.transfer.importing import ImportOptions, run_import
+
+    names = columns.split(",") if columns else []
+    options = ImportOptions(table.encode(), file, _kind(form, file), names, batch, workers, skip_bad, errors, anew)
+    _show(url, lambda: run_import(url, options, perf_counter))
+
+
+@click.command()
+@server_options
+@_FORMAT
+@_COLUMNS
+@_WORKERS
+@_ANEW
+@click.option("-o", "file", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where to write.")
+@click.argument("table")
+def export(url: str, form: str | None, columns: str, workers: int, anew: bool, file: Path, table: str) -> None:
+    """Writes TABLE into a file: JSON lines or Parquet with every version, CSV or TSV with the newest. Broken off, the
+    same command goes on where it stopped, if TABLE is still the same."""
+    from time import perf_counter
+
+    from hbtable.shell.transfer.exporting import ExportOptions, run_export
+
+    names = [name for name in columns.split(",") if name and name != "HBASE_ROW_KEY"]
+    options = ExportOptions(table.encode(), file, _kind(form, file), names, workers=workers, anew=anew)
+    _show(url, lambda: run_export(url, options, perf_counter))
+
+
+def _kind(form: str | None, file: Path) -> str:
+    kind = form or file.suffix.lstrip(".")
+    if kind not in _KINDS:
+        raise click.UsageError(f"{file.name} tells no format: give --format {' | '.join(_KINDS)}")
+    return kind
+
+
+def _show(url: str, work: Callable[[], str]) -> None:
+    from hbtable.shell.advice import advice
+    from hbtable.shell.connection import Connection
+    from hbtable.shell.errors import CannotConnect, ShellError, plain_kind
+
+    try:
+        click.echo(work(), err=True)
+    except ShellError as error:
+        click.echo(f"{plain_kind(error)}: {error}", err=True)
+        if second := advice(error, Connection(url), [], one_shot=True):
+            click.echo(f"  {second}", err=True)
+        sys.exit(3 if isinstance(error, CannotConnect) else 1)
+    except OSError as error:  # a folder that is not there, a full disk
+        click.echo(f"hbtable: {error.filename or 'the file'}: {error.strerror}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        click.echo("broken off; the same command goes on from here", err=True)
+        sys.exit(130)
+
+
+COMMANDS: Final = (import_, export)

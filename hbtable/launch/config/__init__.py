@@ -1,0 +1,1 @@
+"""The configuration: from a file, the environment and the command line to Options dataclasses."""

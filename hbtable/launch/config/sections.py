@@ -1,0 +1,97 @@
+"""Which section of the single server's configuration fills which Options dataclass, and what they make up.
+
+The roles of a cluster have most of the same sections (cluster_configuration.py).
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hbtable.commitlog.options import LogOptions
+from hbtable.fs.ballast import BallastOptions
+from hbtable.hbase.server import FrontDoorOptions
+from hbtable.launch.cluster import EmbeddedOptions
+from hbtable.launch.config.configuration import Configuration, home_of, load
+from hbtable.master.files.collector import CollectorOptions
+from hbtable.master.master import MasterOptions
+from hbtable.tablet.options import TabletOptions
+from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
+from hbtable.tabletserver.role import TabletServerOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The process: where it keeps things and where it listens."""
+
+    data: str = ""
+    """Folder of everything durable. Empty: $XDG_DATA_HOME/hbtable, or ~/.local/share/hbtable."""
+    host: str = "127.0.0.1"
+    """Address to listen on. There is no access control: anything but loopback lets everybody who can connect in."""
+    port: int = 9090
+    """Thrift port, HBase's own. 0: any free one."""
+    http_port: int = 0
+    """Port of /metrics, /livez, /readyz and /slow, on the same address. 0: none."""
+
+    def folder(self, environment: Mapping[str, str]) -> str:
+        if self.data:
+            return os.path.abspath(os.path.expanduser(self.data))
+        folder = environment.get("XDG_DATA_HOME") or os.path.join(home_of(environment), ".local", "share")
+        return os.path.join(folder, "hbtable")
+
+
+@dataclass(frozen=True, slots=True)
+class CacheOptions:
+    """Memory for what was read."""
+
+    block_cache_bytes: int = TabletServerOptions().block_cache_bytes
+    """Blocks of SSTables. Larger: fewer reads from the file system, more memory."""
+
+
+ROLE_SECTIONS: Final[dict[str, type]] = {
+    "thrift": FrontDoorOptions,
+    "log": LogOptions,
+    "tablet": TabletOptions,
+    "maintenance": MaintenanceOptions,
+    "cache": CacheOptions,
+    "master": MasterOptions,
+    "garbage": CollectorOptions,
+}
+"""Those of a master and of a tablet server, in one process or in many."""
+
+SECTIONS: Final[dict[str, type]] = {"server": ServerOptions, "disk": BallastOptions, **ROLE_SECTIONS}
+"""Those of the single server."""
+
+CLUSTER_ALONE: Final = ("cluster", "listen", "session", "hdfs", "webhdfs", "rpc", "rpc_server")
+"""Sections that only a cluster's roles have."""
+SERVER_ALONE: Final = ("server", "disk")
+"""Sections that only the single server has."""
+
+
+def read_configuration(
+    path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
+) -> Configuration:
+    """InvalidConfiguration with a sentence, also for values that contradict each other."""
+    configuration = load(SECTIONS, path, environment, overrides, elsewhere=CLUSTER_ALONE)
+    configuration.check()
+    return configuration
+
+
+def tabletserver_options(configuration: Configuration) -> TabletServerOptions:
+    """Options of a tablet server's parts, in a process of its own or in the single server."""
+    return TabletServerOptions(
+        block_cache_bytes=configuration.options("cache", CacheOptions).block_cache_bytes,
+        log=configuration.options("log", LogOptions),
+        tablet=configuration.options("tablet", TabletOptions),
+        maintenance=configuration.options("maintenance", MaintenanceOptions),
+    )
+
+
+def embedded_options(configuration: Configuration) -> EmbeddedOptions:
+    """Options of the single server's roles."""
+    return EmbeddedOptions(
+        server=tabletserver_options(configuration),
+        master=configuration.options("master", MasterOptions),
+        disk=configuration.options("disk", BallastOptions),
+        collector=configuration.options("garbage", CollectorOptions),
+    )

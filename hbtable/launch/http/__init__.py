@@ -1,0 +1,1 @@
+"""What a server shows of itself over HTTP: metrics, health, slow requests."""

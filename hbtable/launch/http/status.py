@@ -1,0 +1,89 @@
+"""What a serving process shows its operator: its version, how late its hub is, and whether to send clients to it.
+
+One for the single server and for both roles of a cluster; what each page answers is in pages.py.
+"""
+
+from collections.abc import Callable
+from typing import final
+
+from hbtable import __version__
+from hbtable.launch.http.metrics_export import MetricsPage
+from hbtable.launch.http.pages import Pages
+from hbtable.launch.log_lines import dropped_lines
+from hbtable.lockservice.interface import Session
+from hbtable.metrics.registry import Registry
+from hbtable.runtime.http import HttpListener, serve_http
+from hbtable.runtime.hub_lag import HubLag
+from hbtable.runtime.interface import Runtime
+
+
+@final
+class Status:
+    """open() once, close() once. `is_lost`: whether this process may not serve any more, though its session goes on."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        registry: Registry,
+        session: Session,
+        is_lost: Callable[[], bool] = lambda: False,
+        clock: Callable[[], str] = lambda: "",
+    ) -> None:
+        """`clock`: what is wrong with the wall clock; "": nothing."""
+        self._runtime = runtime
+        self._registry = registry
+        self._metrics = MetricsPage(runtime, registry)
+        self._session = session
+        self._is_lost = is_lost
+        self._clock = clock
+        self._hub_lag = HubLag(runtime, registry)
+        self._draining = False
+        self._listener: HttpListener | None = None
+
+    def open(
+        self,
+        host: str,
+        port: int,
+        slow_requests: Callable[[], list[dict[str, object]]] = list,
+        damage: Callable[[], list[str]] = list,
+    ) -> None:
+        """`port` 0: no pages. `damage`: sentences about files. Unavailable when the port is in use."""
+        self._registry.gauge("hbtable_build_info", "1; the label says which version.", lambda: 1.0, version=__version__)
+        self._registry.gauge(
+            "hbtable_log_lines_dropped", "Lines of the log that nobody read from stderr in time.", dropped_lines
+        )
+        self._registry.gauge(
+            "hbtable_task_deaths",
+            "How often a background task died of a bug and was started again.",
+            lambda: float(self._runtime.deaths.total),
+        )
+        self._hub_lag.start()
+        if port:
+            pages = Pages(self._metrics.text, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
+            self._listener = serve_http(host, port, pages)
+
+    def not_ready(self) -> list[str]:
+        """Reasons not to send clients here. A standby master is ready: to take over is what it is there for."""
+        reasons = ["draining"] if self._draining else []
+        if self._is_lost() or self._session.over():
+            reasons.append("the lock was lost")
+        elif not self._session.valid():
+            reasons.append("the lock service cannot be reached")
+        jump = self._clock()
+        return [*reasons, *([jump] if jump else []), *self._runtime.deaths.recent()]
+
+    def drain(self) -> None:
+        """Not ready from now on."""
+        self._draining = True
+
+    def pages(self, host: str) -> str:
+        """Where the pages are, for people; "" when there are none."""
+        if self._listener is None:
+            return ""
+        return f"http://{host}:{self._listener.port}/metrics  /livez  /readyz  /slow"
+
+    def close(self) -> None:
+        """To be called last: /readyz says draining for as long as it does. *Switches.* Idempotent."""
+        self._hub_lag.stop()
+        if self._listener is not None:
+            self._listener.close()

@@ -1,0 +1,1 @@
+"""The roles of a cluster as processes: master, tablet server, and who watches over them."""

@@ -1,0 +1,72 @@
+"""Runs one role of a cluster until a signal ends it; the exit code."""
+
+import logging
+import os
+import sys
+from typing import Final, NoReturn
+
+from hbtable.errors import HbtableError, InvalidConfiguration, LockLost
+from hbtable.launch.config.cluster_configuration import ListenOptions
+from hbtable.launch.config.configuration import Configuration
+from hbtable.launch.process import exit_now, log_to_stderr, prepare, say
+from hbtable.launch.roles.lifeline import LOST, Lifeline
+from hbtable.launch.roles.master import MasterProcess
+from hbtable.launch.roles.supervisor import supervise
+from hbtable.launch.roles.tabletserver import TabletServerProcess
+from hbtable.runtime.gevent_runtime import GeventRuntime
+
+log = logging.getLogger(__name__)
+
+_ROLES: Final[dict[str, type[MasterProcess] | type[TabletServerProcess]]] = {
+    "master": MasterProcess,
+    "tabletserver": TabletServerProcess,
+}
+"""By the command that runs it."""
+
+
+def run_supervised(arguments: list[str]) -> int:
+    """Runs the command line `arguments` without --supervised in a child, again and again (supervisor.py)."""
+    log_to_stderr()
+    # -P: not whatever is called hbtable in the folder where it was started.
+    command = [sys.executable, "-P", "-m", "hbtable"]
+    return supervise([*command, *(one for one in arguments[1:] if one != "--supervised")])
+
+
+def run_to_the_end(name: str, configuration: Configuration, listen: ListenOptions) -> NoReturn:
+    """Runs a role and ends the process with its exit code; 2 for a configuration that cannot be and 1 for anything else
+    that is in the way, with the sentence."""
+    try:
+        code = _run(name, configuration, listen)
+    except HbtableError as error:
+        # Here, and not where all commands' errors are shown: what was tried may have left calls that hang.
+        print(f"hbtable: {error}", file=sys.stderr)  # noqa: T201 -- what the person who started it needs
+        code = 2 if isinstance(error, InvalidConfiguration) else 1
+    _end(code)
+
+
+def _end(code: int) -> NoReturn:
+    """Ends the process now. The interpreter's own way would wait for threads that hang in calls to the file system, and
+    native ones that wake up meanwhile abort it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    exit_now(code)
+
+
+def _run(name: str, configuration: Configuration, listen: ListenOptions) -> int:
+    prepare()
+    runtime = GeventRuntime()
+    lifeline = Lifeline(runtime)
+    role = _ROLES[name](runtime, configuration, listen, lifeline)
+    lifeline.handle_signals()
+    lifeline.watch_supervisor(os.environ)
+    try:
+        role.start()
+        say(role.banner())
+        lifeline.wait()
+        log.info("draining")
+        role.stop()
+    except LockLost as error:
+        log.error("%s", error)
+        return LOST
+    log.info("stopped in order")
+    return 0

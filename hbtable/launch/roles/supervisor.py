@@ -1,0 +1,176 @@
+"""Runs a role as a child process, and makes its death known at once (docs/faults.md: ZooKeeper; HBase does so as well).
+
+A process that was killed leaves its lock service session behind, and its tablets wait for the session's timeout. The
+supervisor sees the death immediately, ends the session in the child's name, and starts the next child.
+
+    exit code of the child        what follows
+    0, or asked to stop           the supervisor ends with the same code
+    2 (misused, configuration)    the same: another try would fail alike
+    3 (lock lost), 1, a signal    the next child, after a pause that doubles while children die young
+
+Invariants: the session is closed before the next child starts, or was tried to be; a session that could not be closed
+ends by its timeout, which is safe and only slower. A child does not outlive its supervisor for longer than its orderly
+stop takes: it holds one end of a pipe (LIFE) and sees the other end close, however the supervisor died (lifeline.py).
+"""
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final, Protocol, final
+
+from hbtable.errors import HbtableError
+from hbtable.launch.roles.lifeline import LIFE
+from hbtable.launch.roles.session_handover import VARIABLE, Handover, take_over
+from hbtable.lockservice.zookeeper import wire
+
+log = logging.getLogger(__name__)
+
+_FINAL_CODES: Final = (0, 2)
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorOptions:
+    """How soon the next child starts."""
+
+    first_pause_seconds: float = 0.2
+    """Before the first new child. Longer: a later restart."""
+    longest_pause_seconds: float = 10.0
+    """What the pause grows to while children die young. Longer: less work for nothing, later recovery."""
+    calm_seconds: float = 30.0
+    """A child that lived for so long did not die young. Longer: pauses stay long after a bad time."""
+    close_seconds: float = 5.0
+    """How long the end of a session is waited for, for each lock service host. Longer: a later restart while the
+    service is away."""
+
+
+class Child(Protocol):
+    """What is needed of a process (subprocess.Popen)."""
+
+    def wait(self) -> int: ...
+    def send_signal(self, number: int, /) -> None: ...
+
+
+Spawn = Callable[[list[str], Mapping[str, str]], Child]
+"""Command and environment. The child inherits the descriptor that LIFE names there."""
+
+
+def supervise(
+    command: list[str],
+    close_session: Callable[[Handover], None] | None = None,
+    options: SupervisorOptions | None = None,
+    spawn: Spawn | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """Runs `command`, again and again, until it ends for good or a signal to stop was forwarded to it; the exit code
+    (128 + n for a signal). Takes over the signal handlers; from the main thread only. Blocks.
+
+    The environment tells the child the file for its session (session_handover.VARIABLE) and its end of the pipe (LIFE).
+    """
+    options = options or SupervisorOptions()
+    close = close_session or (lambda handed: close_zookeeper_session(handed, options.close_seconds))
+    folder = tempfile.mkdtemp(prefix="hbtable-supervisor-")
+    childs_end, own_end = os.pipe()
+    environ = {**os.environ, VARIABLE: str(Path(folder) / "session"), LIFE: str(childs_end)}
+    supervisor = _Supervisor(command, close, options, spawn or _spawn, clock, environ)
+    # What is ignored stays so: nohup means to outlive the terminal.
+    taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    handlers = {number: signal.signal(number, supervisor.forward) for number in taken}
+    try:
+        return supervisor.run()
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        os.close(childs_end)
+        os.close(own_end)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def close_zookeeper_session(handed: Handover, deadline_seconds: float) -> None:
+    """The session's locks are free on return. Unavailable."""
+    wire.close_session(wire.parse_hosts(handed.hosts), handed.credentials, deadline_seconds)
+
+
+@final
+class _Supervisor:
+    """One command and its children, one after the other."""
+
+    def __init__(
+        self,
+        command: list[str],
+        close: Callable[[Handover], None],
+        options: SupervisorOptions,
+        spawn: Spawn,
+        clock: Callable[[], float],
+        environ: Mapping[str, str],
+    ) -> None:
+        self._command = command
+        self._close = close
+        self._options = options
+        self._spawn = spawn
+        self._clock = clock
+        self._environ = environ
+        self._child: Child | None = None
+        self._asked_to_stop = threading.Event()
+
+    def forward(self, number: int, _frame: FrameType | None) -> None:
+        """The signal handler. A second signal is forwarded as well: the child stops at once then."""
+        self._asked_to_stop.set()
+        self._send(number)
+
+    def run(self) -> int:
+        pause = self._options.first_pause_seconds
+        while True:
+            born = self._clock()
+            code = self._one_life()
+            if self._asked_to_stop.is_set() or code in _FINAL_CODES:
+                return code
+            if self._clock() - born >= self._options.calm_seconds:
+                pause = self._options.first_pause_seconds
+            log.warning("%s ended with code %d; the next one starts in %.1f s", self._command[0], code, pause)
+            if self._asked_to_stop.wait(pause):
+                return code
+            pause = min(2 * pause, self._options.longest_pause_seconds)
+
+    def _one_life(self) -> int:
+        """The child's exit code; its session is closed on return if that was possible."""
+        child = self._child = self._spawn(self._command, self._environ)
+        if self._asked_to_stop.is_set():
+            self._send(signal.SIGTERM)  # it was asked before there was a child to send it to
+        code = child.wait()
+        self._child = None
+        self._end_session()
+        return code if code >= 0 else 128 - code
+
+    def _send(self, number: int) -> None:
+        child = self._child
+        if child is not None:
+            try:
+                child.send_signal(number)
+            except ProcessLookupError:
+                pass  # it has just ended
+
+    def _end_session(self) -> None:
+        try:
+            handed = take_over(self._environ[VARIABLE])
+            if handed is not None:
+                self._close(handed)
+        except (HbtableError, OSError, ValueError, KeyError) as error:
+            log.warning("the child's lock service session ends by its timeout only: %s", error)
+
+
+def _spawn(command: list[str], environ: Mapping[str, str]) -> Child:
+    # In a session of its own: Ctrl-C would reach the child twice, from the terminal and forwarded, and the second
+    # signal stops it at once.
+    return subprocess.Popen(  # noqa: S603  the operator's
+        command, env=dict(environ), start_new_session=True, pass_fds=[int(environ[LIFE])]
+    )

@@ -1,0 +1,1 @@
+"""The lock service of a cluster: ZooKeeper, through kazoo (docs/faults.md: ZooKeeper)."""

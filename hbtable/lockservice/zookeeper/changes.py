@@ -1,0 +1,237 @@
+"""Changes in ZooKeeper whose answers may be lost: each is settled by looking, so that its caller learns what happened.
+
+A connection may end after a request was sent. After the next sync the service has either carried it out or never will
+(requests of a session are kept in order, also over a change of servers), so looking decides: whose the lock is
+(ephemeralOwner), whose write stands there (the mark in the data). Only when the time is up OutcomeUnknown is raised.
+
+All functions block and belong into the runtime's threads. `by`: time of the clock at which they give up.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+from kazoo.handlers.threading import AsyncResult
+from kazoo.protocol.states import ZnodeStat
+
+from hbtable.errors import AlreadyExists, Conflict, FileNotFound, OutcomeUnknown, Unavailable
+from hbtable.lockservice.zookeeper import nodes
+from hbtable.lockservice.zookeeper.connection import Connection, Doubtful
+
+T = TypeVar("T")
+
+_AT_LEAST_SECONDS: Final = 0.001
+
+
+class Node(NamedTuple):
+    """What stands at a path."""
+
+    mark: str
+    data: bytes
+    stat: ZnodeStat
+
+
+class Target(NamedTuple):
+    """A path and its node."""
+
+    path: str
+    node: str
+
+
+class NotDone(Exception):
+    """Raised by a look: the request that was in doubt had no effect and will have none."""
+
+
+def read(connection: Connection, by: float, target: Target) -> Node | None:
+    """None when there is no node. Doubtful, Unavailable, LockLost, Corruption."""
+    try:
+        value, stat = connection.call(by, lambda client: client.get_async(target.node))
+    except NoNodeError:
+        return None
+    return Node(*nodes.decode(target.path, value), stat)
+
+
+def _look(connection: Connection, by: float, target: Target) -> Node | None:
+    connection.call(by, lambda client: client.sync_async(target.node))
+    return read(connection, by, target)
+
+
+def _settled(by: float, clock: Callable[[], float], act: Callable[[], T], look: Callable[[], T]) -> T:
+    """What `act` came to. `look` tells it after a doubt; NotDone: act again. OutcomeUnknown when the time is up."""
+    doubt: Doubtful | None = None
+    while True:
+        try:
+            return act() if doubt is None else look()
+        except NotDone:
+            doubt = None
+        except Doubtful as error:
+            doubt = error
+        except Unavailable:
+            if doubt is None:
+                raise
+        if clock() >= by - _AT_LEAST_SECONDS:
+            if doubt is None:
+                raise Unavailable("ZooKeeper did not answer in time; nothing was changed")
+            raise OutcomeUnknown(f"whether the lock service made a change is unknown: {doubt}") from doubt
+
+
+def _make_folder(node: str, client: KazooClient) -> AsyncResult:
+    return client.create_async(node, b"")
+
+
+class Changes:
+    """The changes of one session. `mark` gives 16 hexadecimal digits, never the same twice."""
+
+    def __init__(
+        self, connection: Connection, session: int, clock: Callable[[], float], mark: Callable[[], str]
+    ) -> None:
+        self._connection = connection
+        self._session = session
+        self._clock = clock
+        self._mark = mark
+
+    def lock(self, by: float, target: Target, data: bytes) -> int:
+        """The czxid of the lock's node. Conflict when another session holds it, or a file is there."""
+        value = nodes.encode(self._mark(), data)
+
+        def act() -> int:
+            try:
+                return self._create(by, target, value, ephemeral=True).czxid
+            except NodeExistsError:
+                return look()
+
+        def look() -> int:
+            found = _look(self._connection, by, target)
+            if found is None:
+                raise NotDone
+            if found.stat.ephemeralOwner == 0:
+                raise Conflict(f"{target.path} is a file, not a lock")
+            if found.stat.ephemeralOwner != self._session:
+                holder = found.stat.ephemeralOwner & 0xFFFFFFFFFFFFFFFF
+                raise Conflict(f"the lock {target.path} is held by {holder:#018x}")
+            if found.data != data:
+                self._call(by, lambda client: client.set_async(target.node, value))
+            return found.stat.czxid
+
+        return _settled(by, self._clock, act, look)
+
+    def unlock(self, by: float, target: Target) -> None:
+        """Nothing happens when another session holds it, or nobody."""
+
+        def act() -> None:
+            found = read(self._connection, by, target)
+            if found is not None and found.stat.ephemeralOwner == self._session:
+                self._call(by, lambda client: client.delete_async(target.node, version=-1))
+
+        def ignoring_absence() -> None:
+            try:
+                act()
+            except NoNodeError:
+                pass
+
+        _settled(by, self._clock, ignoring_absence, ignoring_absence)
+
+    def create(self, by: float, target: Target, data: bytes) -> None:
+        """A new file. AlreadyExists."""
+        mark = self._mark()
+
+        def act() -> None:
+            try:
+                self._create(by, target, nodes.encode(mark, data), ephemeral=False)
+            except NodeExistsError:
+                raise AlreadyExists(f"{target.path} exists already in the lock service") from None
+
+        def look() -> None:
+            found = _look(self._connection, by, target)
+            if found is None:
+                raise NotDone
+            if found.mark != mark:
+                if found.stat.version > 0:
+                    # It was written since it was made; by whom it was made cannot be told any more.
+                    raise OutcomeUnknown(f"{target.path} exists; whether this process made it is unknown")
+                raise AlreadyExists(f"{target.path} exists already in the lock service")
+
+        _settled(by, self._clock, act, look)
+
+    def write(self, by: float, target: Target, data: bytes, expected_version: int) -> int:
+        """The port's new version. FileNotFound, Conflict."""
+        mark = self._mark()
+
+        def act() -> int:
+            self._expected(read(self._connection, by, target), target, expected_version)
+            try:
+                version = expected_version - 1 if expected_version != -1 else -1
+                value = nodes.encode(mark, data)
+                stat = self._call(by, lambda client: client.set_async(target.node, value, version=version))
+            except (BadVersionError, NoNodeError):
+                raise NotDone from None  # it changed under us: look again, for the sentence
+            return int(stat.version) + 1
+
+        def look() -> int:
+            found = _look(self._connection, by, target)
+            if found is not None and found.mark == mark:
+                return found.stat.version + 1
+            if found is not None and expected_version in (-1, found.stat.version + 1):
+                raise NotDone
+            if found is not None and found.stat.version == expected_version:
+                return self._conflict(target, found, expected_version)  # another writer made the very next version
+            raise OutcomeUnknown(f"{target.path} was changed since; whether this process's write was one is unknown")
+
+        return _settled(by, self._clock, act, look)
+
+    def delete(self, by: float, target: Target, expected_version: int) -> None:
+        """FileNotFound, Conflict. After a doubt a file that is gone, or a new one, counts as deleted by us."""
+        made: list[int] = []
+
+        def act() -> None:
+            found = self._expected(read(self._connection, by, target), target, expected_version)
+            made[:] = [found.stat.czxid]
+            try:
+                self._call(by, lambda client: client.delete_async(target.node, version=found.stat.version))
+            except (BadVersionError, NoNodeError):
+                raise NotDone from None
+
+        def look() -> None:
+            found = _look(self._connection, by, target)
+            if found is not None and (not made or found.stat.czxid == made[0]):
+                raise NotDone
+
+        _settled(by, self._clock, act, look)
+
+    # ---------------------------------------------------------------- inside
+
+    def _call(self, by: float, send: Callable[[Any], Any]) -> Any:
+        return self._connection.call(by, send)
+
+    def _create(self, by: float, target: Target, value: bytes, ephemeral: bool) -> ZnodeStat:
+        while True:
+            try:
+                _, stat = self._call(
+                    by, lambda client: client.create_async(target.node, value, ephemeral=ephemeral, include_data=True)
+                )
+                found: ZnodeStat = stat
+                return found
+            except NoNodeError:
+                self._make_folders(by, target)
+
+    def _make_folders(self, by: float, target: Target) -> None:
+        for folder in nodes.parents_of(target.node):
+            try:
+                self._call(by, partial(_make_folder, folder))
+            except NodeExistsError:
+                continue
+
+    def _expected(self, found: Node | None, target: Target, expected_version: int) -> Node:
+        if found is None or found.stat.ephemeralOwner:
+            raise FileNotFound(f"there is no file {target.path} in the lock service")
+        if expected_version not in (-1, found.stat.version + 1):
+            self._conflict(target, found, expected_version)
+        return found
+
+    @staticmethod
+    def _conflict(target: Target, found: Node, expected_version: int) -> int:
+        raise Conflict(
+            f"{target.path} has version {found.stat.version + 1}, not {expected_version}: another process changed it"
+        )

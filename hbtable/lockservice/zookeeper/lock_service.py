@@ -1,0 +1,252 @@
+"""The lock service of a cluster: ZooKeeper through kazoo (paper, section 4: Chubby; docs/faults.md: ZooKeeper).
+
+A session is opened by hand (zookeeper_wire), so that its id, password and granted timeout are known, then carried by
+kazoo's client (zookeeper_connection) and kept by a thread of its own (zookeeper_keeper). A session that ended is over
+for ever: nothing is done in another one.
+
+Invariants: every call ends by its deadline, plus one turn of the hub; a call holds one of the runtime's threads of kind
+"lock-service" until then. What nodes look like says nodes.py.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar, final
+
+from hbtable.errors import FileNotFound, InvalidConfiguration, OutcomeUnknown, Unavailable
+from hbtable.lockservice.files import check_data, check_path
+from hbtable.lockservice.interface import VersionedFile
+from hbtable.lockservice.lease import Lease
+from hbtable.lockservice.zookeeper import nodes, wire
+from hbtable.lockservice.zookeeper.changes import Changes, Target, read
+from hbtable.lockservice.zookeeper.connection import ANSWERS, Connection, Doubtful
+from hbtable.lockservice.zookeeper.keeper import HeldLocks, LeaseKeeper
+from hbtable.lockservice.zookeeper.watches import Watches
+from hbtable.lockservice.zookeeper.wire import Credentials, Granted
+from hbtable.runtime.interface import Runtime
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_THREADS: Final = "lock-service"
+_LARGEST_MARGIN: Final = 0.5
+"""With more, little would be left of a session between two confirmations."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperOptions:
+    """One process's session."""
+
+    session_seconds: float = 10.0
+    """After so long without a sign of life the service frees this process's locks. Longer: a dead process is noticed
+    later; shorter: a stalled one loses its locks sooner. A role does not start when ZooKeeper grants another length;
+    its limits are 2 and 20 of its ticks, as a rule 4 s and 40 s."""
+    margin_share: float = 0.15
+    """The share of a session by which this process stops trusting it before the service ends it. Larger: more room for
+    clocks that differ and for the half tick by which followers tell the leader late; less time to reconnect in."""
+    call_seconds: float = 4.0
+    """After so long without an answer a call fails. Longer: more patience with a change of leaders; while the service
+    is away its callers wait longer."""
+
+    def __post_init__(self) -> None:
+        if self.session_seconds <= 0 or self.call_seconds <= 0:
+            raise InvalidConfiguration("session_seconds and call_seconds are above 0")
+        if not 0 <= self.margin_share <= _LARGEST_MARGIN:
+            raise InvalidConfiguration(
+                f"margin_share is {self.margin_share:g}; it is a share of the session, from 0 to {_LARGEST_MARGIN}"
+            )
+
+
+@final
+class ZooKeeperLockService:
+    """Implements lockservice.interface.LockService. `hosts`: "host:port,host:port"; `root`: the node under which all of
+    a cluster lives."""
+
+    def __init__(
+        self, runtime: Runtime, hosts: str, root: str = "/hbtable", options: ZooKeeperOptions | None = None
+    ) -> None:
+        self._runtime = runtime
+        self._hosts = wire.parse_hosts(hosts)
+        self._root = nodes.check_root(root)
+        self._options = options or ZooKeeperOptions()
+
+    def open_session(self, name: str) -> "ZooKeeperSession":
+        """*Switches.* Unavailable when no server grants a session within the time of a call. `name` is for the log."""
+        runtime, options = self._runtime, self._options
+        hosts = list(self._hosts)
+        runtime.random.shuffle(hosts)
+        sent = runtime.clock_seconds()
+        granted = runtime.offload(
+            _THREADS,
+            wire.open_session,
+            hosts,
+            options.session_seconds,
+            runtime.clock_seconds,
+            sent + options.call_seconds,
+        )
+        session = ZooKeeperSession(runtime, hosts, self._root, granted, sent, options)
+        log.info("%s: session %s, %d ms", name, session.session_id, granted.timeout_millis)
+        return session
+
+
+@final
+class ZooKeeperSession:
+    """Implements lockservice.interface.Session. All calls but valid() and over() *switch*."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        hosts: list[wire.Host],
+        root: str,
+        granted: Granted,
+        sent: float,
+        options: ZooKeeperOptions,
+    ) -> None:
+        """`sent`: when the session was asked for."""
+        timeout_seconds = granted.timeout_millis / 1000
+        clock = runtime.clock_seconds
+        self.session_id = f"{granted.credentials.session & 0xFFFFFFFFFFFFFFFF:#018x}"
+        self.credentials: Credentials = granted.credentials
+        """For a supervisor, which ends the session when this process died."""
+        self.timeout_seconds = timeout_seconds
+        self._runtime = runtime
+        self._clock = clock
+        self._root = root
+        self._call_seconds = options.call_seconds
+        self._lease = lease = Lease(clock, timeout_seconds * (1 - options.margin_share))
+        lease.renew(sent)
+        self.valid = lease.valid
+        self.over = lease.over
+        self._held = HeldLocks()
+        self._connection = connection = Connection(hosts, granted, lease, clock)
+        self._keeper = LeaseKeeper(connection, lease, self._held, root, timeout_seconds, clock)
+        self._watches = Watches(connection, lease, clock, options.call_seconds)
+        self._changes = Changes(
+            connection,
+            granted.credentials.session,
+            clock,
+            lambda: f"{runtime.random.getrandbits(4 * nodes.MARK_BYTES):0{nodes.MARK_BYTES}x}",
+        )
+        connection.changed = self._state_changed
+        connection.start()
+        self._keeper.start()
+
+    def _state_changed(self) -> None:
+        self._keeper.wake()
+        self._watches.wake()
+
+    # ------------------------------------------------------------ locks
+
+    def lock(self, path: str, data: bytes = b"") -> int:
+        """A session that holds the lock already gets its epoch once more; the data become the new ones."""
+        target = self._target(path)
+        check_data(path, data)
+
+        def work(by: float) -> int:
+            epoch = self._changes.lock(by, target, data)
+            self._held.add(target.node, epoch)
+            return epoch
+
+        return self._run(work)
+
+    def unlock(self, path: str) -> None:
+        """Nothing happens when this session does not hold the lock."""
+        target = self._target(path)
+
+        def work(by: float) -> None:
+            self._held.discard(target.node)
+            self._changes.unlock(by, target)
+
+        self._run(work)
+
+    def holder(self, path: str) -> VersionedFile | None:
+        """The version is always 1: a lock's data changes only with its holder."""
+        target = self._target(path)
+        found = self._run(lambda by: read(self._connection, by, target))
+        return VersionedFile(found.data, 1) if found is not None and found.stat.ephemeralOwner else None
+
+    # ------------------------------------------------------------ files
+
+    def create(self, path: str, data: bytes) -> None:
+        target = self._target(path)
+        check_data(path, data)
+        self._run(lambda by: self._changes.create(by, target, data))
+
+    def read(self, path: str) -> VersionedFile:
+        target = self._target(path)
+        found = self._run(lambda by: read(self._connection, by, target))
+        if found is None or found.stat.ephemeralOwner:
+            raise FileNotFound(f"there is no file {path} in the lock service")
+        return VersionedFile(found.data, found.stat.version + 1)
+
+    def write(self, path: str, data: bytes, expected_version: int) -> int:
+        target = self._target(path)
+        check_data(path, data)
+        return self._run(lambda by: self._changes.write(by, target, data, expected_version))
+
+    def delete(self, path: str, expected_version: int = -1) -> None:
+        target = self._target(path)
+        self._run(lambda by: self._changes.delete(by, target, expected_version))
+
+    def list(self, folder: str) -> list[str]:
+        """A folder below `folder` that became empty is still listed."""
+        node = self._folder(folder)
+
+        def work(by: float) -> list[str]:
+            try:
+                children: list[str] = self._connection.call(by, lambda client: client.get_children_async(node))
+            except ANSWERS:
+                return []
+            return nodes.names_of(children)
+
+        return self._run(work)
+
+    def watch(self, folder: str, changed: Callable[[], None]) -> None:
+        """`changed` is called as a task, also after each reconnection; no more once the session is over. Each change
+        costs one request per node below `folder`: for small folders."""
+        node = self._folder(folder)
+
+        def call() -> None:
+            if not self._lease.over():
+                changed()
+
+        bell = self._runtime.bell(call)
+        self._run(lambda by: self._watches.add(node, bell.ring, by))
+
+    # ------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        """The locks are free on return, or when the session times out if the service cannot be reached within the time
+        of a call. Idempotent."""
+        if not self._lease.over():
+            self._runtime.offload(_THREADS, self._connection.stop, self._clock() + self._call_seconds)
+
+    # ------------------------------------------------------------ inside
+
+    def _target(self, path: str) -> Target:
+        return Target(path, nodes.node_of(self._root, path))
+
+    def _folder(self, folder: str) -> str:
+        if folder != "/":
+            check_path(folder)
+        return nodes.folder_node(self._root, folder)
+
+    def _run(self, work: Callable[[float], T]) -> T:
+        """Reads that are in doubt are Unavailable: nothing was to be applied."""
+        if self._lease.over():
+            raise self._connection.lost()
+        by = self._clock() + self._call_seconds
+
+        def until_answered() -> T:
+            while True:
+                try:
+                    return work(by)
+                except Doubtful as error:
+                    if self._clock() >= by:
+                        raise Unavailable(f"the lock service did not answer: {error}") from error
+
+        try:
+            return self._runtime.offload(_THREADS, until_answered)
+        except ANSWERS as error:
+            raise OutcomeUnknown(f"the lock service refused a change half-way: {error}") from error

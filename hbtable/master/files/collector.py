@@ -1,0 +1,266 @@
+"""Carries the garbage plan out: moves files to the trash (trash.py), drops logs nobody needs (paper, section 6).
+
+Files that no record ever names go by their age: what writes that were cut off left under unfinished/ and probes/, where
+front doors of the past kept their scanners, and markers. Two clocks must say that one is old, the master's and the file
+system's own, for either may be wrong, and the other way round a file that is being written would go.
+
+Any error while listing, scanning or asking ends the collection before anything is moved (bug class 5). Logs of dead
+servers are deleted outright: METADATA has named the SSTables that replace them for at least two scans. On a shared file
+system a log is fenced before, and METADATA scanned once more: its server may have been just starting, unknown to the
+lock service yet, and have got tablets since, perhaps from another master. It stops, rather than acknowledge into files
+that are gone, and what it did acknowledge was for tablets whose records name its log by now. The fencing marker
+outlives the log by a day.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple, final
+
+from hbtable.commitlog.recovery.fencing import FENCED, FencingOptions, fence, give_up, marker_path
+from hbtable.commitlog.segments.segment import LOGS, log_folder
+from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
+from hbtable.fs.interface import LOCAL, FileSystem
+from hbtable.fs.paths import UNFINISHED
+from hbtable.fs.probing import PROBES, probe
+from hbtable.master.files.garbage import ListedFile, Scan, garbage_files, garbage_logs, garbage_markers
+from hbtable.master.files.trash import Trash
+from hbtable.master.servers.census import Census
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.status import Collection
+from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime
+from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
+
+FRONT_DOORS: Final = "front-door"
+"""Where servers that stopped in order leave their scanners for their next start (launch.front_door)."""
+_UNNAMED: Final = (UNFINISHED, PROBES, FRONT_DOORS)
+"""Folders of files that nothing names."""
+_HASTE_SECONDS: Final = 1.0
+_HASTY: Final = FencingOptions(patience_seconds=0.0)
+"""Nobody waits for a collection; the next one tries again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorOptions:
+    """File garbage collection. The defaults suit a single machine, whose disk would otherwise fill during a load: every
+    merging compaction leaves as much garbage as it read. On a cluster's file system a trash of hours costs little, and
+    gives an operator time to undo a mistake."""
+
+    period_seconds: float = 30.0
+    """Time between collections. Longer: fewer scans of METADATA, more dead bytes."""
+    period_bytes: int = 64 << 20
+    """A collection begins earlier when compactions in this process have replaced files of so many bytes since the last
+    one. Larger: fewer scans of METADATA, more dead bytes. On a cluster the period alone counts."""
+    trash_seconds: float = 60.0
+    """How long a file stays in the trash. Longer: more time to undo a mistake, more dead bytes."""
+    trash_bytes: int = 64 << 20
+    """How much the trash holds: beyond it the oldest files leave early, and what does not fit at all is deleted at
+    once. 0: no bound. Larger: more time to undo a mistake while much is written, more dead bytes."""
+    marker_seconds: float = 86400.0
+    """How long a fencing marker stays at least. Must be longer than any process can be held up; longer: more tiny
+    files."""
+    leftover_seconds: float = 86400.0
+    """How old a file is that is taken for what a write that was cut off left behind. Must be longer than any write can
+    be held up; longer: more dead bytes. Scanners of a stopped server are kept as long for its next start."""
+
+
+class Collected(NamedTuple):
+    """What a collection did."""
+
+    sentence: str
+    """"" when nothing."""
+    dead_logs: list[str]
+    """Whose logs are gone."""
+    result: Collection
+    """For who asked for it."""
+
+
+@final
+class CollectionTimes:
+    """When the next collection is due."""
+
+    def __init__(self, runtime: Runtime, options: CollectorOptions) -> None:
+        self._runtime = runtime
+        self._options = options
+        self.replaced_bytes: Callable[[], int] = _nothing_replaced
+        """Of all files that compactions of this process have replaced so far; the composition root sets it."""
+        self.out_of_space: Callable[[], bool] = _never
+        """The disk is full: whatever can go goes soon, and not by way of the trash (Master.watch_room)."""
+        self._at_seconds = runtime.clock_seconds() + options.period_seconds
+        self._at_bytes = options.period_bytes
+        self._began = 0.0
+
+    def due(self) -> bool:
+        now = self._runtime.clock_seconds()
+        if self.out_of_space() and now >= self._began + _HASTE_SECONDS:
+            return True
+        return now >= self._at_seconds or self.replaced_bytes() >= self._at_bytes
+
+    def soon(self) -> None:
+        """As soon as everything is served."""
+        self._at_seconds = self._runtime.clock_seconds()
+
+    def begin(self) -> None:
+        """One begins now."""
+        self._began = self._runtime.clock_seconds()
+        self._at_seconds = self._began + self._options.period_seconds
+        self._at_bytes = self.replaced_bytes() + self._options.period_bytes
+
+
+class Collector:
+    """`check_master` raises LockLost when this is not the master any more, InvalidConfiguration when the files may be
+    another cluster's."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        fs: FileSystem,
+        catalog: Catalog,
+        transport: Transport,
+        check_master: Callable[[], None],
+        options: CollectorOptions,
+        unnamed: set[int] | None = None,
+    ) -> None:
+        """`unnamed`: ids of tables whose rows stand before their name row (master.tables)."""
+        self._unnamed = unnamed if unnamed is not None else set()
+        self._runtime = runtime
+        self._fs = fs
+        self._catalog = catalog
+        self._transport = transport
+        self._check_master = check_master
+        self._options = options
+        self._trash = Trash(runtime, fs, options.trash_seconds, options.trash_bytes)
+        self._turn = runtime.lock()
+
+    def collect(self, census: Callable[[], Census], out_of_space: bool = False) -> Collected:
+        """One collection, after one that is under way. When `out_of_space` nothing is kept in the trash. *Switches* for
+        long."""
+        with self._turn:
+            return self._collect(census, out_of_space)
+
+    def _collect(self, census: Callable[[], Census], out_of_space: bool) -> Collected:
+        # The order is the proof: see garbage.py.
+        lengths = self._list_sstables()
+        files = [ListedFile(table_of_path(path), path) for path in lengths]
+        markers = [(status.path[len(FENCED) + 1 :], status.modified_millis) for status in self._fs.list_files(FENCED)]
+        logs = self._list_logs()
+        now = census()
+        in_flight = self._in_flight(now)
+        first = Scan(tuple(self._catalog.all_tablet_rows()))
+        second = Scan(tuple(self._catalog.all_tablet_rows()))
+        paths = garbage_files(files, in_flight, first, second)
+        alive = now.living | now.starting  # a server has its lock before its log begins
+        dead_logs = garbage_logs(logs, alive, first, second)
+        left_over = self._left_over()
+        # After the scans and before anything is removed: rows that a later master wrote before their name row were in a
+        # scan only if that began after this master's lease had run out.
+        self._check_master()
+        orphans = self._remove_orphans(second)
+        self._check_master()
+        garbage = {path: lengths[path] for path in paths}
+        # First: on a full disk this makes the room that moving may need.
+        emptied, kept = self._trash.make_room(sum(garbage.values()), not out_of_space)
+        moved = self._trash.take(garbage, not out_of_space)
+        dead_logs = self._given_up(dead_logs)
+        for name in dead_logs:
+            self._fs.delete_folder(log_folder(name))
+        oldest = self._oldest(self._options.marker_seconds, [modified for _, modified in markers])
+        for name in garbage_markers(markers, set(logs), alive, oldest):
+            self._delete(marker_path(name))
+        for path in left_over:
+            self._delete(path)
+        result = Collection(orphans, kept + moved)
+        if not (paths or dead_logs or orphans or emptied or left_over):
+            return Collected("", [], result)
+        sentence = (
+            f"collected {len(paths)} SSTables, {len(dead_logs)} logs, {len(left_over)} left-over files and {orphans} "
+            f"left-over tablet rows; {emptied} files left the trash"
+        )
+        return Collected(sentence, dead_logs, result)
+
+    def _given_up(self, logs: list[str]) -> list[str]:
+        """Of these logs those that may be deleted: nothing that counts is in them, and nothing ever will be."""
+        if self._fs.log_kind == LOCAL or not logs:
+            return logs
+        for name in logs:
+            fence(self._runtime, self._fs, name, _HASTY)
+        first = Scan(tuple(self._catalog.all_tablet_rows()))
+        second = Scan(tuple(self._catalog.all_tablet_rows()))
+        unneeded = garbage_logs(logs, frozenset(), first, second)
+        for name in unneeded:
+            give_up(self._runtime, self._fs, name)
+        return unneeded
+
+    def _list_sstables(self) -> dict[str, int]:
+        """Lengths by path."""
+        listed: dict[str, int] = {}
+        for status in self._fs.list_files(SSTABLE_FOLDER):
+            try:
+                table_of_path(status.path)
+            except ValueError:
+                continue  # not ours: a file somebody put there
+            listed[status.path] = status.length_bytes
+        return listed
+
+    def _list_logs(self) -> list[str]:
+        return sorted({status.path.split("/")[1] for status in self._fs.list_files(LOGS)})
+
+    def _left_over(self) -> list[str]:
+        if self._fs.log_kind == LOCAL:
+            return []  # the data folder's next start removes them, and its scanners are of one server alone
+        files = [status for folder in _UNNAMED for status in self._fs.list_files(folder)]
+        oldest = self._oldest(self._options.leftover_seconds, [status.modified_millis for status in files])
+        return [status.path for status in files if status.modified_millis <= oldest]
+
+    def _oldest(self, age_seconds: float, modified: list[int]) -> int:
+        """What was modified then, or before, has that age by this machine's clock and the file system's. The latter is
+        asked only if it matters for one of those `modified`."""
+        oldest = self._runtime.wall_millis() - int(age_seconds * 1000)
+        if any(millis <= oldest for millis in modified):
+            oldest = min(oldest, probe(self._runtime, self._fs) - int(age_seconds * 1000))
+        return oldest
+
+    def _in_flight(self, census: Census) -> dict[str, set[str]]:
+        """By server that answered: tables of the others are spared."""
+        found: dict[str, set[str]] = {}
+        for server in census.loads:
+            try:
+                found[server] = self._transport.tablet_admin(server).files_in_flight()
+            except LockLost:
+                raise
+            except HbtableError:
+                continue
+        return found
+
+    def _remove_orphans(self, scan: Scan) -> int:
+        """Rows of tables without a name row: a slow split repair put one back after its table was deleted. The name
+        row is written first and removed last, and is read after the scan, so a living table is never taken for one."""
+        # Before the name rows: a table that is being truncated is in one of the two.
+        known = self._unnamed | {METADATA_TABLE_ID}
+        known.update(record.table_id for record in self._catalog.tables())
+        removed = 0
+        for record in scan.tablets:
+            if record.table_id not in known:
+                try:
+                    self._catalog.delete_tablet(record)
+                except Conflict:
+                    continue
+                removed += 1
+        return removed
+
+    def _delete(self, path: str) -> None:
+        try:
+            self._fs.delete(path)
+        except FileNotFound:
+            pass  # another master was faster
+
+
+def _nothing_replaced() -> int:
+    """There is no tablet server in this process."""
+    return 0
+
+
+def _never() -> bool:
+    """Nobody counts the room."""
+    return False

@@ -1,0 +1,74 @@
+"""Changes of a table's schema, and who has to hear of them (paper, section 4).
+
+One compare-and-set in METADATA is the change. Then the servers that serve the table are told; who misses it is told by
+the master's cycle. Before a family is added they are told once more what the schema was: a server that still had an
+older family of this name would take writes for that one, and lose them when it hears of the new one.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import final
+
+from hbtable.errors import Conflict
+from hbtable.lockservice.features import FAMILY_IDENTITIES, require
+from hbtable.lockservice.interface import Session
+from hbtable.master.servers.census import Census
+from hbtable.master.tables.family_identities import adds_families, identified
+from hbtable.master.tables.file_settings_check import check_file_settings
+from hbtable.master.tablets.placement import Placement
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.names import shown
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord
+from hbtable.model.tablet import TabletRecord
+
+
+@final
+class Alterations:
+    """`census` and `settled` are those of Tables."""
+
+    def __init__(
+        self,
+        session: Session,
+        catalog: Catalog,
+        placement: Placement,
+        census: Callable[[], Census],
+        settled: Callable[[int], list[TabletRecord]],
+    ) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._placement = placement
+        self._census = census
+        self._settled = settled
+
+    def alter(self, record: TableRecord, schema: TableSchema) -> None:
+        """The caller holds the table's operation lock, and has checked the schema. Conflict: somebody else changed it
+        first. InvalidRequest; Unavailable and StaleLocation before the compare-and-set: nothing was changed."""
+        if schema.version != record.schema.version + 1:
+            raise Conflict(
+                f"table {shown(schema.name)} has schema version {record.schema.version}, so a change must have "
+                f"version {record.schema.version + 1}, not {schema.version}: read the schema again"
+            )
+        check_file_settings(record.schema, schema)
+        if adds_families(record.schema, schema):
+            # Who does not know them would take cells of a dropped family for those of the new one.
+            require(self._session, FAMILY_IDENTITIES)
+            self._tell_servers(record)
+        changed = replace(record, schema=identified(record.schema, schema))
+        self._catalog.replace_table(record, changed)
+        self._tell_servers(changed)
+
+    def tell_stragglers(self, record: TableRecord, census: Census) -> None:
+        """Servers that still use an older schema get the current one."""
+        for server, statuses in census.statuses.items():
+            if any(
+                status.record.table_id == record.table_id and status.schema_version < record.schema.version
+                for status in statuses
+            ):
+                self._placement.update_schema(server, record.table_id, record.schema)
+
+    def _tell_servers(self, record: TableRecord) -> None:
+        census = self._census()
+        owners = {tablet.owner for tablet in self._settled(record.table_id)} & census.living
+        for server in sorted(owners):
+            self._placement.update_schema(server, record.table_id, record.schema)

@@ -1,0 +1,393 @@
+"""Creates, deletes, enables, disables and alters tables (paper, section 4: the master handles schema changes).
+
+A table's state in its name row says which operation is under way; each begins with the compare-and-set into that state
+and ends with the one out of it, and everything between may be repeated. So the master that finds a CREATING, ENABLING,
+DISABLING or DELETING table after a crash finishes the operation (resume).
+
+    create     name row CREATING -> tablet rows -> loaded -> ENABLED
+               A crash before all tablet rows stand is undone: the caller was told nothing, and the split rows are lost.
+    disable    DISABLING -> every tablet flushed, unloaded, without owner -> DISABLED
+    enable     ENABLING -> every tablet loaded -> ENABLED
+    delete     DELETING -> tablet rows gone -> name row gone; files go with the next garbage collection
+    truncate   tablet rows of a new table id -> name row points at that id, ENABLING -> old rows gone -> ENABLED
+    alter      one compare-and-set of the schema, then servers are told (alterations.py)
+
+No name row ever comes back as it was: the states follow each other in one direction, and the schema's version is raised
+by each alter and each time that the table begins to be enabled (_enter); truncate takes a new table id. So a
+compare-and-set that METADATA carries out after its master gave it up, a whole disable and enable later, finds another
+row. A request that was given up by its caller is no danger either: it waits in a fair queue for the table, and is
+refused when that took longer than callers wait.
+
+One operation per table at a time: its lock is held throughout, also by the cycle when it assigns that table's tablets,
+so that a tablet is never assigned while its table is being disabled.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+
+from hbtable.errors import (
+    Conflict,
+    Corruption,
+    NamespaceNotFound,
+    OutcomeUnknown,
+    StaleLocation,
+    TableNotDisabled,
+    TableNotEnabled,
+    TableNotFound,
+    Unavailable,
+)
+from hbtable.lockservice.interface import Session
+from hbtable.master.new_ids import NewIds
+from hbtable.master.servers.census import Census
+from hbtable.master.servers.decommissions import Decommissions
+from hbtable.master.tables.alterations import Alterations
+from hbtable.master.tables.family_identities import first_families
+from hbtable.master.tables.file_settings_check import check_file_settings
+from hbtable.master.tables.namespaces import Namespaces
+from hbtable.master.tables.schema_check import check_schema, check_split_rows
+from hbtable.master.tablets.assignment import Assign, takers
+from hbtable.master.tablets.balancer import Balancer
+from hbtable.master.tablets.merges import Merges
+from hbtable.master.tablets.moves import Moves
+from hbtable.master.tablets.ownership import assigned, first_records
+from hbtable.master.tablets.placement import Placement
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.split_repair import complete_split
+from hbtable.metadata.tiling import verify_tiling
+from hbtable.model import names
+from hbtable.model.names import shown
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.keyed_locks import KeyedLocks
+from hbtable.runtime.parallel import results, run_all
+
+log = logging.getLogger(__name__)
+
+_ROUNDS = 20
+"""How often an operation plans again because tablets split or servers died under it."""
+_LONGEST_WAIT_SECONDS = 20.0
+"""For the table. Less than a caller waits for an answer (rpc.connections, write_seconds): what he was told may or may
+not happen must not happen hours later, when a merge has ended."""
+
+
+class _IdInUse(Conflict):
+    """Of a new table: it has nothing, and must not get what another table has."""
+
+
+class Tables:
+    """The calls of rpc.services.MasterService about tables; service.py has the others. `census` asks the servers now;
+    `check_master` raises when this is not the master."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        catalog: Catalog,
+        placement: Placement,
+        census: Callable[[], Census],
+        check_master: Callable[[], None],
+        new_ids: NewIds,
+        parallel_rows: int,
+        owns_files: Callable[[TabletRecord], bool],
+        unnamed: set[int] | None = None,
+        look_again: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`owns_files` is that of Merges. `unnamed`: ids of tables that are being filled before a name row says so; the
+        collector spares them. `look_again` makes the cycle look at every tablet at once."""
+        self._runtime = runtime
+        self._catalog = catalog
+        self._placement = placement
+        self._census = census
+        self._check_master = check_master
+        self._new_ids = new_ids
+        self._parallel_rows = parallel_rows
+        self._unnamed = unnamed if unnamed is not None else set()
+        self._locks = KeyedLocks[bytes](runtime)
+        self.namespaces = Namespaces(catalog, check_master)
+        self.moves = Moves(catalog, placement, census, self.operation, self.settled)
+        self.merges = Merges(
+            catalog,
+            placement,
+            census,
+            self.operation,
+            self.settled,
+            owns_files,
+            new_ids.tablet,
+            runtime.wall_millis,
+        )
+        self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
+        self.decommissions = Decommissions(runtime, session, placement, census, self.moves, self.is_busy)
+        self.alterations = Alterations(session, catalog, placement, census, self.settled)
+        self._look_again = look_again
+
+    # ---------------------------------------------------------------- what others ask for
+
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
+        check_schema(schema)
+        check_file_settings(None, schema)
+        bounds = check_split_rows(schema, split_rows)
+        self._check_master()
+        namespace, _ = names.split(schema.name)
+        if not self._catalog.has_namespace(namespace):
+            raise NamespaceNotFound(f"namespace {shown(namespace)} of table {shown(schema.name)} does not exist")
+        with self._asked_for(schema.name):
+            # The schema's version begins at 1 whatever the caller says: servers compare versions of one table only.
+            record = TableRecord(self._new_ids.table(), TableState.CREATING, replace(first_families(schema), version=1))
+            self._catalog.create_table(record)
+            ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
+            try:
+                self._write_rows(schema.name, first_records(record.table_id, ids, bounds, self._runtime.wall_millis()))
+                self._finish_enabling(record)
+            except _IdInUse:
+                self._catalog.delete_table(record)  # or the cycle would take its creation back, and the other's rows
+                raise
+            except (StaleLocation, Unavailable) as error:
+                # Not to be repeated as it is: the name is taken now, and the cycle finishes or undoes the creation.
+                raise OutcomeUnknown(f"table {shown(schema.name)} may or may not come to exist: {error}") from error
+
+    def delete_table(self, name: bytes) -> None:
+        self._check_master()
+        with self._asked_for(name):
+            record = self._existing(name)
+            if record.state not in (TableState.DISABLED, TableState.DELETING):
+                raise TableNotDisabled(shown(name))
+            self._finish_deleting(self._enter(record, TableState.DELETING))
+
+    def enable_table(self, name: bytes) -> None:
+        self._check_master()
+        with self._asked_for(name):
+            record = self._existing(name)
+            if record.state not in (TableState.DISABLED, TableState.ENABLING):
+                raise TableNotDisabled(shown(name))
+            self._finish_enabling(self._enter(record, TableState.ENABLING))
+
+    def disable_table(self, name: bytes) -> None:
+        self._check_master()
+        with self._asked_for(name):
+            record = self._existing(name)
+            if record.state not in (TableState.ENABLED, TableState.DISABLING):
+                raise TableNotEnabled(f"{shown(name)} is disabled.")
+            self._finish_disabling(self._enter(record, TableState.DISABLING))
+
+    def alter_table(self, schema: TableSchema) -> None:
+        check_schema(schema)
+        self._check_master()
+        with self._asked_for(schema.name):
+            record = self._existing(schema.name)
+            self.alterations.alter(record, schema)
+
+    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
+        self._check_master()
+        with self._asked_for(name):
+            record = self._existing(name)
+            if record.state is not TableState.DISABLED:
+                raise TableNotDisabled(f"{shown(name)}")
+            old = self.settled(record.table_id)
+            bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
+            fresh = replace(
+                record,
+                table_id=self._new_ids.table(),
+                state=TableState.ENABLING,
+                schema=first_families(record.schema),
+            )
+            ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
+            self._unnamed.add(fresh.table_id)
+            try:
+                # Its tablets stand before the name row points at them: a crash before leaves the table as it was, one
+                # after leaves it empty, to be enabled by the cycle. Tablets that no name points at are swept.
+                self._write_rows(name, first_records(fresh.table_id, ids, bounds, self._runtime.wall_millis()))
+                self._catalog.replace_table(record, fresh)
+            except OutcomeUnknown:
+                raise  # the name row may come to point at them: they are spared while this is the master
+            except BaseException:
+                self._unnamed.discard(fresh.table_id)
+                raise
+            self._unnamed.discard(fresh.table_id)
+            self._delete_rows(old)
+            self._finish_enabling(fresh)
+
+    @contextmanager
+    def followed_up(self) -> Iterator[None]:
+        """What a failure may have left half done the cycle finishes, at once. Not for what the cycle itself begins: it
+        would never rest."""
+        try:
+            yield
+        except (Conflict, OutcomeUnknown, StaleLocation, Unavailable):
+            self._look_again()
+            raise
+
+    @contextmanager
+    def _asked_for(self, name: bytes) -> Iterator[None]:
+        names.parse(name)
+        clock = self._runtime.clock_seconds
+        latest = clock() + _LONGEST_WAIT_SECONDS
+        with self.followed_up(), self.operation(name):
+            if clock() > latest:
+                raise Unavailable(f"another operation held up table {shown(name)}; nothing was begun, try again")
+            self._check_master()
+            yield
+
+    # ---------------------------------------------------------------- for the master's cycle
+
+    def operation(self, name: bytes) -> AbstractContextManager[object]:
+        """Holds the table against other operations. *Switches* while another one runs."""
+        return self._locks.hold(name)
+
+    def is_busy(self, name: bytes) -> bool:
+        return self._locks.is_held(name)
+
+    def resume(self, record: TableRecord) -> str:
+        """Finishes what a crash interrupted; the sentence that says so."""
+        name = record.schema.name
+        with self.operation(name):
+            current = self._catalog.read_table(name)
+            if current is None or current.state != record.state:
+                return f"table {shown(name)} was finished meanwhile"
+            match current.state:
+                case TableState.CREATING:
+                    return self._resume_creating(current)
+                case TableState.ENABLING:
+                    self._finish_enabling(current)
+                case TableState.DISABLING:
+                    self._finish_disabling(current)
+                case TableState.DELETING:
+                    self._finish_deleting(current)
+                case _:
+                    return f"table {shown(name)} needs nothing"
+        return f"table {shown(name)}: finished {record.state.value}"
+
+    # ---------------------------------------------------------------- steps
+
+    def _existing(self, name: bytes) -> TableRecord:
+        record = self._catalog.read_table(name)
+        if record is None:
+            raise TableNotFound(shown(name))
+        return record
+
+    def _enter(self, record: TableRecord, state: TableState) -> TableRecord:
+        if record.state == state:
+            return record
+        schema = record.schema
+        if state is TableState.ENABLING:
+            schema = replace(schema, version=schema.version + 1)
+        entered = replace(record, state=state, schema=schema)
+        self._catalog.replace_table(record, entered)
+        return entered
+
+    def _write_rows(self, name: bytes, tablets: list[TabletRecord]) -> None:
+        """Puts the rows of a new table, each with its first owner already: one write a tablet, not two."""
+        census = self._census()
+        owners = {
+            action.record.tablet_id: action.server
+            for action in self._placement.plan(name, tablets, census)
+            if isinstance(action, Assign)
+        }
+
+        def job(tablet: TabletRecord) -> Callable[[], bool]:
+            owner = owners.get(tablet.tablet_id)
+            row = tablet if owner is None else assigned(tablet, owner)
+            return lambda: self._put_new(row)
+
+        outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "create")
+        if False not in outcomes:
+            results(outcomes)
+            return
+        # The rows that stand are another table's. Those put just now go again, or it would have rows of two tables.
+        ours = {tablet.tablet_id for tablet, put in zip(tablets, outcomes, strict=True) if put is not False}
+        rows = self._catalog.tablet_rows(tablets[0].table_id)
+        self._delete_rows([row for row in rows if row.tablet_id in ours])
+        raise _IdInUse(f"there are tablets with the table id {tablets[0].table_id} already: {shown(name)} was not made")
+
+    def _put_new(self, row: TabletRecord) -> bool:
+        """False: the row is another tablet's."""
+        if self._catalog.put_tablet_if_absent(row):
+            return True
+        found = self._catalog.read_tablet(row.table_id, row.range.stop)
+        # It is ours when an answer was lost on the way, and its server was faster than we.
+        return found is not None and (found.tablet_id, found.created_millis) == (row.tablet_id, row.created_millis)
+
+    def _finish_enabling(self, record: TableRecord) -> None:
+        """From CREATING or ENABLING: every tablet is served, then the state says so. Corruption when there are rows
+        without a tablet."""
+        problems: list[str] = []
+        for _ in range(_ROUNDS):
+            tablets = self.settled(record.table_id)
+            verify_tiling(tablets)  # a table with a hole must not look as if it were whole
+            census = self._census()
+            actions = self._placement.plan(record.schema.name, tablets, census)
+            able = takers(census.loads)
+            held = self._placement.quarantine.sentence(tablets)
+            if not actions and able and not held and not any(tablet.owner in census.silent for tablet in tablets):
+                self._enter(record, TableState.ENABLED)
+                return
+            problems = self._placement.place_all(actions, lambda _tablet: record.schema, census.living)
+            problems = problems or ([held] if held else [])
+            if problems or not able:
+                break
+        reason = problems[0] if problems else _why_not_served(census)
+        raise Unavailable(f"table {shown(record.schema.name)} is not enabled yet, the master goes on trying: {reason}")
+
+    def _finish_disabling(self, record: TableRecord) -> None:
+        for _ in range(_ROUNDS):
+            served = [tablet for tablet in self.settled(record.table_id) if tablet.owner]
+            if not served:
+                self._enter(record, TableState.DISABLED)
+                return
+            living = self._census().living
+
+            def job(tablet: TabletRecord, living: frozenset[str] = living) -> Callable[[], None]:
+                return lambda: self._placement.vacate(tablet, living)
+
+            outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in served], "disable")
+            # A Conflict is a tablet that changed under us, for example split: the next round sees it as it is.
+            results([outcome for outcome in outcomes if not isinstance(outcome, Conflict)])
+        raise Unavailable(f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying")
+
+    def _finish_deleting(self, record: TableRecord) -> None:
+        self._delete_rows(self.settled(record.table_id))
+        # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
+        # rows would look like a damaged table.
+        self._catalog.delete_table(record)
+
+    def _delete_rows(self, tablets: Sequence[TabletRecord]) -> None:
+        def job(tablet: TabletRecord) -> Callable[[], None]:
+            return lambda: self._catalog.delete_tablet(tablet)
+
+        results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "delete"))
+
+    def _resume_creating(self, record: TableRecord) -> str:
+        name = shown(record.schema.name)
+        try:
+            verify_tiling(self._catalog.tablet_rows(record.table_id))
+        except Corruption:
+            # Nobody was told that the table exists and no cell was written: the rows that stand are taken back.
+            self._finish_deleting(self._enter(record, TableState.DELETING))
+            return f"table {name}: took its interrupted creation back"
+        self._finish_enabling(record)
+        return f"table {name}: finished its creation"
+
+    def settled(self, table_id: int) -> list[TabletRecord]:
+        """The table's rows, unfinished splits completed and unfinished merges finished or undone first. The caller
+        holds the table's operation lock. Conflict: another master is at it."""
+        for _ in range(_ROUNDS):
+            rows = self._catalog.tablet_rows(table_id)
+            unsettled = [row for row in rows if row.left is not None or row.is_merging()]
+            if not unsettled:
+                return rows
+            for row in unsettled:
+                complete_split(self._catalog, row)
+                try:
+                    self.merges.settle(row)
+                except Conflict as error:  # the other row of the same merge, or another master
+                    log.info("master: a merge was changed meanwhile: %s", error)
+        raise Conflict(f"the tablets of table {table_id} go on changing; try again")
+
+
+def _why_not_served(census: Census) -> str:
+    if census.silent:
+        return f"tablet server {min(census.silent)} does not answer"
+    return "no tablet server can take its tablets"

@@ -1,0 +1,100 @@
+"""Carries the balancer's plan out, when it is switched on (balancing.py makes the plan, moves.py moves)."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, final
+
+from hbtable.errors import HbtableError, LockLost
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.places import BALANCER
+from hbtable.lockservice.switches import Switch
+from hbtable.master.servers.census import Census
+from hbtable.master.tablets.balancing import Move, plan_moves
+from hbtable.master.tablets.moves import Moves
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+
+log = logging.getLogger(__name__)
+
+_MOVES_A_ROUND: Final = 4
+_ROUNDS: Final = 100
+
+
+@final
+class Balancer:
+    """`is_busy`: an operation runs on the table of that name."""
+
+    def __init__(
+        self,
+        session: Session,
+        catalog: Catalog,
+        census: Callable[[], Census],
+        moves: Moves,
+        is_busy: Callable[[bytes], bool],
+    ) -> None:
+        self.switch = Switch(session, BALANCER)
+        self._catalog = catalog
+        self._census = census
+        self._moves = moves
+        self._is_busy = is_busy
+
+    def round(
+        self,
+        tables: Iterable[TableRecord],
+        rows: Sequence[TabletRecord],
+        census: Census,
+        interrupted: Callable[[], bool],
+    ) -> tuple[str, bool]:
+        """A few moves, one at least, until it is `interrupted`; what was done, "" for nothing, and whether a move
+        failed. `census` is not much older than `rows`. *Switches.*"""
+        names, moves = self._plan(tables, rows, census)
+        if not moves or not self.switch.is_on():
+            return "", False
+        return self._carry_out(names, moves, interrupted)
+
+    def run(self) -> bool:
+        """Rounds until nothing is left to do. False: it is off, or the cluster is not calm. *Switches.* Errors of
+        Moves.move."""
+        for _ in range(_ROUNDS):
+            if not self.switch.is_on():
+                return False
+            tables = self._catalog.tables()
+            rows = list(self._catalog.all_tablet_rows())
+            names, moves = self._plan(tables, rows, self._census())
+            if moves is None:
+                return False
+            if not moves:
+                break
+            for move in moves:
+                self._move(names, move)
+        return True
+
+    def _plan(
+        self, tables: Iterable[TableRecord], rows: Sequence[TabletRecord], census: Census
+    ) -> tuple[dict[int, bytes], list[Move] | None]:
+        names = {table.table_id: table.schema.name for table in tables if table.state is not TableState.DISABLED}
+        wanted = [row for row in rows if row.table_id in names]
+        return names, plan_moves(wanted, census.loads, census.silent, _MOVES_A_ROUND)
+
+    def _carry_out(
+        self, names: dict[int, bytes], moves: list[Move], interrupted: Callable[[], bool]
+    ) -> tuple[str, bool]:
+        done: list[str] = []
+        for move in moves:
+            if self._is_busy(names[move.record.table_id]):
+                continue
+            try:
+                self._move(names, move)
+            except LockLost:
+                raise
+            except HbtableError as error:  # it may have split, or its table been disabled: the next plan knows
+                return f"waiting: {move.why}: {error}", True
+            done.append(move.why)
+            if interrupted():
+                break
+        return "; ".join(done), False
+
+    def _move(self, names: dict[int, bytes], move: Move) -> None:
+        log.info("balancer: %s", move.why)
+        self._moves.move(names[move.record.table_id], move.record.tablet_id, move.target)

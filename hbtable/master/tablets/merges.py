@@ -1,0 +1,177 @@
+"""Merges neighbouring tablets of an enabled table (paper, section 5.2; merging.py has the states).
+
+    1  whichever of them shares SSTables with a split's other child has a major compaction: its files are its own then
+    2  both are flushed and unloaded; from the files themselves: each lies inside the tablet that names it
+    3  the left row is marked
+    4  compare-and-set of the right row into the merged tablet: the commit
+    5  the left row says only that its tablet is gone; it stays a day (Catalog.put_tablet_if_absent)
+    6  the merged tablet may be owned, and is placed
+
+The table's operation lock is held throughout. After a crash, or with a second master that does not know yet that it
+is none, settle() finishes or undoes what the rows show; anyone may, at any time, as often as he likes:
+
+  * committed or not is what the right row says, and it can not change its mind: the merged tablet keeps its id until 5
+    and 6 are done, because nobody owns it before
+  * before a mark is taken back, the right row gets a new generation: whoever still means to commit, or whose commit is
+    still under way, compares with the old one
+  * a mark is taken back into a new generation as well, so that no late repetition of it is believed
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Final, final
+
+from hbtable.errors import Conflict, FileNotFound, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.master.servers.census import Census
+from hbtable.master.tablets import merging
+from hbtable.master.tablets.assignment import Assign, describe, least_loaded, takers
+from hbtable.master.tablets.moves import enabled
+from hbtable.master.tablets.ownership import released
+from hbtable.master.tablets.placement import Placement
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.table import TableRecord
+from hbtable.model.tablet import GoneTablet, TabletRecord
+
+GONE_MILLIS: Final = 86_400_000
+"""How long it is kept that a tablet is gone: longer than any split repair can be held up."""
+
+
+@final
+class Merges:
+    """`operation` and `settled` are those of Tables. `owns_files`: whether each SSTable that a record names lies
+    inside its range."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        placement: Placement,
+        census: Callable[[], Census],
+        operation: Callable[[bytes], AbstractContextManager[object]],
+        settled: Callable[[int], list[TabletRecord]],
+        owns_files: Callable[[TabletRecord], bool],
+        new_tablet_id: Callable[[], int],
+        wall_millis: Callable[[], int],
+    ) -> None:
+        self._catalog = catalog
+        self._placement = placement
+        self._census = census
+        self._operation = operation
+        self._settled = settled
+        self._owns_files = owns_files
+        self._new_tablet_id = new_tablet_id
+        self._wall_millis = wall_millis
+
+    def merge(self, name: bytes, tablet_ids: Sequence[int]) -> None:
+        """They are one tablet, which is served, on return. *Switches.* TableNotFound, TableNotEnabled; InvalidRequest
+        unless they are two or more neighbours of this table. Unavailable: nothing was merged. OutcomeUnknown: perhaps
+        not, or not all of them were merged, or the merged one is not served yet. Each is whole, and served soon."""
+        with self._operation(name):
+            table = enabled(self._catalog, name)
+            chosen = merging.neighbours(self._settled(table.table_id), tablet_ids)
+            rested = self._at_rest(chosen)
+            try:
+                self._serve(self._joined(rested), table)
+            except (Conflict, StaleLocation, Unavailable) as error:
+                # Not to be repeated as it is: some of these tablets may be no more.
+                raise OutcomeUnknown(
+                    f"{len(chosen)} tablets may or may not have been merged, or not all of them: {error}"
+                ) from error
+
+    def settle(self, record: TabletRecord) -> None:
+        """Finishes or undoes the merge that one of its two rows shows. *Switches.* The caller holds the table's
+        operation lock, and reads the rows again."""
+        if record.absorbs is not None:
+            self._finish(record)
+        elif record.merges_into is not None:
+            into = record.merges_into
+            at_stop = self._catalog.read_tablet(record.table_id, into.stop)
+            if at_stop is not None and at_stop.tablet_id == into.tablet_id:
+                self._finish(at_stop)
+            else:
+                self._undo(record, at_stop)
+
+    def forget_old(self, gone: Sequence[GoneTablet]) -> None:
+        oldest = self._wall_millis() - GONE_MILLIS
+        for one in gone:
+            if one.gone_millis <= oldest:
+                self._catalog.forget_gone(one)
+
+    # ---------------------------------------------------------------- steps 1 and 2
+
+    def _at_rest(self, tablets: Sequence[TabletRecord]) -> list[TabletRecord]:
+        try:
+            for tablet in tablets:
+                self._take_own_files(tablet)
+            return [self._rested(tablet) for tablet in tablets]
+        except Conflict as error:
+            raise Unavailable(f"a tablet changed when it was to be merged; try again: {error}") from error
+
+    def _take_own_files(self, tablet: TabletRecord) -> None:
+        try:
+            if self._owns_files(tablet):
+                return
+        except FileNotFound:
+            pass  # a compaction has just replaced it: the record is of yesterday
+        self._placement.compact(tablet)
+
+    def _rested(self, tablet: TabletRecord) -> TabletRecord:
+        """Its record when it is unloaded and all its files are its own. Unavailable when it cannot be brought there."""
+        self._placement.vacate(tablet, self._census().living)
+        current = self._catalog.read_tablet(tablet.table_id, tablet.range.stop)
+        if current is None or current.tablet_id != tablet.tablet_id or not merging.is_at_rest(current):
+            raise Unavailable(f"{describe(tablet)} could not be unloaded, or was split or moved; try again")
+        # From the files, not from what the server said: METADATA must never show rows outside a tablet.
+        if not self._owns_files(current):
+            raise Unavailable(f"{describe(tablet)} still shares files with a split's other child; try again")
+        return current
+
+    # ---------------------------------------------------------------- steps 3 to 6
+
+    def _joined(self, rested: Sequence[TabletRecord]) -> TabletRecord:
+        result, *others = rested
+        for right in others:
+            result = self._join(result, right)
+        return result
+
+    def _join(self, left: TabletRecord, right: TabletRecord) -> TabletRecord:
+        """The merged tablet's record, which anybody may own. Conflict: one of them changed."""
+        marked = merging.marked(left, right, self._new_tablet_id())
+        self._catalog.replace_tablet(left, marked)
+        result = merging.merged(marked, right, self._wall_millis())
+        self._catalog.replace_tablet(right, result)
+        self._bury(marked)
+        return self._allow(result)
+
+    def _serve(self, tablet: TabletRecord, table: TableRecord) -> None:
+        census = self._census()
+        able = takers(census.loads)
+        if not able:
+            raise Unavailable(f"no tablet server can take {describe(tablet)}")
+        why = f"{describe(tablet)} was merged"
+        self._placement.place(Assign(tablet, least_loaded(able), why), table.schema, census.living)
+
+    def _finish(self, result: TabletRecord) -> None:
+        """From the merged tablet's row: it was committed. Conflict: somebody else finishes it."""
+        if result.absorbs is None:
+            return
+        left = self._catalog.read_tablet(result.table_id, result.absorbs)
+        if left is not None and left.merges_into is not None and left.merges_into.tablet_id == result.tablet_id:
+            self._bury(left)
+        self._allow(result)
+
+    def _bury(self, left: TabletRecord) -> None:
+        """Conflict: somebody else did it, or the row is not as it should be; nobody may own the merged one before."""
+        self._catalog.bury_tablet(left, merging.gone(left, self._wall_millis()))
+
+    def _allow(self, result: TabletRecord) -> TabletRecord:
+        """Anybody may own it. Conflict: somebody else said so already."""
+        allowed = replace(result, absorbs=None)
+        self._catalog.replace_tablet(result, allowed)
+        return allowed
+
+    def _undo(self, left: TabletRecord, at_stop: TabletRecord | None) -> None:
+        """`at_stop` was read after `left`. Conflict: somebody was faster, perhaps the commit itself; look again."""
+        if at_stop is not None and merging.can_commit(left, at_stop):
+            self._catalog.replace_tablet(at_stop, released(at_stop))
+        self._catalog.replace_tablet(left, merging.undone(left))

@@ -1,0 +1,95 @@
+"""Moves a tablet of an enabled table to another server (paper, section 5.2: the master assigns tablets).
+
+    1  its owner flushes and unloads it; its row has no owner from then on
+    2  it is placed on the new server, as any tablet without an owner
+
+The table's operation lock is held, so that the cycle does not place the tablet in between. After a crash or an error
+between the two it is a tablet that nobody owns, and the cycle places it somewhere.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import final
+
+from hbtable.errors import Conflict, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
+from hbtable.master.servers.census import Census
+from hbtable.master.tablets.assignment import Assign, describe, least_loaded, takers
+from hbtable.master.tablets.placement import Placement
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.names import shown
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+
+
+@final
+class Moves:
+    """`operation` and `settled` are those of Tables."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        placement: Placement,
+        census: Callable[[], Census],
+        operation: Callable[[bytes], AbstractContextManager[object]],
+        settled: Callable[[int], list[TabletRecord]],
+    ) -> None:
+        self._catalog = catalog
+        self._placement = placement
+        self._census = census
+        self._operation = operation
+        self._settled = settled
+
+    def move(self, name: bytes, tablet_id: int, server: str = "") -> None:
+        """Served by `server` on return, which may be the one that had it: then it was loaded anew. "": by the least
+        loaded other server, or by the same one when there is no other. *Switches.* TableNotFound, TableNotEnabled,
+        InvalidRequest for a tablet or server that there is not; Unavailable: still where it was, or without a server
+        until the master's next cycle."""
+        with self._operation(name):
+            table = enabled(self._catalog, name)
+            tablet = self.tablet(table, tablet_id)
+            census = self._census()
+            target = self._target(tablet, census, server)
+            try:
+                self._placement.vacate(tablet, census.living)
+                current = self._catalog.read_tablet(tablet.table_id, tablet.range.stop)
+                if current is None or current.tablet_id != tablet_id or current.owner:
+                    raise Unavailable(f"{describe(tablet)} was split or given to another server meanwhile; try again")
+                why = f"{describe(tablet)} goes to {target} because it was asked to"
+                self._placement.place(Assign(current, target, why), table.schema, self._census().living)
+            except Conflict as error:
+                raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
+
+    def tablet(self, table: TableRecord, tablet_id: int) -> TabletRecord:
+        """InvalidRequest when the table has none with this id."""
+        for tablet in self._settled(table.table_id):
+            if tablet.tablet_id == tablet_id:
+                return tablet
+        raise InvalidRequest(
+            f"table {shown(table.schema.name)} has no tablet {tablet_id}; it may have been split or merged: look again"
+        )
+
+    def _target(self, tablet: TabletRecord, census: Census, server: str) -> str:
+        able = takers(census.loads)
+        if server:
+            load = census.loads.get(server)
+            if load is not None and (load.takes_tablets() or (server == tablet.owner and not load.draining)):
+                return server
+            if load is not None and load.decommissioned:
+                raise InvalidRequest(f"tablet server {server} is decommissioned: it takes no tablets")
+            if server in census.living:
+                raise Unavailable(f"tablet server {server} takes no tablets now: it is stopping or does not answer")
+            raise InvalidRequest(f"there is no tablet server {server}")
+        if not able:
+            raise Unavailable(f"no tablet server can take {describe(tablet)}")
+        others = {name: load for name, load in able.items() if name != tablet.owner}
+        return least_loaded(others or able)
+
+
+def enabled(catalog: Catalog, name: bytes) -> TableRecord:
+    """TableNotFound, TableNotEnabled."""
+    table = catalog.read_table(name)
+    if table is None:
+        raise TableNotFound(shown(name))
+    if table.state is not TableState.ENABLED:
+        raise TableNotEnabled(f"{shown(name)} is disabled.")
+    return table

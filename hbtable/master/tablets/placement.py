@@ -1,0 +1,173 @@
+"""Carries assignments out (paper, sections 5.2 and 6: log sort before recovery).
+
+Order of each step, and why:
+    sort     the logs of dead servers that the tablet needs, each once, fenced before, before anyone recovers from them
+    own      compare-and-set of the owner; from here on an earlier owner's compare-and-sets fail (bug class 10)
+    load     the server recovers and serves; if it does not, the next plan is a Load of the same generation
+
+After a few loads that failed (failed_loads.py) the owner has to give the tablet up before any of these steps: a load
+that is still under way, or comes late, must fail (Placement.vacate, tabletserver.residence).
+"""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+
+from hbtable.errors import Conflict, HbtableError, LockLost, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.master.servers.census import Census
+from hbtable.master.servers.log_sorting import LogSorting
+from hbtable.master.tablets.assignment import Action, Load, Reassign, Snapshot, describe, plan, takers
+from hbtable.master.tablets.failed_loads import FailedLoads
+from hbtable.master.tablets.ownership import assigned, given_back, released
+from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
+from hbtable.metadata.catalog import Catalog
+from hbtable.model.schema import TableSchema
+from hbtable.model.tablet import NO_LOG, TabletRecord
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Lock, Runtime
+from hbtable.runtime.parallel import run_all
+
+log = logging.getLogger(__name__)
+
+
+class Placement:
+    """`logs` ends and sorts the log of one dead incarnation; it may be asked again for the same one."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        catalog: Catalog,
+        transport: Transport,
+        logs: LogSorting,
+        parallel_loads: int,
+        quarantine: QuarantineOptions | None = None,
+    ) -> None:
+        self.epoch = 0
+        """Of the master's lock; sent with every call."""
+        self._runtime = runtime
+        self._catalog = catalog
+        self._transport = transport
+        self.logs = logs
+        self._parallel_loads = parallel_loads
+        self.failed_loads = FailedLoads(runtime.clock_seconds)
+        self.quarantine = Quarantine(runtime.clock_seconds, quarantine)
+        self._sorted: dict[str, Lock] = {}
+        self._done: set[str] = set()
+
+    def plan(self, table: bytes, tablets: Sequence[TabletRecord], census: Census) -> list[Action]:
+        """What is to be done for `tablets` of the table with this name, which were read before the census was taken.
+        Does not switch."""
+        served = 0
+        for tablet in tablets:
+            load = census.loads.get(tablet.owner)
+            if load is not None and tablet.tablet_id in load.tablet_ids:
+                served += 1
+                self.failed_loads.served(tablet.tablet_id)
+                self.quarantine.answered(tablet.tablet_id)
+        self.quarantine.look(table, tablets, census.living)
+        if served == len(tablets):
+            return []  # what follows goes over what is remembered of all tablets, and this is asked for each table
+        refusals = self.failed_loads.refusals(takers(census.loads))
+        held, suspects = self.quarantine.held(), self.quarantine.suspects()
+        return plan(Snapshot(tablets, census.loads, census.silent, refusals, held, suspects))
+
+    def keep_only(self, tablet_ids: Collection[int]) -> None:
+        """What is remembered of tablets that there are no more is forgotten."""
+        self.failed_loads.keep_only(tablet_ids)
+        self.quarantine.keep_only(tablet_ids)
+
+    def place(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
+        """The tablet is served on return. Conflict when its record changed since the plan; Corruption when its log or
+        files are damaged; Unavailable or StaleLocation when the server could not load it now."""
+        record = action.record
+        if isinstance(action, Reassign):
+            reason = self.failed_loads.reason(record.tablet_id, record.owner)
+            log.warning("master: %s; what it said last: %s", action.why, reason)
+            record = self._taken(record, living)
+        self._sort_logs(record, living)
+        if not isinstance(action, Load):
+            unowned, record = record, assigned(record, action.server)
+            self._catalog.replace_tablet(unowned, record)
+        self.load(record, schema)
+
+    def _taken(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
+        """Without an owner. Conflict when it changed meanwhile; errors of vacate."""
+        self.vacate(record, living)
+        current = self._catalog.read_tablet(record.table_id, record.range.stop)
+        if current is None or current.tablet_id != record.tablet_id or current.owner or current.is_merging():
+            raise Conflict(f"{describe(record)} was changed when it was to be taken from {record.owner}")
+        return current
+
+    def load(self, record: TabletRecord, schema: TableSchema) -> None:
+        self.quarantine.given(record.tablet_id, record.owner)
+        try:
+            self._transport.tablet_admin(record.owner).load_tablet(self.epoch, record, schema)
+        except LockLost:
+            raise
+        except HbtableError as error:
+            self.failed_loads.failed(record.tablet_id, record.owner, str(error))
+            if not isinstance(error, OutcomeUnknown):
+                self.quarantine.answered(record.tablet_id)
+            raise
+        self.failed_loads.loaded(record.tablet_id, record.owner)
+        self.quarantine.answered(record.tablet_id)
+
+    def place_all(
+        self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Collection[str]
+    ) -> list[str]:
+        """Several at a time; a sentence for each that failed."""
+
+        def job(action: Action) -> Callable[[], None]:
+            return lambda: self.place(action, schema_of(action.record), living)
+
+        outcomes = run_all(self._runtime, self._parallel_loads, [job(action) for action in actions], "place")
+        return [
+            f"{describe(action.record)} could not be placed on {action.server}: {outcome}"
+            for action, outcome in zip(actions, outcomes, strict=True)
+            if isinstance(outcome, HbtableError)
+        ]
+
+    def compact(self, record: TabletRecord) -> None:
+        """A major compaction by its owner, done on return. Unavailable when it has none that answers."""
+        if not record.owner:
+            raise Unavailable(f"{describe(record)} has no server at the moment; try again")
+        try:
+            self._transport.tablet_admin(record.owner).compact(record.tablet_id, True)
+        except StaleLocation as error:
+            raise Unavailable(f"{record.owner} could not compact {describe(record)}: {error}") from error
+
+    def vacate(self, record: TabletRecord, living: Collection[str]) -> None:
+        """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split):
+        the caller reads METADATA again. Unavailable when its owner lives and does not answer."""
+        lives = record.owner in living
+        if lives:
+            try:
+                self._transport.tablet_admin(record.owner).unload_tablet(self.epoch, record.tablet_id)
+            except StaleLocation as error:
+                raise Unavailable(f"{record.owner} does not answer, so {describe(record)} stays there") from error
+        current = self._catalog.read_tablet(record.table_id, record.range.stop)
+        if current is None or not current.owner or current.tablet_id != record.tablet_id:
+            return
+        # Another owner may serve it, and was not asked to unload it; so may this one, in a later generation: a load may
+        # have come after it said that it does not (tabletserver.residence).
+        if (current.owner, current.generation) == (record.owner, record.generation):
+            # Of a dead owner no log is dropped: the next one recovers.
+            self._catalog.replace_tablet(current, given_back(current) if lives else released(current))
+
+    def update_schema(self, server: str, table_id: int, schema: TableSchema) -> None:
+        self._transport.tablet_admin(server).update_schema(self.epoch, table_id, schema)
+
+    def forget_log(self, incarnation: str) -> None:
+        """Its folder was deleted."""
+        self._sorted.pop(incarnation, None)
+        self._done.discard(incarnation)
+
+    def _sort_logs(self, record: TabletRecord, living: Collection[str]) -> None:
+        """Sorts, once, each log of a dead server that the tablet needs; concurrent callers wait for the first."""
+        for ref in record.logs:
+            name = ref.incarnation
+            if name == NO_LOG or name in living or name in self._done:
+                continue
+            with self._sorted.setdefault(name, self._runtime.lock()):
+                if name not in self._done:
+                    self.logs.sort(self.epoch, name, living)
+                    self._done.add(name)

@@ -1,0 +1,148 @@
+"""Tablets whose servers die one after the other soon after they were given them: such a tablet is not handed on for a
+while, or it would take every server with it, and all that these serve (bug class 23).
+
+Who is to blame for a death: tablets that the server was asked to load and had not answered for; if there are none, all
+that it was given shortly before. The blamed are spread evenly when they are given out again (assignment.py), so that
+those which only travelled along with the one part from it within a few rounds. After `deaths` in a row a tablet is held
+back: briefly while others are blamed with it, else each time twice as long up to a limit. It is never given up. One
+that outlives `soon_seconds` on a server is acquitted. An operator's move does not wait (moves.py). METADATA's tablets
+are never held back: without them nothing is served, so nothing would be spared.
+
+Kept in the master's memory only: a new master acquits all, and holds one back after as many deaths of its own time.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import final
+
+from hbtable.master.tablets.assignment import describe
+from hbtable.model.names import shown
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineOptions:
+    """When a tablet is held back, and for how long."""
+
+    deaths: int = 5
+    """In a row. More: more servers die of a bad tablet; fewer: tablets wait that only met with bad luck, as when
+    somebody kills servers to see what happens."""
+    soon_seconds: float = 60.0
+    """From when a server was last asked to load the tablet to when its death is known, which takes a session. Longer:
+    deaths that have nothing to do with each other are taken for a row."""
+    first_pause_seconds: float = 10.0
+    longest_pause_seconds: float = 600.0
+    """Longer: servers are spared, and a tablet that is well again waits longer."""
+
+
+@dataclass(slots=True)
+class _Story:
+    """What happened to one tablet lately."""
+
+    server: str = ""
+    given_at: float = 0.0
+    answered: bool = True
+    dead: list[str] = field(default_factory=list)
+    """Servers that died of it, as far as one knows; in a row."""
+    held_until: float = 0.0
+
+
+@final
+class Quarantine:
+    """`clock` in seconds. Does not switch."""
+
+    def __init__(self, clock: Callable[[], float], options: QuarantineOptions | None = None) -> None:
+        self._clock = clock
+        self._options = options or QuarantineOptions()
+        self._stories: dict[int, _Story] = {}
+        self._blamed: dict[str, frozenset[int]] = {}
+        """By dead server."""
+
+    # ---------------------------------------------------------------- what happens
+
+    def given(self, tablet_id: int, server: str) -> None:
+        """It is about to be asked to load the tablet, perhaps once more."""
+        story = self._stories.setdefault(tablet_id, _Story())
+        story.server, story.given_at, story.answered, story.held_until = server, self._clock(), False, 0.0
+
+    def answered(self, tablet_id: int) -> None:
+        """The server, whether or not it could load it."""
+        if (story := self._stories.get(tablet_id)) is not None:
+            story.answered = True
+
+    def look(self, table: bytes, tablets: Iterable[TabletRecord], living: Collection[str]) -> None:
+        """`tablets` of the table with this name; `living` is not older than they are."""
+        for tablet in tablets:
+            story = self._stories.get(tablet.tablet_id)
+            # One that left in order has another owner by now, or none: its server may die as it likes.
+            if story is None or not story.server or story.server != tablet.owner:
+                continue
+            if tablet.owner not in living:
+                self._died(story, table, tablet)
+            elif not self._is_fresh(story):
+                del self._stories[tablet.tablet_id]
+
+    def keep_only(self, tablet_ids: Iterable[int]) -> None:
+        """Tablets that there are no more are forgotten, and servers whose death nobody is blamed for any more."""
+        there = set(tablet_ids)
+        self._stories = {tablet_id: story for tablet_id, story in self._stories.items() if tablet_id in there}
+        named = {story.server for story in self._stories.values()}
+        self._blamed = {server: blamed for server, blamed in self._blamed.items() if server in named}
+
+    def _died(self, story: _Story, table: bytes, tablet: TabletRecord) -> None:
+        now, options = self._clock(), self._options
+        blamed = self._blamed.get(tablet.owner)
+        if blamed is None:
+            blamed = self._blamed[tablet.owner] = self._suspects(tablet.owner)
+        story.server = ""
+        if tablet.tablet_id in blamed:
+            story.dead.append(tablet.owner)
+        elif not self._is_fresh(story):
+            story.dead.clear()
+        excess = len(story.dead) - options.deaths
+        if tablet.tablet_id not in blamed or excess < 0 or tablet.table_id == METADATA_TABLE_ID:
+            return
+        longest = options.longest_pause_seconds
+        if len(blamed) > 1:  # most of them are innocent, perhaps all: what kills the servers may be no tablet
+            longest = options.first_pause_seconds
+        pause = min(options.first_pause_seconds * 2 ** min(excess, 30), longest)
+        story.held_until = now + pause
+        log.error(
+            "master: %s of table %s, rows from %r to %r, is not handed out for %g s: %d servers in a row died soon "
+            "after they were given it, the last ones %s; look into their logs. Moving it to a server by hand tries at "
+            "once",
+            describe(tablet), shown(table), tablet.range.start, tablet.range.stop, pause, len(story.dead),
+            ", ".join(story.dead[-options.deaths :]),
+        )  # fmt: skip
+
+    def _suspects(self, server: str) -> frozenset[int]:
+        fresh = {number: one for number, one in self._stories.items() if one.server == server and self._is_fresh(one)}
+        unanswered = frozenset(number for number, one in fresh.items() if not one.answered)
+        return unanswered or frozenset(fresh)
+
+    def _is_fresh(self, story: _Story) -> bool:
+        """A load that was never answered does not age: the master may have waited for others meanwhile."""
+        return not story.answered or self._clock() - story.given_at <= self._options.soon_seconds
+
+    # ---------------------------------------------------------------- what follows
+
+    def suspects(self) -> frozenset[int]:
+        """Tablets to be spread."""
+        return frozenset(number for number, story in self._stories.items() if story.dead)
+
+    def held(self) -> frozenset[int]:
+        """Tablets that are not to be handed out now."""
+        now = self._clock()
+        return frozenset(number for number, story in self._stories.items() if story.held_until > now)
+
+    def sentence(self, tablets: Iterable[TabletRecord]) -> str:
+        """About the first of them that is held back, "" for none."""
+        held = self.held()
+        for tablet in tablets:
+            if tablet.tablet_id in held:
+                dead = len(self._stories[tablet.tablet_id].dead)
+                return f"{describe(tablet)} is held back because {dead} servers in a row died soon after they got it"
+        return ""

@@ -1,0 +1,322 @@
+"""Every call of services.py as a Thrift method: its messages, how long a caller waits, and whether it may be repeated.
+
+message   80 01 00, type (1), name length (4), name, sequence number (4), struct
+CALL      the arguments, field 1 being the incarnation meant (not for the master)
+REPLY     field 0 the result, or field 1 an RpcError, or neither
+EXCEPTION field 1 a text, field 2 a number: the method is not known or the request could not be decoded
+"""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Final, NamedTuple, final
+
+from hbtable.errors import Corruption
+from hbtable.rpc.codec import model
+from hbtable.rpc.codec.binary import (
+    BINARY,
+    BOOLEAN,
+    INTEGER,
+    SET,
+    STRING,
+    TEXT,
+    Field,
+    Mapping,
+    Output,
+    Sequences,
+    Shape,
+    Source,
+    Struct,
+    decode,
+    skip,
+)
+from hbtable.rpc.codec.cells import CELLS, ROWS
+from hbtable.rpc.codec.errors import RPC_ERROR, RemoteError
+
+CALL: Final = 1
+REPLY: Final = 2
+EXCEPTION: Final = 3
+UNKNOWN_METHOD: Final = 1
+INTERNAL_ERROR: Final = 6
+PROTOCOL_ERROR: Final = 7
+
+_VERSION: Final = b"\x80\x01\x00"
+_LONGEST_NAME: Final = 256
+_I32: Final = 8
+
+
+class Role(Enum):
+    """Which object a method belongs to."""
+
+    TABLETS = "TabletService"
+    ADMIN = "TabletAdmin"
+    MASTER = "MasterService"
+    PEER = "PeerService"
+    """Every role's: handshake.py."""
+
+
+class Patience(Enum):
+    """How long a caller waits for the answer (connections.RpcOptions has the seconds)."""
+
+    READ = "read"
+    WRITE = "write"
+    CENSUS = "census"
+    LOAD = "load"
+    ORDER = "order"
+    COMPACT = "compact"
+
+
+class Failure(NamedTuple):
+    """What a server answered where it could not even begin: an EXCEPTION."""
+
+    number: int
+    message: str
+
+
+_FAILURE: Final = Struct([Field(1, "message", TEXT, "")])
+
+
+@final
+class Method:
+    """One call. `repeatable`: it changes nothing, or doing it twice is as good as once, so that it may be sent again
+    when its answer was lost."""
+
+    __slots__ = ("_head", "_reply_head", "arguments", "name", "patience", "repeatable", "result", "role")
+
+    def __init__(
+        self,
+        role: Role,
+        name: str,
+        fields: Sequence[Field],
+        result: Shape | None,
+        patience: Patience,
+        repeatable: bool = False,
+    ) -> None:
+        self.role = role
+        self.name = name
+        self.patience = patience
+        self.repeatable = repeatable
+        self.arguments = Struct(fields)
+        success = [] if result is None else [Field(0, "success", result, None)]
+        self.result = Struct([*success, Field(1, "error", RPC_ERROR, None)])
+        title = len(name).to_bytes(4, "big") + name.encode()
+        self._head = _VERSION + bytes((CALL,)) + title
+        self._reply_head = _VERSION + bytes((REPLY,)) + title
+
+    @property
+    def returns(self) -> bool:
+        return len(self.result.fields) > 1
+
+    def request(self, sequence: int, arguments: Sequence[Any], pause: Callable[[], None]) -> bytes:
+        """The frame of a call. struct.error, TypeError, ValueError or OverflowError for values that no field holds."""
+        return _frame(self._head, sequence, self.arguments, arguments, pause)
+
+    def reply(self, sequence: int, value: Any, error: RemoteError | None, pause: Callable[[], None]) -> bytes:
+        """The frame of an answer."""
+        return _frame(self._reply_head, sequence, self.result, (value, error) if self.returns else (error,), pause)
+
+    def read_arguments(self, source: Source, position: int) -> tuple[Any, ...]:
+        """Corruption, UnsupportedFormat."""
+        values: tuple[Any, ...] = decode(self.arguments, source, position)[0]
+        return values
+
+    def read_reply(self, data: bytes, sequence: int, pause: Callable[[], None]) -> Any:
+        """The result, a RemoteError or a Failure. Corruption when it is not the answer to this call."""
+        kind, name, number, position = read_head(data)
+        source = Source(data, pause)
+        if kind == EXCEPTION and number == sequence:
+            return read_failure(source, position)
+        if kind != REPLY or name != self.name.encode() or number != sequence:
+            raise Corruption("a message", 0, f"the answer to {name!r} number {number} is not that to {self.name}")
+        values, _ = decode(self.result, source, position)
+        if values[-1] is not None:
+            return values[-1]
+        if not self.returns:
+            return None
+        if values[0] is None:
+            raise Corruption("a message", position, f"the answer to {self.name} holds neither a result nor an error")
+        return values[0]
+
+
+def _frame(head: bytes, sequence: int, shape: Struct, values: Any, pause: Callable[[], None]) -> bytes:
+    out = Output(pause)
+    shape.write(values, out)
+    body = b"".join(out.pieces)
+    return b"".join(((len(head) + 4 + len(body)).to_bytes(4, "big"), head, sequence.to_bytes(4, "big"), body))
+
+
+def read_head(data: bytes) -> tuple[int, bytes, int, int]:
+    """(message type, method's name, sequence number, position of the struct). Corruption."""
+    length = int.from_bytes(data[4:8], "big")
+    if data[:3] != _VERSION or length > _LONGEST_NAME or len(data) <= length + 12:
+        raise Corruption("a message", 0, f"{data[:16]!r} begins no Thrift message")
+    end = 8 + length
+    return data[3], data[8:end], int.from_bytes(data[end : end + 4], "big"), end + 4
+
+
+def failure(name: bytes, sequence: int, number: int, message: str) -> bytes:
+    """The frame of an EXCEPTION."""
+    text = message.encode("utf-8", "replace")
+    body = b"".join(
+        (
+            _VERSION + bytes((EXCEPTION,)) + len(name).to_bytes(4, "big") + name + sequence.to_bytes(4, "big"),
+            bytes((STRING,)) + b"\0\1" + len(text).to_bytes(4, "big") + text,
+            bytes((_I32,)) + b"\0\2" + number.to_bytes(4, "big") + b"\0",
+        )
+    )
+    return len(body).to_bytes(4, "big") + body
+
+
+def read_failure(source: Source, position: int) -> Failure:
+    """Corruption."""
+    data = source.data
+    message, _ = decode(_FAILURE, source, position)
+    number = 0
+    while kind := data[position]:
+        if kind == _I32 and data[position + 1 : position + 3] == b"\0\2":
+            number = int.from_bytes(data[position + 3 : position + 7], "big")
+        position = skip(source, kind, position + 3, 1)
+    return Failure(number, message[0])
+
+
+# ---------------------------------------------------------------- the calls themselves
+
+
+Arguments = dict[str, Shape | tuple[Shape, object]]
+"""By name, in order; a tuple has the default of one that may be left out."""
+
+
+def _fields(shapes: Arguments, first: int) -> list[Field]:
+    return [
+        Field(number, name, *(shape if isinstance(shape, tuple) else (shape,)))
+        for number, (name, shape) in enumerate(shapes.items(), first)
+    ]
+
+
+def _server(
+    role: Role,
+    name: str,
+    shapes: Arguments,
+    result: Shape | None,
+    patience: Patience,
+    repeatable: bool = False,
+) -> Method:
+    fields = [Field(1, "incarnation", TEXT), *_fields(shapes, 2)]
+    return Method(role, name, fields, result, patience, repeatable)
+
+
+def _master(
+    name: str,
+    shapes: Arguments,
+    result: Shape | None = None,
+    patience: Patience = Patience.ORDER,
+    repeatable: bool = False,
+) -> Method:
+    return Method(Role.MASTER, name, _fields(shapes, 1), result, patience, repeatable)
+
+
+_CELL_NAME: Final[Arguments] = {
+    "tablet": INTEGER,
+    "row": BINARY,
+    "family": BINARY,
+    "qualifier": BINARY,
+}
+_TABLET: Final[Arguments] = {"tablet": INTEGER}
+_EPOCH: Final[Arguments] = {"epoch": INTEGER}
+
+MUTATE: Final = _server(Role.TABLETS, "mutate", {**_TABLET, "mutations": model.ROW_MUTATIONS}, None, Patience.WRITE)
+READ_ROWS: Final = _server(
+    Role.TABLETS,
+    "read_rows",
+    {**_TABLET, "rows": model.ROW_KEYS, "spec": model.READ_SPEC},
+    ROWS,
+    Patience.READ,
+    repeatable=True,
+)
+SCAN: Final = _server(
+    Role.TABLETS,
+    "scan",
+    {**_TABLET, "request": model.SCAN_REQUEST},
+    model.SCAN_PAGE,
+    Patience.READ,
+    repeatable=True,
+)
+INCREMENT: Final = _server(Role.TABLETS, "increment", {**_CELL_NAME, "amount": INTEGER}, INTEGER, Patience.WRITE)
+APPEND: Final = _server(
+    Role.TABLETS,
+    "append",
+    {**_TABLET, "row": BINARY, "values": Sequences(model.APPEND_VALUE), "ttlMillis": INTEGER},
+    CELLS,
+    Patience.WRITE,
+)
+CHECK_AND_MUTATE: Final = _server(
+    Role.TABLETS,
+    "check_and_mutate",
+    {**_CELL_NAME, "expected": (BINARY, None), "mutation": model.ROW_MUTATION},
+    BOOLEAN,
+    Patience.WRITE,
+)
+
+LOAD_TABLET: Final = _server(
+    Role.ADMIN,
+    "load_tablet",
+    {**_EPOCH, "record": model.TABLET_RECORD, "schema": model.TABLE_SCHEMA},
+    None,
+    Patience.LOAD,
+)
+UNLOAD_TABLET: Final = _server(Role.ADMIN, "unload_tablet", {**_EPOCH, **_TABLET}, None, Patience.ORDER)
+UPDATE_SCHEMA: Final = _server(
+    Role.ADMIN, "update_schema", {**_EPOCH, "table": INTEGER, "schema": model.TABLE_SCHEMA}, None, Patience.WRITE
+)
+SORT_LOG_PART: Final = _server(
+    Role.ADMIN,
+    "sort_log_part",
+    {**_EPOCH, "deadIncarnation": TEXT, "part": BINARY},
+    model.RUN,
+    Patience.ORDER,
+    repeatable=True,
+)
+FLUSH: Final = _server(Role.ADMIN, "flush", _TABLET, None, Patience.COMPACT, repeatable=True)
+COMPACT: Final = _server(
+    Role.ADMIN,
+    "compact",
+    {**_TABLET, "major": BOOLEAN, "family": (BINARY, b"")},
+    None,
+    Patience.COMPACT,
+    repeatable=True,
+)
+ROLL_LOG: Final = _server(Role.ADMIN, "roll_log", {}, None, Patience.WRITE, repeatable=True)
+SWITCH_COMPACTIONS: Final = _server(Role.ADMIN, "switch_compactions", {"on": BOOLEAN}, BOOLEAN, Patience.READ)
+SPLIT: Final = _server(Role.ADMIN, "split", {**_TABLET, "row": (BINARY, None)}, BOOLEAN, Patience.COMPACT)
+TABLETS: Final = _server(Role.ADMIN, "tablets", {}, Sequences(model.TABLET_STATUS), Patience.CENSUS, repeatable=True)
+FILES_IN_FLIGHT: Final = _server(
+    Role.ADMIN, "files_in_flight", {}, Sequences(TEXT, set, SET), Patience.CENSUS, repeatable=True
+)
+CLEAR_BLOCK_CACHE: Final = _server(
+    Role.ADMIN, "clear_block_cache", {"table": INTEGER}, model.CACHE_EVICTION, Patience.READ, repeatable=True
+)
+
+CREATE_TABLE: Final = _master("create_table", {"schema": model.TABLE_SCHEMA, "splitRows": model.ROW_KEYS})
+DELETE_TABLE: Final = _master("delete_table", {"name": BINARY})
+ENABLE_TABLE: Final = _master("enable_table", {"name": BINARY})
+DISABLE_TABLE: Final = _master("disable_table", {"name": BINARY})
+ALTER_TABLE: Final = _master("alter_table", {"schema": model.TABLE_SCHEMA})
+TRUNCATE_TABLE: Final = _master("truncate_table", {"name": BINARY, "keepSplits": BOOLEAN})
+MOVE_TABLET: Final = _master("move_tablet", {"name": BINARY, "tablet": INTEGER, "server": TEXT})
+MERGE_TABLETS: Final = _master(
+    "merge_tablets", {"name": BINARY, "tablets": Sequences(INTEGER)}, patience=Patience.COMPACT
+)
+BALANCE: Final = _master("balance", {}, BOOLEAN, Patience.COMPACT, repeatable=True)
+BALANCE_SWITCH: Final = _master("balance_switch", {"on": BOOLEAN}, BOOLEAN)
+BALANCER_ENABLED: Final = _master("balancer_enabled", {}, BOOLEAN, Patience.READ, repeatable=True)
+DECOMMISSION: Final = _master("decommission", {"servers": Sequences(TEXT), "offload": BOOLEAN}, repeatable=True)
+RECOMMISSION: Final = _master("recommission", {"server": TEXT}, repeatable=True)
+COLLECT_GARBAGE: Final = _master("collect_garbage", {}, model.COLLECTION, Patience.COMPACT, repeatable=True)
+LOOK_AT_EVERYTHING: Final = _master("look_at_everything", {}, repeatable=True)
+CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": Mapping()})
+ALTER_NAMESPACE: Final = _master("alter_namespace", {"name": BINARY, "properties": Mapping()})
+DELETE_NAMESPACE: Final = _master("delete_namespace", {"name": BINARY})
+
+METHODS: Final[dict[bytes, Method]] = {
+    method.name.encode(): method for method in list(globals().values()) if isinstance(method, Method)
+}
+"""By the name on the wire."""

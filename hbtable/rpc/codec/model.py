@@ -1,0 +1,150 @@
+"""The model's values as the structs of thrift/tabletserver.thrift; tablet and table records as METADATA's bytes."""
+
+from typing import Any, Final
+
+from hbtable.commitlog.recovery.runs import Run
+from hbtable.encoding import table_record, tablet_record
+from hbtable.model.cell import MAX_TIMESTAMP
+from hbtable.model.mutation import RowMutation
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import EVERYTHING, Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
+from hbtable.model.schema import TableSchema
+from hbtable.model.status import CacheEviction, Collection, TabletStatus
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.codec.binary import BINARY, BOOLEAN, INTEGER, Binary, Field, Sequences, Struct
+from hbtable.rpc.codec.cells import OPERATIONS, ROWS
+
+
+def _record(data: bytes) -> TabletRecord:
+    return tablet_record.decode(data, "a tablet record in a message")
+
+
+def _schema(data: bytes) -> TableSchema:
+    return table_record.decode(data, "a table record in a message").schema
+
+
+def _unschema(schema: TableSchema) -> bytes:
+    return table_record.encode(TableRecord(0, TableState.ENABLED, schema))
+
+
+TABLET_RECORD: Final = Binary(_record, tablet_record.encode)
+TABLE_SCHEMA: Final = Binary(_schema, _unschema)
+
+ROW_MUTATION: Final = Struct(
+    [
+        Field(1, "row", BINARY),
+        Field(2, "operations", OPERATIONS),
+        Field(3, "skipLog", BOOLEAN, False),
+        Field(4, "ttlMillis", INTEGER, 0),
+    ],
+    RowMutation,
+    lambda it: (it.row, it.operations, it.skip_log, it.ttl_millis),
+)
+ROW_MUTATIONS: Final = Sequences(ROW_MUTATION)
+ROW_KEYS: Final = Sequences(BINARY)
+
+
+def _columns(found: list[tuple[bytes, list[bytes] | None]]) -> Columns:
+    return {family: None if qualifiers is None else frozenset(qualifiers) for family, qualifiers in found}
+
+
+def _uncolumns(columns: Columns | None) -> list[tuple[bytes, list[bytes] | None]] | None:
+    if columns is None:
+        return None
+    return [(family, None if wanted is None else sorted(wanted)) for family, wanted in columns.items()]
+
+
+FAMILY_COLUMNS: Final = Struct([Field(1, "family", BINARY), Field(2, "qualifiers", ROW_KEYS, None)])
+READ_SPEC: Final = Struct(
+    [
+        Field(1, "columns", Sequences(FAMILY_COLUMNS, _columns), None),
+        Field(2, "minTimestamp", INTEGER, 0),
+        Field(3, "maxTimestamp", INTEGER, MAX_TIMESTAMP),
+        Field(4, "maxVersions", INTEGER, 1),
+        Field(5, "filter", BINARY, None),
+        Field(6, "cacheBlocks", BOOLEAN, True),
+        Field(7, "raw", BOOLEAN, False),
+    ],
+    ReadSpec,
+    lambda it: (
+        _uncolumns(it.columns),
+        it.min_timestamp,
+        it.max_timestamp,
+        it.max_versions,
+        it.filter,
+        it.cache_blocks,
+        it.raw,
+    ),
+)
+SCAN_POSITION: Final = Struct(
+    [Field(1, "row", BINARY), Field(2, "cellsDone", INTEGER, 0), Field(3, "filterState", BINARY, b"")],
+    ScanPosition,
+)
+
+
+def _request(start: bytes, stop: bytes, *rest: Any) -> ScanRequest:
+    return ScanRequest(RowRange(start, stop), *rest)
+
+
+SCAN_REQUEST: Final = Struct(
+    [
+        Field(1, "start", BINARY, b""),
+        Field(2, "stop", BINARY, b""),
+        Field(3, "spec", READ_SPEC, EVERYTHING),
+        Field(4, "isReversed", BOOLEAN, False),
+        Field(5, "cellsPerRow", INTEGER, 0),
+        Field(6, "maxRows", INTEGER, 1000),
+        Field(7, "maxBytes", INTEGER, 4 << 20),
+        Field(8, "position", SCAN_POSITION, None),
+    ],
+    _request,
+    lambda it: (
+        it.range.start,
+        it.range.stop,
+        it.spec,
+        it.reversed,
+        it.cells_per_row,
+        it.max_rows,
+        it.max_bytes,
+        it.position,
+    ),
+)
+SCAN_PAGE: Final = Struct(
+    [
+        Field(1, "rows", ROWS),
+        Field(2, "following", SCAN_POSITION, None),
+        Field(3, "filterFinished", BOOLEAN, False),
+        Field(4, "filterState", BINARY, b""),
+        Field(5, "rowsScanned", INTEGER, 0),
+        Field(6, "tablets", INTEGER, 0),
+    ],
+    ScanPage,
+)
+APPEND_VALUE: Final = Struct([Field(1, "family", BINARY), Field(2, "qualifier", BINARY), Field(3, "suffix", BINARY)])
+TABLET_STATUS: Final = Struct(
+    [
+        Field(1, "record", TABLET_RECORD),
+        Field(2, "schemaVersion", INTEGER),
+        Field(3, "memtableBytes", INTEGER),
+        Field(4, "sstableBytes", INTEGER),
+        Field(5, "sstables", INTEGER),
+        Field(6, "reads", INTEGER),
+        Field(7, "writes", INTEGER),
+        Field(8, "merging", BOOLEAN, False),
+        Field(9, "major", BOOLEAN, False),
+        Field(10, "damaged", INTEGER, 0),
+    ],
+    TabletStatus,
+)
+CACHE_EVICTION: Final = Struct([Field(1, "blocks", INTEGER), Field(2, "capacityBytes", INTEGER)], CacheEviction)
+COLLECTION: Final = Struct([Field(1, "rows", INTEGER), Field(2, "waiting", INTEGER)], Collection)
+RUN: Final = Struct(
+    [
+        Field(1, "first", INTEGER),
+        Field(2, "last", INTEGER),
+        Field(3, "footerChecksum", INTEGER),
+        Field(4, "lengthBytes", INTEGER),
+    ],
+    Run,
+)

@@ -1,0 +1,1 @@
+"""How answers look: HBase's lines, tables, JSON, CSV."""

@@ -1,0 +1,1 @@
+"""What commands are given, read into values: tables, columns, options, schemas, splits."""

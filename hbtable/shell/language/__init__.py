@@ -1,0 +1,1 @@
+"""The shell's language: Ruby's call syntax by a grammar of our own, never eval."""

@@ -1,0 +1,360 @@
+"""Minor, merging and major compactions (paper, section 5.4), each safe against a crash at any point.
+
+    1. what to write is fixed: a minor compaction freezes the memtables, notes the redo point and swaps the version; the
+       others take the SSTables of the version
+    2. the new SSTable is written, synced, reopened (files.py)
+    3. one record change names it, takes its inputs out and, for a minor one, moves the redo point (bug class 6)
+    4. right after, without a switch: the version is swapped
+    5. only now: the log may forget (bug class 2), memory is given back, blocks of the inputs leave the cache
+A crash before 3 leaves a file that nobody names, which the collector removes; after 3 all is done. An error before 3
+leaves everything as it was: frozen memtables are read until a later flush takes them along.
+
+Markers are dropped only when every SSTable that may hold older cells of these families is read (bug class 14); frozen
+and active memtables are always newer.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, final
+
+from hbtable.encoding import table_record
+from hbtable.encoding.cell_key import Pair
+from hbtable.errors import Corruption, SwitchedOff, Unavailable
+from hbtable.memtable.memtable import Memtable
+from hbtable.merge.compacting import compacted
+from hbtable.merge.merging import merge
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+from hbtable.sstable.properties import Origin, SSTableIdentity
+from hbtable.tablet.compactions.policy import MergePlan
+from hbtable.tablet.compactions.regroup import of_families
+from hbtable.tablet.compactions.set_back import moved
+from hbtable.tablet.files import SSTableOutput
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.records import with_all_logs_from, with_files, with_redo_point
+from hbtable.tablet.state import TabletState
+from hbtable.tablet.version import LoadedFile, Stack, key_range
+
+logger = logging.getLogger(__name__)
+
+COMPACTIONS_OFF: Final = "compactions are switched off on this server (compaction_switch true)"
+Written = tuple[str, tuple[Memtable, ...], LoadedFile | None]
+
+
+class CompactionCancelled(Unavailable):
+    """A split or unload wants the tablet to itself."""
+
+
+@final
+class Compactor:
+    """One per tablet: one minor compaction at a time, and beside it one other."""
+
+    __slots__ = ("_cancelled", "_flushing", "_merging", "_output", "_state", "replaying")
+
+    def __init__(self, state: TabletState) -> None:
+        environment = state.environment
+        self._state = state
+        self._output = SSTableOutput(
+            environment.fs, environment.cache, environment.shared, environment.options.output_bytes
+        )
+        self._flushing = environment.runtime.lock()
+        self._merging = environment.runtime.lock()
+        self._cancelled = False
+        self.replaying = False
+        """Recovery has not seen all of the old logs yet: a minor compaction must leave them named."""
+
+    # ------------------------------------------------------------ minor
+
+    def flush(self) -> None:
+        """Everything visible at the call is in SSTables that the record names, on return. *Switches.* OutOfSpace,
+        Unavailable: nothing changed, try again. StaleLocation: the tablet is lost."""
+        state = self._state
+        with self._flushing:
+            begin = state.environment.runtime.clock_seconds()
+            # No switch from here to the redo point: it says exactly what the frozen memtables hold.
+            frozen_since, state.unflushed_since = state.unflushed_since, 0.0
+            state.install(state.version.frozen())
+            complete_to = state.applied
+            first_needed = complete_to + 1
+            clock_millis = state.clock.highest
+            state.attention_at = state.environment.options.memtable_bytes
+            written: list[Written] = []
+            asked = False
+            try:
+                for stack in state.version.stacks:
+                    if stack.frozen:
+                        written.append((stack.key, stack.frozen, self._write_frozen(stack, clock_millis, complete_to)))
+                if written or self.needs_old_logs():
+                    asked = True
+                    self._name_flushed(written, first_needed)
+            except BaseException as error:
+                state.unflushed_since = frozen_since or state.unflushed_since
+                for _, _, file in written:
+                    self._output.refused(file, error) if asked else self._output.unasked(file)
+                raise
+            if not self.replaying:
+                # After the record change was acknowledged, never before (bug class 2).
+                state.environment.log.needed(state.tablet_id, first_needed)
+            if written:
+                self._took("minor", begin)
+
+    def _took(self, kind: str, begin: float) -> None:
+        seconds = self._state.environment.runtime.clock_seconds() - begin
+        self._state.shared.compaction_seconds[kind].observe(seconds)
+
+    def needs_old_logs(self) -> bool:
+        """Whether the record names logs of earlier owners, all of them replayed."""
+        incarnation = self._state.shared.incarnation
+        return not self.replaying and any(log.incarnation != incarnation for log in self._state.keeper.record.logs)
+
+    def _write_frozen(self, stack: Stack, clock_millis: int, complete_to: int) -> LoadedFile | None:
+        pairs = merge([memtable.scan(b"", b"", self._state.applied) for memtable in stack.frozen])
+        return self._write(stack, pairs, (), False, clock_millis, complete_to, None)
+
+    def _name_flushed(self, written: list[Written], first_needed: int) -> None:
+        state = self._state
+        shared = state.shared
+
+        def edit(record: TabletRecord) -> TabletRecord:
+            for key, _, file in written:
+                if file is not None:
+                    record = with_files(record, key, (*record.files_of(key), file.ref))
+            if self.replaying:
+                return with_all_logs_from(record, first_needed)
+            return with_redo_point(record, shared.incarnation, first_needed)
+
+        def swap() -> None:
+            for key, memtables, file in written:
+                state.install(state.version.flushed(key, memtables, file))
+                state.release(sum(memtable.bytes_used for memtable in memtables))
+
+        state.keeper.change(edit, swap)
+        for _, _, file in written:
+            self._output.settled(file)
+            shared.flushes.value += 1
+            shared.flushed_bytes.value += file.ref.length_bytes if file is not None else 0
+
+    # ------------------------------------------------------------ merging and major
+
+    def merge(self, plan: MergePlan) -> None:
+        """Carries out a plan, as far as its files are still there. *Switches.* As flush()."""
+        with self._merging, self._noting_damage():
+            stack = next((stack for stack in self._state.version.stacks if stack.key == plan.key), None)
+            if stack is not None:
+                inputs = tuple(file for file in stack.files if file.ref.path in plan.paths)
+                if len(inputs) == len(plan.paths):
+                    begin = self._state.environment.runtime.clock_seconds()
+                    if plan.regroups:
+                        self._regroup()
+                    else:
+                        self._compact(stack, inputs)
+                    self._took("merging", begin)
+
+    def discard(self) -> None:
+        """SSTables without a family of the schema are not named any more; nothing is read or written. *Switches.* As
+        flush()."""
+        with self._merging:
+            stacks = self._state.version.dropped()
+            if stacks:
+                self._check_cancelled()
+                self._discard(stacks)
+
+    def _discard(self, stacks: Sequence[Stack]) -> None:
+        state = self._state
+        paths = {file.ref.path for stack in stacks for file in stack.files}
+
+        def edit(record: TabletRecord) -> TabletRecord:
+            for stack in stacks:
+                kept = tuple(ref for ref in record.files_of(stack.key) if ref.path not in paths)
+                record = with_files(record, stack.key, kept)
+            return record
+
+        def swap() -> None:
+            version = state.version
+            for stack in stacks:
+                version = version.compacted(stack.key, stack.files, None)
+            state.install(version)
+
+        self._name_compacted(edit, swap, tuple(file for stack in stacks for file in stack.files), [])
+
+    def major(self, family: bytes = b"") -> None:
+        """Every stack, or the one that holds this family (as it stands in cell keys), becomes one SSTable without
+        markers or deleted cells; all of them while cells of an earlier grouping of the families are left. Damaged files
+        stay as they are, and markers with them. *Switches.* As flush(), and DataDamaged."""
+        begin = self._state.environment.runtime.clock_seconds()
+        self.flush()
+        self.discard()
+        with self._merging, self._noting_damage():
+            if self._state.version.is_regrouped():
+                self._state.damaged.check_none()
+                self._regroup()
+            else:
+                for key in self._state.version.layout.keys:
+                    self._compact_stack(key, family)
+            self._took("major", begin)
+
+    def _compact_stack(self, key: str, family: bytes) -> None:
+        stack = next((stack for stack in self._state.version.stacks if stack.key == key), None)
+        if stack is not None and (not family or family in stack.families):
+            for inputs in stack.sound_runs(self._state.damaged):
+                if inputs:
+                    self._compact(stack, inputs)
+
+    @contextmanager
+    def _noting_damage(self) -> Iterator[None]:
+        """A damaged input is left out of what is planned from now on, and ends this compaction."""
+        try:
+            yield
+        except Corruption as error:
+            paths = {file.ref.path for stack in self._state.version.stacks for file in stack.files}
+            raise self._state.damaged.told_of(error, paths) from error
+
+    def cancel(self) -> None:
+        """Ends what merge() and major() are doing, and refuses new ones, until resume(). *Switches.*"""
+        self._cancelled = True
+        with self._merging:
+            pass
+
+    def resume(self) -> None:
+        self._cancelled = False
+
+    def _check_cancelled(self) -> None:
+        if not self._state.shared.compactions_on:
+            raise SwitchedOff(f"tablet {self._state.tablet_id} was not compacted: {COMPACTIONS_OFF}")
+        if self._cancelled or self._state.gate.closed:
+            raise CompactionCancelled(f"the compaction of tablet {self._state.tablet_id} was cancelled")
+
+    def set_back(self, now: int, highest: int) -> None:
+        """Every SSTable written anew, with times as set_back.moved() says. *Switches.* As major()."""
+        self.flush()
+        with self._merging, self._noting_damage():
+            self._state.damaged.check_none()
+            for stack in self._state.version.stacks:
+                if stack.files:
+                    self._compact(stack, stack.files, (now, highest))
+
+    def _compact(self, stack: Stack, inputs: tuple[LoadedFile, ...], set_back: tuple[int, int] | None = None) -> None:
+        """`set_back`: now, and the latest time that is to be moved to it."""
+        state = self._state
+        self._check_cancelled()
+        # Bug class 14: a marker goes only when every file of the stack is read, and no other stack (of an earlier
+        # grouping) may hold older cells of the same families.
+        drop_markers = len(inputs) == len(stack.files) and not state.version.shares_families(stack)
+        start, stop = key_range(state.range)
+        pairs = merge([file.reader.scan(start, stop, False) for file in inputs])
+        clock_millis = max(file.reader.properties.identity.clock_millis for file in inputs)
+        if set_back is not None:
+            pairs = moved(pairs, *set_back)
+            clock_millis = set_back[0]
+        complete_to = _complete_to(inputs)
+        output = self._write(stack, pairs, inputs, drop_markers, clock_millis, complete_to, self._check_cancelled)
+        paths = {file.ref.path for file in inputs}
+
+        def edit(record: TabletRecord) -> TabletRecord:
+            kept = tuple(ref for ref in record.files_of(stack.key) if ref.path not in paths)
+            return with_files(record, stack.key, kept if output is None else (*kept, output.ref))
+
+        self._name_compacted(
+            edit, lambda: state.install(state.version.compacted(stack.key, inputs, output)), inputs, [output]
+        )
+
+    def _name_compacted(
+        self,
+        edit: Callable[[TabletRecord], TabletRecord],
+        swap: Callable[[], None],
+        inputs: tuple[LoadedFile, ...],
+        outputs: list[LoadedFile | None],
+    ) -> None:
+        state = self._state
+        try:
+            state.keeper.change(edit, swap)
+        except BaseException as error:
+            for output in outputs:
+                self._output.refused(output, error)
+            raise
+        for output in outputs:
+            self._output.settled(output)
+            state.shared.compacted_bytes.value += output.ref.length_bytes if output is not None else 0
+        keys = key_range(state.range)
+        for file in inputs:
+            state.shared.replaced_bytes += file.ref.length_bytes
+            if file.inside(keys):  # else a split's other child may read it still
+                state.environment.cache.drop_file(file.ref.path)
+
+    def _regroup(self) -> None:
+        """The schema groups families in another way than some files: all are read, and written anew by stack."""
+        state = self._state
+        self._check_cancelled()
+        version = state.version
+        inputs = tuple(file for stack in version.stacks for file in stack.files)
+        start, stop = key_range(state.range)
+        clock_millis = max((file.reader.properties.identity.clock_millis for file in inputs), default=0)
+        complete_to = _complete_to(inputs)
+        outputs: dict[str, LoadedFile | None] = {}
+        for stack in version.stacks[: len(version.layout.keys)]:
+            sources = [file.reader.scan(start, stop, False) for file in inputs]
+            pairs = of_families(merge(sources), stack.families)
+            outputs[stack.key] = self._write(
+                stack, pairs, inputs, True, clock_millis, complete_to, self._check_cancelled
+            )
+        paths = {file.ref.path for file in inputs}
+
+        def edit(record: TabletRecord) -> TabletRecord:
+            for key in sorted({key for key, _ in record.files} | set(outputs)):
+                kept = tuple(ref for ref in record.files_of(key) if ref.path not in paths)
+                output = outputs.get(key)
+                record = with_files(record, key, kept if output is None else (*kept, output.ref))
+            return record
+
+        def swap() -> None:
+            changed = state.version
+            for stack in version.stacks:
+                changed = changed.compacted(stack.key, inputs, outputs.get(stack.key))
+            state.install(changed)
+
+        self._name_compacted(edit, swap, inputs, list(outputs.values()))
+
+    # ------------------------------------------------------------ one output
+
+    def _write(
+        self,
+        stack: Stack,
+        pairs: Iterator[Pair],
+        inputs: tuple[LoadedFile, ...],
+        drop_markers: bool,
+        clock_millis: int,
+        complete_to: int,
+        check: Callable[[], None] | None,
+    ) -> LoadedFile | None:
+        state = self._state
+        layout = state.version.layout
+        runtime = state.environment.runtime
+        record = state.keeper.record
+        identity = SSTableIdentity(
+            record.table_id,
+            record.tablet_id,
+            stack.key,
+            record.generation,
+            tuple(file.ref.path for file in inputs),
+            clock_millis,
+            Origin(record.range.start, record.range.stop, complete_to, _table_bytes(record.table_id, layout.schema)),
+        )
+        pacer = Pacer(runtime, state.environment.options.slice_seconds, check)
+        # Paced before it is thinned out, too: a million masked cells that leave nothing take their time all the same.
+        kept = compacted(pacer.paced(pairs), layout.rules, state.shared.wall.millis(), drop_markers)
+        return self._output.write(kept, layout.sstable_options(stack.key), identity, layout.in_memory(stack.key), pacer)
+
+
+def _complete_to(inputs: tuple[LoadedFile, ...]) -> int:
+    """Files of an older hbtable do not say it: of them what they hold is certain."""
+    origins = [file.reader.properties.identity.origin for file in inputs]
+    known = [origin.complete_to for origin in origins if origin is not None]
+    return max([*known, *(file.ref.last_sequence for file in inputs)], default=0)
+
+
+def _table_bytes(table_id: int, schema: TableSchema) -> bytes:
+    if table_id == METADATA_TABLE_ID:
+        return b""
+    return table_record.encode(TableRecord(table_id, TableState.ENABLED, schema))

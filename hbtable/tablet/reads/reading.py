@@ -1,0 +1,242 @@
+"""A tablet's reads (paper, section 5.3): a merged view of memtables and SSTables, visibility, then the filter.
+
+Promises
+    never torn     each row comes from one snapshot (bug class 13). A page of a scan uses one snapshot for all its rows
+    read own       what was acknowledged before the call is seen
+    vanished file  a file that a compaction replaced may be collected under a long read: the read goes on with the
+                   current version, at the beginning of the row it was in
+    masking        as HBase by default: a marker masks older timestamps, also of puts written later, until a major
+                   compaction (bug class 15; merge.visibility and merge.compacting keep it so)
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from hbtable.encoding.cell_key import FLAG_TTL, Pair, column_prefix, range_key, row_prefix, suffix_start
+from hbtable.errors import Corruption, FileNotFound, InvalidRequest, StaleLocation
+from hbtable.filters.evaluate import RowFilter, start
+from hbtable.filters.grammar import parse
+from hbtable.merge.raw import raw_rows
+from hbtable.merge.visibility import rows as visible_rows
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import PUT
+from hbtable.model.ranges import RowRange, successor
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, check_request
+from hbtable.model.values import check_bytes
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.reads.page import ROW_DONE, PageBuilder
+from hbtable.tablet.reads.reverse import descending
+from hbtable.tablet.reads.sources import Snapshot
+from hbtable.tablet.reads.want import Want
+from hbtable.tablet.state import TabletState
+from hbtable.tablet.version import Stack
+from hbtable.tablet.writes.apply import bad_row
+
+_ROWS_BETWEEN_PAUSES = 16
+_SMALL_PAGE = 256
+
+
+def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+    """As rpc.services.TabletService.read_rows. May switch. Hot."""
+    state.gate.check_served()
+    row_start, row_stop = state.range
+    longest = state.max_row_bytes
+    for row in rows:
+        if type(row) is not bytes or not row or len(row) > longest:
+            raise bad_row(row, longest)
+        if row < row_start or (row_stop and row >= row_stop):
+            raise StaleLocation(f"row {row!r} lies outside tablet {state.tablet_id}")
+    state.reads += len(rows)
+    found: list[Row] = []
+    pacer = None
+    if len(rows) > _ROWS_BETWEEN_PAUSES or spec.filter is not None:
+        pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds)
+    pause = pacer.pause if pacer is not None else _no_pause
+    expression = None
+    if spec.filter is not None:
+        check_bytes("the filter", spec.filter)
+        expression = parse(spec.filter, pause)
+    row_filter = start(expression) if expression is not None else None
+    snapshot, want = _snapshot(state, spec, row_filter)
+    for number, row in enumerate(rows, 1):
+        cells = _cells(state, row, spec, snapshot, want)
+        if cells and expression is not None:
+            pause()  # a thousand filters take 4 ms to start
+            one = start(expression, pause=pause)  # anew for each row: reads of single rows know nothing of each other
+            cells = [] if one.skips_row(row) else one.apply(row, cells, spec.max_versions)
+        if cells:
+            found.append((row, cells))
+        if pacer is not None and not number % _ROWS_BETWEEN_PAUSES:
+            pause()
+    return found
+
+
+def _no_pause() -> None:
+    pass
+
+
+def read_row(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
+    """One row's cells as they are now; no checks, no filter. May switch. Hot: read-modify-writes begin with it."""
+    snapshot, want = _snapshot(state, spec, None)
+    return _cells(state, row, spec, snapshot, want)
+
+
+def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:
+    """The newest cell of a column, None when there is none, and its own time to live in milliseconds (0: none). No
+    checks. May switch. Hot: read-modify-writes begin with it."""
+    spec = ReadSpec(columns={family: frozenset((qualifier,))})
+    snapshot, want = _snapshot(state, spec, None)
+    seen: list[Pair] = []
+    cells = _cells(state, row, spec, snapshot, want, seen)
+    if not cells:
+        return None, 0
+    cell = cells[0]
+    for key, _ in seen:
+        if key[-1] & FLAG_TTL:
+            stored = snapshot.version.layout.stored[family]
+            newest = column_prefix(row_prefix(row), stored, qualifier) + suffix_start(cell[1], PUT)
+            # Of one timestamp the newest sequence comes first, and that is the one which the read has shown.
+            shown, value = next(pair for pair in seen if pair[0].startswith(newest))
+            return cell, int.from_bytes(value[:8], "big") if shown[-1] & FLAG_TTL else 0
+    return cell, 0
+
+
+def scan(state: TabletState, request: ScanRequest) -> ScanPage:
+    """As rpc.services.TabletService.scan. May switch."""
+    state.gate.check_served()
+    check_request(request)
+    spec = request.spec
+    row_filter = None
+    pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds)
+    if spec.filter is not None:
+        check_bytes("the filter", spec.filter)
+        if spec.raw:
+            raise InvalidRequest("a raw scan shows what is stored as it is: it takes no filter")
+        filter_state = request.position.filter_state if request.position is not None else b""
+        expression = parse(spec.filter, pacer.pause)
+        row_filter = start(expression, request.reversed, filter_state, pacer.pause)
+    page = PageBuilder(request, row_filter)
+    if page.is_finished():
+        return page.page(True)
+    deadline = state.environment.runtime.clock_seconds() + state.environment.options.scan_seconds
+    bounds = _bounds(state.range, request)
+    exhausted = True
+    while not bounds.is_empty():
+        snapshot, want = _snapshot(state, spec, row_filter)
+        try:
+            found = _rows(state, request, bounds, snapshot, want, pacer)
+            exhausted = _fill(page, found, state.environment.runtime.clock_seconds, deadline)
+            break
+        except FileNotFound as error:
+            _check_replaced(state, snapshot, error)
+            bounds = _rest(bounds, page.last_row, request.reversed)
+        except Corruption as error:
+            # Without the rows before the damage: clients take a short page for the end of the scan.
+            raise state.damaged.told(error) from error
+    state.reads += len(page.rows)
+    return page.page(exhausted)
+
+
+def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) -> tuple[Snapshot, Want]:
+    """Taken without a switch between version and sequence."""
+    version = state.version
+    want = Want(version.layout, spec, row_filter is not None and row_filter.needs_versions)
+    return Snapshot(version, state.applied, want, state.tally), want
+
+
+def _cells(
+    state: TabletState, row: bytes, spec: ReadSpec, snapshot: Snapshot, want: Want, seen: list[Pair] | None = None
+) -> list[Cell]:
+    """`seen` is filled with the pairs that the cells were chosen from."""
+    now = state.shared.wall.millis()
+    while True:
+        try:
+            pairs = snapshot.row(row, spec.cache_blocks)
+            if pairs is not None:
+                if seen is not None:
+                    seen[:] = pairs
+                    pairs = iter(seen)
+                for _, cells in visible_rows(
+                    pairs,
+                    want.rules,
+                    want.columns,
+                    want.min_timestamp,
+                    want.max_timestamp,
+                    want.max_versions,
+                    now,
+                    state.tally,
+                ):
+                    return cells
+            return []
+        except FileNotFound as error:
+            _check_replaced(state, snapshot, error)
+            snapshot = Snapshot(state.version, state.applied, want, state.tally)
+        except Corruption as error:
+            raise state.damaged.told(error) from error
+
+
+def _check_replaced(state: TabletState, snapshot: Snapshot, error: FileNotFound) -> None:
+    """A file of the snapshot is gone. Corruption unless a compaction has replaced files since."""
+    if state.version is snapshot.version:
+        raise Corruption(f"tablet {state.tablet_id}", 0, f"an SSTable that METADATA names is gone: {error}") from error
+
+
+def _fill(page: PageBuilder, found: Iterator[Row], clock_seconds: Callable[[], float], deadline: float) -> bool:
+    """Whether the range is exhausted, else the page is full. Hot."""
+    add, number = page.add, 0
+    try:
+        for number, (row, cells) in enumerate(found, 1):
+            if add(row, cells):
+                return False
+            if not number & 255 and clock_seconds() > deadline:
+                return False
+        return True
+    finally:
+        page.scanned += number
+
+
+def _rows(
+    state: TabletState, request: ScanRequest, bounds: RowRange, snapshot: Snapshot, want: Want, pacer: Pacer
+) -> Iterator[Row]:
+    """Every visible row of the bounds, in scan order."""
+    spec = request.spec
+    now = state.shared.wall.millis()
+    layout = snapshot.version.layout
+    # A client that takes a few rows at a time comes back to the same block at once: then it has to be kept.
+    small = request.max_rows <= _SMALL_PAGE or request.reversed
+
+    def caches(stack: Stack) -> bool:
+        return spec.cache_blocks and (small or layout.caches_scans(stack.key))
+
+    def between(start_key: bytes, stop_key: bytes) -> Iterator[Row]:
+        pairs = pacer.flatten(snapshot.range_in_lists(start_key, stop_key, caches))
+        if spec.raw:
+            return raw_rows(pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions)
+        return visible_rows(
+            pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now, state.tally
+        )
+
+    start_key, stop_key = range_key(bounds.start), range_key(bounds.stop)
+    if request.reversed:
+        return descending(start_key, stop_key, snapshot.reverse_hint, between)
+    return between(start_key, stop_key)
+
+
+def _bounds(tablet: RowRange, request: ScanRequest) -> RowRange:
+    """What is left of the scan within the tablet."""
+    bounds = request.range.intersect(tablet)
+    position = request.position
+    if position is None:
+        return bounds
+    row, done, _ = position
+    if not request.reversed:
+        return RowRange(max(bounds.start, successor(row) if done >= ROW_DONE else row), bounds.stop)
+    if not row:
+        return bounds  # from the end
+    return bounds.intersect(RowRange(b"", row if done >= ROW_DONE else successor(row)))
+
+
+def _rest(bounds: RowRange, last_row: bytes | None, is_reversed: bool) -> RowRange:
+    """The bounds behind a row that was dealt with."""
+    if last_row is None:
+        return bounds
+    return RowRange(bounds.start, last_row) if is_reversed else RowRange(successor(last_row), bounds.stop)

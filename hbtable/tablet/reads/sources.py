@@ -1,0 +1,180 @@
+"""Which memtables and SSTables a read has to look into, and which part of their rows (paper, sections 5.3 and 6).
+
+A Snapshot is a version and the last visible sequence: what it reads does not change, however long the read takes (bug
+class 13). Bloom filters leave out files that hold nothing of the row or columns; files whose cells all lie outside the
+time range are left out, too.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Final, final
+
+from hbtable.encoding.cell_key import Pair, row_prefix
+from hbtable.merge.merging import merge
+from hbtable.merge.tally import ReadTally
+from hbtable.tablet.reads.hot_columns import behind, skipping_settled
+from hbtable.tablet.reads.want import Tails, Want
+from hbtable.tablet.version import LoadedFile, Stack, Version
+
+_FEW: Final = 64
+"""A row of fewer pairs is simply read."""
+
+_FEW_OF_COLUMNS: Final = 16
+
+_FIRST_LIST: Final = 16
+
+Span = tuple[bytes, bytes, bool]
+"""From one key to another; whether the read asks for what is there, else only for family markers."""
+
+
+@final
+class Snapshot:
+    """A version as one read sees it."""
+
+    __slots__ = ("_sequence", "_stacks", "_tails", "_tally", "_want", "version")
+
+    def __init__(self, version: Version, sequence: int, want: Want, tally: ReadTally) -> None:
+        self.version = version
+        self._tally = tally
+        self._sequence = sequence
+        self._want = want
+        families = want.families
+        self._stacks: Sequence[Stack] = version.stacks if families is None else version.holding(families)
+        tails = want.tails()
+        if tails is not None and len(tails) == 1 and len(self._stacks) == 1 and len(self._stacks[0].families) == 1:
+            tails = None  # one whole family that is alone in its stack: the whole row there, in one seek
+        self._tails = tails
+
+    def row(self, row: bytes, cache_blocks: bool) -> Iterator[Pair] | None:
+        """The pairs of one row that matter; None when there are none for sure. May switch. Hot."""
+        prefix = row_prefix(row)
+        stop = prefix[:-1] + b"\x02"
+        sources = self._row_sources(prefix, prefix, stop, cache_blocks)
+        if not sources:
+            return None
+        pairs = sources[0] if len(sources) == 1 else merge(sources)
+        # Most columns hold few versions; more than these are read only if the column is not settled by them.
+        few = _FEW if self._tails is None else _FEW_OF_COLUMNS
+        first = list(islice(pairs, few))
+        if len(first) < few:
+            return iter(first)
+
+        def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
+            return merge(self._row_sources(prefix, start, stop, cache_blocks))
+
+        pairs = behind(first, pairs, reopen, stop, self._want)
+        lists = self._counted(skipping_settled(pairs, reopen, stop, self._want, _FEW))
+        return chain(first, chain.from_iterable(lists))
+
+    def range_in_lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
+        """All pairs of the wanted stacks with start <= key < stop (b"": to the end) that a read may see, ascending, in
+        lists: short ones first, because a page may need only one row. May switch."""
+
+        def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
+            return self.range(start, stop, cache)
+
+        return self._counted(skipping_settled(reopen(start, stop), reopen, stop, self._want, _FIRST_LIST))
+
+    def _counted(self, lists: Iterator[list[Pair]]) -> Iterator[list[Pair]]:
+        for one in lists:
+            self._tally.examined += len(one)
+            yield one
+
+    def range(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[Pair]:
+        """All pairs of the wanted stacks with start <= key < stop (b"": to the end), ascending. May switch."""
+        sources: list[Iterator[Pair]] = []
+        for stack in self._stacks:
+            cache_blocks = cache(stack)
+            for memtable in stack.memtables():
+                if memtable.cells:
+                    sources.append(memtable.scan(start, stop, self._sequence))
+            for file in stack.files:
+                if not (self._want.timed and self._untimely(file)):
+                    sources.append(file.reader.scan(start, stop, cache_blocks))
+        return merge(sources)
+
+    def reverse_hint(self, stop: bytes, cells: int) -> bytes | None:
+        """The greatest key at which some source suggests to begin reading towards `stop`; None: nothing lies before."""
+        found: bytes | None = None
+        for stack in self._stacks:
+            hints = [memtable.reverse_hint(stop, cells) for memtable in stack.memtables()]
+            hints += [file.reader.reverse_hint(stop) for file in stack.files]
+            for hint in hints:
+                if hint is not None and (found is None or hint > found):
+                    found = hint
+        return found
+
+    def _row_sources(self, prefix: bytes, start: bytes, stop: bytes, cache_blocks: bool) -> list[Iterator[Pair]]:
+        """Where pairs of the row may come from, each giving those of [start, stop) that the read asks for."""
+        if self._tails is not None:
+            return self._column_sources(prefix, start, stop, self._tails, cache_blocks)
+        sources: list[Iterator[Pair]] = []
+        timed = self._want.timed
+        for stack in self._stacks:
+            active = stack.active
+            if active is not None and active.cells:
+                sources.append(active.scan(start, stop, self._sequence))
+            for memtable in stack.frozen:
+                sources.append(memtable.scan(start, stop, self._sequence))
+            for file in stack.files:
+                reader = file.reader
+                if reader.may_hold_row(prefix) and not (timed and self._untimely(file)):
+                    sources.append(reader.scan(start, stop, cache_blocks))
+        return sources
+
+    def _column_sources(
+        self, prefix: bytes, start: bytes, stop: bytes, tails: Tails, cache_blocks: bool
+    ) -> list[Iterator[Pair]]:
+        ranges = [(prefix + tail, prefix + tail_stop, is_asked) for tail, tail_stop, is_asked in tails]
+        if start != prefix or stop != prefix[:-1] + b"\x02":
+            ranges = [
+                (max(first, start), min(last, stop), is_asked)
+                for first, last, is_asked in ranges
+                if first < stop and start < last
+            ]
+        sources: list[Iterator[Pair]] = []
+        for stack in self._stacks:
+            for memtable in stack.memtables():
+                if memtable.cells:
+                    sources.append(_memtable_ranges(memtable.scan, ranges, self._sequence))
+            for file in stack.files:
+                reader = file.reader
+                if not reader.may_hold_row(prefix) or (self._want.timed and self._untimely(file)):
+                    continue
+                wanted = self._ranges_in(file, ranges)
+                if wanted:
+                    sources.append(_file_ranges(reader.scan, wanted, cache_blocks))
+        return sources
+
+    def _ranges_in(self, file: LoadedFile, ranges: list[Span]) -> list[Span]:
+        """Without the columns that the file's Bloom filter denies, and without looking for markers in a file that has
+        none. (A range whose start is no column's prefix is a whole family: the filter knows nothing of those.)"""
+        reader = file.reader
+        has_markers = reader.properties.markers > 0
+        return [
+            span
+            for span in ranges
+            if (span[2] or has_markers) and (span[0][-1:] != b"\x01" or reader.may_hold_column(span[0]))
+        ]
+
+    def _untimely(self, file: LoadedFile) -> bool:
+        """Whether no cell of the file can be in the time range asked for. Markers mask whatever the range is."""
+        properties = file.reader.properties
+        want = self._want
+        return properties.markers == 0 and (
+            properties.max_timestamp < want.min_timestamp or properties.min_timestamp >= want.max_timestamp
+        )
+
+
+def _memtable_ranges(
+    scan: Callable[[bytes, bytes, int], Iterator[Pair]], ranges: list[Span], sequence: int
+) -> Iterator[Pair]:
+    for start, stop, _ in ranges:
+        yield from scan(start, stop, sequence)
+
+
+def _file_ranges(
+    scan: Callable[[bytes, bytes, bool], Iterator[Pair]], ranges: list[Span], cache_blocks: bool
+) -> Iterator[Pair]:
+    for start, stop, _ in ranges:
+        yield from scan(start, stop, cache_blocks)

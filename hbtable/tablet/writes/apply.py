@@ -1,0 +1,258 @@
+"""From row mutations to pairs and log records: the checks of a write, its times and its sequence (paper, section 5.3).
+
+Everything is checked before anything is applied: build() changes nothing but the clock, so a refused call leaves no
+trace. Types are, too, below every door: the length of what is no `bytes` may not be that of its bytes, and what can
+change afterwards would change without the log. It does not switch, and neither does its caller before the records are
+in the log's queue; hence times and sequences are in log order.
+
+Within one mutation operations count in their order: a server-timed put after a delete gets a time one past the
+marker, so it survives; a server-timed delete after a put gets the put's time, so it masks it. Each row is one log
+record and one sequence, so it is all or nothing; several rows of a call are not (bug class 19): the caller may send
+them again, because what was applied already only gets newer versions of the same values.
+"""
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from hbtable.commitlog.records import encode_record
+from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
+from hbtable.errors import InvalidRequest, LimitExceeded, NoSuchFamily, StaleLocation
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
+from hbtable.model.mutation import (
+    DELETE_COLUMN,
+    DELETE_FAMILY,
+    DELETE_FAMILY_VERSION,
+    DELETE_VERSION,
+    MAX_ROW_BYTES,
+    PUT,
+    Operation,
+    RowMutation,
+)
+from hbtable.model.ranges import RowRange
+from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
+from hbtable.tablet.layout import Layout
+from hbtable.tablet.writes.clock import TabletClock
+
+_MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
+_FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
+
+
+@final
+class Built:
+    """A checked write, ready for the log and the memtables."""
+
+    __slots__ = ("by_stack", "last_sequence", "layout", "records", "rows", "time")
+
+    def __init__(
+        self,
+        layout: Layout,
+        rows: frozenset[bytes],
+        by_stack: list[list[Pair]],
+        records: list[bytes],
+        last: int,
+        time: int,
+    ) -> None:
+        self.layout = layout
+        self.rows = rows
+        self.by_stack = by_stack
+        """Pairs by place of their stack in `layout`."""
+        self.records = records
+        """One for each mutation, in order; none for those that skip the log."""
+        self.last_sequence = last
+        self.time = time
+        """The newest time that the server assigned in it; 0: none."""
+
+
+class NeedsNewest(Exception):
+    """A server-timed DELETE_VERSION masks the newest version, whose time a read must find first."""
+
+
+@final
+class Builder:
+    """What stays the same from one write of a tablet to the next."""
+
+    __slots__ = ("_clock", "_generation", "_layout", "_max_cell_bytes", "_max_row_bytes", "_range", "_tablet_id")
+
+    def __init__(
+        self,
+        layout: Layout,
+        row_range: RowRange,
+        tablet_id: int,
+        generation: int,
+        clock: TabletClock,
+        max_cell_bytes: int,
+        max_row_bytes: int = MAX_ROW_BYTES,
+    ) -> None:
+        self._layout = layout
+        self._range = row_range
+        self._tablet_id = tablet_id
+        self._generation = generation
+        self._clock = clock
+        self._max_cell_bytes = max_cell_bytes
+        self._max_row_bytes = max_row_bytes
+
+    def build(self, mutations: Sequence[RowMutation], sequence: int) -> Built:
+        """The first mutation gets `sequence`, each later one the next. StaleLocation, NoSuchFamily, LimitExceeded,
+        InvalidRequest, NeedsNewest: nothing happened. Hot."""
+        layout = self._layout
+        places = layout.writable
+        start, stop = self._range
+        clock = self._clock
+        now = clock.tick()
+        inverted_now = INVERT - now
+        largest = self._max_cell_bytes
+        longest = self._max_row_bytes
+        by_stack: list[list[Pair]] = [[] for _ in layout.keys]
+        records: list[bytes] = []
+        time = 0
+        sequence -= 1
+        for mutation in mutations:
+            row = mutation.row
+            operations = mutation.operations
+            if type(row) is not bytes or not row or len(row) > longest:
+                raise bad_row(row, longest)
+            if row < start or (stop and row >= stop):
+                raise self._stale(row)
+            if len(operations) == 1:
+                kind, family, qualifier, timestamp, value = operations[0]
+                place = places.get(family) if type(family) is bytes else None
+                # The common put: one cell, server time, no row ahead of the tablet's clock, nothing to escape.
+                if (
+                    timestamp == SERVER_TIME
+                    and kind == PUT
+                    and place is not None
+                    and not clock.rows_ahead
+                    and not mutation.ttl_millis
+                    and mutation.ttls is None
+                    and type(qualifier) is type(value) is bytes
+                    and b"\x00" not in row
+                    and b"\x00" not in qualifier
+                ):
+                    sequence += 1
+                    key = b"%b\x00\x01%b%b\x00\x01%b" % (
+                        row, place[1], qualifier, SUFFIX.pack(inverted_now, PUT, INVERT - sequence, 0)
+                    )  # fmt: skip
+                    if len(key) + len(value) > largest:
+                        raise self._too_large(mutation, operations[0], len(key) + len(value))
+                    pair = (key, value)
+                    by_stack[place[0]].append(pair)
+                    time = now
+                    if not mutation.skip_log:
+                        records.append(encode_record(self._tablet_id, self._generation, sequence, now, (pair,)))
+                    continue
+            elif not operations:
+                continue
+            sequence += 1
+            pairs, row_time = self._any(mutation, now, sequence, by_stack)
+            time = max(time, row_time)
+            if not mutation.skip_log:
+                records.append(encode_record(self._tablet_id, self._generation, sequence, row_time, pairs))
+        if time > clock.highest:
+            clock.highest = time
+        rows = frozenset([mutation.row for mutation in mutations])
+        return Built(layout, rows, by_stack, records, sequence, time)
+
+    def _any(
+        self, mutation: RowMutation, now: int, sequence: int, by_stack: list[list[Pair]]
+    ) -> tuple[list[Pair], int]:
+        """(the pairs, also added to `by_stack`; the newest time assigned by the server, 0 when none was)."""
+        row = mutation.row
+        clock = self._clock
+        prefix = row_prefix(row)
+        put_time = delete_time = now
+        if clock.rows_ahead:
+            put_floor, delete_floor = clock.floors(row)
+            put_time, delete_time = max(now, put_floor), max(now, delete_floor)
+        given_ttl = mutation.ttl_millis and whole_number("the time to live", mutation.ttl_millis, 0, LARGEST_I64)
+        places = self._layout.writable
+        pairs: list[Pair] = []
+        assigned = 0
+        deleted = False
+        ttls = mutation.ttls
+        for place_in_row, operation in enumerate(mutation.operations):
+            kind, family, qualifier, timestamp, value = operation
+            if type(qualifier) is not bytes or type(value) is not bytes:
+                check_bytes("the qualifier", qualifier)
+                check_bytes("the value", value)
+            place = places.get(family) if type(family) is bytes else None
+            if place is None:
+                raise self._no_family(family)
+            if timestamp in (SERVER_TIME, MAX_TIMESTAMP):
+                if kind == PUT:
+                    assigned = timestamp = put_time
+                    delete_time = max(delete_time, put_time)  # a delete after this put masks it
+                    deleted = False
+                elif kind == DELETE_VERSION:
+                    raise NeedsNewest
+                else:
+                    assigned = timestamp = delete_time
+                    put_time = max(put_time, delete_time + 1)  # a put after this marker survives it
+                    deleted = True
+            elif type(timestamp) is not int or not 0 <= timestamp <= MAX_TIMESTAMP:
+                raise bad_timestamp(timestamp)
+            ttl_millis = given_ttl if ttls is None else ttls[place_in_row]
+            pair = _pair(prefix, place[1], operation, timestamp, sequence, ttl_millis)
+            if len(pair[0]) + len(pair[1]) > self._max_cell_bytes:
+                raise self._too_large(mutation, operation, len(pair[0]) + len(pair[1]))
+            pairs.append(pair)
+            by_stack[place[0]].append(pair)
+        if deleted or assigned > now:
+            clock.note(row, assigned, deleted)
+        return pairs, assigned
+
+    # ------------------------------------------------------------ sentences
+
+    def _stale(self, row: bytes) -> StaleLocation:
+        return StaleLocation(f"row {row!r} lies outside tablet {self._tablet_id} of table {self._layout.table}")
+
+    def _no_family(self, family: bytes) -> InvalidRequest:
+        if self._layout.read_only:
+            return InvalidRequest(f"table {self._layout.table} is read only")
+        return no_such_family(self._layout, family)
+
+    def _too_large(self, mutation: RowMutation, operation: Operation, size: int) -> LimitExceeded:
+        column = operation[1] + b":" + operation[2]
+        return LimitExceeded(
+            f"a cell of {size} bytes in row {mutation.row[:64]!r}, column {column[:64]!r} of table "
+            f"{self._layout.table} is larger than the limit of {self._max_cell_bytes} bytes"
+        )
+
+
+def _pair(prefix: bytes, family: bytes, operation: Operation, timestamp: int, sequence: int, ttl_millis: int) -> Pair:
+    kind, _, qualifier, _, value = operation
+    flags = 0
+    if kind == PUT:
+        kind = PUT  # 8.0 is equal to it, and cannot be packed
+        if ttl_millis:
+            flags = FLAG_TTL
+            value = ttl_millis.to_bytes(8, "big") + value
+    elif type(kind) is int and kind in _MARKERS:
+        value = b""
+        if kind in _FAMILY_KINDS:
+            qualifier = b""  # family markers sit at the empty qualifier, where every read of the family looks first
+    else:
+        raise InvalidRequest(f"{shown(kind)} is not a kind of operation")
+    if b"\x00" in qualifier:
+        qualifier = qualifier.replace(b"\x00", b"\x00\xff")
+    suffix = SUFFIX.pack(INVERT - timestamp, kind, INVERT - sequence, flags)
+    return b"".join((prefix, family, qualifier, TERMINATOR, suffix)), value
+
+
+def bad_row(row: bytes, longest: int) -> InvalidRequest:
+    check_bytes("the row", row)
+    if not row:
+        return InvalidRequest("Row length is 0")
+    return LimitExceeded(f"Row length {len(row)} is > {longest}")
+
+
+def bad_timestamp(timestamp: object) -> InvalidRequest:
+    if type(timestamp) is int and timestamp < 0:
+        return InvalidRequest(f"Timestamp cannot be negative. ts={shown(timestamp)}")
+    return InvalidRequest(f"the timestamp {shown(timestamp)} is no whole number from 0 to {MAX_TIMESTAMP}")
+
+
+def no_such_family(layout: Layout, family: bytes) -> NoSuchFamily:
+    check_bytes("the column family", family)
+    there = ", ".join(name.decode("utf-8", "backslashreplace") for name in sorted(layout.stored))
+    missing = family.decode("utf-8", "backslashreplace")
+    return NoSuchFamily(f"Column family {missing} does not exist in table {layout.table}; it has {there}")

@@ -1,0 +1,150 @@
+"""Increment, append, check-and-mutate: read a row and write it, as one step (docs/contract.md: writes).
+
+Each holds its row's turn, waits until every earlier write of the row is visible, reads, and writes before the turn is
+given on (bug class 12). A call whose outcome is unknown is never repeated in here (bug class 11).
+
+Over a cell with a timestamp in the future increment and append give the new cell that timestamp + 1, so that it is the
+newest; after a check of such a cell the mutation gets its timestamp (HBase: max(now, the compared cell's time)). A new
+cell of increment or append inherits the old one's own time to live, unless the call brings one (HBase's TTL tag).
+"""
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from hbtable.errors import InvalidRequest, NotACounter, StaleLocation
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
+from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
+from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
+from hbtable.tablet.reads.reading import newest_version
+from hbtable.tablet.state import TabletState
+from hbtable.tablet.writes.apply import bad_row, no_such_family
+from hbtable.tablet.writes.writing import Writer
+
+_COUNTER_BYTES: Final = 8
+
+
+@final
+class ReadModifyWriter:
+    """One per tablet."""
+
+    __slots__ = ("_state", "_writer")
+
+    def __init__(self, state: TabletState, writer: Writer) -> None:
+        self._state = state
+        self._writer = writer
+
+    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        """As rpc.services.TabletService.increment. Also an amount of 0 writes: a missing cell becomes 0."""
+        amount = whole_number("the amount", amount, SMALLEST_I64, LARGEST_I64)
+        self._check(row, ((family, qualifier),))
+        turns = self._state.turns
+        turns.take(row)
+        try:
+            turns.wait_until_visible(row)
+            cell, ttl_millis = self._newest(row, family, qualifier)
+            if cell is None:
+                total = amount
+            elif len(cell[2]) != _COUNTER_BYTES:
+                raise NotACounter(f"Field is not a long, it's {len(cell[2])} bytes wide")
+            else:
+                total = int.from_bytes(cell[2], "big") + amount
+            value = (total & (2**64 - 1)).to_bytes(_COUNTER_BYTES, "big")
+            operation = (PUT, family, qualifier, self._time(row, cell), value)
+            self._writer.commit([RowMutation(row, [operation], ttl_millis=ttl_millis)])
+        finally:
+            turns.give(row)
+        return int.from_bytes(value, "big", signed=True)
+
+    def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
+        """As rpc.services.TabletService.append. A column named twice: both suffixes go to the old value, both results
+        are returned, the last one is kept."""
+        ttl_millis = whole_number("the time to live", ttl_millis, 0, LARGEST_I64)
+        for _, _, suffix in values:
+            check_bytes("the value", suffix)
+        self._check(row, [(family, qualifier) for family, qualifier, _ in values])
+        turns = self._state.turns
+        turns.take(row)
+        try:
+            turns.wait_until_visible(row)
+            operations: list[Operation] = []
+            ttls: list[int] = []
+            for family, qualifier, suffix in values:
+                cell, old_ttl = self._newest(row, family, qualifier)
+                old = cell[2] if cell is not None else b""
+                operations.append((PUT, family, qualifier, self._time(row, cell), old + suffix))
+                ttls.append(ttl_millis or old_ttl)
+            mutation = RowMutation(row, operations)
+            if any(ttls):
+                mutation.ttls = ttls
+            built = self._writer.commit([mutation])
+        finally:
+            turns.give(row)
+        return [
+            (family + b":" + qualifier, built.time if timestamp == SERVER_TIME else timestamp, value)
+            for _, family, qualifier, timestamp, value in operations
+        ]
+
+    def check_and_mutate(
+        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        """As rpc.services.TabletService.check_and_mutate."""
+        self._check(row, ((family, qualifier),))
+        if expected is not None:
+            check_bytes("the expected value", expected)
+        if mutation.row != row:
+            raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the check of row {row!r}")
+        turns = self._state.turns
+        turns.take(row)
+        try:
+            turns.wait_until_visible(row)
+            cell, _ = self._newest(row, family, qualifier)
+            if (cell[2] if cell is not None else b"") != (expected or b""):
+                return False
+            self._writer.commit([self._not_before(cell, mutation)])
+        finally:
+            turns.give(row)
+        return True
+
+    def _check(self, row: bytes, columns: Sequence[tuple[bytes, bytes]]) -> None:
+        state = self._state
+        state.gate.check_served()
+        if type(row) is not bytes or not row or len(row) > state.max_row_bytes:
+            raise bad_row(row, state.max_row_bytes)
+        if not state.range.holds(row):
+            raise StaleLocation(f"row {row!r} lies outside tablet {state.tablet_id}")
+        layout = state.version.layout
+        for family, qualifier in columns:
+            check_bytes("the column family", family)
+            check_bytes("the qualifier", qualifier)
+            if family not in layout.stored:
+                raise no_such_family(layout, family)
+
+    def _newest(self, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:
+        """The newest version, and its own time to live in milliseconds (0: it has none)."""
+        return newest_version(self._state, row, family, qualifier)
+
+    def _time(self, row: bytes, cell: Cell | None) -> int:
+        """SERVER_TIME, unless the old cell lies in the future of this row's clock."""
+        if cell is None or not self._is_ahead(row, cell):
+            return SERVER_TIME
+        return min(cell[1] + 1, MAX_TIMESTAMP - 1)
+
+    def _not_before(self, cell: Cell | None, mutation: RowMutation) -> RowMutation:
+        """What the server times in `mutation` gets the compared cell's time if that lies ahead of the row's clock:
+        else the answer would be "done" while the old cell goes on to be the newest."""
+        if cell is None or not self._is_ahead(mutation.row, cell):
+            return mutation
+        operations: list[Operation] = []
+        time = cell[1]
+        for kind, family, qualifier, timestamp, value in mutation.operations:
+            if timestamp in (SERVER_TIME, MAX_TIMESTAMP) and kind != DELETE_VERSION:
+                timestamp = min(time, MAX_TIMESTAMP - 1)
+                if kind != PUT:
+                    time += 1  # a put behind this marker survives it, as in tablet.apply
+            operations.append((kind, family, qualifier, timestamp, value))
+        return RowMutation(mutation.row, operations, mutation.skip_log, mutation.ttl_millis)
+
+    def _is_ahead(self, row: bytes, cell: Cell) -> bool:
+        """Whether the cell lies in the future of this row's clock."""
+        clock = self._state.clock
+        return cell[1] > max(clock.tick(), clock.floors(row)[0])

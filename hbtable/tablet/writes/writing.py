@@ -1,0 +1,136 @@
+"""A write's way through a tablet (paper, section 5.3): checks, sequence and time, the commit log, then the memtables.
+
+Invariants
+    order         from build() to the log's queue there is no switch, so sequences, times and log order agree; the log
+                  applies in the same order
+    visible last  the memtables get the pairs in the log's apply callback, never before they are durable as configured
+    skip_log      such mutations are not written to the log but pass through its queue while others of this tablet are
+                  on their way: a redo point taken in between must not run ahead of the memtables (bug class 6)
+    one row       is all or nothing; a call of several rows is one commit, and checked whole before any is applied
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+from hbtable.errors import HbtableError, OutOfSpace
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
+from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
+from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.tablet.reads.reading import read_row
+from hbtable.tablet.state import TabletState
+from hbtable.tablet.writes.apply import Built, NeedsNewest
+from hbtable.tablet.writes.row_turns import InFlight
+
+
+@final
+class Writer:
+    """Hot. One per tablet."""
+
+    __slots__ = ("_commit_log", "_gate", "_shared", "_state", "_turns")
+
+    def __init__(self, state: TabletState) -> None:
+        self._state = state
+        self._gate = state.gate
+        self._shared = state.shared
+        self._turns = state.turns
+        self._commit_log = state.environment.log.commit
+
+    def mutate(self, mutations: Sequence[RowMutation]) -> None:
+        """As rpc.services.TabletService.mutate. May switch."""
+        gate = self._gate
+        if gate.shut or (self._shared.memtable_bytes > self._shared.admit_above_bytes and not gate.exempt):
+            self._admit(mutations)
+        # Looked at after the gate, which may switch: from here to the log's queue nobody can begin to hold a row.
+        if self._turns.held:
+            taken = self._turns.take_all([mutation.row for mutation in mutations])
+            if taken:
+                try:
+                    self.commit(mutations)
+                finally:
+                    self._turns.give_all(taken)
+                return
+        try:
+            self._enqueue(mutations)
+        except NeedsNewest:
+            taken = self._turns.take_each({mutation.row for mutation in mutations})
+            try:
+                self.commit(mutations)
+            finally:
+                self._turns.give_all(taken)
+
+    def commit(self, mutations: Sequence[RowMutation]) -> Built:
+        """The caller holds all rows of the mutations that anybody holds. Waits at the gate. May switch."""
+        try:
+            self._admit(mutations)
+            return self._enqueue(mutations)
+        except NeedsNewest:
+            # The caller may hold some rows only; a row that it does not hold is held by nobody, and a write that
+            # joins it during this read is as if it came after: its delete then masks an older version than its newest.
+            resolved = [self._resolve(mutation) for mutation in mutations]
+            self._gate.admit()
+            return self._enqueue(resolved)
+
+    def _admit(self, mutations: Sequence[RowMutation]) -> None:
+        """Waits at the gate. OutOfSpace: the disk is full, and these are not deletes alone. *Switches.*"""
+        self._gate.admit()
+        sentence = self._shared.out_of_space
+        if not sentence or self._gate.exempt:
+            return
+        if any(operation[0] == PUT for mutation in mutations for operation in mutation.operations):
+            raise OutOfSpace(sentence)
+
+    def _enqueue(self, mutations: Sequence[RowMutation]) -> Built:
+        """Visible, and durable as configured, on return. No switch before the log's queue. NeedsNewest: nothing
+        happened."""
+        state = self._state
+        built = state.builder.build(mutations, state.sequence + 1)
+        last = built.last_sequence
+        if last == state.sequence:
+            return built  # no operations at all
+        state.writes += last - state.sequence
+        state.sequence = last
+        turns = self._turns
+        write = InFlight(built.rows)
+
+        def apply() -> None:
+            state.insert(built.layout, built.by_stack, last)
+            turns.land(write)
+
+        records = built.records
+        if not records and not turns.in_flight:
+            apply()  # nothing for the log, and nothing of this tablet in its queue
+            return built
+        turns.in_flight.append(write)
+        try:
+            self._commit_log(
+                state.tablet_id,
+                last,
+                records[0] if len(records) == 1 else b"".join(records),
+                apply,
+                self._gate.exempt,
+                len(records),
+            )
+        except HbtableError:
+            # Refused: the log will not apply it. (A task killed while it waits is another matter: the log applies
+            # what it took, and the write lands then.)
+            turns.land(write)
+            raise
+        return built
+
+    def _resolve(self, mutation: RowMutation) -> RowMutation:
+        """Server-timed DELETE_VERSION operations get the time of the version they mask: the newest one of the column,
+        and the n-th newest for the n-th of them (HBase). Without such a version there is nothing to mask."""
+        operations: list[Operation] = []
+        seen: dict[tuple[bytes, bytes], int] = {}
+        for operation in mutation.operations:
+            kind, family, qualifier, timestamp, value = operation
+            if kind != DELETE_VERSION or timestamp not in (SERVER_TIME, MAX_TIMESTAMP):
+                operations.append(operation)
+                continue
+            self._turns.wait_until_visible(mutation.row)
+            nth = seen[family, qualifier] = seen.get((family, qualifier), 0) + 1
+            spec = ReadSpec(columns={family: frozenset((qualifier,))}, max_versions=ALL_VERSIONS)
+            cells = read_row(self._state, mutation.row, spec)
+            if len(cells) >= nth:
+                operations.append((kind, family, qualifier, cells[nth - 1][1], value))
+        return RowMutation(mutation.row, operations, mutation.skip_log, mutation.ttl_millis)

@@ -1,0 +1,1 @@
+"""Ports' adapters for tests and simulation, and fakes of foreign servers. Nothing that serves users imports them."""

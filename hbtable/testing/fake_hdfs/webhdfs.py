@@ -1,0 +1,186 @@
+"""WebHDFS in memory, with what goes wrong there: carries the adapter's requests in tests and simulation.
+
+    namespace = TwinNamespace(runtime.wall_millis)
+    twin = WebHdfsTwin(runtime, namespace, random.Random(seed))
+    fs = WebHdfsFileSystem(process, twin.hosts, "/hbtable", twin.http(process), calls=TaskCalls(process))
+    twin.quirks.lost_reply = 0.05
+    twin.frozen.add(twin.nodes[0])
+
+Requests are served by tasks of the twin's own runtime, so a client that stops waiting, or dies, changes nothing about
+what happens. Contents take their way through webhdfs_datanodes.py. How it ends when nothing is wrong was measured
+on Hadoop 3.4.2; docs/hdfs.md.
+"""
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+from hbtable.fs.webhdfs.requests import HeldContent, HoldHttp, Http, NoAnswer, NotSent, Request, Response
+from hbtable.runtime.interface import Runtime
+from hbtable.testing.fake_hdfs.namespace import JavaError, TwinNamespace
+from hbtable.testing.fake_hdfs.webhdfs_datanodes import DataNodeQuirks, TwinDataNodes, TwinHeldContent
+from hbtable.testing.fake_hdfs.webhdfs_namenode import TwinNameNode, answer, refusal
+
+_HTTP_PORT: Final = 9864
+_BLOCK_PORT: Final = 9866
+_STANDBY: Final = JavaError(
+    "org.apache.hadoop.ipc.StandbyException",
+    "Operation category READ is not supported in state standby. Visit https://s.apache.org/sbnn-error",
+)
+
+
+@dataclass
+class WebHdfsQuirks(DataNodeQuirks):
+    """How likely each is for a request it can happen to; 0 is never. Versions: those that show it."""
+
+    namenode_seconds: float = 0.001
+    unheard_seconds: int = 8
+    """Since the last heartbeat of a frozen node."""
+
+    refused: float = 0.0
+    """Any: no connection; nothing happens."""
+
+    lost_request: float = 0.0
+    """Any: nothing happens, and no answer comes."""
+
+    lost_reply: float = 0.0
+    """Any: it is done, and no answer comes."""
+
+    late: float = 0.0
+    """Any: it is done up to two minutes later, and no answer comes."""
+
+    doubled: float = 0.0
+    """Behind proxies and gateways that repeat: done twice, and the second's answer comes: a rename that was done says
+    false, or that there is no source."""
+
+
+@final
+class WebHdfsTwin:
+    """One cluster: two NameNodes of which one is active, some DataNodes. `frozen` ones take connections and never
+    answer, nor does a pipeline with one; `dead` ones refuse connections; both are still named in redirects, until the
+    NameNode counts them as `gone`."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        namespace: TwinNamespace,
+        chance: random.Random,
+        quirks: WebHdfsQuirks | None = None,
+        nodes: int = 3,
+        gateway: bool = False,
+    ) -> None:
+        self.namespace = namespace
+        self.quirks = quirks or WebHdfsQuirks()
+        self.hosts = ("namenode-1:9870", "namenode-2:9870")
+        self.active = 0
+        self.nodes = tuple(f"datanode-{number}:{_HTTP_PORT}" for number in range(1, nodes + 1))
+        self.frozen: set[str] = set()
+        self.dead: set[str] = set()
+        self.gone: set[str] = set()
+        self.safe_mode = False
+        self.log: list[Request] = []
+        """Every request that was carried out, in order."""
+        self.between: Callable[[str], None] = lambda path: None
+        """Called when a file's bytes are received and before it is completed: for what may come between."""
+        self._runtime = runtime
+        self._chance = chance
+        self.datanodes = TwinDataNodes(
+            runtime, namespace, chance, self.quirks, self.nodes, self.frozen, self.gone, lambda path: self.between(path)
+        )
+        self._namenode = TwinNameNode(namespace, self._choose, self._copies, gateway)
+
+    def http(self, process: Runtime) -> Http:
+        """What a process sends its requests through."""
+
+        def carry(request: Request) -> Response:
+            return self._carry(process, request)
+
+        return carry
+
+    def hold(self, process: Runtime) -> HoldHttp:
+        """What a process sends contents through whose end it keeps back."""
+
+        def begin(request: Request) -> HeldContent:
+            if request.host in self.dead or self._happens(self.quirks.refused):
+                raise NotSent(f"{request.host} cannot be reached")
+            self.log.append(request)
+            return TwinHeldContent(self.datanodes, process, request, self._happens(self.quirks.lost_reply))
+
+        return begin
+
+    # ------------------------------------------------------------ the way there and back
+
+    def _happens(self, likelihood: float) -> bool:
+        return likelihood > 0 and self._chance.random() < likelihood
+
+    def _carry(self, process: Runtime, request: Request) -> Response:
+        quirks = self.quirks
+        if request.host in self.dead or self._happens(quirks.refused):
+            raise NotSent(f"{request.host} cannot be reached")
+        answered = process.event()
+        responses: list[Response] = []
+        silent = self._happens(quirks.lost_reply)
+        lost = self._happens(quirks.lost_request)
+        delay = self._chance.uniform(0, 120.0) if self._happens(quirks.late) else 0.0
+        twice = self._happens(quirks.doubled)
+
+        def serve() -> None:
+            self._runtime.sleep(delay)
+            response = self._served(request)
+            if twice and response is not None:
+                response = self._served(request)
+            if response is not None and not silent and not delay:
+                responses.append(response)
+                answered.set()
+
+        if not lost:
+            self._runtime.spawn(serve, name=f"webhdfs {request.method}")
+        if not answered.wait(request.seconds):
+            raise NoAnswer(f"{request.host}: no answer in time")
+        return responses[0]
+
+    def _served(self, request: Request) -> Response | None:
+        """None when nobody ever answers. *Switches.*"""
+        self._runtime.sleep(self._chance.uniform(0, 2 * self.quirks.namenode_seconds))
+        if request.host in self.frozen:
+            return None
+        self.log.append(request)
+        if request.host in self.hosts:
+            if request.host != self.hosts[self.active]:
+                return refusal(_STANDBY)
+            if request.target.startswith("/jmx"):
+                return self._metrics()
+            if self.safe_mode and request.method != "GET":
+                message = "Cannot create file. Name node is in safe mode."
+                return refusal(JavaError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", message))
+            return self._namenode.serve(request)
+        return self.datanodes.serve(request)
+
+    def _metrics(self) -> Response:
+        live = {
+            f"{node.partition(':')[0]}:{_BLOCK_PORT}": {
+                "infoAddr": f"10.0.0.{n}:{_HTTP_PORT}",
+                "xferaddr": _block(node),
+                "lastContact": self.quirks.unheard_seconds if node in self.frozen else 1,
+            }
+            for n, node in enumerate(self.nodes, 1)
+            if node not in self.gone
+        }
+        return answer({"beans": [{"LiveNodes": json.dumps(live)}]})
+
+    def _copies(self, inode: int) -> list[str]:
+        return [_block(node) for node in self.datanodes.copies.get(inode, [])]
+
+    def _choose(self, without: frozenset[str]) -> str:
+        fitting = [node for node in self.nodes if _block(node) not in without and self.datanodes.takes(node)]
+        if not fitting:
+            message = f"Failed to find datanode, suggest to check cluster health. excludeDatanodes={','.join(without)}"
+            raise JavaError("java.io.IOException", message)
+        return self._chance.choice(fitting)
+
+
+def _block(node: str) -> str:
+    number = node.partition(":")[0].rpartition("-")[2]
+    return f"10.0.0.{number}:{_BLOCK_PORT}"

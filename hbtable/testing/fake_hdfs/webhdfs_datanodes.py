@@ -1,0 +1,292 @@
+"""DataNodes' WebHDFS in memory, for tests and simulation, under webhdfs.py: contents on their way into files.
+
+A content takes its way in steps (file created, bytes received, file completed), and anything may come between them. A
+pipeline with a frozen node stops it for PIPELINE_SECONDS. It is served by one of the receiving node's few threads, and
+every connection that falls to that thread waits as well (netty's event loops: two a processor in 3.4.2, in turn).
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+from hbtable.fs.webhdfs.requests import HELD_BACK_BYTES, NoAnswer, Request, Response
+from hbtable.runtime.interface import Runtime
+from hbtable.testing.fake_hdfs.namespace import JavaError, TwinFile, TwinNamespace
+from hbtable.testing.fake_hdfs.webhdfs_namenode import refusal, split_target
+
+PIPELINE_SECONDS: Final = 75.0
+
+_THREADS: Final = 4
+_BLOCK_BYTES: Final = 128 << 20
+
+
+@dataclass
+class DataNodeQuirks:
+    """How likely each is for a request it can happen to; 0 is never. Versions: those that show it."""
+
+    datanode_seconds: float = 0.015
+    """Up to twice this, at random."""
+
+    slow_close: float = 0.05
+    """All versions: completing a file waits 0.4 s for the last block's report."""
+
+    scattered: bool = False
+    """All versions, where several DataNodes have one address: copies go to any nodes, whoever receives the content."""
+
+    lying_created: float = 0.0
+    """2.7.3: 201, and the file is absent, or has another length, because a failing close() is not reported. 3.4.2
+    reports it."""
+
+    cut_content: float = 0.0
+    """All versions: the connection breaks during the content; what had come becomes a complete-looking file."""
+
+    room_bytes: float = float("inf")
+    """All versions, of each node: as much as the blocks under way may take. A whole one is counted however little is in
+    it, also of a content that was left (for 10 to 20 minutes; here for good)."""
+
+    least_block_bytes: int = 1 << 20
+    """All versions: dfs.namenode.fs-limits.min-block-size."""
+
+    cut_read: float = 0.0
+    """All versions: 200, and the body ends early: a DataNode died, or each copy is damaged."""
+
+
+@final
+class TwinThread:
+    """One of a node's."""
+
+    def __init__(self, runtime: Runtime, taken_until: list[float], number: int) -> None:
+        self._runtime = runtime
+        self._taken_until = taken_until
+        self._number = number
+
+    def wait(self) -> None:
+        """*Switches.* Until it is free."""
+        while (left := self._taken_until[self._number] - self._runtime.clock_seconds()) > 0:
+            self._runtime.sleep(left)
+
+    def occupy(self, until: float) -> None:
+        self._taken_until[self._number] = max(self._taken_until[self._number], until)
+
+
+@final
+class TwinDataNodes:
+    """Serves requests in tasks of the callers. `between` is called with the path when a file's bytes are received and
+    before it is completed."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        namespace: TwinNamespace,
+        chance: random.Random,
+        quirks: DataNodeQuirks,
+        nodes: tuple[str, ...],
+        frozen: set[str],
+        gone: set[str],
+        between: Callable[[str], None],
+    ) -> None:
+        self.runtime = runtime
+        self.namespace = namespace
+        self.chance = chance
+        self.quirks = quirks
+        self.frozen = frozen
+        self.gone = gone
+        self.between = between
+        self.copies: dict[int, list[str]] = {}
+        """The nodes in a file's pipeline, by inode."""
+        self.held_contents = 0
+        """Begun, and neither ended nor cut off."""
+        self.scheduled_bytes = dict.fromkeys(nodes, 0)
+        self._nodes = nodes
+        self._writers = 0
+        self._taken_until = {node: [0.0] * _THREADS for node in nodes}
+        self._turns = dict.fromkeys(nodes, 0)
+
+    def serve(self, request: Request) -> Response | None:
+        """None when nobody ever answers. *Switches.*"""
+        thread = self.thread(request.host)
+        thread.wait()
+        try:
+            if request.method == "GET":
+                return self._read(request)
+            body = request.body if isinstance(request.body, bytes) else _whole(request)
+            return TwinContent(self, thread, request).finish(body)
+        except JavaError as error:
+            return refusal(error)
+
+    def thread(self, node: str) -> TwinThread:
+        """That the next connection to the node falls to."""
+        number = self._turns[node]
+        self._turns[node] = (number + 1) % _THREADS
+        return TwinThread(self.runtime, self._taken_until[node], number)
+
+    def happens(self, likelihood: float) -> bool:
+        return likelihood > 0 and self.chance.random() < likelihood
+
+    def pause(self) -> None:
+        self.runtime.sleep(self.chance.uniform(0, 2 * self.quirks.datanode_seconds))
+
+    def holder(self) -> str:
+        self._writers += 1
+        return f"DFSClient_{self._writers}"
+
+    def takes(self, node: str, block_bytes: int = _BLOCK_BYTES) -> bool:
+        """Whether the NameNode leads a new block to it."""
+        return node not in self.gone and self.scheduled_bytes[node] + block_bytes <= self.quirks.room_bytes
+
+    def pipeline(self, receiver: str, replication: int, block_bytes: int) -> list[str]:
+        """At least one node. JavaError."""
+        fitting = [node for node in self._nodes if self.takes(node, block_bytes)]
+        if not fitting:
+            message = f"could only be written to 0 of the 1 minReplication nodes. {len(self._nodes)} are running"
+            raise JavaError("java.io.IOException", message)
+        count = min(replication, len(fitting))
+        if self.quirks.scattered or receiver not in fitting:
+            return self.chance.sample(fitting, count)
+        others = [node for node in fitting if node != receiver]
+        return [receiver, *self.chance.sample(others, count - 1)]
+
+    def _read(self, request: Request) -> Response:
+        path, parameters = split_target(request.target)
+        file = self.namespace.file(path)
+        self.pause()
+        offset = int(parameters.get("offset", "0"))
+        size = int(parameters.get("length", len(file.readable)))
+        body = file.readable[offset : offset + size]
+        if body and self.happens(self.quirks.cut_read):
+            return Response(200, "", body[: self.chance.randrange(len(body))], complete=False)
+        return Response(200, "", body)
+
+
+@final
+class TwinContent:
+    """A content that a DataNode has begun to receive: the file is created, and its pipeline stands. JavaError."""
+
+    def __init__(self, nodes: TwinDataNodes, thread: TwinThread, request: Request) -> None:
+        self._nodes = nodes
+        self._thread = thread
+        self._path, parameters = split_target(request.target)
+        replication = int(parameters.get("replication", "3"))
+        parents = parameters.get("createparent", "true") == "true"
+        overwrite = parameters.get("overwrite") == "true"
+        self._block_bytes = int(parameters.get("blocksize", _BLOCK_BYTES))
+        if self._block_bytes < nodes.quirks.least_block_bytes:
+            message = (
+                "Specified block size is less than configured minimum value (dfs.namenode.fs-limits.min-block-size): "
+                f"{self._block_bytes} < {nodes.quirks.least_block_bytes}"
+            )
+            raise JavaError("java.io.IOException", message)
+        self._holder = nodes.holder()
+        self._file = nodes.namespace.create(self._path, self._holder, replication, overwrite, parents)
+        self._pipeline = nodes.pipeline(request.host, replication, self._block_bytes)
+        nodes.copies[self._file.inode] = self._pipeline
+        for node in self._pipeline:
+            nodes.scheduled_bytes[node] += self._block_bytes
+        self._fails_at = nodes.runtime.clock_seconds() + PIPELINE_SECONDS
+
+    def finish(self, body: bytes) -> Response | None:
+        """The answer once all of it came; None when nobody ever answers. *Switches.* JavaError."""
+        nodes = self._nodes
+        nodes.pause()
+        if self._stuck():
+            self._thread.occupy(self._fails_at)
+            return None  # the file stays open, and empty to readers
+        cut = nodes.happens(nodes.quirks.cut_content)
+        self._receive(body[: nodes.chance.randrange(len(body) or 1)] if cut else body)
+        nodes.between(self._path)
+        if nodes.happens(nodes.quirks.slow_close):
+            nodes.runtime.sleep(0.4)
+        if nodes.happens(nodes.quirks.lying_created):
+            self._break()
+            return Response(201, "", b"")
+        try:
+            self._complete(self._file)
+        except JavaError:
+            if not nodes.namespace.hadoop_2:  # which says 201 all the same
+                raise
+        return None if cut else Response(201, "", b"")
+
+    def cut_off(self, body: bytes) -> None:
+        """The connection ends after so much of it. What came becomes a file that looks complete."""
+        if self._stuck():
+            self._thread.occupy(self._fails_at)
+            return
+        self._receive(body)
+        try:
+            self._complete(self._file)
+        except JavaError:
+            pass  # it was deleted
+
+    def _stuck(self) -> bool:
+        frozen = any(node in self._nodes.frozen for node in self._pipeline)
+        return frozen and self._nodes.runtime.clock_seconds() < self._fails_at
+
+    def _receive(self, body: bytes) -> None:
+        self._nodes.namespace.write(self._file, self._holder, body)
+
+    def _complete(self, file: TwinFile) -> None:
+        self._nodes.namespace.complete(file, self._holder)
+        for node in self._pipeline:
+            self._nodes.scheduled_bytes[node] -= self._block_bytes
+
+    def _break(self) -> None:
+        """What a 201 of 2.7.3 may stand for."""
+        if self._nodes.chance.random() < 0.5:
+            self._nodes.namespace.delete(self._path)
+        else:
+            del self._file.received[self._nodes.chance.randrange(len(self._file.received) or 1) :]
+            self._complete(self._file)
+
+
+@final
+class TwinHeldContent:
+    """Implements HeldContent for a caller in `process`; a task of the twin's serves it. `lost`: its answer is."""
+
+    def __init__(self, nodes: TwinDataNodes, process: Runtime, request: Request, lost: bool) -> None:
+        self._nodes = nodes
+        self._request = request
+        self._lost = lost
+        self._ended = nodes.runtime.event()
+        self._answered = process.event()
+        self._whole = False
+        self._response: Response | None = None
+        nodes.runtime.spawn(self._serve, name="webhdfs held")
+
+    def finish(self, seconds: float) -> Response:
+        self._whole = True
+        self._ended.set()
+        if not self._answered.wait(seconds) or self._response is None:
+            raise NoAnswer(f"{self._request.host}: no answer in time")
+        return self._response
+
+    def close(self) -> None:
+        self._ended.set()
+
+    def _serve(self) -> None:
+        nodes, body = self._nodes, self._request.body
+        assert isinstance(body, bytes)
+        nodes.pause()
+        if self._request.host in nodes.frozen:
+            return
+        thread = nodes.thread(self._request.host)
+        thread.wait()
+        try:
+            content = TwinContent(nodes, thread, self._request)
+            nodes.held_contents += 1
+            self._ended.wait()
+            nodes.held_contents -= 1
+            if self._whole:
+                self._response = content.finish(body)
+            else:
+                content.cut_off(body[:-HELD_BACK_BYTES])
+        except JavaError as error:
+            self._response = refusal(error)
+        if self._response is not None and not self._lost:
+            self._answered.set()
+
+
+def _whole(request: Request) -> bytes:
+    assert not isinstance(request.body, bytes)
+    request.body.seek(0)
+    return request.body.read()

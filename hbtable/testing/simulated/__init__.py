@@ -1,0 +1,1 @@
+"""The runtime for tests: a seeded scheduler and virtual time."""

@@ -1,0 +1,51 @@
+"""A WebHDFS twin with an adapter over it, for tests of what goes wrong."""
+
+import random
+from collections.abc import Callable
+
+from hbtable.fs.calls import TaskCalls
+from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
+from hbtable.fs.webhdfs.options import WebHdfsOptions
+from hbtable.fs.webhdfs.requests import HeldContent, Request
+from hbtable.testing.fake_hdfs.namespace import TwinNamespace
+from hbtable.testing.fake_hdfs.webhdfs import WebHdfsTwin
+from hbtable.testing.simulated.runtime import SimulatedRuntime
+
+ROOT = "/root"
+
+
+class Rig:
+    """One process over one cluster, in virtual time."""
+
+    def __init__(
+        self,
+        seed: int = 1,
+        hadoop_2: bool = False,
+        gateway: bool = False,
+        nodes: int = 3,
+        capacity_bytes: int | None = None,
+        options: WebHdfsOptions | None = None,
+        seconds_to_begin: float = 0.0,
+    ) -> None:
+        """`seconds_to_begin`: how long a process's network takes to begin a content whose end is kept back."""
+        self.runtime = SimulatedRuntime(seed)
+        self.namespace = TwinNamespace(self.runtime.wall_millis, capacity_bytes, hadoop_2)
+        chance = random.Random(seed)
+        self.twin = WebHdfsTwin(self.runtime, self.namespace, chance, nodes=nodes, gateway=gateway)
+        self.quirks = self.twin.quirks
+        http = self.twin.http(self.runtime)
+        calls = TaskCalls(self.runtime)
+        begin = self.twin.hold(self.runtime)
+
+        def hold(request: Request) -> HeldContent:
+            self.runtime.sleep(seconds_to_begin)
+            return begin(request)
+
+        self.fs = WebHdfsFileSystem(self.runtime, self.twin.hosts, ROOT, http, options, calls, hold)
+
+    def run(self, body: Callable[[], None]) -> None:
+        self.runtime.run(body)
+
+    def content(self, path: str) -> bytes | None:
+        file = self.namespace.files().get(f"{ROOT}/{path}")
+        return None if file is None else bytes(file.received)

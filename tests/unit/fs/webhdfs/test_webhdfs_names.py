@@ -1,0 +1,321 @@
+"""Renames and NameNodes through WebHDFS: answers that are lost or deny what was done, standbys, cut reads."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from hbtable.errors import (
+    AlreadyExists,
+    Corruption,
+    FileNotFound,
+    HbtableError,
+    Stalled,
+    StorageFailed,
+    Unavailable,
+)
+from hbtable.fs.calls import TaskCalls
+from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
+from hbtable.fs.webhdfs.options import WebHdfsOptions
+from hbtable.fs.webhdfs.requests import Http, Request, Response
+from tests.unit.fs.webhdfs.rig import ROOT, Rig
+
+
+def test_a_rename_that_was_done_and_denied_is_done() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.fs.put_new("a", b"1")
+        rig.fs.put_new("taken", b"2")
+        rig.quirks.doubled = 1.0
+        rig.fs.rename("a", "b")
+        assert rig.content("b") == b"1"
+        with pytest.raises(AlreadyExists):
+            rig.fs.rename("b", "taken")
+        with pytest.raises(FileNotFound):
+            rig.fs.rename("a", "c")
+        assert (rig.content("b"), rig.content("taken")) == (b"1", b"2")
+
+    rig.run(body)
+
+
+def test_a_replacement_that_was_done_and_denied_is_done() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.fs.write_file("a", b"1")
+        rig.fs.put_new("unrelated", b"")
+        # Only the rename: a doubled CREATE says "exists already", which nobody but its writer can explain.
+        rig.twin.between = lambda path: setattr(rig.quirks, "doubled", 1.0)
+        rig.fs.write_file("a", b"2")
+        assert rig.fs.read_file("a") == b"2"
+
+    rig.run(body)
+
+
+class Meddling:
+    """Between an adapter and the twin: does `meddle` with the requests of one operation."""
+
+    def __init__(self, rig: Rig, operation: str, meddle: Callable[[Http, Request], Response]) -> None:
+        http = rig.twin.http(rig.runtime)
+
+        def carry(request: Request) -> Response:
+            return meddle(http, request) if f"op={operation}" in request.target else http(request)
+
+        options = WebHdfsOptions(names_seconds=1.0, failover_seconds=3.0)
+        self.fs = WebHdfsFileSystem(rig.runtime, rig.twin.hosts, ROOT, carry, options, TaskCalls(rig.runtime))
+
+
+def test_a_write_file_that_was_given_up_never_comes_back_over_a_later_one() -> None:
+    """The NameNode was frozen, say, and has the rename in its queue."""
+    rig = Rig()
+
+    def late(http: Http, request: Request) -> Response:
+        rig.quirks.late = 1.0
+        try:
+            return http(request)
+        finally:
+            rig.quirks.late = 0.0
+
+    slow = Meddling(rig, "RENAME", late).fs
+
+    def body() -> None:
+        with pytest.raises(Stalled):
+            slow.write_file("a", b"old")
+        rig.fs.write_file("a", b"new")
+        rig.runtime.sleep(130)
+        assert rig.content("a") == b"new"
+        assert rig.namespace.files().keys() == {f"{ROOT}/a"}
+
+    rig.run(body)
+
+
+def test_a_write_file_whose_answer_alone_was_lost_is_done() -> None:
+    rig = Rig()
+
+    def deaf(http: Http, request: Request) -> Response:
+        rig.quirks.lost_reply = 1.0
+        try:
+            return http(request)
+        finally:
+            rig.quirks.lost_reply = 0.0
+
+    def body() -> None:
+        Meddling(rig, "RENAME", deaf).fs.write_file("a", b"new")
+        assert rig.content("a") == b"new"
+
+    rig.run(body)
+
+
+@pytest.mark.parametrize("answer", [Response(200, "", b"<html>Please sign in"), Response(307, "http://x/login", b"")])
+def test_a_page_of_a_proxy_is_not_taken_for_a_change_that_was_made(answer: Response) -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.fs.put_new("a", b"1")
+        fs = Meddling(rig, "RENAME", lambda http, request: answer).fs
+        with pytest.raises(StorageFailed):
+            fs.rename("a", "b")
+        with pytest.raises(StorageFailed):
+            fs.write_file("b", b"2")
+        with pytest.raises(StorageFailed):
+            Meddling(rig, "DELETE", lambda http, request: answer).fs.delete("a")
+        assert (rig.content("a"), rig.content("b")) == (b"1", None)
+
+    rig.run(body)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_answer_is_never_wrong_whatever_is_lost(seed: int) -> None:
+    """Ten renames and replacements under losses: what returns happened; what says why not did not."""
+    rig = Rig(seed, options=WebHdfsOptions(names_seconds=1.0, failover_seconds=4.0, put_seconds=2.0))
+    chance = random.Random(seed)
+
+    def body() -> None:
+        for number in range(10):
+            rig.quirks.lost_request = rig.quirks.lost_reply = rig.quirks.refused = 0.0
+            source, target, text = f"s{number}", f"t{number}", str(number).encode()
+            rig.fs.put_new(source, text)
+            there = chance.random() < 0.3
+            if there:
+                rig.fs.put_new(target, b"old")
+            rig.quirks.lost_request, rig.quirks.lost_reply, rig.quirks.refused = 0.2, 0.2, 0.1
+            try:
+                rig.fs.rename(source, target)
+            except AlreadyExists:
+                assert there
+            except (Stalled, Unavailable):
+                assert rig.content(target) in ((b"old",) if there else (None, text))
+            else:
+                assert (rig.content(source), rig.content(target)) == (None, text)
+                assert not there
+            try:
+                rig.fs.write_file("same", text)
+            except (StorageFailed, Unavailable):
+                continue
+            assert rig.content("same") == text
+
+    rig.run(body)
+
+
+def test_a_standby_is_passed_over_and_a_failover_is_followed() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.fs.put_new("a", b"1")
+        rig.twin.active = 1
+        rig.fs.put_new("b", b"2")
+        assert rig.fs.read_file("a") == b"1"
+        before = rig.runtime.clock_seconds()
+        rig.fs.status("b")
+        assert rig.runtime.clock_seconds() - before < 0.05, "the active one is remembered"
+        rig.twin.active = 0
+        rig.twin.dead.add(rig.twin.hosts[1])
+        assert [status.path for status in rig.fs.list_files("")] == ["a", "b"]
+
+    rig.run(body)
+
+
+def test_without_an_active_namenode_everything_is_unavailable_in_time() -> None:
+    rig = Rig(options=WebHdfsOptions(failover_seconds=10.0))
+
+    def body() -> None:
+        rig.fs.put_new("a", b"1")
+        rig.twin.dead.update(rig.twin.hosts)
+        calls = (
+            lambda: rig.fs.put_new("b", b""),
+            lambda: rig.fs.read_file("a"),
+            lambda: rig.fs.exists("a"),
+            lambda: rig.fs.list_files(""),
+            lambda: rig.fs.delete("a"),
+            lambda: rig.fs.write_file("a", b""),
+        )
+        for call in calls:
+            before = rig.runtime.clock_seconds()
+            with pytest.raises(Unavailable):
+                call()
+            assert rig.runtime.clock_seconds() - before < 12
+
+    rig.run(body)
+
+
+def test_a_namenode_that_never_answers_stalls_changes_and_makes_reads_unavailable() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.fs.put_new("a", b"1")
+        rig.twin.frozen.update(rig.twin.hosts)
+        before = rig.runtime.clock_seconds()
+        with pytest.raises(Stalled):
+            rig.fs.delete("a")
+        with pytest.raises(Unavailable):
+            rig.fs.exists("a")
+        with pytest.raises(Unavailable):
+            rig.fs.list_files("")
+        with pytest.raises(Unavailable):
+            rig.fs.read_file("a")
+        assert rig.runtime.clock_seconds() - before < 120
+
+    rig.run(body)
+
+
+def test_absent_is_said_only_by_a_namenode_that_knows() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        assert not rig.fs.exists("fenced/x")
+        rig.quirks.lost_reply = 1.0
+        with pytest.raises(HbtableError) as caught:
+            rig.fs.exists("fenced/x")
+        assert isinstance(caught.value, Unavailable), "an unknown marker is not an absent one"
+
+    rig.run(body)
+
+
+def test_a_read_that_is_cut_off_is_repeated_elsewhere_and_never_short() -> None:
+    rig = Rig()
+    content = bytes(range(256))
+
+    def body() -> None:
+        rig.fs.put_new("a", content)
+        file = rig.fs.open("a")
+        rig.quirks.cut_read = 0.3
+        for _ in range(50):
+            try:
+                assert file.read_at(10, 200) == content[10:210]
+            except Unavailable:
+                pass
+        rig.quirks.cut_read = 1.0
+        with pytest.raises(Unavailable, match="cut off"):
+            file.read_at(10, 200)
+
+    rig.run(body)
+
+
+def test_a_reader_of_a_replaced_file_gets_nothing_rather_than_the_new_bytes() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.fs.write_file("a", b"first")
+        file = rig.fs.open("a")
+        rig.fs.rename("a", "b")
+        assert file.read_at(0, 5) == b"first", "renames do not disturb it"
+        rig.fs.write_file("b", b"other")
+        with pytest.raises(FileNotFound):
+            file.read_at(0, 5)
+
+    rig.run(body)
+
+
+def test_a_file_that_became_shorter_is_corrupt_where_inodes_are_unknown() -> None:
+    rig = Rig(gateway=True)
+
+    def body() -> None:
+        rig.fs.put_new("a", b"0123456789")
+        file = rig.fs.open("a")
+        rig.namespace.delete(f"{ROOT}/a")
+        rig.fs.put_new("a", b"01234")
+        for offset in (3, 5, 8):
+            with pytest.raises(Corruption):
+                file.read_at(offset, 2 if offset == 8 else 4)
+
+    rig.run(body)
+
+
+def test_a_gateway_says_false_and_the_adapter_looks_why() -> None:
+    rig = Rig(gateway=True)
+
+    def body() -> None:
+        rig.fs.put_new("a", b"1")
+        rig.fs.put_new("b", b"2")
+        with pytest.raises(AlreadyExists):
+            rig.fs.rename("a", "b")
+        rig.fs.rename("a", "deep/down/c")
+        assert rig.content("deep/down/c") == b"1"
+        with pytest.raises(StorageFailed, match="HttpFS"):
+            rig.fs.write_file("b", b"3")
+
+    rig.run(body)
+
+
+def test_a_file_being_written_cannot_be_sealed_yet() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.namespace.create(f"{ROOT}/a", "somebody")
+        with pytest.raises(Unavailable, match="being written"):
+            rig.fs.seal("a")
+
+    rig.run(body)
+
+
+def test_what_was_cut_off_in_a_write_file_is_listed_by_its_folder_only() -> None:
+    rig = Rig()
+
+    def body() -> None:
+        rig.fs.write_file("a", b"1")
+        rig.namespace.create(f"{ROOT}/unfinished/0123", "died")
+        assert [status.path for status in rig.fs.list_files("")] == ["a"]
+        assert [status.path for status in rig.fs.list_files("unfinished")] == ["unfinished/0123"]
+
+    rig.run(body)

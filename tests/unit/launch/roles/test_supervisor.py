@@ -1,0 +1,152 @@
+"""What a supervisor does when its child ends."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hbtable.errors import Unavailable
+from hbtable.launch.roles.session_handover import VARIABLE, Handover, hand_over, take_over
+from hbtable.launch.roles.supervisor import SupervisorOptions, supervise
+from hbtable.lockservice.zookeeper.wire import Credentials
+
+QUICK = SupervisorOptions(first_pause_seconds=0.0, longest_pause_seconds=0.0)
+OURS = Handover("zk:1", Credentials(-5, bytes(range(16))))
+
+
+class Children:
+    """Spawns children that end with the given codes; what happened in `events`."""
+
+    def __init__(self, lives: list[Callable[[dict], int]]) -> None:
+        self.lives = lives
+        self.events: list[object] = []
+        self.pid = 0
+        self._environ: dict = {}
+
+    def spawn(self, command, environ):
+        self.events.append("spawn")
+        self._environ = environ
+        return self
+
+    def wait(self) -> int:
+        return self.lives.pop(0)(self._environ)
+
+    def send_signal(self, number) -> None:
+        self.events.append(f"signal {int(number)}")
+
+    def close(self, handed: Handover) -> None:
+        self.events.append(handed)
+
+
+def ends(code: int, session: bool = True) -> Callable[[dict], int]:
+    def live(environ):
+        if session:
+            hand_over(environ, *OURS)
+        return code
+
+    return live
+
+
+def test_the_session_of_a_dead_child_is_closed_before_the_next_one_starts() -> None:
+    children = Children([ends(-9), ends(3), ends(0)])
+    assert supervise(["role"], children.close, QUICK, children.spawn) == 0
+    assert children.events == ["spawn", OURS, "spawn", OURS, "spawn", OURS]
+
+
+@pytest.mark.parametrize("code", [0, 2])
+def test_some_ends_are_final(code: int) -> None:
+    children = Children([ends(code, session=False)])
+    assert supervise(["role"], children.close, QUICK, children.spawn) == code
+    assert children.events == ["spawn"], "it never opened a session"
+
+
+def test_signals_are_forwarded_and_end_the_supervisor_with_the_child() -> None:
+    def asked(environ):
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert children.events[-1] == "signal 15"
+        os.kill(os.getpid(), signal.SIGINT)
+        hand_over(environ, *OURS)
+        return -2
+
+    children = Children([asked])
+    before = signal.getsignal(signal.SIGTERM)
+    assert supervise(["role"], children.close, QUICK, children.spawn) == 130
+    assert children.events == ["spawn", "signal 15", "signal 2", OURS]
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_session_that_cannot_be_closed_does_not_keep_the_next_child_waiting() -> None:
+    children = Children([ends(1), ends(0)])
+
+    def fail(handed):
+        children.events.append("tried")
+        raise Unavailable("no lock service")
+
+    assert supervise(["role"], fail, QUICK, children.spawn) == 0
+    assert children.events == ["spawn", "tried", "spawn", "tried"]
+
+
+def test_pauses_double_while_children_die_young() -> None:
+    now = [0.0]
+    seen: list[float] = []
+
+    def life(seconds, code):
+        def live(environ):
+            now[0] += seconds
+            return code
+
+        return live
+
+    children = Children([life(0, 1), life(0, 1), life(0, 1), life(100, 1), life(0, 0)])
+    options = SupervisorOptions(0.001, 0.002, 30.0)
+
+    class Pauses(logging.Handler):
+        def emit(self, record):
+            seen.append(record.args[2])
+
+    logger, handler = logging.getLogger("hbtable.launch.roles.supervisor"), Pauses()
+    logger.addHandler(handler)
+    try:
+        assert supervise(["role"], children.close, options, children.spawn, lambda: now[0]) == 0
+    finally:
+        logger.removeHandler(handler)
+    assert seen == [0.001, 0.002, 0.002, 0.001]
+
+
+def test_a_handover_is_private_and_taken_once(tmp_path: Path) -> None:
+    path = tmp_path / "session"
+    hand_over({VARIABLE: str(path)}, *OURS)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert take_over(str(path)) == OURS
+    assert take_over(str(path)) is None
+    hand_over({}, *OURS)  # nobody supervises
+
+
+CHILD = """
+import os
+from hbtable.launch.roles.lifeline import Lifeline
+from hbtable.runtime.gevent_runtime import GeventRuntime
+runtime = GeventRuntime()
+runtime.spawn(runtime.sleep, 60)  # as long as its ports are open the hub has something to do
+lifeline = Lifeline(runtime)
+lifeline.handle_signals()
+lifeline.watch_supervisor(os.environ)
+print("ready", flush=True)
+lifeline.wait()
+print("stopped in order", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_child_stops_in_order_when_its_supervisor_dies(number: signal.Signals) -> None:
+    code = f"from hbtable.launch.roles.supervisor import supervise; supervise({[sys.executable, '-c', CHILD]!r})"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as supervisor:
+        assert supervisor.stdout is not None
+        assert supervisor.stdout.readline() == "ready\n"
+        supervisor.send_signal(number)
+        assert supervisor.stdout.read() == "stopped in order\n"

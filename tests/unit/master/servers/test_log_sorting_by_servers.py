@@ -1,0 +1,203 @@
+"""Parts of a dead server's log go through the living servers; what one cannot do, another one does."""
+
+import pytest
+
+from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.records import encode_record
+from hbtable.commitlog.recovery.fencing import fence, give_up
+from hbtable.commitlog.recovery.parts import decode_part
+from hbtable.commitlog.recovery.runs import list_path
+from hbtable.commitlog.recovery.sorted_logs import recovered, sorted_runs
+from hbtable.commitlog.recovery.sorting import sort_part
+from hbtable.commitlog.segments.segment import log_folder
+from hbtable.commitlog.segments.writer import LogWriter
+from hbtable.errors import Corruption, HbtableError, LockLost, StaleLocation, Unavailable
+from hbtable.fs.interface import HDFS
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.lockservice.places import server_file, server_lock
+from hbtable.master.servers.liveness import bury
+from hbtable.master.servers.log_sorting import LogSorting, LogSortingOptions
+from hbtable.metrics.registry import Registry
+from hbtable.testing.memory_lockservice import MemoryLockService
+from hbtable.testing.simulated.runtime import SimulatedRuntime
+
+NAME = "00000001-dead"
+FOLDER = log_folder(NAME)
+
+
+class Server:
+    """A TabletAdmin's sorting. `error`: what it answers instead; `seconds`: how long it takes."""
+
+    def __init__(self, bench: "Bench", error: HbtableError | None = None, seconds: float = 0.0) -> None:
+        self.bench = bench
+        self.error = error
+        self.seconds = seconds
+        self.asked: list[tuple[int, int]] = []
+
+    def sort_log_part(self, epoch: int, incarnation: str, part: bytes):
+        assert incarnation == NAME
+        segments = decode_part(part)
+        self.asked.append((epoch, segments[0].number))
+        if self.seconds:
+            self.bench.runtime.sleep(self.seconds)
+        if self.error is not None:
+            raise self.error
+        return sort_part(self.bench.runtime, self.bench.fs, FOLDER, segments)
+
+
+class Shared:
+    """A memory file system as one of kind hdfs."""
+
+    log_kind = HDFS
+
+    def __init__(self, memory: MemoryFileSystem) -> None:
+        self._memory = memory
+
+    def __getattr__(self, name: str):
+        return getattr(self._memory, name)
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.runtime = SimulatedRuntime(5)
+        self.fs = MemoryFileSystem(self.runtime)
+        self.servers: dict[str, Server] = {}
+        self.buried: list[str] = []
+        self.lives = False
+
+    def tablet_admin(self, name: str) -> Server:
+        if name not in self.servers:
+            raise StaleLocation(f"{name} is gone")
+        return self.servers[name]
+
+    def bury(self, name: str) -> bool:
+        self.buried.append(name)
+        return not self.lives
+
+    def write(self) -> None:
+        options = LogOptions(durability="os", segment_bytes=2000)
+        log = LogWriter(self.runtime, self.fs, FOLDER, options, Registry())  # type: ignore[arg-type]
+        for n in range(1, 201):
+            key = b"row%d\x00\x01f\x00q\x00\x01" % n + bytes(18)
+            log.commit(n % 3, n, encode_record(n % 3, 1, n, 0, [(key, b"%d" % n)]), lambda: None)
+        log.close()
+
+    def sort(self, *living: str) -> None:
+        def main() -> None:
+            self.write()
+            options = LogSortingOptions(part_bytes=4000, patience_seconds=3.0)
+            LogSorting(self.runtime, self.fs, self, self.bury, options).sort(7, NAME, living)  # type: ignore[arg-type]
+
+        self.runtime.run(main)
+
+    def check(self) -> None:
+        def main() -> None:
+            runs = sorted_runs(self.fs, FOLDER)
+            assert runs is not None
+            assert len(runs) > 4
+            assert [run.first for run in runs] == sorted({run.first for run in runs})
+            for tablet in range(3):
+                found = [record.sequence for record in recovered(self.fs, FOLDER, tablet, 0)]
+                assert found == [n for n in range(1, 201) if n % 3 == tablet]
+
+        self.runtime.run(main)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_every_living_server_sorts_parts_with_the_master_s_epoch(bench) -> None:
+    bench.servers = {name: Server(bench) for name in "abc"}
+    bench.sort(*"abc")
+    bench.check()
+    asked = [server.asked for server in bench.servers.values()]
+    assert all(asked)
+    parts = sorted(part for server in asked for _, part in server)
+    assert parts == sorted(set(parts))
+    assert {epoch for server in asked for epoch, _ in server} == {7}
+    assert bench.buried == [NAME]
+
+
+@pytest.mark.parametrize("error", [Unavailable("busy"), StaleLocation("connection lost")])
+def test_parts_of_servers_that_fail_are_done_by_the_others(bench, error) -> None:
+    bench.servers = {"a": Server(bench, error), "b": Server(bench)}
+    bench.sort("a", "b", "gone")
+    bench.check()
+    assert len(bench.servers["a"].asked) == 1
+
+
+def test_the_master_sorts_alone_when_no_server_lives_or_all_fail(bench) -> None:
+    bench.servers = {"a": Server(bench, Unavailable("busy"))}
+    bench.sort("a")
+    bench.check()
+    alone = Bench()
+    alone.sort()
+    alone.check()
+
+
+def test_a_log_that_was_given_up_has_no_records_whatever_its_server_still_wrote(bench) -> None:
+    bench.fs = Shared(bench.fs)
+
+    def main() -> None:
+        bench.write()
+        fence(bench.runtime, bench.fs, NAME)
+        give_up(bench.runtime, bench.fs, NAME)
+        bench.fs.delete_folder(FOLDER)
+        bench.fs.write_file(f"{FOLDER}/0000000007.log", b"late")
+        LogSorting(bench.runtime, bench.fs, bench, bench.bury).sort(7, NAME, [])
+        assert list(recovered(bench.fs, FOLDER, 1, 1)) == []
+
+    bench.runtime.run(main)
+
+
+@pytest.mark.parametrize("others", ["", "b"])
+def test_nobody_waits_long_for_a_server_that_froze(bench, others) -> None:
+    bench.servers = {"a": Server(bench, seconds=1000.0)} | {name: Server(bench) for name in others}
+    began = bench.runtime.clock_seconds()
+    bench.sort("a", *others)
+    assert bench.runtime.clock_seconds() - began < 10
+    bench.check()
+
+
+def test_damage_ends_the_sorting_and_leaves_no_list(bench) -> None:
+    bench.servers = {"a": Server(bench, Corruption("f", 0, "damaged")), "b": Server(bench)}
+    with pytest.raises(Corruption):
+        bench.sort("a", "b")
+    assert not bench.runtime.run(bench.fs.exists, list_path(FOLDER))
+
+
+def test_a_deposed_master_is_told_so(bench) -> None:
+    bench.servers = {"a": Server(bench, LockLost("succeeded"))}
+    with pytest.raises(LockLost):
+        bench.sort("a")
+
+
+def test_the_log_of_a_server_that_lives_is_not_touched(bench) -> None:
+    bench.lives = True
+    with pytest.raises(Unavailable):
+        bench.sort("a")
+    assert not any("sorted" in path for path in bench.fs.disk.files)
+
+
+def test_a_server_is_buried_when_its_lock_is_free_and_only_then() -> None:
+    runtime = SimulatedRuntime(1)
+    service = MemoryLockService(runtime)
+
+    def main() -> None:
+        server, master, other = (service.open_session(name) for name in ("server", "master", "other"))
+        server.lock(server_lock(NAME))
+        server.create(server_file(NAME), b"{}")
+        assert not bury(master, NAME)
+        # Nor by whoever shares the session: one process may be both.
+        assert not bury(server, NAME)
+        server.unlock(server_lock(NAME))
+        other.lock(server_lock(NAME), b"buried")  # a master that was held up half-way
+        assert not bury(master, NAME)
+        other.close()
+        assert bury(master, NAME)
+        assert bury(master, NAME)
+        assert master.list("/servers") == []
+
+    runtime.run(main)

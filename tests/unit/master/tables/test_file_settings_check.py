@@ -1,0 +1,81 @@
+"""What is shown of a schema is done with its files: what would not be is refused, or shown as it is done."""
+
+from dataclasses import replace
+
+import pytest
+
+from hbtable.errors import InvalidRequest
+from hbtable.master.tables.file_settings_check import check_file_settings
+from hbtable.model.file_settings import families_as_done
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.tablet.layout import Layout
+
+
+def table(*families, **options):
+    return TableSchema(b"t", {family.name: family for family in families}, **options)
+
+
+def family(name, group="", **options):
+    return FamilySchema(name, locality_group=group, **options)
+
+
+LZO = table(family(b"f", compression="LZO"))
+UNLIKE = table(family(b"f", "one"), family(b"g", "one", compression="SNAPPY", block_bytes=2048), family(b"h"))
+
+
+def test_lzo_is_refused_and_the_sentence_names_what_there_is():
+    sentence = (
+        "column family f of table t: compression LZO is not available; there is NONE, GZ, SNAPPY, LZ4, BZIP2, ZSTD"
+    )
+    for old in (None, table(family(b"f")), table(family(b"f", compression="GZ"))):
+        with pytest.raises(InvalidRequest) as refused:
+            check_file_settings(old, LZO)
+        assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("compression", "SNAPPY", "COMPRESSION NONE and SNAPPY"),
+        ("block_bytes", 2048, "BLOCKSIZE 65536 and 2048"),
+        ("bloom", "ROWCOL", "BLOOMFILTER NONE and ROWCOL"),
+        ("in_memory", True, "IN_MEMORY False and True"),
+        ("block_cache", True, "BLOCKCACHE False and True"),
+    ],
+)
+def test_families_of_one_group_ask_for_the_same(option, value, words):
+    other = family(b"g", "one", **{option: value})
+    for old in (None, table(family(b"f", "one")), table(family(b"f", "one"), replace(other, locality_group=""))):
+        with pytest.raises(InvalidRequest, match=f"families f and g of table t .* locality group one, .* for {words};"):
+            check_file_settings(old, table(family(b"f", "one"), other))
+    check_file_settings(None, table(family(b"f", "one", **{option: value}), other))
+    check_file_settings(None, table(family(b"f"), other))
+
+
+def test_options_that_are_not_of_files_may_differ():
+    check_file_settings(None, table(family(b"f", "one"), family(b"g", "one", max_versions=1, ttl_seconds=9)))
+
+
+def test_a_table_of_an_older_version_goes_on_as_it_is():
+    check_file_settings(LZO, replace(LZO, version=2, split_bytes=9))
+    check_file_settings(UNLIKE, table(*UNLIKE.families.values(), family(b"i"), version=2))
+    with pytest.raises(InvalidRequest):
+        check_file_settings(UNLIKE, table(*UNLIKE.families.values(), family(b"i", "one"), version=2))
+
+
+def test_what_is_done_with_a_table_of_an_older_version_is_shown():
+    assert families_as_done(LZO)[b"f"].compression == "NONE"
+    shown = families_as_done(UNLIKE)
+    assert [(shown[name].compression, shown[name].block_bytes) for name in (b"f", b"g", b"h")] == [
+        ("SNAPPY", 2048),
+        ("SNAPPY", 2048),
+        ("NONE", 65536),
+    ]
+    for schema in (LZO, UNLIKE):
+        layout = Layout(schema)
+        for key in layout.keys:
+            done = layout.sstable_options(key)
+            for one in layout.families(key):
+                assert families_as_done(schema)[one.name].compression == done.compression
+                assert families_as_done(schema)[one.name].block_bytes == done.block_bytes
+    check_file_settings(UNLIKE, replace(UNLIKE, families=shown, version=2))

@@ -1,0 +1,47 @@
+"""What the master refuses when a table is created or altered, and that the sentence names it."""
+
+from dataclasses import replace
+
+import pytest
+
+from hbtable.errors import InvalidRequest
+from hbtable.master.tables.schema_check import check_schema, check_split_rows
+from hbtable.model.schema import FamilySchema, TableSchema
+
+FAMILY = FamilySchema(b"f")
+GOOD = TableSchema(b"t", {b"f": FAMILY})
+
+
+def with_family(**changes):
+    return replace(GOOD, families={b"f": replace(FAMILY, **changes)})
+
+
+def test_a_plain_table_is_fine():
+    check_schema(GOOD)
+    check_schema(with_family(ttl_seconds=1, max_versions=1, compression="ZSTD", bloom="ROWCOL"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [
+        (TableSchema(b"t"), "table t must have at least one column family"),
+        (with_family(max_versions=0), "at least 1 version, not 0"),
+        (with_family(min_versions=4), "between 0 and 3"),
+        (with_family(ttl_seconds=0), "at least 1 second"),
+        (with_family(compression="RAR"), "RAR is none of"),
+        (with_family(bloom="ALL"), "ALL is none of"),
+        (TableSchema(b"default:t", {b"f": FAMILY}), "not canonical"),
+        (TableSchema(b"t", {b"g": FAMILY}), "under another name"),
+    ],
+)
+def test_what_is_refused(schema, sentence):
+    with pytest.raises(InvalidRequest, match=sentence):
+        check_schema(schema)
+
+
+def test_split_rows_are_sorted_and_each_there_once():
+    assert check_split_rows(GOOD, [b"b", b"a"]) == [b"a", b"b"]
+    with pytest.raises(InvalidRequest, match="given twice"):
+        check_split_rows(GOOD, [b"a", b"b", b"a"])
+    with pytest.raises(InvalidRequest, match="empty split row"):
+        check_split_rows(GOOD, [b""])

@@ -1,0 +1,345 @@
+"""Every call, answer and error comes back as it was; the bytes are those of the interface files; garbage is refused."""
+
+from dataclasses import fields as dataclass_fields
+from pathlib import Path
+
+import pytest
+import thriftpy2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thriftpy2.protocol.cybin import TCyBinaryProtocol
+from thriftpy2.thrift import TType
+from thriftpy2.transport import TCyMemoryBuffer
+
+from hbtable import errors
+from hbtable.commitlog.recovery.runs import Run
+from hbtable.errors import BadFilter, Conflict, Corruption, DataDamaged, HbtableError, Unavailable, UnsupportedFormat
+from hbtable.model.mutation import RowMutation
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
+from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FamilySchema, TableSchema
+from hbtable.model.status import CacheEviction, Collection, TabletStatus
+from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
+from hbtable.rpc.codec import calls
+from hbtable.rpc.codec.binary import REQUIRED, Output, Source, Struct, decode
+from hbtable.rpc.codec.calls import METHODS, Failure, Role, read_head
+from hbtable.rpc.codec.cells import CELLS, OPERATIONS, ROW
+from hbtable.rpc.codec.errors import KNOWN, RPC_ERROR, RemoteError, described
+
+IDL = Path(__file__).resolve().parents[4] / "thrift"
+TABLETSERVER = thriftpy2.load(str(IDL / "tabletserver.thrift"), module_name="rpc_tabletserver_thrift")
+MASTER = thriftpy2.load(str(IDL / "master.thrift"), module_name="rpc_master_thrift")
+SERVICES = {
+    Role.TABLETS: TABLETSERVER.TabletService,
+    Role.ADMIN: TABLETSERVER.TabletAdmin,
+    Role.MASTER: MASTER.MasterService,
+}
+
+# ---------------------------------------------------------------- values
+
+i64 = st.integers(-(2**63), 2**63 - 1)
+count = st.integers(0, 2**62)
+raw = st.binary(max_size=20)
+text = st.text(max_size=10)
+cell = st.tuples(raw, i64, raw)
+row = st.tuples(raw, st.lists(cell, max_size=4))
+operation = st.tuples(st.sampled_from([1, 2, 3, 4, 8]), raw, raw, i64, raw)
+mutation = st.builds(RowMutation, raw, st.lists(operation, max_size=4), st.booleans(), count)
+spec = st.builds(
+    ReadSpec,
+    st.none() | st.dictionaries(raw, st.none() | st.frozensets(raw, max_size=3), max_size=3),
+    i64,
+    i64,
+    st.integers(1, 2**31 - 1),
+    st.none() | raw,
+    st.booleans(),
+    st.booleans(),
+)
+position = st.builds(ScanPosition, raw, count, raw)
+row_range = st.builds(RowRange, raw, raw)
+scan_request = st.builds(ScanRequest, row_range, spec, st.booleans(), count, count, count, st.none() | position)
+scan_page = st.builds(ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count)
+# Groups are named after families, whose bytes need not be UTF-8.
+names = st.binary(max_size=8).map(lambda value: value.decode("utf-8", "surrogateescape"))
+sstable = st.builds(SSTableRef, names, count, count, count, count, count)
+groups = st.lists(st.tuples(names, st.lists(sstable, max_size=2).map(tuple)), max_size=2).map(tuple)
+logs = st.lists(st.builds(LogRef, names, count), max_size=2).map(tuple)
+
+
+def record_with(left):
+    return st.builds(TabletRecord, count, count, row_range, count, names, count, groups, logs, left)
+
+
+record = record_with(st.none() | record_with(st.none()))
+attributes = st.lists(st.tuples(names, names), max_size=2).map(tuple)
+family = st.builds(
+    FamilySchema, raw, count, count, count,
+    st.sampled_from(COMPRESSIONS), st.sampled_from(BLOOM_TYPES), st.booleans(), st.booleans(), count, names,
+    st.booleans(), attributes,
+)  # fmt: skip
+schema = st.builds(
+    TableSchema, raw, st.lists(family, max_size=3).map(lambda found: {one.name: one for one in found}), count, count,
+    attributes,
+)  # fmt: skip
+flags = st.booleans()
+status = st.builds(TabletStatus, record, count, count, count, count, count, count, flags, flags, count)
+run = st.builds(Run, count, count, count, count)
+nothing = st.none()
+
+ARGUMENTS = {
+    "mutate": (text, i64, st.lists(mutation, max_size=3)),
+    "read_rows": (text, i64, st.lists(raw, max_size=4), spec),
+    "scan": (text, i64, scan_request),
+    "increment": (text, i64, raw, raw, raw, i64),
+    "append": (text, i64, raw, st.lists(st.tuples(raw, raw, raw), max_size=3), count),
+    "check_and_mutate": (text, i64, raw, raw, raw, st.none() | raw, mutation),
+    "load_tablet": (text, count, record, schema),
+    "unload_tablet": (text, count, count),
+    "update_schema": (text, count, count, schema),
+    "sort_log_part": (text, count, text, raw),
+    "flush": (text, count),
+    "compact": (text, count, st.booleans(), raw),
+    "roll_log": (text,),
+    "switch_compactions": (text, st.booleans()),
+    "split": (text, count, st.none() | raw),
+    "tablets": (text,),
+    "files_in_flight": (text,),
+    "clear_block_cache": (text, count),
+    "create_table": (schema, st.lists(raw, max_size=3)),
+    "delete_table": (raw,),
+    "enable_table": (raw,),
+    "disable_table": (raw,),
+    "alter_table": (schema,),
+    "truncate_table": (raw, st.booleans()),
+    "move_tablet": (raw, count, text),
+    "merge_tablets": (raw, st.lists(count, max_size=4)),
+    "balance": (),
+    "balance_switch": (st.booleans(),),
+    "balancer_enabled": (),
+    "decommission": (st.lists(text, max_size=3), st.booleans()),
+    "recommission": (text,),
+    "collect_garbage": (),
+    "look_at_everything": (),
+    "create_namespace": (raw, st.dictionaries(text, text, max_size=3)),
+    "alter_namespace": (raw, st.dictionaries(text, text, max_size=3)),
+    "delete_namespace": (raw,),
+}
+RESULTS = {
+    "read_rows": st.lists(row, max_size=4),
+    "scan": scan_page,
+    "increment": i64,
+    "append": st.lists(cell, max_size=4),
+    "check_and_mutate": st.booleans(),
+    "sort_log_part": run,
+    "switch_compactions": st.booleans(),
+    "split": st.booleans(),
+    "balance": st.booleans(),
+    "balance_switch": st.booleans(),
+    "balancer_enabled": st.booleans(),
+    "tablets": st.lists(status, max_size=2),
+    "files_in_flight": st.frozensets(text, max_size=3),
+    "clear_block_cache": st.builds(CacheEviction, count, count),
+    "collect_garbage": st.builds(Collection, count, count),
+}
+EVERY = [pytest.param(method, id=method.name) for method in METHODS.values()]
+
+
+def plain(value):
+    """RowMutation compares by identity."""
+    if isinstance(value, RowMutation):
+        return (value.row, value.operations, value.skip_log, value.ttl_millis)
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return tuple(plain(one) for one in value) if type(value) is tuple else value
+
+
+def no_pause():
+    return
+
+
+def test_every_call_of_the_port_is_carried():
+    from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+
+    offered = {
+        name for port in (TabletService, TabletAdmin, MasterService) for name in vars(port) if not name.startswith("_")
+    }
+    assert offered == {method.name for method in METHODS.values()} == set(ARGUMENTS)
+
+
+@pytest.mark.parametrize("method", EVERY)
+@settings(max_examples=20, deadline=None)
+@given(given=st.data())
+def test_a_call_and_its_answer_come_back_as_they_were(method, given):
+    arguments = given.draw(st.tuples(*ARGUMENTS[method.name]))
+    frame = method.request(77, arguments, no_pause)
+    assert int.from_bytes(frame[:4], "big") == len(frame) - 4
+    kind, name, sequence, at = read_head(frame[4:])
+    assert (kind, name, sequence) == (calls.CALL, method.name.encode(), 77)
+    assert plain(method.read_arguments(Source(frame[4:]), at)) == plain(arguments)
+    value = given.draw(RESULTS.get(method.name, nothing))
+    answer = method.read_reply(method.reply(77, value, None, no_pause)[4:], 77, no_pause)
+    assert answer == value
+    assert type(answer) is (set if isinstance(value, frozenset) else type(value))
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=name) for name, kind in KNOWN.items()])
+def test_an_error_comes_back_by_class_with_its_fields(kind):
+    error = {
+        "Corruption": lambda: Corruption("some/file", 77, "it is cut short"),
+        "DataDamaged": lambda: DataDamaged("some/file", 77, "of tablet 3 rows are gone", b"a\x00", b"\xff"),
+        "BadFilter": lambda: BadFilter("no such filter", 12),
+    }.get(kind.__name__, lambda: kind("a sentence \udcff"))()
+    for method in METHODS.values():
+        answer = method.read_reply(method.reply(3, None, described(error), no_pause)[4:], 3, no_pause)
+        again = answer.raised()
+        assert (type(again), str(again), vars(again)) == (kind, str(error), vars(error))
+
+
+def test_an_unknown_error_becomes_its_nearest_known_ancestor():
+    class Novelty(Conflict):
+        """A newer peer's."""
+
+    class WorseDamage(Corruption):
+        """A newer peer's."""
+
+    assert type(described(Novelty("new")).raised()) is Conflict
+    damage = described(WorseDamage("path", 3, "bad")).raised()
+    assert (type(damage), damage.path, damage.offset, damage.reason) == (Corruption, "path", 3, "bad")
+    assert type(RemoteError(["Unheard", "AlsoUnheard"], "x").raised()) is HbtableError
+    assert described(Unavailable("x")).classes == ["Unavailable", "HbtableError"]
+    assert set(KNOWN) == {name for name, value in vars(errors).items() if isinstance(value, type)}
+
+
+# ---------------------------------------------------------------- the interface files
+
+KINDS = {TType.BOOL: 2, TType.BYTE: 3, TType.I64: 10, TType.STRING: 11, TType.BINARY: 11, TType.STRUCT: 12,
+         TType.MAP: 13, TType.SET: 14, TType.LIST: 15}  # fmt: skip
+
+
+def same_fields(spec, fields, where):
+    found = [(number, entry[1], KINDS[entry[0]]) for number, entry in sorted(spec.items())]
+    assert found == [(field.id, field.name, field.shape.kind) for field in fields], where
+
+
+def structs():
+    from hbtable.rpc.codec import cells as codec_cells
+    from hbtable.rpc.codec import model as codec_model
+
+    found = {"CELL": codec_cells.CELL, "OPERATION": codec_cells.OPERATION, "ROW": ROW, "RPC_ERROR": RPC_ERROR}
+    found.update({name: value for name, value in vars(codec_model).items() if isinstance(value, Struct)})
+    return {"RpcError" if name == "RPC_ERROR" else name.title().replace("_", ""): it for name, it in found.items()}
+
+
+def test_the_interface_file_names_the_same_fields_and_defaults():
+    ours = structs()
+    theirs = {name for name, value in vars(TABLETSERVER).items() if hasattr(value, "thrift_spec")}
+    assert theirs == set(ours)
+    for name, struct in ours.items():
+        declared = getattr(TABLETSERVER, name)
+        same_fields(declared.thrift_spec, struct.fields, name)
+        for field, entry in zip(struct.fields, (declared.thrift_spec[f.id] for f in struct.fields), strict=True):
+            assert entry[-1] is (field.default is REQUIRED), f"{name}.{field.name} required"
+        for (field_name, default), field in zip(declared.default_spec, struct.fields, strict=True):
+            if field.default is not REQUIRED and default is not None:
+                same = default.encode() if isinstance(default, str) else default
+                assert same == field.default, f"{name}.{field_name}"
+
+
+@pytest.mark.parametrize("method", EVERY)
+def test_the_interface_file_has_the_same_methods(method):
+    service = SERVICES[method.role]
+    same_fields(getattr(service, method.name + "_args").thrift_spec, method.arguments.fields, method.name)
+    same_fields(getattr(service, method.name + "_result").thrift_spec, method.result.fields, method.name)
+
+
+@pytest.mark.parametrize("method", EVERY)
+@settings(max_examples=15, deadline=None)
+@given(given=st.data())
+def test_another_thrift_library_reads_and_writes_the_same(method, given):
+    """Decoded by thriftpy2 and written again by it, a call is what it was."""
+    arguments = given.draw(st.tuples(*ARGUMENTS[method.name]))
+    out = Output()
+    method.arguments.write(arguments, out)
+    theirs = getattr(SERVICES[method.role], method.name + "_args")()
+    TCyBinaryProtocol(TCyMemoryBuffer(b"".join(out.pieces)), decode_response=False).read_struct(theirs)
+    buffer = TCyMemoryBuffer(b"")
+    TCyBinaryProtocol(buffer).write_struct(theirs)
+    assert plain(method.read_arguments(Source(buffer.getvalue()), 0)) == plain(arguments)
+
+
+# ---------------------------------------------------------------- what peers may send
+
+
+@pytest.mark.parametrize("method", EVERY)
+@settings(max_examples=20, deadline=None)
+@given(given=st.data())
+def test_damaged_messages_are_refused_and_nothing_else_is_raised(method, given):
+    frame = bytearray(method.request(1, given.draw(st.tuples(*ARGUMENTS[method.name])), no_pause)[4:])
+    at = read_head(bytes(frame))[3]
+    for _ in range(given.draw(st.integers(1, 4))):
+        frame[given.draw(st.integers(at, len(frame) - 1))] = given.draw(st.integers(0, 255))
+    data = bytes(frame[: given.draw(st.integers(at, len(frame)))])
+    try:
+        method.read_arguments(Source(data), at)
+    except (Corruption, UnsupportedFormat):
+        pass
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes_as_an_answer_are_an_answer_or_corruption(data):
+    try:
+        calls.SCAN.read_reply(data, 1, no_pause)
+        calls.SCAN.read_reply(b"\x80\x01\0\2\0\0\0\4scan\0\0\0\1" + data, 1, no_pause)
+    except (Corruption, UnsupportedFormat):
+        pass
+
+
+def test_a_count_is_refused_before_anything_is_made_of_it():
+    huge = b"\x0c\x7f\xff\xff\xff"
+    for shape in (CELLS, OPERATIONS, calls.READ_ROWS.result.fields[0].shape):
+        with pytest.raises(Corruption, match="2147483647 elements in 0 bytes"):
+            decode(shape, Source(huge), 0)
+
+
+def test_fields_of_a_newer_peer_are_skipped_and_the_order_is_free():
+    extra = b"\x0c\0\x63\x0f\0\1\x0b\0\0\0\1\0\0\0\2hi\x0d\0\2\x0b\x08\0\0\0\1\0\0\0\1k\0\0\0\1\0"
+    plain_cell = (b"\x0b\0\1\0\0\0\3f:q", b"\x0a\0\2" + (5).to_bytes(8, "big"), b"\x0b\0\3\0\0\0\1v")
+    for fields in (plain_cell, plain_cell[::-1]):
+        data = b"\x0c\0\0\0\1" + extra + b"".join(fields) + extra + b"\0"
+        assert decode(CELLS, Source(data), 0) == ([(b"f:q", 5, b"v")], len(data))
+    deep = b"\x0c\0\x63" * 100_000
+    with pytest.raises(Corruption, match="nested too deep"):
+        decode(CELLS, Source(b"\x0c\0\0\0\1" + deep), 0)
+    with pytest.raises(Corruption, match="a required field is missing"):
+        decode(CELLS, Source(b"\x0c\0\0\0\1" + plain_cell[0] + b"\0"), 0)
+
+
+def test_long_lists_give_others_a_turn_both_ways():
+    turns = []
+    rows = [(b"row%d" % number, [(b"f:q", 1, b"v")] * 10) for number in range(2000)]
+    frame = calls.READ_ROWS.reply(1, rows, None, lambda: turns.append(1))
+    assert len(turns) >= 8
+    turns.clear()
+    assert calls.READ_ROWS.read_reply(frame[4:], 1, lambda: turns.append(1)) == rows
+    assert len(turns) >= 8
+
+
+def test_an_answer_to_another_call_is_refused():
+    frame = calls.SPLIT.reply(5, True, None, no_pause)
+    assert calls.SPLIT.read_reply(frame[4:], 5, no_pause) is True
+    with pytest.raises(Corruption):
+        calls.SPLIT.read_reply(frame[4:], 6, no_pause)
+    with pytest.raises(Corruption):
+        calls.CHECK_AND_MUTATE.read_reply(frame[4:], 5, no_pause)
+    with pytest.raises(Corruption, match="neither"):
+        calls.SPLIT.read_reply(calls.FLUSH.reply(5, None, None, no_pause)[4:].replace(b"flush", b"split"), 5, no_pause)
+    frame = calls.failure(b"split", 5, calls.UNKNOWN_METHOD, "what?")
+    assert calls.SPLIT.read_reply(frame[4:], 5, no_pause) == Failure(calls.UNKNOWN_METHOD, "what?")
+
+
+def test_the_specs_defaults_are_the_models():
+    """A field that equals its default is not sent: a default that changed here would change what older peers mean."""
+    defaults = [field.default for field in dataclass_fields(ReadSpec)]
+    read_spec = calls.READ_ROWS.arguments.fields[3].shape
+    assert [field.default for field in read_spec.fields] == defaults
