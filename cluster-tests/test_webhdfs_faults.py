@@ -1,5 +1,5 @@
-"""What goes wrong with WebHDFS, on real servers: the ways the test twin (testing/fake_hdfs/webhdfs.py) misleads, and nodes that
-die or freeze. Facts for docs/hdfs.md."""
+"""What goes wrong with WebHDFS, on real servers: the ways the fake (testing/fake_hdfs/webhdfs.py) misleads, and nodes
+that die or freeze. Facts for docs/hdfs.md."""
 
 import json
 import socket

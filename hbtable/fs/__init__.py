@@ -2,10 +2,12 @@
 
 interface.py states the promises; opened.py chooses who keeps them, by the address:
 
-    local.py                       a folder of this machine
-    webhdfs/file_system.py, webhdfs_*.py       HDFS over HTTP; webhdfs_twin*.py is one in memory, with its quirks
-    hdfs_native_*.py               HDFS over Hadoop's own protocol; hdfs_native_twin*.py likewise
-    memory.py                      for tests and simulation; testing/faulty_fs.py injects faults into any
+    local.py     a folder of this machine
+    webhdfs/     HDFS over HTTP
+    hdfs/        HDFS over Hadoop's own protocol
+    memory.py    no disk at all; `hbtable check` tries a start over it (overlay.py), and simulations run on it
+
+A file system that fails as told, and fakes of HDFS, are in hbtable/testing.
 
 One conformance suite (tests/ports) runs over all, and over a real HDFS in cluster-tests.
 """

@@ -4,13 +4,13 @@ interface.py states the promises, places.py what is kept where. On one machine s
 (sessions.py), with files in a folder (local.py, files.py; damaged.py sets those aside that can be made anew). On a
 cluster they are ZooKeeper's:
 
-    zookeeper/lock_service.py             the adapter: calls, deadlines
-    zookeeper/wire.py        a session's opening and end, over a plain socket
-    zookeeper/connection.py  kazoo's client, kept to that one session
-    zookeeper/keeper.py      renews the lease (lease.py) from a thread of its own
-    zookeeper/changes.py     what became of a change whose answer was lost
-    zookeeper/watches.py     watches of whole folders
-    zookeeper/nodes.py       how paths, files and locks look
+    zookeeper/lock_service.py  the adapter: calls, deadlines
+    zookeeper/wire.py          a session's opening and end, over a plain socket
+    zookeeper/connection.py    kazoo's client, kept to that one session
+    zookeeper/keeper.py        renews the lease (lease.py) from a thread of its own
+    zookeeper/changes.py       what became of a change whose answer was lost
+    zookeeper/watches.py       watches of whole folders
+    zookeeper/nodes.py         how paths, files and locks look
 
-testing/memory_lockservice.py and memory_session.py are for tests and simulation: sessions that can be cut off, and end.
+One for tests and simulation, whose sessions can be cut off and end, is testing/memory_lockservice.py.
 """

@@ -1,6 +1,7 @@
 """Sessions, locks and watches of a lock service that lives in one process; files.py keeps its files.
 
-Used by local.py (one process alone, behind the data folder's flock) and testing/memory_lockservice.py (tests: sessions may expire).
+Used by local.py (one process alone, behind the data folder's flock) and by testing/memory_lockservice.py, where
+sessions may expire.
 
 Invariants: a lock belongs to a session whose valid() was True when it was taken, and valid() turns False no later than
 the lock vanishes. Files change one at a time, under one lock; what readers see is durable, or was so unknown after a

@@ -1,10 +1,10 @@
 """`hbtable shell`: the HBase shell people know, over the Thrift port of a server (reference: HBase's hbase-shell).
 
-language    tokens.py -> parser.py -> syntax.py -> evaluate.py   Ruby's call syntax by a grammar of our own, never eval
-values      literals.py (how a value is shown), errors.py
-talking     connection.py (one Thrift client of both services), schema.py, reading.py
-commands    catalogue.py (all names, lazily), commands/   one idea per file
-answers     output.py and its formats, text.py
+language/   tokens.py -> parser.py -> syntax.py -> evaluate.py   Ruby's call syntax by a grammar of our own, never eval;
+            literals.py (how a value is shown)
+talking     connection.py (one Thrift client of both services), scanning.py
+commands    catalogue.py (all names, lazily), commands/   one idea per file; arguments/ reads what they are given
+answers/    output.py and its formats, text.py
 running     session.py (a script's lines in order), main.py (the command line), prompt/ (for people)
 
 The words are HBase's here: *region* for a tablet. Nothing but the standard library and thriftpy2 is loaded before the

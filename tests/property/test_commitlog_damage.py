@@ -147,7 +147,8 @@ class Story:
             segment_bytes=chance.randrange(100, 1500),
             group_bytes=chance.randrange(1, 500),
             sync_every_bytes=chance.randrange(50, 600),
-            mark_seconds=0.0,  # what the log tells by itself; with its mark: tests/unit/commitlog/recovery/test_log_salvage.py
+            # What the log tells by itself; with its mark: tests/unit/commitlog/recovery/test_log_salvage.py.
+            mark_seconds=0.0,
         )
         log = LogWriter(self.runtime, self.fs, FOLDER, options, Registry())  # type: ignore[arg-type]
 

@@ -259,7 +259,7 @@ class Scheduler:
 def _place(task: SimulatedGreenlet) -> str:
     """The innermost line of the program, outside of this package's simulation."""
     frame = task.greenlet.gr_frame if task.greenlet is not None else None
-    while frame is not None and "/runtime/simulated" in frame.f_code.co_filename:
+    while frame is not None and "/testing/simulated/" in frame.f_code.co_filename:
         frame = frame.f_back
     if frame is None:
         return ""

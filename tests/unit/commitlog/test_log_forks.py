@@ -1,4 +1,4 @@
-"""Segments that were begun beside each other (switching.py): which one the log goes on in (commitlog/segments/chain.py)."""
+"""Segments that were begun beside each other (switching.py): which one the log goes on in (segments/chain.py)."""
 
 import pytest
 
