@@ -1,5 +1,6 @@
 """What a serving process needs of its interpreter and of the operating system, whatever it serves."""
 
+import gc
 import logging
 import os
 import resource
@@ -15,6 +16,7 @@ _OPEN_FILES: Final = 1 << 20
 _FEWEST_OPEN_FILES: Final = 256
 """64 are kept for files, and a client needs one: with few more a server would start, and turn its clients away."""
 _SWITCH_SECONDS: Final = 0.001
+_COLLECTED_OBJECTS: Final = 50_000
 
 
 def prepare() -> None:
@@ -24,6 +26,16 @@ def prepare() -> None:
     # A finished sync must not wait 5 ms until the busy hub lets its thread have the interpreter: with two clients that
     # scan, a third one's synced puts went from 275 to 325 a second, and the scans were not slower.
     sys.setswitchinterval(_SWITCH_SECONDS)
+    _spare_the_collector()
+
+
+def _spare_the_collector() -> None:
+    """What was imported lives as long as the process, and is not looked through again. Requests make many tuples and
+    hardly a cycle, so Python's collector looks for those after every 50,000 new objects that stay, not after 700: a
+    scanned row took 3.8 us of CPU instead of 4.7, a row of a batch 8.7 instead of 9.3."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_OBJECTS, 20, 50)
 
 
 def log_to_stderr() -> None:

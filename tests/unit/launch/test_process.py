@@ -1,0 +1,18 @@
+"""What a serving process asks of its interpreter."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+import gc
+from hbtable.launch.process import prepare
+before = gc.get_freeze_count()
+prepare()
+assert gc.isenabled()
+assert gc.get_threshold()[0] >= 10_000, gc.get_threshold()
+assert gc.get_freeze_count() > before + 10_000, gc.get_freeze_count()
+"""
+
+
+def test_the_collector_leaves_alone_what_was_imported_and_still_runs() -> None:
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=60)
