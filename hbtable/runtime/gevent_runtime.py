@@ -12,7 +12,7 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TypeVar, final
@@ -23,8 +23,9 @@ from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 
 from hbtable.runtime.bell import GeventBell
-from hbtable.runtime.interface import Bell, Deaths, Event, Lock, Task
+from hbtable.runtime.interface import Bell, Deaths, Event, Job, Lock, Task
 from hbtable.runtime.supervision import TaskDeaths
+from hbtable.runtime.worker_process import WorkerProcesses
 from hbtable.runtime.workers import Workers
 
 T = TypeVar("T")
@@ -44,6 +45,12 @@ class GeventOptions:
 
     threads: int = 4
     """Threads for every other kind."""
+
+    processes: int = 2
+    """Worker processes of each kind. More: more calls at once, about 30 MB and a processor each."""
+
+    process_bytes: int = 1 << 30
+    """What a worker process may take of memory. Less: large cells cannot be worked on."""
 
 
 @final
@@ -174,6 +181,7 @@ class GeventRuntime:
         self.deaths: Deaths = TaskDeaths(self.clock_seconds)
         self._options = options or GeventOptions()
         self._workers: dict[str, Workers] = {}
+        self._processes: dict[str, WorkerProcesses] = {}
 
     def wall_millis(self) -> int:
         return time.time_ns() // 1_000_000
@@ -223,8 +231,22 @@ class GeventRuntime:
             self._workers[kind] = workers
         return workers.run(function, arguments)
 
+    def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+        processes = self._processes.get(kind)
+        title = f"{kind} process"
+        if processes is None:
+            processes = self._processes[kind] = WorkerProcesses(self._options.process_bytes)
+            self._workers[title] = Workers(title, self._options.processes)  # each waits for one process
+        return self._workers[title].run(processes.call, (job, parts, seconds))
+
     def close(self, grace_seconds: float = 5.0) -> None:
-        """*Switches.* Ends the threads once their work is done, or gives them up after the grace."""
+        """*Switches.* Ends the worker processes; ends the threads once their work is done, or gives them up after the
+        grace."""
+        processes, self._processes = self._processes, {}
+        for one in processes.values():
+            one.stop()
         everyone, self._workers = self._workers, {}
         for workers in everyone.values():
             workers.close(grace_seconds)
+        for one in processes.values():
+            one.close()

@@ -5,11 +5,23 @@ atomic with respect to every other task. Code relies on that, and says so where 
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
+
+Job = Callable[[Sequence[bytes]], Sequence[bytes]]
+"""A function of a module, so that another process finds it by its name."""
+
+
+class WorkerDied(Exception):
+    """A worker process could not be started, was killed because its time was over, or died. Only this call is lost.
+    The text goes on after "the worker process"."""
+
+
+class JobFailed(Exception):
+    """A job raised an error, which this one shows as text; its process lives."""
 
 
 class Task(Protocol):
@@ -98,4 +110,13 @@ class Runtime(Protocol):
 
         Each `kind` ("log-sync", "file-write", "compress", ...) has threads of its own, so that one kind stuck cannot
         starve another. `function` must not touch anything of the runtime.
+        """
+
+    def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+        """*Switches.* What `job` makes of `parts`, in another process of this machine: for what may hold the
+        interpreter's lock for long, take any time, or crash. The process gives way to all others.
+
+        `seconds` of the processor's time; WorkerDied when it takes more, or too much memory. Each `kind` has processes
+        of its own, which are started when there is work and end when there is none. A call costs about 0.1 ms and the
+        copying of `parts`, so hand over many small things at once.
         """

@@ -10,6 +10,7 @@ from hbtable.errors import Conflict
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from tests.harness import jobs
 
 T = TypeVar("T")
 Run = Callable[[Callable[[], T]], T]
@@ -385,3 +386,8 @@ def test_a_bell_rung_makes_its_answer_run_as_a_task(adapter: Adapter) -> None:
         assert seen == ["answered"] * 2
 
     run(main)
+
+
+def test_a_job_in_a_process_returns_what_it_made(adapter: Adapter) -> None:
+    runtime, run = adapter
+    assert run(lambda: list(runtime.run_in_process("test", jobs.echo, [b"a", b""], 30.0))) == [b"a", b""]

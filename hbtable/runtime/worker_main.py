@@ -1,0 +1,107 @@
+"""A worker process: reads calls from its standard input, answers on its standard output (worker_process.py).
+
+It is nobody's server: it ends with its parent, whatever it computes then, and when it was idle for long. It gives way
+to everything else on the machine, and dies first when memory runs out.
+"""
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Final
+
+IDLE_SECONDS: Final = 60.0
+NICE: Final = 10
+
+READY: Final = b"R"
+BEGUN: Final = b"B"
+"""The call has arrived and its module is imported: from here on its time counts."""
+ANSWERED: Final = b"A"
+FAILED: Final = b"F"
+"""One part follows: the exception, as text."""
+NO_MEMORY: Final = b"M"
+
+_DEATH_OF_PARENT: Final = 1
+"""PR_SET_PDEATHSIG."""
+
+_COUNT: Final = struct.Struct("<I")
+
+
+def packed(parts: Sequence[bytes]) -> list[bytes]:
+    """What to write for parts: their number and lengths, then each as it is."""
+    return [struct.pack(f"<I{len(parts)}Q", len(parts), *map(len, parts)), *parts]
+
+
+def main(parent: int, memory_bytes: int) -> None:
+    _take_precautions(parent, memory_bytes)
+    calls = 0
+    answers = os.dup(1)
+    os.dup2(2, 1)  # what a library prints is no answer
+    os.write(answers, READY)
+    while select.select([calls], [], [], IDLE_SECONDS)[0]:
+        name, *parts = _read_parts(calls)
+        status, answer = _answer(name.decode(), parts, answers)
+        for data in [status, *packed(answer)]:
+            _write(answers, data)
+        del parts, answer
+
+
+def _answer(name: str, parts: list[bytes], answers: int) -> tuple[bytes, Sequence[bytes]]:
+    try:
+        module, _, function = name.partition(":")
+        call: Callable[[Sequence[bytes]], Sequence[bytes]] = getattr(import_module(module), function)
+        os.write(answers, BEGUN)
+        return ANSWERED, call(parts)
+    except MemoryError:
+        return NO_MEMORY, ()
+    except Exception as error:  # noqa: BLE001  the caller is told
+        return FAILED, (f"{type(error).__name__}: {error}".encode("utf-8", "replace"),)
+
+
+def _take_precautions(parent: int, memory_bytes: int) -> None:
+    try:
+        ctypes.CDLL(None).prctl(_DEATH_OF_PARENT, signal.SIGKILL)
+    except (AttributeError, OSError):
+        pass  # not Linux: the end of the standard input must do
+    if os.getppid() != parent:
+        os._exit(0)  # it died before the line above
+    os.nice(NICE)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        with open("/proc/self/oom_score_adj", "w") as score:
+            score.write("1000")
+    except OSError:
+        pass
+
+
+def _read_parts(calls: int) -> list[bytes]:
+    (count,) = _COUNT.unpack(_read(calls, _COUNT.size))
+    lengths = struct.unpack(f"<{count}Q", _read(calls, 8 * count))
+    return [_read(calls, length) for length in lengths]
+
+
+def _read(descriptor: int, length: int) -> bytes:
+    pieces = []
+    while length:
+        piece = os.read(descriptor, min(length, 1 << 20))
+        if not piece:
+            os._exit(0)  # the parent is gone, or needs this no longer
+        pieces.append(piece)
+        length -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
