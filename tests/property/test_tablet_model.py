@@ -94,7 +94,7 @@ class TabletMachine(RuleBasedStateMachine):
             },
         )
         self.bench = Bench(seed, "sync", schema)
-        self.bench.options = TabletOptions(merge_files=2, merge_bytes=merge_bytes)
+        self.bench.options = TabletOptions(merge_files=2, merge_bytes=merge_bytes, scan_seconds=2.0 * (seed % 2))
         self.latest_offset = 0
         """Of the wall clock at any start: what a server finds when it starts, it believes."""
         self.records = [self.bench.records]

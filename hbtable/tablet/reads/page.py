@@ -30,6 +30,7 @@ class PageBuilder:
         "_max_rows",
         "_max_versions",
         "_piece",
+        "_reached",
         "_reversed",
         "_skip_cells",
         "_skip_row",
@@ -54,6 +55,7 @@ class PageBuilder:
         self._skip_row = position.row if position is not None and position.cells_done else None
         self._skip_cells = position.cells_done if position is not None else 0
         self._last_row: bytes | None = None
+        self._reached: bytes | None = None
         self._unfinished: ScanPosition | None = None
 
     def is_finished(self) -> bool:
@@ -107,6 +109,11 @@ class PageBuilder:
                 return True
         return False
 
+    def reach(self, row: bytes) -> None:
+        """All that lies before `row` in scan order was looked at, though nothing may have been offered of it, and it
+        ends here. Reversed: and the row itself."""
+        self._reached = row
+
     def page(self, exhausted: bool) -> ScanPage:
         """`exhausted`: the range holds no further row."""
         row_filter = self._filter
@@ -115,7 +122,10 @@ class PageBuilder:
             return ScanPage(self.rows, self._unfinished, False, b"", self.scanned)
         if self.is_finished():
             return ScanPage(self.rows, None, True, state, self.scanned)
-        if exhausted or self._last_row is None:  # not exhausted: a row was added, for only that ends a page
+        if self._reached is not None:
+            position = ScanPosition(self._reached, ROW_DONE if self._reversed else 0, state)
+            return ScanPage(self.rows, position, False, state, self.scanned)
+        if exhausted or self._last_row is None:  # not exhausted: a row was added, for only that fills a page
             return ScanPage(self.rows, None, False, state, self.scanned)
         if self._reversed:
             position = ScanPosition(self._last_row, ROW_DONE, state)

@@ -9,7 +9,7 @@ Promises
                    compaction (bug class 15; merge.visibility and merge.compacting keep it so)
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from hbtable.encoding.cell_key import FLAG_TTL, Pair, column_prefix, range_key, row_prefix, suffix_start
 from hbtable.errors import Corruption, FileNotFound, InvalidRequest, StaleLocation
@@ -26,6 +26,7 @@ from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.page import ROW_DONE, PageBuilder
 from hbtable.tablet.reads.reverse import descending
 from hbtable.tablet.reads.sources import Snapshot
+from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.reads.want import Want
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import Stack
@@ -117,14 +118,17 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     page = PageBuilder(request, row_filter)
     if page.is_finished():
         return page.page(True)
-    deadline = state.environment.runtime.clock_seconds() + state.environment.options.scan_seconds
+    limit = TimeLimit(state.environment.runtime, state.environment.options.scan_seconds)
     bounds = _bounds(state.range, request)
     exhausted = True
     while not bounds.is_empty():
         snapshot, want = _snapshot(state, spec, row_filter)
         try:
-            found = _rows(state, request, bounds, snapshot, want, pacer)
-            exhausted = _fill(page, found, state.environment.runtime.clock_seconds, deadline)
+            found = _rows(state, request, bounds, snapshot, want, pacer, limit)
+            exhausted = _fill(page, found, limit)
+            if exhausted and limit.reached is not None:
+                exhausted = False
+                page.reach(limit.reached)
             break
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
@@ -180,14 +184,14 @@ def _check_replaced(state: TabletState, snapshot: Snapshot, error: FileNotFound)
         raise Corruption(f"tablet {state.tablet_id}", 0, f"an SSTable that METADATA names is gone: {error}") from error
 
 
-def _fill(page: PageBuilder, found: Iterator[Row], clock_seconds: Callable[[], float], deadline: float) -> bool:
-    """Whether the range is exhausted, else the page is full. Hot."""
+def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit) -> bool:
+    """Whether nothing more was found, else the page is full. Hot."""
     add, number = page.add, 0
     try:
         for number, (row, cells) in enumerate(found, 1):
             if add(row, cells):
                 return False
-            if not number & 255 and clock_seconds() > deadline:
+            if not number & 255 and limit.is_over():  # a filter may take long for each
                 return False
         return True
     finally:
@@ -195,9 +199,15 @@ def _fill(page: PageBuilder, found: Iterator[Row], clock_seconds: Callable[[], f
 
 
 def _rows(
-    state: TabletState, request: ScanRequest, bounds: RowRange, snapshot: Snapshot, want: Want, pacer: Pacer
+    state: TabletState,
+    request: ScanRequest,
+    bounds: RowRange,
+    snapshot: Snapshot,
+    want: Want,
+    pacer: Pacer,
+    limit: TimeLimit,
 ) -> Iterator[Row]:
-    """Every visible row of the bounds, in scan order."""
+    """Every visible row of the bounds, in scan order, up to where the limit says that it was reached."""
     spec = request.spec
     now = state.shared.wall.millis()
     layout = snapshot.version.layout
@@ -208,7 +218,8 @@ def _rows(
         return spec.cache_blocks and (small or layout.caches_scans(stack.key))
 
     def between(start_key: bytes, stop_key: bytes) -> Iterator[Row]:
-        pairs = pacer.flatten(snapshot.range_in_lists(start_key, stop_key, caches))
+        lists = snapshot.range_in_lists(start_key, stop_key, caches)
+        pairs = pacer.flatten(lists if request.reversed else limit.whole_rows(lists))
         if spec.raw:
             return raw_rows(pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions)
         return visible_rows(
@@ -217,7 +228,7 @@ def _rows(
 
     start_key, stop_key = range_key(bounds.start), range_key(bounds.stop)
     if request.reversed:
-        return descending(start_key, stop_key, snapshot.reverse_hint, between)
+        return descending(start_key, stop_key, snapshot.reverse_hint, between, limit.before)
     return between(start_key, stop_key)
 
 

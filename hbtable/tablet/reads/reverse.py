@@ -20,10 +20,12 @@ def descending(
     stop: bytes,
     hint: Callable[[bytes, int], bytes | None],
     rows_between: Callable[[bytes, bytes], Iterable[Row]],
+    ends_before: Callable[[bytes], bool],
 ) -> Iterator[Row]:
     """Rows of [start, stop), both bounds keys that begin a row (b"": unbounded), in descending order.
 
     `hint(stop, cells)`: the key where a chunk before `stop` may begin, None when nothing lies before it.
+    `ends_before(lower)`: asked after each chunk but the last whether the rows below `lower` are not to be read now.
     """
     upper = stop
     while True:
@@ -35,6 +37,6 @@ def descending(
         if suggested is not None:
             yield from reversed(list(rows_between(lower, upper)))
         # lower < upper: the hint lies before upper, and upper begins a row
-        if suggested is None or lower <= start:
+        if suggested is None or lower <= start or ends_before(lower):
             return
         upper = lower

@@ -126,6 +126,6 @@ def test_chunks_of_a_reversed_scan_leave_no_row_out(chunk: int, start: bytes, st
         inside = {row_of(key) for key in keys if key >= lower and (not upper or key < upper)}
         return [(row, [(b"f:", 1, b"")]) for row in sorted(inside)]
 
-    found = [row for row, _ in descending(range_key(start), range_key(stop), hint, between)]
+    found = [row for row, _ in descending(range_key(start), range_key(stop), hint, between, lambda _: False)]
     assert found == [row for row in reversed(every) if row >= start and (not stop or row < stop)]
     assert row_prefix(b"a") < row_prefix(b"b")

@@ -1,0 +1,53 @@
+"""A page of a scan ends in time, whatever it has found: a million deleted or filtered-out cells give pages without rows
+(HBase's heartbeats), each with the row where the next one goes on.
+
+It ends between two rows, so no row is torn, and never before it has dealt with one, so that whoever goes on comes to
+the end, however small the limit is.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import final
+
+from hbtable.encoding.cell_key import TERMINATOR, Pair, row_of
+from hbtable.runtime.interface import Runtime
+
+_KEY = itemgetter(0)
+
+
+@final
+class TimeLimit:
+    """Of one page. `reached`: the row at which its time was over, None while it is not."""
+
+    __slots__ = ("_deadline", "_runtime", "reached")
+
+    def __init__(self, runtime: Runtime, seconds: float) -> None:
+        self._runtime = runtime
+        self._deadline = runtime.clock_seconds() + seconds
+        self.reached: bytes | None = None
+
+    def is_over(self) -> bool:
+        return self._runtime.clock_seconds() >= self._deadline
+
+    def before(self, row_start: bytes) -> bool:
+        """Reversed: all from this row on was dealt with, given as what its keys begin with. True: the page ends."""
+        if not self.is_over():
+            return False
+        self.reached = row_of(row_start)
+        return True
+
+    def whole_rows(self, lists: Iterator[list[Pair]]) -> Iterator[list[Pair]]:
+        """The lists, up to the row in which the time is over: of that nothing, unless it is the first."""
+        last_key = b""
+        for one in lists:
+            if self.is_over():
+                key = one[-1][0]
+                row_start = key[: key.index(TERMINATOR) + 2]
+                whole = bisect_left(one, row_start, key=_KEY)
+                if whole or (last_key and not last_key.startswith(row_start)):
+                    self.reached = row_of(key)
+                    yield one[:whole]
+                    return
+            last_key = one[-1][0]
+            yield one
