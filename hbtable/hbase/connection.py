@@ -7,13 +7,11 @@ No error of a call closes it.
 
 import logging
 import struct
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from hbtable.errors import HbtableError
 from hbtable.hbase import errors
-from hbtable.hbase.codec import binary_reader, compact_reader
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.http_answer import HttpRequest
 from hbtable.hbase.codec.interface import THRIFT2_ONLY, Method
@@ -30,6 +28,7 @@ from hbtable.hbase.codec.wire import (
     Malformed,
     MessageTooLarge,
 )  # fmt: skip
+from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.slow import SlowRequest
 from hbtable.hbase.traffic import Traffic
 from hbtable.hbase.transfers import SMALL_BYTES
@@ -47,26 +46,6 @@ _HINTS: Final = {
     Protocol.TLS: "a TLS client; this port speaks plain Thrift",
     Protocol.SASL: "a Thrift client that wants SASL (Kerberos or a password); this port has no authentication",
 }
-
-
-class Wire(NamedTuple):
-    """A protocol's way in and out."""
-
-    read_head: Callable[[MessageInput], Call]
-    read_arguments: Callable[[MessageInput, Method], list[object]]
-    skip_arguments: Callable[[MessageInput], None]
-    dialect: Dialect
-
-
-def wires(strict: Dialect, loose: Dialect, compact: Dialect) -> dict[Protocol, Wire]:
-    arguments, skip = binary_reader.read_arguments, binary_reader.skip_arguments
-    return {
-        Protocol.STRICT: Wire(binary_reader.read_strict, arguments, skip, strict),
-        Protocol.LOOSE: Wire(binary_reader.read_loose, arguments, skip, loose),
-        Protocol.COMPACT: Wire(
-            compact_reader.read_call, compact_reader.read_arguments, compact_reader.skip_arguments, compact
-        ),
-    }
 
 
 @final

@@ -29,7 +29,8 @@ from hbtable.hbase.cluster import Cluster
 from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
 from hbtable.hbase.codec.interface import Interface
 from hbtable.hbase.codec.message_input import Stream
-from hbtable.hbase.connection import Connection, wires
+from hbtable.hbase.codec.wires import wires
+from hbtable.hbase.connection import Connection
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.traffic import Traffic

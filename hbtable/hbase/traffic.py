@@ -2,18 +2,16 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from hbtable.hbase.codec.interface import Interface, Method
 from hbtable.hbase.codec.sniffing import Protocol
+from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.complaints import Complaints
 from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.transfers import Transfers
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
-
-if TYPE_CHECKING:
-    from hbtable.hbase.connection import Wire
 
 _REQUESTS = "hbtable_rpc_requests_total"
 _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
@@ -33,7 +31,7 @@ class Traffic:
         self,
         runtime: Runtime,
         interface: Interface,
-        wires: "Mapping[Protocol, Wire]",
+        wires: Mapping[Protocol, Wire],
         registry: Registry,
         slow: SlowRequests,
         message_bytes: int,

@@ -8,9 +8,9 @@ from typing import Final
 
 from hbtable.shell import absent
 from hbtable.shell.catalogue import ENTRIES
-from hbtable.shell.commands.general import version_line
 from hbtable.shell.errors import Incomplete, ShellError
 from hbtable.shell.language.parser import parse
+from hbtable.shell.version import version_line
 
 _FOLDER: Final = Path(__file__).parent / "help"
 _SAME: Final = {"debug?": "debug"}

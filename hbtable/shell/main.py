@@ -5,42 +5,20 @@ answers only; errors go to standard error: `Kind: sentence`, then where in the l
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter, sleep, time_ns
 from typing import Final, TextIO
 
-from hbtable.shell.answers.formats import make_output
-from hbtable.shell.connection import Connection
-from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
-from hbtable.shell.errors import CannotConnect, Leave, ShellError, plain_kind
-from hbtable.shell.filter_errors import in_two
+from hbtable.shell.errors import CannotConnect, Leave, ShellError
+from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.language.literals import Value
-from hbtable.shell.session import Session
+from hbtable.shell.session import Session, show_error
 
 OK: Final = 0
 FAILED: Final = 1
 NO_SERVER: Final = 3
 _INTERRUPTED: Final = 130
-
-
-@dataclass(frozen=True, slots=True)
-class ShellOptions:
-    """What the command line said."""
-
-    address: str
-    commands: Sequence[str] = ()
-    file: str | None = None
-    interactive: bool = True
-    format: str = "hbase"
-    echo: bool = False
-    """Prompts and echoed lines, as HBase's shell prints them from a pipe."""
-    yes: bool = False
-    """Questions are answered with y."""
-    quiet: bool = False
-    """Neither Took nor =>: one-shot forms."""
 
 
 def run_shell(options: ShellOptions) -> int:
@@ -102,16 +80,6 @@ def _guarded(session: Session, work: Callable[[Session], None]) -> int:
     return code
 
 
-def make_session(
-    options: ShellOptions, confirm: Callable[[str], bool], width: int = 0, stream: TextIO | None = None
-) -> Session:
-    """Connects at the first command that needs a server."""
-    out = make_output(options.format, stream or sys.stdout, width)
-    server = Connection(options.address)
-    context = Context(server, out, confirm, lambda: time_ns() // 1_000_000, sleep, width > 0)
-    return Session(context, perf_counter, options.quiet)
-
-
 def asker(lines: Iterator[str], yes: bool, stream: TextIO) -> Callable[[str], bool]:
     """Questions are printed; the next line of the script is the answer. Without one nothing may be done."""
 
@@ -125,18 +93,3 @@ def asker(lines: Iterator[str], yes: bool, stream: TextIO) -> Callable[[str], bo
         return answer.strip().lower() in ("y", "yes")
 
     return ask
-
-
-def show_error(session: Session, error: ShellError, stream: TextIO) -> None:
-    sentence, place, more = str(error).partition(" (at byte ")
-    sentence, reason = in_two(sentence)
-    stream.write(f"{plain_kind(error) if session.one_shot else error.kind}: {sentence}\n")
-    if reason:
-        stream.write(f"  {reason}\n")
-    if place:  # in a filter's text, and what could stand there
-        stream.write(f"  at byte {more.replace(')', '', 1)}\n")
-    if error.column is not None:
-        stream.write(f"  at column {error.column + 1}\n")
-    hint = session.hint(error)
-    if hint:
-        stream.write(f"  {hint}\n")

@@ -7,12 +7,13 @@ Lines are gathered until they are a complete statement, so that a question may r
 """
 
 from collections.abc import Callable, Iterator
-from typing import final
+from typing import TextIO, final
 
 from hbtable.shell.catalogue import UNTIMED, Catalogue
 from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
-from hbtable.shell.errors import Incomplete, ShellError, SyntaxMistake
+from hbtable.shell.errors import Incomplete, ShellError, SyntaxMistake, plain_kind
+from hbtable.shell.filter_errors import in_two
 from hbtable.shell.language.evaluate import Interpreter
 from hbtable.shell.language.literals import Value
 from hbtable.shell.language.parser import parse
@@ -110,3 +111,18 @@ def _unknown_options(name: str, arguments: list[Value]) -> str:
     from hbtable.shell.arguments.known_options import unknown_options
 
     return unknown_options(name, arguments)
+
+
+def show_error(session: Session, error: ShellError, stream: TextIO) -> None:
+    sentence, place, more = str(error).partition(" (at byte ")
+    sentence, reason = in_two(sentence)
+    stream.write(f"{plain_kind(error) if session.one_shot else error.kind}: {sentence}\n")
+    if reason:
+        stream.write(f"  {reason}\n")
+    if place:  # in a filter's text, and what could stand there
+        stream.write(f"  at byte {more.replace(')', '', 1)}\n")
+    if error.column is not None:
+        stream.write(f"  at column {error.column + 1}\n")
+    hint = session.hint(error)
+    if hint:
+        stream.write(f"  {hint}\n")

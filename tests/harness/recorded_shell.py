@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hbtable.shell.main import ShellOptions, run_lines
+from hbtable.shell.invocation import ShellOptions
+from hbtable.shell.main import run_lines
 
 FOLDER = Path(__file__).parents[2] / "compat-tests" / "shell"
 

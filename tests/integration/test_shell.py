@@ -12,7 +12,7 @@ import pytest
 from hbtable.shell.connection import Connection
 from hbtable.shell.errors import ShellError
 from hbtable.shell.help_texts import examples
-from hbtable.shell.main import ShellOptions, make_session
+from hbtable.shell.invocation import ShellOptions, make_session
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration

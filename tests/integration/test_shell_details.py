@@ -9,7 +9,7 @@ import pytest
 from hbtable.shell.catalogue import ENTRIES
 from hbtable.shell.errors import ShellError
 from hbtable.shell.help_texts import of_command
-from hbtable.shell.main import ShellOptions, make_session
+from hbtable.shell.invocation import ShellOptions, make_session
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration

@@ -9,8 +9,8 @@ import pytest
 
 from hbtable.shell.arguments.schema import _ENUMS, _KEPT, _OF_TABLE, _SETTERS
 from hbtable.shell.errors import ShellError
+from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.language.literals import Value
-from hbtable.shell.main import ShellOptions, make_session
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration

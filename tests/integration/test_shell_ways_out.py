@@ -11,7 +11,8 @@ import pytest
 
 from hbtable.shell.arguments.known_options import OPTIONS
 from hbtable.shell.catalogue import ENTRIES
-from hbtable.shell.main import ShellOptions, run_lines
+from hbtable.shell.invocation import ShellOptions
+from hbtable.shell.main import run_lines
 from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration

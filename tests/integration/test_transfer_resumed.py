@@ -12,7 +12,8 @@ import pytest
 
 from hbtable.shell.connection import Connection
 from hbtable.shell.errors import BadArgument, ShellError
-from hbtable.shell.main import ShellOptions, run_lines
+from hbtable.shell.invocation import ShellOptions
+from hbtable.shell.main import run_lines
 from hbtable.shell.transfer import importing, parts, progress
 from hbtable.shell.transfer.exporting import ExportOptions, run_export
 from hbtable.shell.transfer.importing import ImportOptions, run_import

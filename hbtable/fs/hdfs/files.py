@@ -7,15 +7,14 @@ thread may be in the old one for ever.
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
 from hbtable.errors import Corruption, HbtableError, Stalled, StorageFailed
-from hbtable.fs.hdfs.client import NativeReader, NativeWriter
+from hbtable.fs.hdfs.client import NativeClient, NativeReader, NativeWriter
 from hbtable.fs.hdfs.errors import sync_error
-from hbtable.fs.hdfs.threads import WriterThread
-
-if TYPE_CHECKING:
-    from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
+from hbtable.fs.hdfs.options import HdfsNativeOptions
+from hbtable.fs.hdfs.threads import WriterThread, WriterThreads
+from hbtable.runtime.interface import Event, Runtime
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +24,29 @@ _BYTES_PER_SECOND: Final = 20_000_000
 def grown(seconds: float, size: int) -> float:
     """A deadline for a call that moves `size` bytes."""
     return seconds + size / _BYTES_PER_SECOND
+
+
+class OpenFilesOwner(Protocol):
+    """What an open file needs of the file system that it belongs to (file_system.py says what each call does)."""
+
+    runtime: Runtime
+    options: HdfsNativeOptions
+    client: NativeClient
+    threads: WriterThreads
+    completing: dict[str, Event]
+    """By path, files whose writers are being closed."""
+
+    def absolute(self, path: str) -> str: ...
+
+    def seal_now(self, path: str) -> int: ...
+
+    def completed(self, path: str) -> None: ...
+
+    def writer_ended(self, path: str, thread: WriterThread) -> None: ...
+
+    def read_repeatedly(
+        self, path: str, size: int, read: Callable[[], bytes], after_slow: Callable[[], None] | None = None
+    ) -> bytes: ...
 
 
 @final
@@ -45,7 +67,7 @@ class NativeAppendFile:
     )
 
     def __init__(
-        self, fs: "HdfsNativeFileSystem", path: str, writer: NativeWriter, thread: WriterThread, sync_seconds: float
+        self, fs: OpenFilesOwner, path: str, writer: NativeWriter, thread: WriterThread, sync_seconds: float
     ) -> None:
         self.path = path
         self._fs = fs
@@ -162,7 +184,7 @@ class NativeReadFile:
 
     __slots__ = ("_fs", "_modified_millis", "_reader", "length_bytes", "path")
 
-    def __init__(self, fs: "HdfsNativeFileSystem", path: str, reader: NativeReader, modified_millis: int) -> None:
+    def __init__(self, fs: OpenFilesOwner, path: str, reader: NativeReader, modified_millis: int) -> None:
         self.path = path
         self.length_bytes = reader.file_length()
         self._fs = fs

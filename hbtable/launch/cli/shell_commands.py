@@ -59,7 +59,8 @@ def shell(
     url: str, form: str, noninteractive: bool, commands: tuple[str, ...], echo: bool, yes: bool, file: str | None
 ) -> None:
     """The HBase shell: at a terminal, or running FILE, or commands from standard input."""
-    from hbtable.shell.main import ShellOptions, run_shell
+    from hbtable.shell.invocation import ShellOptions
+    from hbtable.shell.main import run_shell
 
     sys.exit(run_shell(ShellOptions(url, commands, file, not noninteractive, form, echo, yes)))
 
@@ -163,7 +164,8 @@ def _scan_hash(
 
 
 def _run(url: str, form: str, name: str, arguments: list[object]) -> None:
-    from hbtable.shell.main import ShellOptions, run_one
+    from hbtable.shell.invocation import ShellOptions
+    from hbtable.shell.main import run_one
 
     sys.exit(run_one(ShellOptions(url, format=form, quiet=True), name, arguments))
 

@@ -1,26 +1,13 @@
 """version, whoami, table_help, and the words that are no commands: exit, quit, sleep, puts, p, print, debug."""
 
-import hashlib
 import os
-from typing import Final
 
 from hbtable import __version__
 from hbtable.shell.arguments.options import whole
 from hbtable.shell.context import Context
 from hbtable.shell.errors import Leave
 from hbtable.shell.language.literals import Value, inspect, shown
-
-_IDL: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "idl", "admin.thrift")
-
-
-def version_line() -> str:
-    """Version, a digest of the admin interface this shell speaks, and its date, in the form of HBase's line."""
-    from datetime import UTC, datetime
-
-    with open(_IDL, "rb") as file:
-        revision = hashlib.sha256(file.read()).hexdigest()[:40]
-    date = datetime.fromtimestamp(int(os.path.getmtime(_IDL)), UTC).strftime("%a %b %e %H:%M:%S UTC %Y")
-    return f"{__version__}, r{revision}, {date}"
+from hbtable.shell.version import version_line
 
 
 def version(context: Context, _: list[Value]) -> Value:

@@ -15,13 +15,13 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from hbtable import __version__
 from hbtable.shell.errors import Cancelled, Leave, ShellError
-from hbtable.shell.main import ShellOptions, make_session, show_error
+from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.prompt.completion import ShellCompleter
 from hbtable.shell.prompt.highlighting import ShellLexer
 from hbtable.shell.prompt.hints import hint_line
 from hbtable.shell.prompt.paging import PagedStream
 from hbtable.shell.prompt.specials import Specials
-from hbtable.shell.session import Session
+from hbtable.shell.session import Session, show_error
 
 _BANNER: Final = """\
 HBase Shell (hbtable {version}, {host}:{port})

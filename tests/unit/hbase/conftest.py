@@ -21,7 +21,8 @@ from hbtable.hbase.calls.tables import AdminCalls
 from hbtable.hbase.calls.writes import Writes
 from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
 from hbtable.hbase.codec.interface import Interface
-from hbtable.hbase.connection import Connection, wires
+from hbtable.hbase.codec.wires import wires
+from hbtable.hbase.connection import Connection
 from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.traffic import Traffic
 from hbtable.metrics.registry import Registry

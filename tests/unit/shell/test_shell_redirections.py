@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hbtable.shell.catalogue import ENTRIES, Catalogue
 from hbtable.shell.errors import BadArgument, ShellError
-from hbtable.shell.main import ShellOptions, make_session
+from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.prompt.paging import PagedStream
 from hbtable.shell.prompt.redirection import Redirection, redirection
 from hbtable.shell.prompt.specials import Specials

@@ -1,0 +1,31 @@
+"""Thrift's protocols as this port speaks them: how each is read, and in which dialect it is answered."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hbtable.hbase.codec import binary_reader, compact_reader
+from hbtable.hbase.codec.answers import Dialect
+from hbtable.hbase.codec.interface import Method
+from hbtable.hbase.codec.message_input import MessageInput
+from hbtable.hbase.codec.sniffing import Protocol
+from hbtable.hbase.codec.wire import Call
+
+
+class Wire(NamedTuple):
+    """A protocol's way in and out."""
+
+    read_head: Callable[[MessageInput], Call]
+    read_arguments: Callable[[MessageInput, Method], list[object]]
+    skip_arguments: Callable[[MessageInput], None]
+    dialect: Dialect
+
+
+def wires(strict: Dialect, loose: Dialect, compact: Dialect) -> dict[Protocol, Wire]:
+    arguments, skip = binary_reader.read_arguments, binary_reader.skip_arguments
+    return {
+        Protocol.STRICT: Wire(binary_reader.read_strict, arguments, skip, strict),
+        Protocol.LOOSE: Wire(binary_reader.read_loose, arguments, skip, loose),
+        Protocol.COMPACT: Wire(
+            compact_reader.read_call, compact_reader.read_arguments, compact_reader.skip_arguments, compact
+        ),
+    }
