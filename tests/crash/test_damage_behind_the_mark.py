@@ -1,6 +1,8 @@
-"""A log damaged from within what its mark covers to its end: nobody can say whose writes stood behind the mark."""
+"""A log damaged from within what its mark covers to its end, or cut off there: nobody can say whose writes stood behind
+the mark."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -20,23 +22,37 @@ def killed_beyond_its_mark() -> MemoryDisk:
     return killed_after([b"one"], [b"two", b"three"])
 
 
-def spoilt_to_its_end(disk: MemoryDisk, zeros: bool) -> None:
+def zeros(size: int) -> bytes:
+    return bytes(size)
+
+
+def noise(size: int) -> bytes:
+    return random.Random(7).randbytes(size)
+
+
+def nothing(size: int) -> bytes:
+    return b""
+
+
+Filled = Callable[[int], bytes]
+
+
+def spoilt_to_its_end(disk: MemoryDisk, filled: Filled) -> None:
     """From within what the mark covers on."""
     (path,) = [path for path in disk.files if path.startswith("logs/") and path.endswith("/synced")]
     mark = decode_high_water(bytes(disk.files[path].content), path)
     content = the_log(disk)
     assert mark.length_bytes * 3 // 2 < len(content)
     start_at = mark.length_bytes * 9 // 10
-    size = len(content) - start_at
-    content[start_at:] = bytes(size) if zeros else random.Random(7).randbytes(size)
+    content[start_at:] = filled(len(content) - start_at)
 
 
-@pytest.mark.parametrize("zeros", [True, False])
+@pytest.mark.parametrize("filled", [zeros, noise, nothing])
 def test_damage_from_before_the_mark_to_the_end_of_the_log_serves_no_tablet_without_its_writes(
-    killed_beyond_its_mark: MemoryDisk, zeros: bool
+    killed_beyond_its_mark: MemoryDisk, filled: Filled
 ) -> None:
     disk = disk_copy(killed_beyond_its_mark)
-    spoilt_to_its_end(disk, zeros)
+    spoilt_to_its_end(disk, filled)
     rows, sentences = served(disk)
     assert rows == 0
     assert len(sentences) == 6
@@ -44,11 +60,12 @@ def test_damage_from_before_the_mark_to_the_end_of_the_log_serves_no_tablet_with
 
 
 @pytest.mark.parametrize("started_before", [False, True])
+@pytest.mark.parametrize("filled", [noise, nothing])
 def test_check_and_repair_say_that_what_came_after_the_mark_may_be_of_any_table(
-    killed_beyond_its_mark: MemoryDisk, started_before: bool
+    killed_beyond_its_mark: MemoryDisk, filled: Filled, started_before: bool
 ) -> None:
     disk = disk_copy(killed_beyond_its_mark)
-    spoilt_to_its_end(disk, zeros=False)
+    spoilt_to_its_end(disk, filled)
     if started_before:
         served(disk)
     runtime = SimulatedRuntime(3)

@@ -5,9 +5,10 @@ tablet that needs only later ones, nor one that the log's high-water mark (high_
 there. A tablet of which that cannot be said is not served until an operator has accepted the loss: what was
 acknowledged must not be missing without a word.
 
-Where a log's groups end before its mark and unreadable bytes go on behind it, those may be of any tablet: the mark then
-vouches for its own part alone (`marked_part`), and no tablet that needs the log is called whole. METADATA's tablets are
-judged by that part: to refuse them would close the store.
+Where a log's groups end before its mark, cut off or unreadable, and its file does not end right at the mark, nobody can
+say how far it went on behind it, and with whose writes. The mark then vouches for its own part alone (`marked_part`),
+and no tablet that needs the log is called whole. METADATA's tablets are judged by that part: to refuse them would close
+the store.
 
 Stored as JSON behind the runs in the list of a sorted log (runs.py, version 3).
 """
@@ -37,7 +38,7 @@ class Gap(NamedTuple):
     marked: Mapping[int, int] | None
     """By tablet: its highest sequence as of a mark that covers the gap; None without such a mark."""
     marked_part: Mapping[int, int] | None = None
-    """As of a mark that the gap goes on behind; then `marked` is None."""
+    """As of a mark behind which the gap may go on; then `marked` is None."""
     at_end: bool = False
     """No group behind it could be read, so nobody knows how much was there."""
 
@@ -64,8 +65,8 @@ class Gap(NamedTuple):
 
     def unattributed(self) -> str:
         """Of a gap that hides the log's end."""
-        what = "the log ends before its mark" if self.marked is not None else "unreadable bytes go on behind its mark"
-        return f"{what}; after the mark: any table of this server may have lost its last writes"
+        lost = "any table of this server may have lost its last writes"
+        return f"the log's groups end before its mark; after the mark: {lost}"
 
     def damage(self, tablet_id: int) -> Corruption:
         """What whoever recovers the tablet is told."""

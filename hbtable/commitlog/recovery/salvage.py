@@ -230,15 +230,9 @@ class _Salvaging:
             return False
         return self._lengths.get(number, 0) > self._header_bytes
 
-    def _goes_on_behind(self, mark: HighWater) -> bool:
-        """There are bytes behind what the mark covers. Of a log whose groups end before its mark nobody can say what
-        they were: a write that nobody was promised, or many that were acknowledged."""
-        for number in self._lengths:
-            # A mark that was taken while the next group was on its way does not say a length.
-            covered = mark.length_bytes if number == mark.segment else self._header_bytes
-            if number >= mark.segment and len(self._read(number)) > covered:
-                return True
-        return False
+    def _ends_at(self, mark: HighWater) -> bool:
+        """Nothing followed what the mark covers: the last file is as long as that. No cut is there by chance."""
+        return mark.segment == max(self._lengths, default=0) and len(self._read(mark.segment)) == mark.length_bytes > 0
 
     def _gap(
         self, number: int, start: int, last_number: int, stop: int, first_lsn: int, last_lsn: int, missing: int,
@@ -257,12 +251,13 @@ class _Salvaging:
         mark = self._mark
         marked = mark.tablets if mark is not None and mark.lsn >= last_lsn > 0 else None
         marked_part = None
-        if at_end and lost is None and mark is not None and marked is not None and self._goes_on_behind(mark):
+        at_end = at_end and lost is None and not (mark is not None and self._ends_at(mark))
+        if at_end:
+            # The log may have gone on behind its mark, and with writes of any tablet.
             marked, marked_part = None, marked
         length = self._good.get(number, self._lengths.get(number, start))
         end = stop if number == last_number else max(length, start)
         lsns = first_lsn, last_lsn
-        at_end = at_end and lost is None
         self._gaps.append(_OpenGap(self._path(number), start, end, *lsns, lost, before, marked, marked_part, at_end))
 
     def _take(self, loose: list[LooseRecord]) -> None:

@@ -117,7 +117,9 @@ def test_a_tablet_that_lost_anything_is_never_called_whole(bench_of, seed: int, 
                 continue
             assert not (missing and called_whole), (tablet_id, first_needed, missing)
         if marked:
-            assert not any(gap.may_have_lost(tablet_id, highest + 1) for gap in found.gaps)
+            gaps = [gap for gap in found.gaps if not gap.hides_the_end]
+            assert not any(gap.may_have_lost(tablet_id, highest + 1) for gap in gaps)
+            assert not any(gap.may_have_lost(tablet_id, highest + 1, behind_the_mark=False) for gap in found.gaps)
 
 
 def test_one_flipped_bit_concerns_one_tablet_or_none(bench_of) -> None:
@@ -144,7 +146,8 @@ def test_of_a_log_that_is_gone_nobody_is_called_whole_who_needs_it(bench, marked
     found = salvaged(bench)
     for tablet_id, highest in last.items():
         assert any(gap.may_have_lost(tablet_id, highest) for gap in found.gaps)
-        assert any(gap.may_have_lost(tablet_id, highest + 1) for gap in found.gaps) != marked
+        assert any(gap.may_have_lost(tablet_id, highest + 1) for gap in found.gaps)
+        assert any(gap.may_have_lost(tablet_id, highest + 1, behind_the_mark=False) for gap in found.gaps) != marked
 
 
 def test_a_missing_segment_concerns_those_that_had_something_there(bench_of) -> None:
@@ -243,7 +246,34 @@ def test_an_end_cut_off_before_the_mark_is_said_to_hide_what_followed(bench) -> 
     del content[len(content) // 2 :]
     (gap,) = salvaged(bench).gaps
     assert gap.hides_the_end
-    assert gap.marked_part is None
+    assert gap.marked is None
+    assert gap.marked_part
+
+
+@pytest.mark.parametrize("kept", [0.4, 0.7, 0.99])
+def test_a_log_cut_off_before_its_mark_leaves_nobody_whole_who_wrote_after_it(bench, kept: float) -> None:
+    """Tablet 2 wrote after the mark alone, and nothing is left of that."""
+    written_beyond_its_mark(bench)
+    content = bench.content(1)
+    mark = decode_high_water(bytes(bench.memory.disk.files[high_water_path(bench.folder)].content), "m")
+    del content[int(mark.length_bytes * kept) :]
+    (gap,) = decode_gaps(encode_gaps(salvaged(bench).gaps), "g")
+    assert all(gap.may_have_lost(tablet_id, 1) for tablet_id in (1, 2, 3, 9))
+    assert gap.hides_the_end
+    assert not gap.may_have_lost(2, 1, behind_the_mark=False)
+    assert not gap.may_have_lost(1, 21, behind_the_mark=False)
+    assert gap.may_have_lost(3, 20, behind_the_mark=False)
+
+
+def test_unreadable_groups_up_to_the_very_byte_of_the_mark_were_the_last_ones(bench) -> None:
+    written(bench)
+    content = bench.content(int(bench.segments()[-1][:10]))
+    mark = decode_high_water(bytes(bench.memory.disk.files[high_water_path(bench.folder)].content), "m")
+    assert len(content) == mark.length_bytes
+    content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
+    (gap,) = salvaged(bench).gaps
+    assert not gap.may_have_lost(9, 1)
+    assert not gap.hides_the_end
 
 
 @pytest.mark.parametrize("durability", ["sync", "os"])
