@@ -1,20 +1,23 @@
-"""What reads of one tablet have cost, whatever they gave out: counted, so that tests and maintenance need no clock."""
+"""What was deleted from one tablet, and what its reads have cost, whatever they gave out: counted, so that tests and
+maintenance need no clock."""
 
 from typing import Final, final
 
 
 @final
-class ReadTally:
-    """Both only grow. One per tablet, for all of its reads."""
+class Tally:
+    """All only grow. One per tablet, for all of its reads and writes."""
 
-    __slots__ = ("dead", "examined")
+    __slots__ = ("dead", "examined", "markers")
 
     def __init__(self) -> None:
         self.examined = 0
         """Cells that were looked at, as far as they came in lists: the first few of a single row are not counted."""
         self.dead = 0
         """Cells met that no read can see any more: delete markers, what they mask, and what has expired."""
+        self.markers = 0
+        """Delete markers that were written, or read from a log."""
 
 
-UNREAD: Final = ReadTally()
+UNREAD: Final = Tally()
 """For those who don't ask what their reads cost."""

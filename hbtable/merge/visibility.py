@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, TERMINATOR, Pair, check_known, family_name
 from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
-from hbtable.merge.tally import UNREAD, ReadTally
+from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.read import Columns
@@ -31,7 +31,7 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
     max_ts: int,
     max_versions: int,
     now_millis: int,
-    tally: ReadTally = UNREAD,
+    tally: Tally = UNREAD,
 ) -> Iterator[Row]:
     """Rows that have cells, ascending, their cells in column order, newest first. `pairs` ascend by key and begin with
     a row, or with a family when its markers can't matter. Families without rules are left out; min_ts <= timestamp <

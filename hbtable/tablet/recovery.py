@@ -21,6 +21,7 @@ from hbtable.commitlog.recovery.sorted_logs import recovered, sorted_gaps
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import check_known
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
+from hbtable.model.mutation import PUT
 from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, LogRef, SSTableRef, TabletRecord
 from hbtable.tablet.compactions.compaction import Compactor
 from hbtable.tablet.damage import UnreadableFile
@@ -146,6 +147,7 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
         for key, _ in record.pairs:
             check_known(key, f"the log of tablet {state.tablet_id}")
         layout = state.version.layout
+        state.tally.markers += sum([key[-10] != PUT for key, _ in record.pairs])
         state.insert(layout, state.spreading.spread(layout, record.pairs), record.sequence)
         state.sequence = state.applied
         state.clock.highest = max(state.clock.highest, highest)

@@ -11,7 +11,7 @@ from typing import NamedTuple, final
 from hbtable.commitlog.interface import CommitLog
 from hbtable.encoding.cell_key import Pair
 from hbtable.fs.interface import FileSystem
-from hbtable.merge.tally import ReadTally
+from hbtable.merge.tally import Tally
 from hbtable.model.mutation import MAX_METADATA_ROW_BYTES, MAX_ROW_BYTES
 from hbtable.model.names import shown
 from hbtable.model.ranges import RowRange
@@ -53,10 +53,13 @@ class TabletState:
         "builder",
         "clock",
         "damaged",
+        "dead_at_compaction",
+        "dead_at_flush",
         "environment",
         "gate",
         "is_open",
         "keeper",
+        "markers_at_flush",
         "max_row_bytes",
         "range",
         "reads",
@@ -88,7 +91,9 @@ class TabletState:
         self.is_open = True
         """Its memtables count in the shared memory."""
         self.spreading = Spreading()
-        self.tally = ReadTally()
+        self.tally = Tally()
+        self.dead_at_compaction = self.dead_at_flush = self.markers_at_flush = 0
+        """As the tally stood when they last began; compactions are those of SSTables."""
         self.damaged = DamagedFiles(self.tablet_id, shown(schema.name), self.range, self._damage_found)
         self.sequence = 0
         self.applied = 0
@@ -167,4 +172,5 @@ class TabletState:
             self.clock,
             self.environment.options.max_cell_bytes,
             self.max_row_bytes,
+            self.tally,
         )

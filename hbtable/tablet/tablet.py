@@ -22,7 +22,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet import recovery
 from hbtable.tablet.compactions.compaction import Compactor
-from hbtable.tablet.compactions.policy import FileFacts, MergePlan, StackFacts, plan_merge
+from hbtable.tablet.compactions.planning import planned_flush, planned_merge
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import Layout
 from hbtable.tablet.options import TabletOptions
@@ -33,7 +33,7 @@ from hbtable.tablet.records import CommitRecord, Edit
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.splitting import Candidate, choose_row, may_split_at, middle_row
 from hbtable.tablet.state import Environment, TabletState
-from hbtable.tablet.version import LoadedFile, key_range
+from hbtable.tablet.version import key_range
 from hbtable.tablet.writes.read_modify_write import ReadModifyWriter
 from hbtable.tablet.writes.writing import Writer
 
@@ -150,6 +150,11 @@ class Tablet:
         return self._state.tally.examined
 
     @property
+    def dead_cells_met(self) -> int:
+        """Deleted, masked and expired cells that reads came across so far."""
+        return self._state.tally.dead
+
+    @property
     def clock_ahead_millis(self) -> int:
         """How far the tablet's time is ahead of the clock."""
         return self._state.clock.ahead_millis()
@@ -185,11 +190,15 @@ class Tablet:
         """Whether the record names logs of earlier owners: a flush would let them go."""
         return self._compactor.needs_old_logs()
 
+    def needs_flush(self) -> str:
+        """Why a flush would make reads cheaper, because of what is deleted in memory; "" when it would not."""
+        return planned_flush(self._state)
+
     def needs_compaction(self) -> str:
         """The planned merge as a sentence; "" when none is worth it."""
         if self._state.version.dropped():
             return "it has SSTables that hold nothing but dropped column families"
-        plan = self._plan()
+        plan = planned_merge(self._state)
         return str(plan) if plan is not None else ""
 
     def needs_split(self, limit_bytes: int) -> bool:
@@ -211,27 +220,9 @@ class Tablet:
             self._compactor.major(stored)
             return
         self._compactor.discard()
-        plan = self._plan(stored)  # anew: files may have come and gone since needs_compaction() said why
+        plan = planned_merge(self._state, stored)  # anew: files may have come and gone meanwhile
         if plan is not None:
             self._compactor.merge(plan)
-
-    def _plan(self, family: bytes = b"") -> MergePlan | None:
-        """`family`: as it stands in cell keys."""
-        keys = key_range(self._state.range)
-        version, damaged = self._state.version, self._state.damaged
-        facts = []
-        for stack in version.stacks:
-            if family and family not in stack.families:
-                continue
-            shares_families = version.shares_families(stack)
-            runs = stack.sound_runs(damaged)
-            # Beside a damaged file markers have to stay, so that nothing is gained by a merge because of them.
-            readable = version.stacks if shares_families else (stack,)
-            counts_markers = not any(file.ref.path in damaged for one in readable for file in one.files)
-            for run in runs:
-                files = [_facts(file, keys, counts_markers) for file in run]
-                facts.append(StackFacts(stack.key, files, shares_families))
-        return plan_merge(facts, self._state.environment.options)
 
     # ------------------------------------------------------------ unload and split
 
@@ -306,9 +297,3 @@ class Tablet:
     def _shares_files(self) -> bool:
         keys = key_range(self._state.range)
         return any(not file.inside(keys) for stack in self._state.version.stacks for file in stack.files)
-
-
-def _facts(file: LoadedFile, keys: tuple[bytes, bytes], counts_markers: bool) -> FileFacts:
-    properties = file.reader.properties
-    markers = properties.markers if counts_markers else 0
-    return FileFacts(file.ref.path, file.bytes_in(keys), file.ref.length_bytes, properties.cells, markers)

@@ -27,6 +27,9 @@ from hbtable.tabletserver.maintenance_plan import (
     plan,
 )
 
+_LOT: Final = 50_000
+"""Deleted cells that reads came across, after which it is looked again whether a compaction is worth it."""
+
 log = logging.getLogger(__name__)
 
 _DONE: Final = {"flush": "flushed", "compact": "compacted", "split": "looked at for a split"}
@@ -62,8 +65,9 @@ class Maintenance:
         self._not_before: dict[int, float] = {}
         self._unsplittable: dict[int, int] = {}
         """Tablet -> its size when a split found no row to split at: one huge row. Tried again when it has doubled."""
-        self._noted: dict[int, tuple[TabletRecord, str, str, int, TableSchema]] = {}
-        """Tablet -> record, why to split, why to compact, damaged files, schema, as of the last look at its files."""
+        self._noted: dict[int, tuple[TabletRecord, str, str, int, TableSchema, int]] = {}
+        """Tablet -> record, why to split, why to compact, damaged files, schema, deleted cells that reads met, in lots:
+        as of the last look at its files."""
         self._stopping = False
         self._task: Task | None = None
 
@@ -146,10 +150,11 @@ class Maintenance:
         record = tablet.record
         noted = self._noted.get(record.tablet_id)
         damaged, schema = len(tablet.damaged), tablet.schema
-        if noted is None or noted[0] is not record or noted[3] != damaged or noted[4] is not schema:
+        lots = tablet.dead_cells_met // _LOT
+        if noted is None or noted[0] is not record or noted[4] is not schema or (noted[3], noted[5]) != (damaged, lots):
             # Files change with the record only, and what is to be done about them with the schema, so a thousand quiet
             # tablets cost nothing here.
-            noted = (record, self._why_split(tablet), tablet.needs_compaction(), damaged, schema)
+            noted = (record, self._why_split(tablet), tablet.needs_compaction(), damaged, schema, lots)
             self._noted[record.tablet_id] = noted
         return TabletFacts(
             record.tablet_id,
@@ -161,6 +166,7 @@ class Maintenance:
             noted[2],
             # Fifty tablets of a dead server: the flushes of the first would keep clients waiting for the last.
             tablet.needs_old_logs and not self._shared.loading,
+            tablet.needs_flush(),
         )
 
     def _why_split(self, tablet: Tablet) -> str:

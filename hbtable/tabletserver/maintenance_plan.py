@@ -51,6 +51,8 @@ class TabletFacts(NamedTuple):
     """Why the compaction policy wants to merge its SSTables; "" when it does not."""
     needs_old_logs: bool
     """Its record still names logs of earlier servers, though nothing or little is left in them."""
+    deleted: str = ""
+    """Why its memtables should be flushed for what is deleted in them; "" when they should not."""
 
 
 class Flush(NamedTuple):
@@ -116,6 +118,8 @@ def _why_flush(facts: TabletFacts, holds_log: bool, options: MaintenanceOptions)
         return "the log is too large and this tablet needs its oldest segment"
     if facts.needs_old_logs:
         return "it still needs the log of an earlier server"
+    if facts.deleted:
+        return facts.deleted
     if facts.memtable_age_seconds > options.flush_age_seconds:
         return f"its memtable is {facts.memtable_age_seconds:.0f} s old"
     return ""

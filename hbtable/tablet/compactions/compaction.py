@@ -75,6 +75,8 @@ class Compactor:
             begin = state.environment.runtime.clock_seconds()
             # No switch from here to the redo point: it says exactly what the frozen memtables hold.
             frozen_since, state.unflushed_since = state.unflushed_since, 0.0
+            markers_before, state.markers_at_flush = state.markers_at_flush, state.tally.markers
+            state.dead_at_flush = state.tally.dead
             state.install(state.version.frozen())
             complete_to = state.applied
             first_needed = complete_to + 1
@@ -91,6 +93,7 @@ class Compactor:
                     self._name_flushed(written, first_needed)
             except BaseException as error:
                 state.unflushed_since = frozen_since or state.unflushed_since
+                state.markers_at_flush = markers_before
                 for _, _, file in written:
                     self._output.refused(file, error) if asked else self._output.unasked(file)
                 raise
@@ -101,6 +104,8 @@ class Compactor:
                 self._took("minor", begin)
 
     def _took(self, kind: str, begin: float) -> None:
+        if kind != "minor":
+            self._state.dead_at_compaction = self._state.tally.dead
         seconds = self._state.environment.runtime.clock_seconds() - begin
         self._state.shared.compaction_seconds[kind].observe(seconds)
 

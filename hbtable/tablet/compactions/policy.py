@@ -7,7 +7,8 @@ Rules, first that fits, per stack:
   3. a large share of delete markers: a major compaction, so that deleted data goes away in time; of the whole tablet
      when files of another grouping may hold what the markers mask, because they could not be dropped otherwise, and
      the same file would be rewritten for ever
-  4. a file shared with a split's other child, mostly useless here: rewrite it
+  4. reads came across so many deleted cells that they were dearer than such a compaction
+  5. a file shared with a split's other child, mostly useless here: rewrite it
 Runs are neighbours in age. Nothing here decides whether markers may be dropped: the compaction looks at what it reads.
 """
 
@@ -18,8 +19,18 @@ from hbtable.tablet.layout import shown_key
 from hbtable.tablet.options import TabletOptions
 
 _SIMILAR: Final = 1.2
-_MANY_CELLS: Final = 10_000
+_MANY_CELLS: Final = 1000
 _MARKER_SHARE: Final = 4
+
+_MANY_MARKERS: Final = 5000
+"""In memory. Fewer: a scan of what a queue has delivered is cheaper, and there are more small files."""
+
+_FLUSHED_SHARE: Final = 8
+
+_DEAD_OF_A_FILE: Final = 100_000
+_DEAD_PER_CELL: Final = 4
+"""A compaction is worth its work once reads have stepped over so many deleted cells: for the file, and for each cell
+that it reads. Then all the stepping over costs about as much as all the compactions, however the two come together."""
 
 
 class FileFacts(NamedTuple):
@@ -42,6 +53,17 @@ class StackFacts(NamedTuple):
     files: Sequence[FileFacts]
     shares_families: bool = False
     """Another stack, of another grouping, may hold cells of the same families."""
+    dead_met: int = 0
+    """Deleted cells that reads of the tablet came across since its last compaction."""
+
+
+class MemtableFacts(NamedTuple):
+    """All memtables of a tablet."""
+
+    cells: int
+    markers: int
+    dead_met: int
+    """Deleted cells that reads of the tablet came across since its last flush."""
 
 
 class MergePlan(NamedTuple):
@@ -66,7 +88,7 @@ def plan_merge(stacks: Sequence[StackFacts], options: TabletOptions) -> MergePla
 
 
 def _plan_stack(stack: StackFacts, options: TabletOptions) -> MergePlan | None:
-    key, files, shares_families = stack
+    key, files, shares_families, dead_met = stack
     if len(files) > options.max_files:
         excess = max(options.merge_files, len(files) - options.max_files + 1)
         run = _cheapest_run(files, excess)
@@ -78,11 +100,28 @@ def _plan_stack(stack: StackFacts, options: TabletOptions) -> MergePlan | None:
     markers = sum(file.markers for file in files)
     if cells >= _MANY_CELLS and markers * _MARKER_SHARE >= cells:
         return _plan(key, files, f"{markers} of {cells} cells are delete markers")._replace(regroups=shares_families)
+    if markers and dead_met >= _worth(cells):
+        return _plan(key, files, f"reads met {dead_met} deleted cells")._replace(regroups=shares_families)
     for file in files:
         if file.is_mostly_useless():
             why = f"only {file.useful_bytes} of its {file.length_bytes} bytes belong to this tablet"
             return _plan(key, [file], why)
     return None
+
+
+def why_flush(facts: MemtableFacts) -> str:
+    """A flush leaves what is masked behind, and lets a compaction come to the markers. "": it is not worth it."""
+    if facts.markers * _FLUSHED_SHARE < facts.cells:
+        return ""
+    if facts.markers >= _MANY_MARKERS:
+        return f"its memtable holds {facts.markers} delete markers"
+    if facts.dead_met >= _worth(facts.cells):
+        return f"reads met {facts.dead_met} deleted cells"
+    return ""
+
+
+def _worth(cells: int) -> int:
+    return _DEAD_OF_A_FILE + _DEAD_PER_CELL * cells
 
 
 def _similar_run(files: Sequence[FileFacts], options: TabletOptions) -> Sequence[FileFacts]:

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from hbtable.encoding.cell_key import Pair, row_prefix
 from hbtable.merge.merging import merge
-from hbtable.merge.tally import ReadTally
+from hbtable.merge.tally import Tally
 from hbtable.tablet.reads.hot_columns import behind, skipping_settled
 from hbtable.tablet.reads.want import Tails, Want
 from hbtable.tablet.version import LoadedFile, Stack, Version
@@ -33,7 +33,7 @@ class Snapshot:
 
     __slots__ = ("_sequence", "_stacks", "_tails", "_tally", "_want", "version")
 
-    def __init__(self, version: Version, sequence: int, want: Want, tally: ReadTally) -> None:
+    def __init__(self, version: Version, sequence: int, want: Want, tally: Tally) -> None:
         self.version = version
         self._tally = tally
         self._sequence = sequence

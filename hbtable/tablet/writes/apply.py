@@ -17,6 +17,7 @@ from typing import Final, final
 from hbtable.commitlog.records import encode_record
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
 from hbtable.errors import InvalidRequest, LimitExceeded, NoSuchFamily, StaleLocation
+from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
     DELETE_COLUMN,
@@ -71,7 +72,16 @@ class NeedsNewest(Exception):
 class Builder:
     """What stays the same from one write of a tablet to the next."""
 
-    __slots__ = ("_clock", "_generation", "_layout", "_max_cell_bytes", "_max_row_bytes", "_range", "_tablet_id")
+    __slots__ = (
+        "_clock",
+        "_generation",
+        "_layout",
+        "_max_cell_bytes",
+        "_max_row_bytes",
+        "_range",
+        "_tablet_id",
+        "_tally",
+    )
 
     def __init__(
         self,
@@ -82,12 +92,14 @@ class Builder:
         clock: TabletClock,
         max_cell_bytes: int,
         max_row_bytes: int = MAX_ROW_BYTES,
+        tally: Tally = UNREAD,
     ) -> None:
         self._layout = layout
         self._range = row_range
         self._tablet_id = tablet_id
         self._generation = generation
         self._clock = clock
+        self._tally = tally
         self._max_cell_bytes = max_cell_bytes
         self._max_row_bytes = max_row_bytes
 
@@ -196,6 +208,8 @@ class Builder:
                 raise self._too_large(mutation, operation, len(pair[0]) + len(pair[1]))
             pairs.append(pair)
             by_stack[place[0]].append(pair)
+            if kind != PUT:
+                self._tally.markers += 1
         if deleted or assigned > now:
             clock.note(row, assigned, deleted)
         return pairs, assigned
