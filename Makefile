@@ -1,8 +1,11 @@
 # One obvious entry each. Everything is installed into .venv by the first target that needs it.
 #
 #   make run      a durable server on 127.0.0.1:9090           make check    ruff, mypy, import contracts
-#   make test     every test, a slice of the long campaigns    make compat   happybase's suite and HBase's recorded answers
+#   make test-quick      at each save: no processes, no waiting  make test     the promise to a newcomer: all but verify
+#   make verify   what CI adds: long simulations by a seed that changes, planted bugs, and the three below
+#   make compat   happybase's suite and HBase's recorded answers
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
+#   make other-systems   unit tests on the newest Python here; both commands of the README in a bare Debian
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
 #   make flights | transfer | crash | crash-points | damage | sim | cluster-sim | fuzz | hostile | patterns     the long campaigns in full; each prints its seed
@@ -13,15 +16,35 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test check compat cluster-test bench flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns format clean
+.PHONY: run native test test-quick verify check compat cluster-test other-systems bench flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
 
 native: $(VENV)/.native
 
+# The tiers (docs/testing.md). One process for each processor; ARGS="-n 0" for one test after the other, in this process.
+PARALLEL := -n auto --dist worksteal
+
+test-quick: $(VENV)/.test
+	$(BIN)/pytest $(PARALLEL) -m "not integration and not slow and not verify" $(ARGS)
+
 test: $(VENV)/.test
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(PARALLEL) -m "not verify and not alone" $(ARGS)
+
+# Each part prints pytest's summary line, then here how long it took.
+TIMED = began=$$(date +%s) && echo "=== $(2)" && $(1) && echo "=== $(2): $$(($$(date +%s) - began)) s"
+
+verify: $(VENV)/.test
+	@$(call TIMED,SEED=$(SEED) $(BIN)/pytest $(PARALLEL) -m "verify and not alone" tests,long tests)
+	@$(call TIMED,$(BIN)/pytest -m alone tests,tests that measure)
+	@$(call TIMED,$(MAKE) compat,make compat)
+	@$(call TIMED,$(MAKE) cluster-test,make cluster-test)
+	@$(call TIMED,$(MAKE) other-systems,make other-systems)
+
+other-systems: $(VENV)/.test
+	.ci/newest-python
+	.ci/bare-debian
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -35,11 +58,16 @@ format: $(VENV)/.test
 
 compat: $(VENV)/.test
 	@$(BIN)/python -m tests.harness.languages
-	$(BIN)/pytest compat-tests $(ARGS)
+	$(BIN)/pytest $(if $(HBTABLE_COMPAT_SERVER),,$(PARALLEL)) compat-tests $(ARGS)
 
 cluster-test: $(VENV)/.test
 	@if command -v java >/dev/null && command -v mvn >/dev/null; then compat-tests/servers/real-hdfs install; fi
+ifdef ARGS
 	$(BIN)/pytest cluster-tests $(ARGS)
+else
+	$(BIN)/pytest -n 2 --dist worksteal -m "not alone" cluster-tests
+	$(BIN)/pytest -m alone cluster-tests
+endif
 
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_thrift $(ARGS)

@@ -17,7 +17,7 @@ TESTS = (
     "-q -p no:cacheprovider tests/unit/launch tests/unit/fs tests/unit/hbase tests/integration/test_flights.py "
     "tests/integration/test_commands.py tests/integration/test_thrift_front_door.py"
 )
-"""A choice: all of them would take ten minutes more, and CI has run them by now."""
+"""A choice: all of them would take some minutes more, and CI has run them by now."""
 
 
 def server_runs_and_stops() -> None:

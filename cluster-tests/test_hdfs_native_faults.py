@@ -14,6 +14,8 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def runtime() -> Iterator[GeventRuntime]:

@@ -13,7 +13,7 @@ from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess, until_put
 from tests.harness.waiting import in_time
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(1500)]
 
 TRIALS = int(os.environ.get("HBTABLE_RECOVERY_TRIALS", "1" if os.environ.get("CI") else "5"))
 TABLETS = 50

@@ -28,6 +28,8 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers, require_java, running_hdfs
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
+pytestmark = pytest.mark.alone
+
 TRIALS = int(os.environ.get("HBTABLE_TRIALS", "3"))
 CLIENTS = 4
 SECONDS_BEFORE = 1.0

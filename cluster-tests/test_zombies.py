@@ -17,7 +17,7 @@ from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(1500)]
 
 TRIALS = int(os.environ.get("HBTABLE_ZOMBIE_TRIALS", "4" if os.environ.get("CI") else "20"))
 SESSION_SECONDS = in_time(3.0)

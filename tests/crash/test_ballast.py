@@ -21,7 +21,7 @@ from tests.harness.full_disk import BALLAST_BYTES, Machine
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 
-SEEDS = range(1, 7)
+SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 7))]
 
 
 @pytest.fixture(autouse=True)
@@ -196,6 +196,7 @@ def _equal(found: int, expected: int) -> None:
 # ---------------------------------------------------------------- a real small disk
 
 
+@pytest.mark.verify
 @pytest.mark.integration
 def test_a_real_full_disk_after_kill_nine(small_disk: Path) -> None:
     limits = ["tablet.memtable_bytes=2 MiB", "log.segment_bytes=2 MiB", "maintenance.log_bytes=4 MiB"]

@@ -7,6 +7,7 @@ import pytest
 
 from hbtable.errors import HbtableError
 from tests.campaigns.crash_points import one_crash, sweep
+from tests.harness.fresh_seed import fresh_seed
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +19,15 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [1, 2])
+@pytest.mark.parametrize("first", [1, pytest.param(2, marks=pytest.mark.verify)])
 def test_a_crash_at_any_call_loses_and_invents_nothing(first: int) -> None:
     assert sweep(seed=20061106, first=first, stride=4) > 80
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("first", [1, 2, 3, 4])
+def test_a_crash_at_any_call_of_a_script_that_no_run_has_seen_before(first: int) -> None:
+    assert sweep(seed=fresh_seed(), first=first, stride=4) > 20, f"seed {fresh_seed()}"
 
 
 @pytest.mark.parametrize("broken", ["logs/", "sstables/"])

@@ -35,6 +35,7 @@ def some_of_each_kind(life: Life) -> list[Case]:
     return [case for group in groups.values() for case in chance.sample(group, min(CASES_OF_A_KIND, len(group)))]
 
 
+@pytest.mark.slow
 def test_damage_is_noticed_never_served_and_repaired(life: Life) -> None:
     assert check(life.disk, 1) == []
     outcomes: list[Outcome] = []

@@ -197,6 +197,7 @@ def test_a_failed_sync_of_an_sstable_is_tried_again_elsewhere(seed: int) -> None
 # ---------------------------------------------------------------- a real small disk
 
 
+@pytest.mark.verify
 @pytest.mark.integration
 @pytest.mark.parametrize("durability", ["sync", "os"])
 def test_a_real_disk_that_fills_under_a_happybase_program(small_disk: Path, durability: str) -> None:

@@ -1,4 +1,4 @@
-"""Seeds of a simulation side by side, one process for each processor of the machine.
+"""Seeds of a simulation side by side, one process for each processor that the tests beside this one leave.
 
 A seed uses nothing but its own virtual time and memory, so how many run at once changes nothing but how long it takes.
 """
@@ -20,7 +20,8 @@ _AHEAD: Final = 2
 def outcomes(run: Callable[[int], T], seeds: Iterable[int]) -> Iterator[T]:
     """What `run` returns for each seed, in their order; what it raises is raised. Both must be picklable; what is
     logged is dropped. Seeds not yet begun when the caller stops are not run."""
-    processors = os.cpu_count() or 1
+    beside = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))  # tests at the same time, each with its own seeds
+    processors = max(1, (os.cpu_count() or 1) // beside)
     # Fresh processes: a fork would copy the locks that other threads of this one hold.
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processors, fresh, logging.disable, (logging.CRITICAL,)) as pool:

@@ -1,4 +1,5 @@
-"""30,000 of the flights, with a small split size; `make flights` loads all of them."""
+"""8,000 of the flights, with a small split size; `make verify` loads 30,000 and exports them, `make flights` and
+`make transfer` take all of them."""
 
 from pathlib import Path
 
@@ -7,14 +8,18 @@ import pytest
 from tests.campaigns import transfer
 from tests.campaigns.flights import campaign
 
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
-@pytest.mark.integration
-@pytest.mark.slow
+
+def test_eight_thousand_flights_agree_with_the_csv(tmp_path: Path) -> None:
+    campaign(rows=8000, split="512 KiB", seed=13, folder=tmp_path)
+
+
+@pytest.mark.verify
 def test_thirty_thousand_flights_agree_with_the_csv(tmp_path: Path) -> None:
     campaign(rows=30000, split="2 MiB", seed=13, folder=tmp_path)
 
 
-@pytest.mark.integration
-@pytest.mark.slow
+@pytest.mark.verify
 def test_thirty_thousand_flights_go_in_and_come_out_equal(tmp_path: Path) -> None:
     transfer.campaign(rows=30000, workers=3, split="2097152", folder=tmp_path)

@@ -11,6 +11,8 @@ from tests.harness.attackers import Did, attack
 from tests.harness.server import ServerProcess
 
 
+@pytest.mark.verify
+@pytest.mark.alone
 @pytest.mark.integration
 def test_a_healthy_client_hardly_notices_hostile_ones(tmp_path: Path) -> None:
     campaign(tmp_path, seconds=0.5, scale=0.03, floor_seconds=1.0, recovery=0.5, loud=False)

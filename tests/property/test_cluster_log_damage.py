@@ -20,6 +20,7 @@ from tests.harness.sorted_log import sort_log
 
 OPERATIONS = {HDFS: ("create", "append", "sync"), WEBHDFS: ("put_new",)}
 kinds = pytest.mark.parametrize("kind", [HDFS, WEBHDFS])
+pytestmark = pytest.mark.slow
 
 
 class Story:

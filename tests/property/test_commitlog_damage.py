@@ -23,6 +23,8 @@ from hbtable.metrics.registry import Registry
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.sorted_log import sort_log
 
+pytestmark = pytest.mark.slow
+
 FOLDER = "logs/s1"
 Change = tuple[int, int]
 

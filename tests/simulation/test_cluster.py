@@ -1,6 +1,7 @@
 """A whole cluster under seeded faults: what must hold is in harness/sim_schedule.py; here are the seeds of every run.
 
-`make cluster-sim` runs 2,000 others.
+`make test-quick` runs a handful, `make test` a hundred, `make verify` those that find the planted bugs, and 200 that no
+run has seen before. `make cluster-sim` runs 2,000 of these.
 """
 
 from collections import Counter
@@ -8,12 +9,14 @@ from functools import partial
 
 import pytest
 
+from tests.harness.fresh_seed import fresh_seed
 from tests.harness.sim_bugs import BUGS, run_with
 from tests.harness.sim_faults import KINDS
-from tests.harness.sim_schedule import run_seed
+from tests.harness.sim_schedule import Outcome, run_seed
 from tests.harness.sim_seeds import outcomes
 
-SEEDS = 300
+SEEDS = 100
+FRESH = 200
 BATCH = 50
 ENOUGH = {
     "marker": 60,
@@ -43,12 +46,22 @@ DONE = (
 )
 
 
+def kept_its_promises(outcome: Outcome) -> None:
+    replay = f"python -m tests.campaigns.cluster_simulation --seeds 1 --seed {outcome.seed}"
+    assert not outcome.violations, f"{outcome.violations[0]}\n{replay}"
+
+
+def test_a_handful_of_seeds() -> None:
+    for outcome in outcomes(run_seed, range(1000, 1006)):
+        kept_its_promises(outcome)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
 def test_a_cluster_keeps_its_promises_under_faults(first: int) -> None:
     total: Counter[str] = Counter()
     for outcome in outcomes(run_seed, range(first, first + BATCH)):
-        replay = f"python -m tests.campaigns.cluster_simulation --seeds 1 --seed {outcome.seed}"
-        assert not outcome.violations, f"{outcome.violations[0]}\n{replay}"
+        kept_its_promises(outcome)
         total += outcome.count
     print(dict(total))
     for kind in KINDS:
@@ -63,18 +76,29 @@ def test_a_cluster_keeps_its_promises_under_faults(first: int) -> None:
     assert total["undecided rows"] < BATCH // 5
 
 
+@pytest.mark.verify
+@pytest.mark.parametrize("beyond", range(0, FRESH, 20))
+def test_a_cluster_keeps_its_promises_under_faults_that_no_run_has_seen_before(beyond: int) -> None:
+    first = fresh_seed() + beyond
+    for outcome in outcomes(run_seed, range(first, first + 20)):
+        kept_its_promises(outcome)
+
+
+@pytest.mark.slow
 def test_a_seed_runs_the_same_way_each_time() -> None:
     first, second = outcomes(run_seed, (17, 17))
     assert first.fingerprint == second.fingerprint
     assert first.count == second.count
 
 
-@pytest.mark.parametrize("first", (2, 17))
+@pytest.mark.slow
+@pytest.mark.parametrize("first", (2, pytest.param(17, marks=pytest.mark.verify)))
 def test_a_cluster_keeps_its_promises_over_the_adapters_twins(first: int) -> None:
     for outcome in outcomes(partial(run_seed, twins=True), range(first, first + 15)):
         assert not outcome.violations, f"seed {outcome.seed}: {outcome.violations[0]}"
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize("name", sorted(ENOUGH))
 def test_a_known_bug_is_found_and_the_same_seed_without_it_is_clean(name: str) -> None:
     for outcome in outcomes(partial(run_with, name), range(1, ENOUGH[name] + 1)):

@@ -227,6 +227,7 @@ def test_the_undamaged_store_is_right() -> None:
         )
 
 
+@pytest.mark.slow
 def test_whatever_file_is_damaged_no_answer_is_wrong() -> None:
     refused = outcomes(range(SEEDS))
     everything = len(TABLES) * len(ROWS)
@@ -247,6 +248,7 @@ def _believes_the_mark(gap: Gap, tablet_id: int, first_needed: int, behind_the_m
 _MAY_HAVE_LOST = Gap.may_have_lost
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize("bug", ["forgiving", "passing over", "believing the mark"])
 def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if bug == "forgiving":

@@ -255,6 +255,7 @@ def quiet():
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.slow
 def test_decommissions_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet):
     """As simulation/test_cluster.py, with an operator who does little else. METADATA's tablets leave, too."""
     done = 0

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
 from tests.harness.stand_in import StandIn
@@ -103,6 +105,7 @@ def test_a_load_that_ends_while_its_server_drains_is_given_up_again(machine):
     cluster.runtime.run(body)
 
 
+@pytest.mark.slow
 def test_a_whole_cluster_stops_in_order_again_and_again_and_nothing_is_left_to_recover():
     total = Counter()
     for seed in range(15):
@@ -114,6 +117,7 @@ def test_a_whole_cluster_stops_in_order_again_and_again_and_nothing_is_left_to_r
     assert not total["ended: took too long to stop"]
 
 
+@pytest.mark.slow
 def test_servers_that_stop_in_order_while_others_die_lose_nothing():
     total = Counter()
     for seed in range(100, 120):

@@ -161,6 +161,7 @@ def test_when_no_server_can_load_it_each_is_tried_again_and_the_first_that_can_g
     cluster.runtime.run(body)
 
 
+@pytest.mark.slow
 def test_tablets_that_are_taken_from_who_cannot_load_them_lose_nothing_and_have_one_owner():
     total = Counter()
     for seed in range(40, 60):

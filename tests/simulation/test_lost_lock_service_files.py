@@ -91,6 +91,7 @@ def live_on(store: Store, model: Model) -> None:
     store.life(lambda cluster: check_model(cluster, model))
 
 
+@pytest.mark.slow
 def test_no_table_shares_anything_after_a_file_was_lost_or_put_back(history: History) -> None:
     assert not history.damage()
     tried = 0

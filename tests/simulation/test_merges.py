@@ -168,6 +168,7 @@ def quiet():
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.slow
 def test_merges_through_lost_and_repeated_messages_and_masters_that_were_deposed(quiet):
     """As simulation/test_cluster.py, with an operator who does little else. (Its default chores are without merges, so
     that its seeds stay what they are.)"""

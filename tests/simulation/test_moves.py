@@ -40,6 +40,7 @@ def test_a_tablet_moves_to_the_server_that_is_named(cluster_of, machine):
     cluster.runtime.run(body)
 
 
+@pytest.mark.slow
 def test_with_one_server_it_is_loaded_anew_there(cluster_of, machine):
     cluster = cluster_of(2)
 

@@ -1,4 +1,4 @@
-"""A slice of the simulation campaign; `make sim` runs 200 schedules."""
+"""A slice of the simulation campaign: `make verify` runs more, `make sim` 200 schedules."""
 
 import logging
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ import pytest
 
 from hbtable.errors import HbtableError
 from tests.campaigns.simulation import Schedule
+from tests.harness.fresh_seed import fresh_seed
 
 
 @pytest.fixture(autouse=True)
@@ -16,11 +17,23 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.mark.parametrize("seed", range(1, 21))
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 21))])
 def test_nothing_acknowledged_is_lost_when_the_power_goes(seed: int) -> None:
+    assert acknowledged_and_kept(seed) > 0
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("beyond", range(0, 60, 10))
+def test_nothing_acknowledged_is_lost_at_moments_that_no_run_has_seen_before(beyond: int) -> None:
+    first = fresh_seed() + beyond
+    assert sum(acknowledged_and_kept(seed) for seed in range(first, first + 10)) > 0
+
+
+def acknowledged_and_kept(seed: int) -> int:
+    """How many operations were; AssertionError with the seed when one was not kept."""
     schedule = Schedule(seed, break_sync=False)
     schedule.run()
-    assert sum(worker.promises.acknowledged for worker in schedule.workers) > 0
+    return sum(worker.promises.acknowledged for worker in schedule.workers)
 
 
 def test_a_broken_order_of_sync_and_acknowledgement_is_found() -> None:

@@ -4,6 +4,8 @@ family that is dropped and added again and again (harness/sim_schema_chores.py).
 from collections import Counter
 from functools import partial
 
+import pytest
+
 from tests.harness.sim_schedule import run_seed
 from tests.harness.sim_seeds import outcomes
 
@@ -13,6 +15,7 @@ FAULTS = ("kill", "cut", "pause", "expire", "island")
 """Not those that carry a call out long after its caller gave up: a late write belongs to the family of its day."""
 
 
+@pytest.mark.slow
 def test_families_come_and_go_while_servers_fail() -> None:
     total: Counter[str] = Counter()
     for outcome in outcomes(partial(run_seed, chores=CHORES, kinds=FAULTS, gap_seconds=1.5), SEEDS):

@@ -102,6 +102,7 @@ def test_a_call_that_waited_for_a_thread_until_it_was_given_up_is_not_made(rig: 
     assert len(rig.ran) == 4, "as many as there are threads of a kind"
 
 
+@pytest.mark.slow  # waits for real seconds
 def test_so_many_may_hang_and_no_more(rig: Rig) -> None:
     for _ in range(MOST_HANGING):
         rig.stall()

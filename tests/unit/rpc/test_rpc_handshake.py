@@ -215,6 +215,7 @@ class Corrupting(StandIn):
         return self._through("received", self.inner.recv(most))
 
 
+@pytest.mark.slow  # waits for real seconds
 @pytest.mark.parametrize("sent", [True, False], ids=["call", "answer"])
 def test_a_bit_that_changes_on_the_way_is_never_taken_for_what_was_sent(calling, address, service, sent):
     """At every byte. What is read is right or an error; what arrives is what was sent, or does not arrive."""

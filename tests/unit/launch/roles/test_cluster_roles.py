@@ -230,6 +230,7 @@ def test_a_lost_session_ends_the_process_while_the_hub_hangs() -> None:
     assert codes == [LOST]
 
 
+@pytest.mark.slow  # waits for real seconds
 def test_a_hub_that_hangs_ends_the_process_whose_lease_is_kept_all_the_same(capfd: pytest.CaptureFixture[str]) -> None:
     runtime = GeventRuntime()
     codes: list[int] = []

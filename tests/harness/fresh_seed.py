@@ -1,0 +1,20 @@
+"""The seed of this run, from which the long simulations of `make verify` take theirs: another one each time, so that
+every run of CI sees what none saw before. `make verify SEED=N` replays one."""
+
+import os
+import random
+from typing import Final
+
+_VARIABLE: Final = "SEED"
+
+
+def choose_seed() -> int:
+    """Once, before the tests are handed to several processes: those find it in their environment."""
+    seed = int(os.environ.get(_VARIABLE, "0")) or random.randrange(1_000_000, 1 << 30)
+    os.environ[_VARIABLE] = str(seed)
+    return seed
+
+
+def fresh_seed() -> int:
+    """What choose_seed() chose."""
+    return int(os.environ[_VARIABLE])
