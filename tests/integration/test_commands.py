@@ -259,6 +259,9 @@ def test_metrics_have_the_names_that_operators_know(serving: Running) -> None:
     assert connection.table("measured").row(b"absent") == {}
     connection.close()
 
+    # A page is handed out again for a second.
+    denied = re.compile(rb"^hbtable_bloom_negative_total [1-9]", re.MULTILINE)
+    eventually(lambda: denied.search(read_page(page)[1]) is not None, SOON_SECONDS, "a page with the last two reads")
     status, body = read_page(page)
     assert status == 200
     series = dict(re.findall(r"^(\w+(?:\{[^}]*\})?) (\S+)$", body.decode(), re.MULTILINE))
