@@ -73,6 +73,7 @@ class Check:
         self._view: MetadataView
         self._tables: dict[int, str] = {}
         self._clock_ahead_millis = 0
+        self._log_notes: list[str] = []
 
     def run(self) -> None:
         """Reads everything there is; takes about a second for each 100 MB. *Switches.* UnsupportedFormat."""
@@ -224,6 +225,8 @@ class Check:
         for incarnation in sorted({*self._evidence.logs, *named} - {NO_LOG}):
             damage = self._evidence.logs.get(incarnation)
             tablets = named.get(incarnation, [])
+            if tablets:
+                self._log_notes += self._evidence.log_notes.get(incarnation, [])
             if damage is None:
                 damage = f"the log {LOGS}/{incarnation} is not there"
             if not damage or damage in said or (known and not tablets):
@@ -256,14 +259,15 @@ class Check:
             yield f"{number:>12,} {name}"
         yield f"{len(self.findings)} damaged" if self.findings else "everything checks"
 
-    def clock_note(self) -> str:
-        """About SSTables with times ahead of this machine's clock, which are sound all the same; "": none."""
-        if self._clock_ahead_millis <= _NOTEWORTHY_MILLIS:
-            return ""
-        return (
-            f"a server gave times {span(self._clock_ahead_millis)} this machine's clock: its clock was wrong, or "
-            "this one is. If this one is right, start once with -D tablet.set_back_clocks=true"
-        )
+    def notes(self) -> list[str]:
+        """What is no damage by all that can be known, and worth a look."""
+        notes = list(self._log_notes)
+        if self._clock_ahead_millis > _NOTEWORTHY_MILLIS:
+            notes.append(
+                f"a server gave times {span(self._clock_ahead_millis)} this machine's clock: its clock was wrong, or "
+                "this one is. If this one is right, start once with -D tablet.set_back_clocks=true"
+            )
+        return notes
 
 
 def _concerns(gap: Gap, record: TabletRecord) -> bool:

@@ -73,6 +73,8 @@ class Evidence:
     """By the path they had."""
     logs: dict[str, str] = field(default_factory=dict)
     """Incarnation -> what is wrong with its log, "" when recovery can read it."""
+    log_notes: dict[str, list[str]] = field(default_factory=dict)
+    """Incarnation -> what was dropped at its end as never promised, and what of its mark cannot be read."""
     metadata_records: dict[str, list[LogRecord]] = field(default_factory=dict)
     """Of each log that recovery can read, those that look like METADATA's: of the column of its records."""
     highest_tablet: int = 0
@@ -131,7 +133,8 @@ def read_sstable(fs: FileSystem, path: str, place: str, pause: Callable[[], None
 def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
     """Keeps little of it: a log may have hundreds of megabytes."""
     metadata = found.metadata_records.setdefault(incarnation_of(folder), [])
-    for record in read_log(fs, folder):
+    notes = found.log_notes.setdefault(incarnation_of(folder), [])
+    for record in read_log(fs, folder, tell=lambda _, what: notes.append(what)):
         found.log_records += 1
         found.highest_tablet = max(found.highest_tablet, record.tablet_id)
         found.highest_generation = max(found.highest_generation, record.generation)

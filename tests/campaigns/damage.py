@@ -34,8 +34,11 @@ RIGHT, REFUSED, CLOSED, WRONG, CRASHED = "right", "refused", "closed", "WRONG", 
 
 
 LOG, LOG_END = "log", "end of the last log"
-"""No watermark covers the last groups of a log: their loss cannot be told from a crash in the middle of a write,
-and nothing can be said about it."""
+"""No watermark covers the last groups of a log: their loss cannot be told from a crash in the middle of a write. The
+check says what it dropped there."""
+
+CUTS = ("removed", "half", "empty")
+"""Of these nothing is left that could be dropped."""
 
 
 LOSSES = {
@@ -179,10 +182,15 @@ def serve(disk: MemoryDisk, seed: int, life: Life) -> tuple[str, list[str]]:
 
 def check(disk: MemoryDisk, seed: int) -> list[str]:
     """The sentences about damage."""
+    return check_and_note(disk, seed)[0]
+
+
+def check_and_note(disk: MemoryDisk, seed: int) -> tuple[list[str], list[str]]:
+    """The sentences about damage, and about what may be some."""
     runtime = SimulatedRuntime(seed, QUICK)
     checker = Check(runtime, MemoryFileSystem(runtime, disk_copy(disk)))
     runtime.run(checker.run)
-    return [finding.sentence() for finding in checker.findings]
+    return [finding.sentence() for finding in checker.findings], checker.notes()
 
 
 def repaired(disk: MemoryDisk, seed: int, life: Life, case: Case, outcome: Outcome) -> None:
@@ -272,13 +280,15 @@ def run_case(life: Life, case: Case, seed: int) -> Outcome:
     """All three, on copies."""
     disk = case.apply(life.disk)
     outcome = Outcome(case)
-    sentences = check(disk, seed)
+    sentences, notes = check_and_note(disk, seed)
     outcome.check = f"{len(sentences)} damaged" if sentences else ""
-    outcome.sentences += sentences
+    outcome.sentences += sentences + notes
     outcome.served, told = serve(disk, seed + 1, life)
     outcome.sentences += told[:3]
     if outcome.served == WRONG and case.kind() == LOG_END and not sentences:
-        outcome.served = "older, silently"
+        outcome.served = "older, noted" if notes else "older, silently"
+        if not notes and case.damage not in CUTS:
+            outcome.faults.append(f"older, and the check does not say that anything was dropped: {told[0]}")
     elif outcome.served == WRONG:
         outcome.faults.append(f"a wrong answer: {told[0]}")
     if outcome.served == CRASHED:

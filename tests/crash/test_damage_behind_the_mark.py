@@ -83,3 +83,29 @@ def test_check_and_repair_say_that_what_came_after_the_mark_may_be_of_any_table(
     again = Check(runtime, fs)
     runtime.run(again.run)
     assert not again.findings
+
+
+@pytest.mark.parametrize("filled", [zeros, noise])
+def test_what_is_dropped_behind_the_mark_is_noted_by_the_check(
+    killed_beyond_its_mark: MemoryDisk, filled: Filled
+) -> None:
+    """It looks as a crash in the middle of a write does: nothing is damaged by all that can be known."""
+    disk = disk_copy(killed_beyond_its_mark)
+    (path,) = [path for path in disk.files if path.startswith("logs/") and path.endswith("/synced")]
+    mark = decode_high_water(bytes(disk.files[path].content), path)
+    content = the_log(disk)
+    content[mark.length_bytes :] = filled(len(content) - mark.length_bytes)
+    runtime = SimulatedRuntime(3)
+    check = Check(runtime, MemoryFileSystem(runtime, disk))
+    runtime.run(check.run)
+    assert not check.findings
+    (note,) = check.notes()
+    assert f"{len(content) - mark.length_bytes} bytes" in note
+    assert f"byte {mark.length_bytes} of segment 1, as was noted last at 2023-11-14 22:13:2" in note
+
+
+def test_a_sound_log_is_noted_with_nothing(killed_beyond_its_mark: MemoryDisk) -> None:
+    runtime = SimulatedRuntime(3)
+    check = Check(runtime, MemoryFileSystem(runtime, disk_copy(killed_beyond_its_mark)))
+    runtime.run(check.run)
+    assert (check.findings, check.notes()) == ([], [])

@@ -28,8 +28,6 @@ from hbtable.commitlog.segments.segment import Segment, incarnation_of
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 
-logger = logging.getLogger(__name__)
-
 _STRETCH: Final = 1000
 """Names looked at between two pauses."""
 
@@ -50,19 +48,31 @@ class _Found(NamedTuple):
 
 
 def settled_group_files(
-    fs: FileSystem, folder: str, lengths: Mapping[str, int], pause: Callable[[], None]
+    fs: FileSystem,
+    folder: str,
+    lengths: Mapping[str, int],
+    pause: Callable[[], None],
+    tell: Callable[[int, str], None],
 ) -> list[Segment]:
     """A segment per group, ascending, of those that count; [] when not even the first one was written. `lengths`: of
-    all files, by path. May switch. Corruption, UnsupportedFormat."""
-    return _Settling(fs, folder, lengths, pause).run()
+    all files, by path. May switch. Corruption, UnsupportedFormat. `tell`: how loud, and what was dropped at the end."""
+    return _Settling(fs, folder, lengths, pause, tell).run()
 
 
 @final
 class _Settling:
     """One look at a log that nobody writes any more."""
 
-    def __init__(self, fs: FileSystem, folder: str, lengths: Mapping[str, int], pause: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        fs: FileSystem,
+        folder: str,
+        lengths: Mapping[str, int],
+        pause: Callable[[], None],
+        tell: Callable[[int, str], None],
+    ) -> None:
         self._fs = fs
+        self._tell = tell
         self._folder = folder
         self._pause = pause
         self._incarnation = incarnation_of(folder)
@@ -167,9 +177,10 @@ class _Settling:
             return
         names = ", ".join(sorted(file.path for file in dropped[:8]))
         if 0 < self._ended_at < end:
-            logger.warning("%s: %d files after the clean end of the log were ignored", names, len(dropped))
+            what = f"{names}: {len(dropped)} files after the clean end of the log were ignored"
         else:
-            logger.warning("%s: %d files dropped; nothing says that they were acknowledged", names, len(dropped))
+            what = f"{names}: {len(dropped)} files dropped; nothing says that they were acknowledged"
+        self._tell(logging.WARNING, what)
 
     def _first_path(self, lsn: int) -> str:
         return group_path(self._folder, GroupName(lsn, 0, 1))

@@ -9,6 +9,7 @@ An error while listing or reading raises; nothing is ever left out because it co
 file is changed or removed here.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 
 from hbtable.commitlog.group_files.group_file import SUFFIX, decode_group_file, group_name, payload_span
@@ -17,46 +18,60 @@ from hbtable.commitlog.groups import Group, group_at
 from hbtable.commitlog.records import LogRecord, decode_records, places
 from hbtable.commitlog.recovery.manifest import Manifest, settled
 from hbtable.commitlog.segments.chain import settled_chain
-from hbtable.commitlog.segments.high_water import read_high_water
+from hbtable.commitlog.segments.high_water import HighWater, read_high_water
 from hbtable.commitlog.segments.segment import Segment, incarnation_of
 from hbtable.errors import Corruption
 from hbtable.fs.interface import FileSystem
 
+logger = logging.getLogger(__name__)
 
-def read_log(fs: FileSystem, folder: str, manifest: Manifest | None = None) -> Iterator[LogRecord]:
+Tell = Callable[[int, str], None]
+"""How loud, and what."""
+
+
+def read_log(
+    fs: FileSystem, folder: str, manifest: Manifest | None = None, tell: Tell = logger.log
+) -> Iterator[LogRecord]:
     """Every record in log order. Holds one segment in memory. May switch. Corruption, UnsupportedFormat, Unavailable:
     the log is not fenced."""
-    for segment in log_segments(fs, folder, manifest=manifest):
+    for segment in log_segments(fs, folder, manifest=manifest, tell=tell):
         buffer = fs.read_file(segment.path)
         for group in sound_groups(buffer, segment):
             yield from decode_records(buffer, group.payload, group.end, segment.path)
 
 
 def log_segments(
-    fs: FileSystem, folder: str, pause: Callable[[], None] = lambda: None, manifest: Manifest | None = None
+    fs: FileSystem,
+    folder: str,
+    pause: Callable[[], None] = lambda: None,
+    manifest: Manifest | None = None,
+    tell: Tell = logger.log,
 ) -> list[Segment]:
     """The segments that make up the log, oldest first, their ends settled; [] when it never got a first header.
 
     `manifest`: the log's files; None: as they were published or, on a local disk, as they are. Reads all headers and
-    the whole last segment, or the newest group files, and calls `pause` every few milliseconds. A dropped tail is
-    logged here, once. May switch. Corruption. Unavailable: the log is not fenced.
+    the whole last segment, or the newest group files, and calls `pause` every few milliseconds. `tell` gets what was
+    dropped at the end, and up to where the log is known to have gone, once. May switch. Corruption. Unavailable: the
+    log is not fenced.
     """
     files = (settled(fs, folder) if manifest is None else manifest).files
     lengths = {f"{folder}/{file.name}": file.length_bytes for file in files}
     if any(group_name(folder, path) is not None for path in lengths):
-        return settled_group_files(fs, folder, lengths, pause)
-    segments = settled_chain(fs, folder, lengths, pause)
-    check_high_water(fs, folder, segments)
+        return settled_group_files(fs, folder, lengths, pause, tell)
+    mark = read_high_water(fs, folder, tell)
+    known = f"of the log {mark.sentence()}" if mark is not None else "nothing says up to where the log was synced"
+    segments = settled_chain(fs, folder, lengths, pause, lambda level, what: tell(level, f"{what}; {known}"))
+    if mark is not None:
+        check_high_water(fs, folder, segments, mark)
     return segments
 
 
-def check_high_water(fs: FileSystem, folder: str, segments: list[Segment]) -> None:
+def check_high_water(fs: FileSystem, folder: str, segments: list[Segment], mark: HighWater) -> None:
     """Corruption when the log ends before what its high-water mark says was synced: its end was cut off, or damaged. It
     says which tablets have lost which writes at least. May switch."""
-    mark = read_high_water(fs, folder)
     last = segments[-1] if segments else None
     end = last.last_lsn if last is not None else 0
-    if mark is None or mark.lsn <= end:
+    if mark.lsn <= end:
         return
     highest: dict[int, int] = dict.fromkeys(mark.tablets, 0)
     for segment in segments:

@@ -32,8 +32,6 @@ from hbtable.commitlog.segments.segment import (
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 
-logger = logging.getLogger(__name__)
-
 _STRETCH: Final = 2000
 """Groups looked at between two pauses: some milliseconds."""
 
@@ -46,14 +44,19 @@ class _End(NamedTuple):
     watermark: int
     oldest: int
     level: int
-    """How loud `report` is to be said; 0: there is nothing to say."""
-    report: str
+    """How loud `dropped` is to be said; 0: there is nothing to say."""
+    dropped: str
 
 
 def settled_chain(
-    fs: FileSystem, folder: str, lengths_by_path: Mapping[str, int], pause: Callable[[], None]
+    fs: FileSystem,
+    folder: str,
+    lengths_by_path: Mapping[str, int],
+    pause: Callable[[], None],
+    tell: Callable[[int, str], None],
 ) -> list[Segment]:
-    """Oldest first; [] when the log never got a first header. May switch. Corruption, UnsupportedFormat."""
+    """Oldest first; [] when the log never got a first header. May switch. Corruption, UnsupportedFormat. `tell`: how
+    loud, and what was dropped at the end."""
     lengths = {}
     for path, length in lengths_by_path.items():
         number = segment_number(folder, path)
@@ -73,7 +76,7 @@ def settled_chain(
     if end is None:
         return []
     if end.level:
-        logger.log(end.level, end.report)
+        tell(end.level, end.dropped)
     return _chain(folder, end, lengths, sound)
 
 
@@ -162,7 +165,7 @@ def _end_of(fs: FileSystem, folder: str, header: SegmentHeader, length: int, pau
         ended = bool(group.flags & CLEAN_END)
         if lsn % _STRETCH == 0:
             pause()
-    level, report = 0, ""
+    level, dropped = 0, ""
     if offset < len(buffer):
         behind = 0
         later = next_group(buffer, offset, segment.seed)
@@ -170,12 +173,12 @@ def _end_of(fs: FileSystem, folder: str, header: SegmentHeader, length: int, pau
             behind += 1
             watermark = max(watermark, later.watermark)
             later = next_group(buffer, later.end, segment.seed)
-        level, report = _report(segment.path, buffer, offset, behind, ended)
-    return _End(segment._replace(end=offset, last_lsn=lsn), header, watermark, oldest, level, report)
+        level, dropped = _dropped(segment.path, buffer, offset, behind, ended)
+    return _End(segment._replace(end=offset, last_lsn=lsn), header, watermark, oldest, level, dropped)
 
 
-def _report(path: str, buffer: bytes, offset: int, behind: int, ended: bool) -> tuple[int, str]:
-    place = f"{path}, bytes {offset} to {len(buffer)}"
+def _dropped(path: str, buffer: bytes, offset: int, behind: int, ended: bool) -> tuple[int, str]:
+    place = f"{path}, {len(buffer) - offset} bytes, {offset} to {len(buffer)}"
     if ended:
         return logging.WARNING, f"{place}: bytes after the clean end of the log were ignored"
     if behind:

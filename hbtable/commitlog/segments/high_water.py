@@ -11,7 +11,8 @@ is known: it only ever shows a loss.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Final, NamedTuple, final
 
 from hbtable.commitlog.ledger import SegmentLedger
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 KIND: Final = b"H"
 VERSION: Final = 1
+_LAST_SECOND: Final = 253_402_300_799
+"""Of the year 9999, which ends the calendar of Python."""
 
 
 class HighWater(NamedTuple):
@@ -37,6 +40,12 @@ class HighWater(NamedTuple):
     length_bytes: int
     wall_millis: int
     tablets: Mapping[int, int]
+
+    def sentence(self) -> str:
+        """Without the tablets."""
+        when = datetime.fromtimestamp(min(self.wall_millis // 1000, _LAST_SECOND), UTC)
+        byte = f", byte {self.length_bytes} of segment {self.segment}" if self.length_bytes else ""
+        return f"it was synced up to group {self.lsn}{byte}, as was noted last at {when:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def high_water_path(folder: str) -> str:
@@ -66,15 +75,16 @@ def decode_high_water(data: bytes, path: str) -> HighWater:
     return HighWater(lsn, segment, length_bytes, wall_millis, dict(zip(rest[::2], rest[1::2], strict=True)))
 
 
-def read_high_water(fs: FileSystem, folder: str) -> HighWater | None:
-    """None without one, and for one that cannot be read: the log itself may be sound. May switch."""
+def read_high_water(fs: FileSystem, folder: str, tell: Callable[[int, str], None] = logger.log) -> HighWater | None:
+    """None without one, and for one that cannot be read: the log itself may be sound. May switch. `tell`: how loud, and
+    what is wrong."""
     path = high_water_path(folder)
     try:
         return decode_high_water(fs.read_file(path), path)
     except FileNotFound:
         return None
     except Corruption as error:
-        logger.warning("%s; the end of this log cannot be held against it", error)
+        tell(logging.WARNING, f"{error}; nobody can tell by it whether the end of this log is missing")
         return None
 
 

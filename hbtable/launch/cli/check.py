@@ -78,11 +78,12 @@ def _print(check: Check, code: int, as_json: bool) -> None:
             {**finding._asdict(), "rows": [row.decode("latin-1") for row in finding.rows]} for finding in check.findings
         ]
         verdict = ("sound", "damaged", "unserviceable")[code]
-        print(json.dumps({"verdict": verdict, "counts": check.counts, "findings": findings}, indent=2))  # noqa: T201
+        found = {"verdict": verdict, "counts": check.counts, "notes": check.notes(), "findings": findings}
+        print(json.dumps(found, indent=2))  # noqa: T201
         return
     for line in check.report():
         print(line)  # noqa: T201 -- the report is what was asked for
-    if note := check.clock_note():
+    for note in check.notes():
         print(f"NOTE: {note}", file=sys.stderr)  # noqa: T201
     for finding in check.findings:
         print(f"DAMAGED: {finding.sentence()}", file=sys.stderr)  # noqa: T201

@@ -4,7 +4,10 @@ import logging
 
 import pytest
 
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.high_water import high_water_path, read_high_water
 from hbtable.errors import Corruption, Unavailable
+from hbtable.fs.memory_disk import MemoryContent
 
 
 def _write(bench, count: int = 4, clean: bool = False, **options: object) -> None:
@@ -32,6 +35,36 @@ def test_a_damaged_last_group_of_full_length_is_dropped_with_a_warning_that_name
         assert bench.run(bench.written) == [(1, 0), (1, 1), (1, 2)]
     assert f"to {len(content)}" in caplog.text
     assert "damaged group of full length" in caplog.text
+    assert "nothing says up to where the log was synced" in caplog.text
+
+
+def test_what_is_dropped_behind_the_mark_is_said_with_its_size_and_the_age_of_the_mark(bench) -> None:
+    def main() -> None:
+        log = bench.writer()
+        bench.commit(log, 1, 1, b"v" * 80)
+        bench.runtime.sleep(5)
+        bench.commit(log, 1, 2, b"v" * 80)
+
+    bench.run(main)
+    content = bench.content(1)
+    mark = bench.run(lambda: read_high_water(bench.fs, bench.folder))
+    start = mark.length_bytes + 60
+    content[start:] = b"\xaa" * (len(content) - start)
+    told: list[tuple[int, str]] = []
+    bench.run(lambda: list(read_log(bench.fs, bench.folder, tell=lambda *one: told.append(one))))
+    ((level, sentence),) = told
+    assert level == logging.WARNING
+    assert f"{len(content) - mark.length_bytes} bytes, {mark.length_bytes} to {len(content)}:" in sentence
+    assert f"byte {mark.length_bytes} of segment 1, as was noted last at 2023-11-14 22:13:2" in sentence
+
+
+def test_a_mark_that_cannot_be_read_is_said(bench) -> None:
+    _write(bench, clean=True)
+    bench.memory.disk.files[high_water_path(bench.folder)] = MemoryContent(b"x", 1, 0)
+    told: list[str] = []
+    bench.run(lambda: list(read_log(bench.fs, bench.folder, tell=lambda _, what: told.append(what))))
+    assert len(told) == 1
+    assert "nobody can tell by it whether the end of this log is missing" in told[0]
 
 
 def test_damage_below_the_watermark_of_a_later_group_is_corruption(bench) -> None:
