@@ -31,7 +31,7 @@ from hbtable.hbase.codec.wire import (
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.slow import SlowRequest
 from hbtable.hbase.traffic import Traffic
-from hbtable.hbase.transfers import SMALL_BYTES
+from hbtable.runtime.transfers import SMALL_BYTES
 
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack

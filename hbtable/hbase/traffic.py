@@ -9,9 +9,9 @@ from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.complaints import Complaints
 from hbtable.hbase.slow import SlowRequests
-from hbtable.hbase.transfers import Transfers
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.transfers import Transfers
 
 _REQUESTS = "hbtable_rpc_requests_total"
 _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."

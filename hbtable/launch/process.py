@@ -8,13 +8,17 @@ import sys
 from typing import Final, NoReturn
 
 from hbtable.errors import InvalidConfiguration
+from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.log_lines import LogLines
+from hbtable.runtime.sockets import capacity_of, descriptors_for
 
 log = logging.getLogger(__name__)
 
 _OPEN_FILES: Final = 1 << 20
 _FEWEST_OPEN_FILES: Final = 256
 """64 are kept for files, and a client needs one: with few more a server would start, and turn its clients away."""
+_CONNECTIONS: Final = (("thrift", "connections"), ("rpc_server", "connections"))
+"""Settings that say how many connections a port takes."""
 _SWITCH_SECONDS: Final = 0.001
 _COLLECTED_OBJECTS: Final = 50_000
 
@@ -36,6 +40,24 @@ def _spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_COLLECTED_OBJECTS, 20, 50)
+
+
+def check_open_files(configuration: Configuration) -> None:
+    """InvalidConfiguration when somebody asked for more connections than this process has file descriptors for. Who
+    asked for none gets as many as there are."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return
+    for section, key, value, origin in configuration.effective():
+        if (section, key) not in _CONNECTIONS or origin == "default" or not isinstance(value, int):
+            continue
+        if value > capacity_of(soft):
+            needed = descriptors_for(value)
+            raise InvalidConfiguration(
+                f"{origin}: {section}.{key} = {value} needs {needed} open files and connections, and this process may "
+                f"have {soft}: raise the limit (ulimit -n {needed}; LimitNOFILE={needed} in a unit of systemd), or ask "
+                f"for {capacity_of(soft)} at most"
+            )
 
 
 def log_to_stderr() -> None:

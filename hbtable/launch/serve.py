@@ -21,7 +21,7 @@ from hbtable.launch.config.sections import ServerOptions, embedded_options
 from hbtable.launch.folder_watch import FolderWatch
 from hbtable.launch.front_door import SCANNERS_FILE, make_front_door, restore_scanners, save_scanners
 from hbtable.launch.http.status import Status
-from hbtable.launch.process import exit_now, prepare, say
+from hbtable.launch.process import check_open_files, exit_now, prepare, say
 from hbtable.launch.roles.lifeline import LOST
 from hbtable.launch.roles.reaching import check_ports
 from hbtable.lockservice.local import LocalLockService
@@ -194,6 +194,7 @@ def run(
 ) -> int:
     """Serves until a signal; the exit code. `when_ready` prints instead of the banner."""
     prepare()
+    check_open_files(configuration)
     given = configuration.options("server", ServerOptions)
     options = ServerOptions(
         data=data or given.data,

@@ -20,30 +20,23 @@ from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.binary import Source
 from hbtable.rpc.codec.calls import Method, Role
 from hbtable.rpc.codec.errors import described
-from hbtable.rpc.frames import FRAME_BYTES, GOODBYE, Frames, with_checksum
+from hbtable.rpc.frames import FRAME_BYTES, GOODBYE, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
 from hbtable.rpc.local import LocalTransport
+from hbtable.rpc.served import Foreign, Served
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.sockets import Address, Socket
+from hbtable.runtime.transfers import Transfers
 
 _LOG: Final = logging.getLogger(__name__)
 OTHER_PORT: Final = (
     "this port is for hbtable's masters and tablet servers among themselves; clients of HBase Thrift1 connect to the "
     "Thrift port of any tablet server, 9090 unless listen.thrift_port says otherwise"
 )
-_UNFRAMED: Final = b"\x80\x01\x00"
-"""As the length of a frame it would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
 _FAREWELL_SECONDS: Final = 2.0
 _FAREWELL_READS: Final = 64
 _FAREWELL_BYTES: Final = 1 << 20
-
-
-class _Foreign(Exception):
-    """`data`: what a client of another service said first."""
-
-    def __init__(self, data: bytes) -> None:
-        super().__init__()
-        self.data = data
 
 
 class Listener(Protocol):
@@ -51,6 +44,8 @@ class Listener(Protocol):
 
     @property
     def port(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
     def stop_accepting(self) -> None: ...
     def close(self, grace_seconds: float = 5.0) -> None: ...
 
@@ -69,6 +64,12 @@ class ThriftServerOptions:
     """For the rest of a message that has begun, and for taking an answer. Raising it keeps frozen peers longer."""
     grace_seconds: float = 5.0
     """How long a stop waits for calls under way."""
+    connections: int = 4096
+    """Of all peers. Beyond it the address that holds most of them loses one, as on the Thrift port. Each costs about
+    20 KB. Raising it takes more files and memory, and serves more peers."""
+    transfer_bytes: int = 256 << 20
+    """Large calls and answers of all peers together; beyond it the one under way for longest is cut off. Raising it
+    lets that much more memory be taken by many peers at once; it should be a few times the largest message."""
 
 
 @final
@@ -83,6 +84,8 @@ class ThriftServer:
         self._listen = listen
         self._options = options or ThriftServerOptions()
         self._listener: Listener | None = None
+        self._peers = Occupancy[Served]()
+        self.transfers = Transfers(self._options.transfer_bytes, runtime.sleep)
 
     def start(self) -> int:
         """Opens the port and returns it."""
@@ -98,40 +101,41 @@ class ThriftServer:
     # ---------------------------------------------------------------- a connection
 
     def _serve(self, socket: Socket, peer: Address) -> None:
-        stall_seconds = self._options.stall_seconds
-
-        def begin(most: int) -> bytes:
-            socket.settimeout(None)
-            data = socket.recv(most)
-            if data.startswith(_UNFRAMED):
-                raise _Foreign(data)
-            return data
-
-        def go_on(most: int) -> bytes:
-            socket.settimeout(stall_seconds)
-            return socket.recv(most)
-
-        frames = Frames(begin, go_on, self._options.frame_bytes)
+        options = self._options
+        served = Served(
+            socket, peer, self.transfers, self._runtime.clock_seconds, options.frame_bytes, options.stall_seconds
+        )
+        most = options.connections if self._listener is None else min(options.connections, self._listener.capacity)
+        if not self._peers.admit(served, most):
+            _LOG.warning("%s was turned away: all %d connections have calls under way", served.peer, most)
+            return
         try:
-            while (message := frames.next()) is not None:
-                answer, fine = self._greeting(message) or self._answer(message, peer)
-                socket.settimeout(stall_seconds)
-                socket.sendall(with_checksum(answer) if frames.checked else answer)
-                if not fine:
-                    return
-                frames.checked = frames.checked or is_hello(message)
-            socket.sendall(GOODBYE)
-        except _Foreign as client:
+            self._calls(served)
+        except Foreign as client:
             self._turn_away(socket, peer, client.data)
         except Corruption as error:
-            _LOG.warning("%s:%s was cut off: %s", peer[0], peer[1], error.reason)
-            if frames.checked:
+            _LOG.warning("%s was cut off: %s", served.peer, error.reason)
+            if served.frames.checked:
                 with suppress(OSError):
                     socket.sendall(GOODBYE)  # the call was not begun, and may be sent again
         except TimeoutError:
-            _LOG.warning("%s:%s fell silent for %g s in a call and was cut off", peer[0], peer[1], stall_seconds)
+            _LOG.warning("%s fell silent for %g s in a call and was cut off", served.peer, options.stall_seconds)
         except OSError:
             return  # the peer went away: its business
+        finally:
+            served.release()
+            self._peers.leave(served)
+
+    def _calls(self, served: Served) -> None:
+        """Until the peer has ended, or does not speak as agreed."""
+        while (message := served.receive()) is not None:
+            answer, goes_on = self._greeting(message) or self._answer(message, served.peer)
+            served.send(with_checksum(answer) if served.frames.checked else answer)
+            if not goes_on:
+                return
+            served.frames.checked = served.frames.checked or is_hello(message)
+            del message, answer  # an idle peer must not cost what its last call did
+        served.send(GOODBYE)
 
     def _greeting(self, message: bytes) -> tuple[bytes, bool] | None:
         """As _answer, of a hello; None when it is another call. Corruption."""
@@ -163,7 +167,7 @@ class ThriftServer:
         except OSError:
             return  # it left: its business
 
-    def _answer(self, message: bytes, peer: Address) -> tuple[bytes, bool]:
+    def _answer(self, message: bytes, peer: str) -> tuple[bytes, bool]:
         """(the frame to send, whether the connection goes on). Corruption when not even the head can be read."""
         kind, name, sequence, position = calls.read_head(message)
         if kind != calls.CALL:
@@ -175,7 +179,7 @@ class ThriftServer:
         try:
             arguments = method.read_arguments(Source(message, self._pause), position)
         except (Corruption, UnsupportedFormat) as error:
-            _LOG.warning("%s:%s was cut off: %s: %s", peer[0], peer[1], method.name, error)
+            _LOG.warning("%s was cut off: %s: %s", peer, method.name, error)
             return calls.failure(name, sequence, calls.PROTOCOL_ERROR, str(error)), False
         return self._carried_out(method, sequence, arguments), True
 

@@ -25,7 +25,7 @@ Address = tuple[str, int]
 
 _log = logging.getLogger(__name__)
 
-_DESCRIPTORS: Final = 65536
+_DESCRIPTORS: Final = 1 << 20
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _ACCEPT_AGAIN_SECONDS: Final = 0.1
 _COMPLAIN_SECONDS: Final = 10.0
@@ -133,12 +133,21 @@ def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backl
     Port 0 is any free port. `backlog`: connections the kernel holds while the hub is busy; it caps it at somaxconn.
     Unavailable when the port is taken; InvalidConfiguration when the address can never work here.
     """
-    descriptors = _raise_descriptors()
-    capacity = descriptors - max(64, descriptors // 4)
+    capacity = capacity_of(_raise_descriptors())
     connections = Connections(handle, capacity + 16)
     server = PatientServer(listen(host, port, backlog), connections.serve)
     server.start()
     return Listener(host, server, connections, capacity)
+
+
+def capacity_of(descriptors: int) -> int:
+    """Connections that a process may hold which may have so many files and connections open: the rest is for files."""
+    return descriptors - max(64, descriptors // 4)
+
+
+def descriptors_for(connections: int) -> int:
+    """The fewest of which capacity_of() is `connections`."""
+    return max(connections + 64, 4 * (connections - 1) // 3 + 1)
 
 
 def connect(host: str, port: int, timeout_seconds: float) -> Socket:

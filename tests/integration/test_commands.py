@@ -399,4 +399,10 @@ def test_a_start_with_too_few_descriptors_is_refused(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "may have 64 files and connections open, and a server needs at least 256" in refused.stderr
     assert "ulimit -n 4096" in refused.stderr
+    limited[2] = 'ulimit -n 400; exec "$@"'
+    limited += ["-D", "thrift.connections=500"]
+    refused = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    assert refused.returncode == 2
+    assert "-D thrift.connections: thrift.connections = 500 needs 666 open files and connections" in refused.stderr
+    assert "or ask for 300 at most" in refused.stderr
     assert not (tmp_path / "data").exists()

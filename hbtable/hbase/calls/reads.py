@@ -13,9 +13,9 @@ from hbtable.errors import LimitExceeded
 from hbtable.hbase.backend import Tables
 from hbtable.hbase.conversion import check_row, given_column, upper_bound
 from hbtable.hbase.errors import PLAIN, BadArgument, JavaError
-from hbtable.hbase.transfers import Transfer, Transfers
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.read import EVERYTHING, ReadSpec, columns_of
+from hbtable.runtime.transfers import Transfer, Transfers
 
 Attributes = object
 _ROWS_AT_ONCE = 256

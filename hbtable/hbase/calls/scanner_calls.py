@@ -19,12 +19,12 @@ from hbtable.hbase.codec.arguments import Scan
 from hbtable.hbase.codec.binary_answers import SortedRows
 from hbtable.hbase.conversion import check_families, shown, upper_bound
 from hbtable.hbase.errors import BadArgument
-from hbtable.hbase.transfers import Transfer, Transfers
 from hbtable.model.cell import MAX_TIMESTAMP, Row
 from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.ranges import RowRange, between, prefix_stop
 from hbtable.model.read import ReadSpec, ScanRequest, columns_of
 from hbtable.model.table import TableRecord, TableState
+from hbtable.runtime.transfers import Transfer, Transfers
 
 Attributes = Mapping[bytes, bytes] | None
 Columns = Sequence[bytes] | None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from hbtable.hbase.codec.wire import EndOfStream, Malformed, MessageTooLarge
-from hbtable.hbase.transfers import SMALL_BYTES, Transfer, Transfers
+from hbtable.runtime.transfers import SMALL_BYTES, Transfer, Transfers
 
 _CHUNK: Final = 65536
 _LARGE_CHUNK: Final = 1 << 20

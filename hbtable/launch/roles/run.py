@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 from hbtable.errors import HbtableError, InvalidConfiguration, LockLost
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
-from hbtable.launch.process import exit_now, log_to_stderr, prepare, say
+from hbtable.launch.process import check_open_files, exit_now, log_to_stderr, prepare, say
 from hbtable.launch.roles.lifeline import LOST, Lifeline
 from hbtable.launch.roles.master import MasterProcess
 from hbtable.launch.roles.supervisor import supervise
@@ -54,6 +54,7 @@ def _end(code: int) -> NoReturn:
 
 def _run(name: str, configuration: Configuration, listen: ListenOptions) -> int:
     prepare()
+    check_open_files(configuration)
     runtime = GeventRuntime()
     lifeline = Lifeline(runtime)
     role = _ROLES[name](runtime, configuration, listen, lifeline)

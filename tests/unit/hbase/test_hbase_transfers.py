@@ -10,7 +10,7 @@ import pytest
 from hbtable.errors import Unavailable
 from hbtable.hbase.codec.message_input import MessageInput
 from hbtable.hbase.complaints import LINES, Complaints
-from hbtable.hbase.transfers import SMALL_BYTES, Transfers
+from hbtable.runtime.transfers import SMALL_BYTES, Transfers
 
 
 class Trace:

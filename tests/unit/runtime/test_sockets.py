@@ -10,7 +10,7 @@ from gevent.socket import create_connection
 from hbtable.errors import InvalidConfiguration, Unavailable
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.http import HttpOptions, serve_http
-from hbtable.runtime.sockets import Address, Socket, serve
+from hbtable.runtime.sockets import Address, Socket, capacity_of, descriptors_for, serve
 
 HOST = "127.0.0.1"
 
@@ -229,3 +229,10 @@ def test_half_sent_http_requests_of_one_address_lock_out_nobody() -> None:
     for one in crowd:
         one.close()
     listener.close()
+
+
+@pytest.mark.parametrize("connections", [1, 2, 100, 191, 192, 193, 4096, 10_000, 1_000_000])
+def test_the_descriptors_that_a_number_of_connections_needs_are_the_fewest(connections: int) -> None:
+    needed = descriptors_for(connections)
+    assert capacity_of(needed) >= connections
+    assert capacity_of(needed - 1) < connections

@@ -1,0 +1,127 @@
+"""One connection of another process to the port between roles: what arrives and what it takes of the memory for that.
+
+A runtime.occupancy.Guest. Whoever is cut off, to make room for another connection or for its bytes, is told goodbye
+first, so that a call which was not begun is known to be none.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, final
+
+from hbtable.rpc.frames import GOODBYE, Frames
+from hbtable.runtime.sockets import Address, Socket
+from hbtable.runtime.transfers import SMALL_BYTES, Transfer, Transfers
+
+_UNFRAMED: Final = b"\x80\x01\x00"
+"""As the length of a frame it would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
+
+
+class Foreign(Exception):
+    """`data`: what a client of another service said first."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.data = data
+
+
+@final
+class Served:
+    """`receive()` a call, answer it with `send()`, again and again. `working` and `answered` are for Occupancy."""
+
+    __slots__ = (
+        "_arrived", "_clock", "_request", "_socket", "_stall_seconds", "_transfers", "answered", "frames", "host",
+        "idle_since", "peer", "working",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        socket: Socket,
+        peer: Address,
+        transfers: Transfers,
+        clock: Callable[[], float],
+        frame_bytes: int,
+        stall_seconds: float,
+    ) -> None:
+        self._socket = socket
+        self._transfers = transfers
+        self._clock = clock
+        self._stall_seconds = stall_seconds
+        self._request: Transfer | None = None
+        """The current call, when it is large."""
+        self._arrived = 0
+        self.frames = Frames(self._begin, self._go_on, frame_bytes)
+        self.peer = f"{peer[0]}:{peer[1]}"
+        self.host = str(peer[0])
+        self.idle_since = clock()
+        self.working = False
+        self.answered = False
+
+    def receive(self) -> bytes | None:
+        """*Switches.* The next call, which the server works on from now until it is sent; None at the end."""
+        self.release()
+        message = self.frames.next()
+        self.working = True
+        if self._request is not None and message is not None:
+            self._request.cut = None
+            self._transfers.collect(self._request, len(message))  # about as much again, once it is decoded
+        return message
+
+    def send(self, data: bytes) -> None:
+        """*Switches* until the peer has taken all of it. OSError."""
+        self.working = False
+        socket = self._socket
+        socket.settimeout(self._stall_seconds)
+        if len(data) <= SMALL_BYTES and self._request is None:
+            socket.sendall(data)
+        else:
+            self._send_large(data)
+        self.idle_since = self._clock()
+        self.answered = True
+
+    def _send_large(self, data: bytes) -> None:
+        if self._request is not None:
+            self._request.cut = self.cut
+        answer = self._transfers.begin(self.cut)
+        try:
+            self._transfers.send(answer, len(data))
+            self._socket.sendall(data)
+        finally:
+            self._transfers.end(answer)
+
+    def turn_out(self, most: int) -> None:
+        self.cut()
+
+    def cut(self) -> None:
+        with suppress(OSError):
+            self._socket.settimeout(0.0)  # it must not wait for a peer that reads nothing
+            self._socket.sendall(GOODBYE)
+        self._socket.close()
+
+    def release(self) -> None:
+        """Nothing of the current call is kept any more. Idempotent."""
+        self._arrived = 0
+        if self._request is not None:
+            self._transfers.end(self._request)
+            self._request = None
+
+    def _begin(self, most: int) -> bytes:
+        self._socket.settimeout(None)
+        data = self._socket.recv(most)
+        if data.startswith(_UNFRAMED):
+            raise Foreign(data)
+        self._arrive(len(data))
+        return data
+
+    def _go_on(self, most: int) -> bytes:
+        self._socket.settimeout(self._stall_seconds)
+        data = self._socket.recv(most)
+        self._arrive(len(data))
+        return data
+
+    def _arrive(self, count: int) -> None:
+        self._arrived += count
+        if self._request is not None:
+            self._transfers.arrive(self._request, count)
+        elif self._arrived > SMALL_BYTES:
+            self._request = self._transfers.begin(self.cut)
+            self._transfers.arrive(self._request, self._arrived)

@@ -1,0 +1,109 @@
+"""Many other processes at the port between roles, or large calls of them: what they take of its memory is bounded."""
+
+import pytest
+from gevent.socket import create_connection
+
+from hbtable.model.mutation import PUT, RowMutation
+from hbtable.rpc.connections import RpcOptions
+from hbtable.rpc.frames import GOODBYE
+from hbtable.rpc.local import LocalTransport
+from hbtable.rpc.thrift_server import ThriftServer, ThriftServerOptions
+from hbtable.rpc.thrift_transport import ThriftTransport
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.sockets import serve
+
+HOST = "127.0.0.1"
+PATIENT = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60)
+
+
+class Service:
+    def __init__(self, mutate=lambda: None):
+        self._mutate = mutate
+
+    def mutate(self, tablet_id, mutations):
+        self._mutate()
+
+
+class Port:
+    """One tablet server's port between roles."""
+
+    def __init__(self, service, options=None):
+        self.runtime = GeventRuntime()
+        roles = LocalTransport()
+        roles.register_server("s1", service, service)
+        self.server = ThriftServer(self.runtime, roles, lambda handle: serve(HOST, 0, handle), options)
+        self.port = self.server.start()
+        self.transport = ThriftTransport(self.runtime, lambda name: f"{HOST}:{self.port}", lambda: None, PATIENT)
+
+    def connect(self):
+        return create_connection((HOST, self.port))
+
+    def write(self, value=b"v"):
+        self.transport.tablet_service("s1").mutate(1, [RowMutation(b"r", [(PUT, b"f", b"q", 5, value)])])
+
+    def until(self, holds):
+        """A minute at most: a machine may stand still for a while."""
+        for _ in range(12_000):
+            if holds():
+                return
+            self.runtime.sleep(0.005)
+        raise AssertionError("not within a minute")
+
+    def close(self):
+        self.transport.close()
+        self.server.close()
+        self.runtime.close()
+
+
+@pytest.fixture
+def opened():
+    made = []
+
+    def make(service=None, options=None):
+        made.append(Port(service or Service(), options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_half_sent_calls_of_many_peers_take_no_more_memory_than_the_port_has(opened):
+    limit = 1 << 20
+    port = opened(options=ThriftServerOptions(transfer_bytes=limit))
+    peers = [port.connect() for _ in range(6)]
+    transfers = port.server.transfers
+    for number, peer in enumerate(peers, start=1):
+        peer.sendall((64 << 20).to_bytes(4, "big") + bytes(300_000))
+        port.until(lambda: transfers.used_bytes + transfers.cut_off * 300_004 == 300_004 * number)  # noqa: B023
+        assert transfers.used_bytes <= limit
+    assert transfers.cut_off == 3
+    assert peers[0].recv(100) == GOODBYE, "it knows that its call was not begun"
+    port.write()
+    for peer in peers:
+        peer.close()
+    port.until(lambda: not port.server.transfers.used_bytes)
+
+
+def test_a_large_call_is_counted_until_it_is_answered(opened):
+    held = []
+    port = opened(Service(lambda: held.append(port.server.transfers.used_bytes)))
+    port.write(bytes(1 << 20))
+    assert held[0] > 2 << 20, "as it came, and decoded"
+    port.until(lambda: not port.server.transfers.used_bytes)
+
+
+def test_small_calls_are_not_counted(opened):
+    held = []
+    port = opened(Service(lambda: held.append(port.server.transfers.used_bytes)))
+    port.write()
+    assert held == [0]
+
+
+def test_idle_peers_of_one_address_lock_out_nobody(opened):
+    port = opened(options=ThriftServerOptions(connections=4))
+    crowd = [port.connect() for _ in range(12)]
+    port.write()
+    assert crowd[0].recv(100) == GOODBYE
+    for peer in crowd:
+        peer.close()
