@@ -258,6 +258,9 @@ def test_metrics_have_the_names_that_operators_know(serving: Running) -> None:
     assert connection.table("measured").row(b"r") == {b"f:a": b"1"}
     assert connection.table("measured").row(b"absent") == {}
     connection.close()
+    # The page is up to a second old.
+    negative = re.compile(rb"^hbtable_bloom_negative_total [1-9]", re.MULTILINE)
+    eventually(lambda: negative.search(read_page(page)[1]) is not None, SOON_SECONDS, "a page with the last call")
 
     # A page is handed out again for a second.
     denied = re.compile(rb"^hbtable_bloom_negative_total [1-9]", re.MULTILINE)
