@@ -116,10 +116,10 @@ def test_a_role_that_cannot_fence_the_cluster_refuses_to_start(
     native = "hdfs://" in cluster.config.read_text().split("webhdfs://")[0]
     other = hdfs_servers.webhdfs(own_folder) if native else hdfs_servers.hdfs(own_folder)
     for role in (cluster.refused_master, cluster.refused_server):
-        code, sentence = role("-D", f"cluster.files={other}")
+        code, message = role("-D", f"cluster.files={other}")
         assert code == 2
-        assert "cannot fence" in sentence
-        assert "Traceback" not in sentence
+        assert "cannot fence" in message
+        assert "Traceback" not in message
 
 
 @pytest.mark.parametrize(
@@ -144,10 +144,10 @@ def test_what_is_in_the_way_of_a_start_is_said(
 ) -> None:
     with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, hdfs_servers.hdfs(own_folder)) as cluster:
         ports = {"web": hdfs_servers.http_port, "rpc": hdfs_servers.port, "taken": zookeeper_server.port}
-        code, sentence = cluster.refused_server("-D", setting.format(**ports))
+        code, message = cluster.refused_server("-D", setting.format(**ports))
     assert code in (1, 2)
-    assert words in sentence
-    assert "Traceback" not in sentence
+    assert words in message
+    assert "Traceback" not in message
 
 
 def test_eventually_no_process_is_left(cluster: ProcessCluster) -> None:

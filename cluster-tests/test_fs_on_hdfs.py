@@ -1,5 +1,5 @@
 """The promises of fs.interface over a real HDFS, through WebHDFS and through Hadoop's own protocol; and what the test
-twins take for granted about WebHDFS.
+fakes take for granted about WebHDFS.
 
 HBTABLE_HDFS="webhdfs://HOST:PORT hdfs://HOST:PORT" names a running one instead of starting one.
 """
@@ -16,9 +16,9 @@ from hbtable.fs.webhdfs.datanodes import LIST_TARGET, parse_live_nodes
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.http import HttpConnections
 from hbtable.fs.webhdfs.package import insecure_session
-from hbtable.fs.webhdfs.requests import Request, Response, target_of
+from hbtable.fs.webhdfs.requests import WebHdfsRequest, WebHdfsResponse, target_of
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.patience import PATIENT
+from tests.harness.long_timeouts import LONG_TIMEOUTS
 from tests.harness.waiting import SOON_SECONDS, eventually
 from tests.ports.fs_promises import *  # noqa: F403
 from tests.ports.fs_promises import Adapter
@@ -52,9 +52,9 @@ def adapter(
     if kind == "webhdfs by the package":
         hosts = parse_address(addresses["webhdfs"]).hosts
         session = insecure_session("root")
-        fs = WebHdfsFileSystem(runtime, hosts, own_folder, session, PATIENT.webhdfs, on_close=session.close)
+        fs = WebHdfsFileSystem(runtime, hosts, own_folder, session, LONG_TIMEOUTS.webhdfs, on_close=session.close)
     else:
-        fs = open_file_system(addresses[kind] + own_folder, runtime, PATIENT)
+        fs = open_file_system(addresses[kind] + own_folder, runtime, LONG_TIMEOUTS)
     yield Adapter(fs, runtime, lambda body: body())
     close_file_system(fs)
     remove(addresses, runtime, own_folder)
@@ -63,13 +63,13 @@ def adapter(
 def remove(addresses: dict[str, str], runtime: GeventRuntime, folder: str) -> None:
     host = parse_address(addresses["webhdfs"]).hosts[0]
     HttpConnections(runtime.clock_seconds)(
-        Request("DELETE", host, target_of(folder, "DELETE", {"user.name": "root", "recursive": "true"}))
+        WebHdfsRequest("DELETE", host, target_of(folder, "DELETE", {"user.name": "root", "recursive": "true"}))
     )
 
 
 @pytest.fixture
 def web(addresses: dict[str, str], runtime: GeventRuntime, own_folder: str) -> Iterator[FileSystem]:
-    fs = open_file_system(addresses["webhdfs"] + own_folder, runtime, PATIENT)
+    fs = open_file_system(addresses["webhdfs"] + own_folder, runtime, LONG_TIMEOUTS)
     yield fs
     close_file_system(fs)
     remove(addresses, runtime, own_folder)
@@ -87,13 +87,13 @@ class Ask:
         self.host = host
         self.http = HttpConnections(runtime.clock_seconds)
 
-    def __call__(self, method: str, path: str, operation: str, **parameters: str) -> Response:
+    def __call__(self, method: str, path: str, operation: str, **parameters: str) -> WebHdfsResponse:
         target = target_of(path, operation, {"user.name": "root"} | parameters)
-        return self.http(Request(method, self.host, target))
+        return self.http(WebHdfsRequest(method, self.host, target))
 
 
 def test_the_list_of_datanodes_is_understood_and_steers_the_redirect(web: FileSystem, ask: Ask) -> None:
-    nodes = parse_live_nodes(ask.http(Request("GET", ask.host, LIST_TARGET)).body)
+    nodes = parse_live_nodes(ask.http(WebHdfsRequest("GET", ask.host, LIST_TARGET)).body)
     assert len(nodes) == 3
     for kept in nodes:
         # On a busy machine the one that is left counts as busy at times (redundancy.considerLoad), and any is taken.

@@ -26,7 +26,7 @@ SPLITS = [b"%02d" % number for number in range(10, 100, 10)]
 
 
 class Writer(threading.Thread):
-    """Puts rows that nobody else puts, by one front door."""
+    """Puts rows that nobody else puts, by one gateway."""
 
     def __init__(self, number: int, port: int, stop: threading.Event) -> None:
         super().__init__()
@@ -83,9 +83,9 @@ def test_what_was_acknowledged_is_there_whoever_was_killed(
         cluster.begin_master("--supervised")
         cluster.create_table("t", SPLITS)
         mortal = [*cluster.masters, *cluster.servers]
-        door = cluster.start_server()
+        gateway = cluster.start_server()
         stop = threading.Event()
-        writers = [Writer(number, door.port, stop) for number in range(WRITERS)]
+        writers = [Writer(number, gateway.port, stop) for number in range(WRITERS)]
         for writer in writers:
             writer.start()
         try:
@@ -94,7 +94,7 @@ def test_what_was_acknowledged_is_there_whoever_was_killed(
             stop.set()
             for writer in writers:
                 writer.join()
-        connection = door.connect()
+        connection = gateway.connect()
         found = {row: cells[b"f:v"] for row, cells in connection.table("t").scan(batch_size=1000)}
         connection.close()
     acknowledged = set[bytes]().union(*(writer.acknowledged for writer in writers))

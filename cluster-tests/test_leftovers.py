@@ -9,9 +9,9 @@ from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.fs.probing import probe
 from hbtable.master.files.collector import Collector, CollectorOptions
-from hbtable.master.servers.census import Census
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.patience import PATIENT
+from tests.harness.long_timeouts import LONG_TIMEOUTS
 from tests.harness.real_servers import HdfsServers
 from tests.harness.waiting import in_time
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.java
 @pytest.fixture(params=["hdfs", "webhdfs"])
 def fs(request: pytest.FixtureRequest, hdfs_servers: HdfsServers, own_folder: str) -> Iterator[FileSystem]:
     address = hdfs_servers.hdfs(own_folder) if request.param == "hdfs" else hdfs_servers.webhdfs(own_folder)
-    opened = open_file_system(address, GeventRuntime(), PATIENT)
+    opened = open_file_system(address, GeventRuntime(), LONG_TIMEOUTS)
     yield opened
     close_file_system(opened)
 
@@ -41,7 +41,7 @@ def test_leftovers_go_when_they_are_old(fs: FileSystem) -> None:
     collector = Collector(runtime, fs, EmptyCatalog(), None, lambda: None, options)  # type: ignore[arg-type]
 
     def collect() -> str:
-        return collector.collect(lambda: Census({}, frozenset(), {}))[0]
+        return collector.collect(lambda: ServerReports({}, frozenset(), {}))[0]
 
     before = time.time() * 1000
     there = probe(runtime, fs)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.shell.connection import Connection
+from hbtable.shell.connection import ShellConnection
 from hbtable.shell.main import ShellOptions, make_session
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess
@@ -70,13 +70,13 @@ def contents(server: RoleProcess) -> dict[bytes, bytes]:
 def served(cluster: ProcessCluster) -> dict[int, list[bytes]]:
     """The names of the regions that each server serves, METADATA's included, by its port."""
     port = next(one for one in cluster.servers if one.process.poll() is None).port
-    with closing(Connection(f"127.0.0.1:{port}")) as connection:
+    with closing(ShellConnection(f"127.0.0.1:{port}")) as connection:
         return {one.port: [tablet.name for tablet in one.tablets or ()] for one in connection.admin("adminServers")}
 
 
 def sstables(server: RoleProcess) -> list[int]:
     """How many each of its tablets of t has."""
-    with closing(Connection(f"127.0.0.1:{server.port}")) as connection:
+    with closing(ShellConnection(f"127.0.0.1:{server.port}")) as connection:
         found = next(one for one in connection.admin("adminServers") if one.port == server.port)
     return [tablet.sstables for tablet in found.tablets or () if tablet.name.startswith(b"t,")]
 
@@ -102,7 +102,7 @@ def test_a_server_is_taken_out_of_service_and_put_back(cluster: ProcessCluster, 
         return bool(elsewhere) and not served(cluster)[leaving.port] and leaving.port not in cluster.owners("t")
 
     eventually(everything_left, 2 * SOON_SECONDS, "everything left")
-    assert contents(leaving) == contents(second) == rows, "its front door goes on"
+    assert contents(leaving) == contents(second) == rows, "its gateway goes on"
     ask(second, "create 'u', 'f', SPLITS => ['1', '2', '3', '4', '5']")
     assert leaving.port not in cluster.owners("u")
     region = "locate_region('t', 'a').getRegionInfo.getEncodedName"

@@ -11,11 +11,11 @@ import pytest
 from Hbase_thrift import TScan
 
 from hbtable.fs.opened import close_file_system, open_file_system
-from hbtable.lockservice.places import LOCK_SUFFIX
-from hbtable.lockservice.places import SERVERS as SERVERS_FOLDER
+from hbtable.lockservice.paths import LOCK_SUFFIX
+from hbtable.lockservice.paths import SERVERS as SERVERS_FOLDER
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.patience import PATIENT
+from tests.harness.long_timeouts import LONG_TIMEOUTS
 from tests.harness.real_servers import (
     HdfsServers,
     ZooKeeperServer,
@@ -99,7 +99,7 @@ class Lives:
 
     def logs(self) -> set[str]:
         """The incarnations that have a log in HDFS."""
-        fs = open_file_system(self.files, self._runtime, PATIENT)
+        fs = open_file_system(self.files, self._runtime, LONG_TIMEOUTS)
         try:
             return {status.path.split("/")[1] for status in fs.list_files("logs")}
         finally:

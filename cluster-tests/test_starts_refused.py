@@ -1,4 +1,4 @@
-"""What an operator sees of a role that cannot start on real servers: one clear sentence, no trace, an exit code that
+"""What an operator sees of a role that cannot start on real servers: one clear message, no trace, an exit code that
 says whether another try may help (1) or not (2), and that soon."""
 
 import time

@@ -14,16 +14,16 @@ from hbtable.fs.opened import close_file_system, parse_address
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.http import HttpConnections
 from hbtable.fs.webhdfs.options import WebHdfsOptions
-from hbtable.fs.webhdfs.requests import Request, Response, location_of, target_of
+from hbtable.fs.webhdfs.requests import WebHdfsRequest, WebHdfsResponse, location_of, target_of
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.patience import PATIENT
+from tests.harness.long_timeouts import LONG_TIMEOUTS
 from tests.harness.real_servers import HdfsServers
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
 pytestmark = pytest.mark.java
 
 ROOM_BYTES = 100_000
-IMPATIENT = WebHdfsOptions(
+SHORT_TIMEOUTS = WebHdfsOptions(
     put_seconds=in_time(3.0), read_seconds=in_time(1.0), names_seconds=in_time(1.0), failover_seconds=SOON_SECONDS
 )
 
@@ -39,9 +39,9 @@ class Rig:
         self.fs = WebHdfsFileSystem(self.runtime, [self.host], folder, self.http, options, on_close=self.http.close)
         self._half_put: list[socket.socket] = []
 
-    def ask(self, method: str, path: str, operation: str, **parameters: str) -> Response:
+    def ask(self, method: str, path: str, operation: str, **parameters: str) -> WebHdfsResponse:
         target = target_of(f"{self.folder}/{path}", operation, {"user.name": "root"} | parameters)
-        return self.http(Request(method, self.host, target, seconds=SOON_SECONDS))
+        return self.http(WebHdfsRequest(method, self.host, target, seconds=SOON_SECONDS))
 
     def half_put(self, path: str, of_bytes: int = ROOM_BYTES) -> socket.socket:
         """A PUT whose content is announced in full and sent by half."""
@@ -81,14 +81,14 @@ class Rig:
 
 @pytest.fixture
 def rig(hdfs_servers: HdfsServers, own_folder: str) -> Iterator[Rig]:
-    with closing(Rig(hdfs_servers, own_folder, PATIENT.webhdfs)) as made:
+    with closing(Rig(hdfs_servers, own_folder, LONG_TIMEOUTS.webhdfs)) as made:
         yield made
 
 
 @pytest.fixture
-def impatient_rig(hdfs_servers: HdfsServers, own_folder: str) -> Iterator[Rig]:
+def short_timeout_rig(hdfs_servers: HdfsServers, own_folder: str) -> Iterator[Rig]:
     """Its deadlines are over before a silent node's servers leave it out."""
-    with closing(Rig(hdfs_servers, own_folder, IMPATIENT)) as made:
+    with closing(Rig(hdfs_servers, own_folder, SHORT_TIMEOUTS)) as made:
         yield made
 
 
@@ -134,7 +134,7 @@ def test_a_small_file_needs_little_room_while_it_is_written(rig: Rig) -> None:
 def test_parents_are_not_made_where_that_is_asked(rig: Rig) -> None:
     location = location_of(rig.ask("PUT", "no/such/a", "CREATE", createparent="false"))
     assert location is not None
-    assert rig.http(Request("PUT", *location, b"x")).status == 404
+    assert rig.http(WebHdfsRequest("PUT", *location, b"x")).status == 404
 
 
 def test_a_killed_datanode_is_gone_round(rig: Rig, hdfs_servers: HdfsServers) -> None:
@@ -159,9 +159,9 @@ def test_a_killed_datanode_is_gone_round(rig: Rig, hdfs_servers: HdfsServers) ->
 
 
 def test_a_frozen_datanode_stalls_a_put_in_time_and_others_take_the_next(
-    impatient_rig: Rig, hdfs_servers: HdfsServers
+    short_timeout_rig: Rig, hdfs_servers: HdfsServers
 ) -> None:
-    rig = impatient_rig
+    rig = short_timeout_rig
     hdfs_servers.freeze_datanode(2)
     slow: list[str] = []
     stalls = 0
@@ -184,8 +184,10 @@ def test_a_frozen_datanode_stalls_a_put_in_time_and_others_take_the_next(
     assert done >= 5, f"{stalls} stalled"
 
 
-def test_a_frozen_namenode_is_unavailable_in_time_and_comes_back(impatient_rig: Rig, hdfs_servers: HdfsServers) -> None:
-    rig = impatient_rig
+def test_a_frozen_namenode_is_unavailable_in_time_and_comes_back(
+    short_timeout_rig: Rig, hdfs_servers: HdfsServers
+) -> None:
+    rig = short_timeout_rig
     rig.fs.put_new("a", b"x")
     hdfs_servers.freeze_namenode()
     try:

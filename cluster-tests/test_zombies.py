@@ -106,9 +106,9 @@ def stop_and_wake(cluster: ProcessCluster, chance: random.Random) -> None:
     sessions = chance.uniform(0.5, 3)
     victim.freeze()
     time.sleep(sessions * SESSION_SECONDS)
-    buried = f"log {victim.incarnation}: fenced" in cluster.masters[0].log()
+    expired = f"log {victim.incarnation}: fenced" in cluster.masters[0].log()
     victim.thaw()
-    if buried:
+    if expired:
         what = f"the end of a zombie after {sessions:.1f} sessions"
         eventually(lambda: victim.process.poll() is not None, in_time(1), what)
         assert victim.process.returncode == 3

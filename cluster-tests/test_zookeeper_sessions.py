@@ -66,8 +66,10 @@ def bench(zookeeper_server: ZooKeeperServer, own_folder: str) -> Iterator[Bench]
 
 
 def test_a_server_that_is_away_for_less_than_the_lease_is_hardly_noticed(bench: Bench) -> None:
-    patient = ZooKeeperOptions(session_seconds=60.0, call_seconds=50.0)
-    session = ZooKeeperLockService(bench.runtime, bench.server.address, bench.root, patient).open_session("patient")
+    long_timeouts = ZooKeeperOptions(session_seconds=60.0, call_seconds=50.0)
+    session = ZooKeeperLockService(bench.runtime, bench.server.address, bench.root, long_timeouts).open_session(
+        "patient"
+    )
     bench.sessions.append(session)
     epoch = session.lock("/master")
     states: set[bool] = set()

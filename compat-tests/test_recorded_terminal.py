@@ -26,7 +26,7 @@ from hbtable.shell.language.parser import parse
 from tests.harness.recorded_shell import CASES, CHECK, DEVIATIONS, MORE, run_here
 
 pytestmark = pytest.mark.integration
-PATIENCE_SECONDS: Final = 60
+DEADLINE_SECONDS: Final = 60
 LINES: Final = 5000
 COLUMNS: Final = 4000
 ERROR: Final = re.compile(
@@ -69,11 +69,11 @@ class Typed:
     def close(self) -> None:
         if self._process.poll() is None:
             os.write(self._terminal, b"exit\r")
-            self._process.wait(PATIENCE_SECONDS)
+            self._process.wait(DEADLINE_SECONDS)
         os.close(self._terminal)
 
     def _until_prompt(self) -> str:
-        found, deadline = b"", time.monotonic() + PATIENCE_SECONDS
+        found, deadline = b"", time.monotonic() + DEADLINE_SECONDS
         prompt = b"hbase:%03d:0> " % self._prompts
         while not found.endswith(prompt):
             left = deadline - time.monotonic()

@@ -1,4 +1,4 @@
-"""hbtable: Bigtable in Python with HBase's Thrift interface as its front door.
+"""hbtable: Bigtable in Python behind HBase's Thrift interface.
 
     import hbtable
 

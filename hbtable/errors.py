@@ -1,6 +1,6 @@
 """Every error of hbtable, in one tree, classified by what the receiver does next.
 
-    InvalidRequest   the caller's mistake: never retry, show the sentence
+    InvalidRequest   the caller's mistake: never retry, show the message
     NotFound         the thing named is not there          AlreadyExists  it already is
     StaleLocation    ask METADATA again, then retry         Unavailable    retry later, nothing was applied
     OutcomeUnknown   it may have been applied: do not retry blindly
@@ -13,7 +13,7 @@ Messages are one clear sentence that names table, row, family or limit, and the 
 
 
 class HbtableError(Exception):
-    """Root of the tree. `str(error)` is a sentence fit for a user."""
+    """Root of the tree. `str(error)` is a message fit for a user."""
 
 
 # ---------------------------------------------------------------- the caller's mistake

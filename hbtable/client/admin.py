@@ -22,7 +22,7 @@ from hbtable.errors import (
 )
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
-from hbtable.metadata.patience import Patience
+from hbtable.metadata.retry_policy import RetryCounter
 from hbtable.model.names import is_system
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import TableSchema
@@ -141,7 +141,7 @@ class Admin:
     def ask(self, call: Callable[[MasterService], T]) -> T:
         """Again and again while nothing was begun, until there is a master that takes it. Unavailable. LockLost when
         this process's own session is over: it finds no master any more."""
-        patience: Patience | None = None
+        retries: RetryCounter | None = None
         while True:
             try:
                 return call(self._transport.master())
@@ -149,10 +149,10 @@ class Admin:
                 raise
             except (StaleLocation, Unavailable) as error:
                 self._check_own(error)
-                if patience is None:
-                    patience = Patience(self._runtime, self._options.patience)
-                if not patience.wait():
-                    raise Unavailable(patience.tired("the master gave no answer", error)) from error
+                if retries is None:
+                    retries = RetryCounter(self._runtime, self._options.retry_policy)
+                if not retries.wait():
+                    raise Unavailable(retries.exhausted("the master gave no answer", error)) from error
 
     def _check_own(self, error: HbtableError) -> None:
         if self._over():
@@ -278,7 +278,7 @@ class Admin:
     def _on_range(self, table_id: int, rows: RowRange, call: Callable[[TabletAdmin, TabletRecord], None]) -> None:
         """`call` on each tablet that covers `rows`: one, unless it split since it was listed."""
         row = rows.start
-        patience: Patience | None = None
+        retries: RetryCounter | None = None
         while True:
             try:
                 record = self._locator.find(table_id, row)
@@ -288,10 +288,10 @@ class Admin:
             except (StaleLocation, Unavailable) as error:
                 self._check_own(error)
                 self._locator.forget(table_id, row)
-                if patience is None:
-                    patience = Patience(self._runtime, self._options.patience)
-                if not patience.wait():
-                    raise Unavailable(patience.tired(f"the tablet of row {row!r} gave no answer", error)) from error
+                if retries is None:
+                    retries = RetryCounter(self._runtime, self._options.retry_policy)
+                if not retries.wait():
+                    raise Unavailable(retries.exhausted(f"the tablet of row {row!r} gave no answer", error)) from error
                 continue
             row = record.range.stop
             if not row or (rows.stop and rows.stop <= row):

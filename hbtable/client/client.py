@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import final
 
 from hbtable.client.admin import Admin
-from hbtable.client.operations import Operations
+from hbtable.client.cluster_admin import ClusterAdmin
 from hbtable.client.options import MAX_CACHED_TABLES, ClientOptions
 from hbtable.client.rows import Rows
 from hbtable.client.table import Table
@@ -36,7 +36,7 @@ class Client:
         self.catalog = Catalog(session, self.locator)
         self._tables: dict[bytes, Table] = {}
         self.admin = Admin(runtime, transport, self.locator, self.catalog, self.table, self._over, self._options)
-        self.operations = Operations(runtime, transport, self.catalog, self.admin.ask, self._options.parallel_calls)
+        self.operations = ClusterAdmin(runtime, transport, self.catalog, self.admin.ask, self._options.parallel_calls)
 
     def table(self, name: bytes) -> Table:
         """The table of this name, which need not exist yet; the same object for every spelling. Reads nothing.

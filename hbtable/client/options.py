@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from hbtable.metadata.patience import PatienceOptions
+from hbtable.metadata.retry_policy import RetryPolicy
 
 MAX_CACHED_TABLES: Final = 10_000
 """Names that a client keeps; beyond it starts over. Names of missing tables count, so this bounds memory."""
@@ -13,7 +13,7 @@ MAX_CACHED_TABLES: Final = 10_000
 class ClientOptions:
     """One client's patience and width."""
 
-    patience: PatienceOptions = field(default_factory=lambda: PatienceOptions(deadline_seconds=60.0))
+    retry_policy: RetryPolicy = field(default_factory=lambda: RetryPolicy(deadline_seconds=60.0))
     """How long a call rides out moving tablets and absent servers. Only calls known not to have been applied are
     tried again. Raising it hides longer outages, and lets calls pile up in front of them."""
     parallel_calls: int = 8

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any, final
 
 from hbtable.client.batch import Batch
-from hbtable.client.calls import NamedTableCalls
 from hbtable.client.columns import cells as cells_of
 from hbtable.client.columns import full, listed, put, write_time
+from hbtable.client.table_calls import NamedTableCalls
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange, between, prefix_stop

@@ -24,7 +24,7 @@ from hbtable.errors import (
 )
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
-from hbtable.metadata.patience import Patience
+from hbtable.metadata.retry_policy import RetryCounter
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.names import shown
@@ -72,7 +72,7 @@ class Table:
         error promises otherwise."""
         if not mutations:
             return None
-        patience = None
+        retries = None
         row = mutations[0].row
         if type(row) is not bytes:  # to be told before the tablet of such a row is looked for
             check_bytes("the row", row)
@@ -85,7 +85,7 @@ class Table:
                 groups = mutations_by_tablet(self.find, table_id, mutations)
                 break
             except (StaleLocation, Unavailable, LockLost) as error:
-                patience = self._again(error, patience, row, write=True)
+                retries = self._again(error, retries, row, write=True)
         # A tablet that splits meanwhile divides its group again, inside the call for that group.
         jobs = [partial(self.mutate, group) for group in groups]
         results(run_all(self._runtime, self._options.parallel_calls, jobs, "mutate"))
@@ -94,31 +94,31 @@ class Table:
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         """As TabletService.increment. OutcomeUnknown is passed on: the caller alone may decide to add again."""
         check_bytes("the row", row)
-        patience = None
+        retries = None
         while True:
             try:
                 record = self.find(self._id or self._open(), row)
                 return self._service(record.owner).increment(record.tablet_id, row, family, qualifier, amount)
             except (StaleLocation, Unavailable, LockLost) as error:
-                patience = self._again(error, patience, row, write=True)
+                retries = self._again(error, retries, row, write=True)
 
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
         """As TabletService.append: the new cells in the order of `values`, each (family, qualifier, suffix)."""
         check_bytes("the row", row)
-        patience = None
+        retries = None
         while True:
             try:
                 record = self.find(self._id or self._open(), row)
                 return self._service(record.owner).append(record.tablet_id, row, values, ttl_millis)
             except (StaleLocation, Unavailable, LockLost) as error:
-                patience = self._again(error, patience, row, write=True)
+                retries = self._again(error, retries, row, write=True)
 
     def check_and_mutate(
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
         """As TabletService.check_and_mutate; `mutation` is of the same row."""
         check_bytes("the row", row)
-        patience = None
+        retries = None
         while True:
             try:
                 record = self.find(self._id or self._open(), row)
@@ -126,7 +126,7 @@ class Table:
                     record.tablet_id, row, family, qualifier, expected, mutation
                 )
             except (StaleLocation, Unavailable, LockLost) as error:
-                patience = self._again(error, patience, row, write=True)
+                retries = self._again(error, retries, row, write=True)
 
     # ---------------------------------------------------------------- reads
 
@@ -134,7 +134,7 @@ class Table:
         """One entry for each row that has cells, in the order asked; a row asked twice comes twice."""
         if not rows:
             return []
-        patience = None
+        retries = None
         row = rows[0]
         if type(row) is not bytes:
             check_bytes("the row", row)
@@ -147,7 +147,7 @@ class Table:
                 groups = rows_by_tablet(self.find, table_id, rows)
                 break
             except (StaleLocation, Unavailable, LockLost) as error:
-                patience = self._again(error, patience, row, write=False)
+                retries = self._again(error, retries, row, write=False)
         jobs = [partial(self.read_rows, group, spec) for group in groups]
         return in_order(rows, results(run_all(self._runtime, self._options.parallel_calls, jobs, "read")))
 
@@ -164,7 +164,7 @@ class Table:
         self, row: bytes, before: bool, narrow: Callable[[TabletRecord], ScanRequest]
     ) -> tuple[ScanPage, TabletRecord]:
         """One page of the tablet of `row`, or of what lies right `before` it, for the request that `narrow` makes."""
-        patience = None
+        retries = None
         while True:
             try:
                 table_id = self._id or self._open()
@@ -172,7 +172,7 @@ class Table:
                 page = self._service(record.owner).scan(record.tablet_id, narrow(record))
                 return page, record
             except (StaleLocation, Unavailable, LockLost) as error:
-                patience = self._again(error, patience, row, write=False, before=before)
+                retries = self._again(error, retries, row, write=False, before=before)
 
     # ---------------------------------------------------------------- the table's record
 
@@ -180,17 +180,17 @@ class Table:
         """As METADATA has it now, never from a cache: a delete of whole rows must know every family. TableNotFound; a
         disabled table has a record, too. METADATA is waited for as long as any tablet is: a dead server may have had
         it, and its session alone may last longer than the catalog tries."""
-        patience: Patience | None = None
+        retries: RetryCounter | None = None
         while True:
             try:
                 return self._record()
             except OutOfSpace:
                 raise
             except (StaleLocation, Unavailable) as error:
-                patience = patience or Patience(self._runtime, self._options.patience)
-                if not patience.wait():
+                retries = retries or RetryCounter(self._runtime, self._options.retry_policy)
+                if not retries.wait():
                     raise Unavailable(
-                        patience.tired(f"the record of table {self.shown_name()} could not be read", error)
+                        retries.exhausted(f"the record of table {self.shown_name()} could not be read", error)
                     ) from error
 
     def _record(self) -> TableRecord:
@@ -232,11 +232,11 @@ class Table:
     def _again(
         self,
         error: StaleLocation | Unavailable | LockLost,
-        patience: Patience | None,
+        retries: RetryCounter | None,
         row: bytes,
         write: bool,
         before: bool = False,
-    ) -> Patience:
+    ) -> RetryCounter:
         """After a failure: forgets what proved wrong and pauses. Raises when the call must end here."""
         if isinstance(error, OutOfSpace):
             raise error
@@ -254,10 +254,10 @@ class Table:
             self._open()
         except (StaleLocation, Unavailable):
             self._id = 0  # to be read again at the next try
-        if patience is None:
-            patience = Patience(self._runtime, self._options.patience)
-        if not patience.wait():
+        if retries is None:
+            retries = RetryCounter(self._runtime, self._options.retry_policy)
+        if not retries.wait():
             raise Unavailable(
-                patience.tired(f"table {self.shown_name()} gave no answer for row {row!r}", error)
+                retries.exhausted(f"table {self.shown_name()} gave no answer for row {row!r}", error)
             ) from error
-        return patience
+        return retries

@@ -9,7 +9,7 @@ The way from CommitLog.commit (interface.py) to durable, in the kind of log that
       writer.py    one task takes batch by batch   writer.py    several batches are under way at a time
       rolling.py   finds it a segment with room    sending.py   each is put as a file of its own
       appender.py  appends it as a group, syncs it (log_end.py)
-      switching.py the same on HDFS: a late group goes on in another segment
+      failover_appender.py the same on HDFS: a late group goes on in another segment
 
     hedging.py            on a cluster a late group is sent a second way, and a third
     fence_check.py        on a cluster nothing is acknowledged before the fence was seen absent
@@ -21,5 +21,5 @@ of a damaged log, and describes the gaps.py between.
 How a log ends, closed or broken: state.py. What may be deleted: ledger.py, and for whole files
 group_files/retention.py. Bytes: records.py in groups.py in a segments/segment.py, or in a group_files/group_file.py.
 After the writer, recovery/: fencing.py ends its log and publishes a manifest.py, reading.py says what counts,
-sorting.py brings it in order, and sorted_logs.py to the tablets.
+sorting.py brings it in order, and recovered_edits.py to the tablets.
 """

@@ -9,7 +9,7 @@ from typing import final
 
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.metrics import LogMetrics
-from hbtable.commitlog.queue import Batch
+from hbtable.commitlog.queue import CommitBatch
 from hbtable.commitlog.state import LogState
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Acknowledger:
         self._state = state
         self._broke = broke
 
-    def acknowledge(self, batch: Batch) -> None:
+    def acknowledge(self, batch: CommitBatch) -> None:
         """Of a durable group. Does not switch: a reader sees all of the group or nothing of it, and before any waiter
         returns."""
         self._ledger.active.update(batch.tablets)
@@ -43,5 +43,5 @@ class Acknowledger:
             except Exception as error:
                 logger.exception("a durable log record could not be applied")
                 self._broke(error)
-                batch.error = (self._state.failure, self._state.sentence)
+                batch.error = (self._state.failure, self._state.reason)
         batch.done.set()

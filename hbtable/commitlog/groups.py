@@ -33,7 +33,7 @@ _LEAD_BYTES: Final = _LEAD.size
 _MASK: Final = 0xFFFFFFFF
 
 
-class Group(NamedTuple):
+class CommitGroup(NamedTuple):
     """A group whose checksums hold. `start` is its header's offset, its payload is [payload, end)."""
 
     start: int
@@ -53,7 +53,7 @@ def frame(
     return b"".join((_LEAD.pack(MAGIC, crc32(tail, (seed + offset) & _MASK)), tail, payload))
 
 
-def group_at(buffer: bytes, offset: int, seed: int) -> Group | None:
+def group_at(buffer: bytes, offset: int, seed: int) -> CommitGroup | None:
     """The group that begins exactly at `offset`; None when there is none or it is damaged or cut short.
     UnsupportedFormat: a sound group with flags of a newer hbtable."""
     if offset + HEADER_BYTES > len(buffer):
@@ -69,10 +69,10 @@ def group_at(buffer: bytes, offset: int, seed: int) -> Group | None:
         return None
     if flags & ~KNOWN_FLAGS:
         raise UnsupportedFormat.unknown(f"group {lsn} of a log", "flags", flags, f"the bits {KNOWN_FLAGS}")
-    return Group(offset, payload, end, lsn, watermark, oldest_segment, flags)
+    return CommitGroup(offset, payload, end, lsn, watermark, oldest_segment, flags)
 
 
-def next_group(buffer: bytes, offset: int, seed: int) -> Group | None:
+def next_group(buffer: bytes, offset: int, seed: int) -> CommitGroup | None:
     """The first valid group that begins at `offset` or later: what comes after a damaged stretch."""
     while True:
         offset = buffer.find(MAGIC, offset)

@@ -28,7 +28,7 @@ class Pace(NamedTuple):
 
     under_way: int
     """Tries at a time."""
-    patient_tries: int = 10
+    default_tries: int = 10
     """So many come hedge_seconds apart, those after them at twice that pace."""
     quick_tries: int = 10
     """Those after so many come ever more slowly: nothing is gained by asking a file system in trouble more often."""
@@ -83,7 +83,7 @@ class Hedge(Generic[T]):
                 if self._running < self._pace.under_way and self._refusal is None:
                     if now >= self._next_at:
                         tries += 1
-                        quick = self._pace.patient_tries < tries <= self._pace.quick_tries
+                        quick = self._pace.default_tries < tries <= self._pace.quick_tries
                         self._next_at = now + (pause / 2 if quick else pause)
                         if tries > self._pace.quick_tries:
                             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

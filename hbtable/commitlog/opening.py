@@ -8,8 +8,8 @@ from hbtable.commitlog.fence_check import FenceCheck
 from hbtable.commitlog.group_files.writer import FileGroupLog
 from hbtable.commitlog.interface import CommitLog
 from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.segments.failover_appender import FailoverAppender
 from hbtable.commitlog.segments.segment import log_folder
-from hbtable.commitlog.segments.switching import SwitchingAppender
 from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.fs.interface import LOCAL, WEBHDFS, FileSystem
 from hbtable.metrics.registry import Registry
@@ -49,6 +49,6 @@ def open_log(
         folder,
         options,
         registry,
-        lambda seconds, ledger: SwitchingAppender(runtime, fs, folder, options, seconds, ledger, fence_check),
+        lambda seconds, ledger: FailoverAppender(runtime, fs, folder, options, seconds, ledger, fence_check),
         on_lost,
     )

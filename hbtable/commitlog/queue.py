@@ -17,7 +17,7 @@ from hbtable.runtime.interface import Event, Runtime
 
 
 @final
-class Batch:
+class CommitBatch:
     """One group to be: what to write, what to apply once that is durable, and who waits.
 
     One event for all of its waiters: they share their fate.
@@ -46,16 +46,16 @@ class Batch:
         payloads = self.payloads
         return payloads[0] if len(payloads) == 1 else b"".join(payloads)
 
-    def fail(self, kind: type[HbtableError], sentence: str) -> None:
-        self.error = (kind, sentence)
+    def fail(self, kind: type[HbtableError], reason: str) -> None:
+        self.error = (kind, reason)
         self.done.set()
 
     def wait(self) -> None:
         """*Switches.* Raises an error of its own for each waiter: a shared one would collect all their tracebacks."""
         self.done.wait()
         if self.error is not None:
-            kind, sentence = self.error
-            raise kind(sentence)
+            kind, reason = self.error
+            raise kind(reason)
 
 
 @final
@@ -69,7 +69,7 @@ class CommitQueue:
         self._state = state
         self._group_bytes = options.group_bytes
         self._limit_bytes = options.queue_bytes
-        self.batches: deque[Batch] = deque()
+        self.batches: deque[CommitBatch] = deque()
         self.size_bytes = 0
 
     def put(
@@ -80,9 +80,9 @@ class CommitQueue:
         apply: Callable[[], None],
         exempt: bool,
         count: int,
-    ) -> Batch:
+    ) -> CommitBatch:
         """The batch that the commit has joined; its caller waits for that. Unavailable, or the log's failure."""
-        if self._state.sentence or self._state.closing:
+        if self._state.reason or self._state.closing:
             self._state.check_open()
         size = len(records)
         # One commit is always let in, however large: it would never fit otherwise.
@@ -90,13 +90,13 @@ class CommitQueue:
             raise Unavailable(f"{self.size_bytes} bytes wait for the commit log; retry later")
         batches = self.batches
         if not batches or batches[-1].size_bytes + size > self._group_bytes:
-            batches.append(Batch(self._runtime.event()))
+            batches.append(CommitBatch(self._runtime.event()))
         batch = batches[-1]
         batch.add(tablet_id, last_sequence, records, apply, count)
         self.size_bytes += size
         return batch
 
-    def take(self) -> Batch:
+    def take(self) -> CommitBatch:
         """The oldest batch: the next group."""
         batch = self.batches.popleft()
         self.size_bytes -= batch.size_bytes
@@ -105,4 +105,4 @@ class CommitQueue:
     def fail_all(self) -> None:
         """Tells all that wait why the log broke."""
         while self.batches:
-            self.take().fail(self._state.failure, self._state.sentence)
+            self.take().fail(self._state.failure, self._state.reason)

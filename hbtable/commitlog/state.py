@@ -1,7 +1,7 @@
-"""Whether a log still takes commits: open, closing, or broken for good, with the one sentence that says why.
+"""Whether a log still takes commits: open, closing, or broken for good, with the one message that says why.
 
 Both kinds of log have one (writer.py, group_files/writer.py). Invariants
-* The first failure is the one that counts; nothing leads back from it. Whoever asks later hears the same sentence, in
+* The first failure is the one that counts; nothing leads back from it. Whoever asks later hears the same message, in
   an error of its own: a shared one would collect the tracebacks of all that raise it.
 * LockLost means that the log was fenced: another server has taken over, and there is nothing to repair. Every other
   failure leaves open what the files hold, and only a recovery finds out.
@@ -24,12 +24,12 @@ class LogBroken(StorageFailed):
 
 @final
 class LogState:
-    """`sentence`: why nothing is acknowledged any more, "" while all is well. `closed` is set when close() is done."""
+    """`reason`: why nothing is acknowledged any more, "" while all is well. `closed` is set when close() is done."""
 
-    __slots__ = ("closed", "closing", "failure", "on_broken", "sentence")
+    __slots__ = ("closed", "closing", "failure", "on_broken", "reason")
 
     def __init__(self, runtime: Runtime) -> None:
-        self.sentence = ""
+        self.reason = ""
         self.failure: type[HbtableError] = StorageFailed
         self.closing = False
         self.closed = runtime.event()
@@ -38,21 +38,21 @@ class LogState:
 
     def fail(self, error: BaseException) -> bool:
         """The log is broken from here on. False: it was before. Does not switch."""
-        if self.sentence:
+        if self.reason:
             return False
         if isinstance(error, LockLost):
             self.failure = LockLost
-            self.sentence = str(error)  # fence_check.py says what happened and what to do
+            self.reason = str(error)  # fence_check.py says what happened and what to do
         else:
-            self.sentence = f"the commit log failed, restart this tablet server: {error}"
-        logger.error("%s", self.sentence)
+            self.reason = f"the commit log failed, restart this tablet server: {error}"
+        logger.error("%s", self.reason)
         self.on_broken()
         return True
 
     def check_sound(self) -> None:
         """StorageFailed or LockLost when the log is broken."""
-        if self.sentence:
-            raise self.failure(self.sentence)
+        if self.reason:
+            raise self.failure(self.reason)
 
     def check_open(self) -> None:
         """As check_sound, and Unavailable while the log is being closed."""

@@ -4,12 +4,12 @@ from typing import final
 
 from hbtable.filters.comparators import Test
 from hbtable.filters.expression import ColumnRange
-from hbtable.filters.node import INCLUDE, INCLUDE_NEXT_COLUMN, NEXT_COLUMN, NEXT_FAMILY, SKIP, Node
+from hbtable.filters.node import INCLUDE, INCLUDE_NEXT_COLUMN, NEXT_COLUMN, NEXT_FAMILY, SKIP, FilterNode
 from hbtable.model.cell import Cell
 
 
 @final
-class KeyOnlyNode(Node):
+class KeyOnlyNode(FilterNode):
     """Keeps every cell and takes its value away, or puts its length in the value's place."""
 
     __slots__ = ("_length_as_value",)
@@ -23,7 +23,7 @@ class KeyOnlyNode(Node):
 
 
 @final
-class FirstKeyOnlyNode(Node):
+class FirstKeyOnlyNode(FilterNode):
     """The first cell of a row that comes by; the rest of the row need not be shown."""
 
     __slots__ = ("_found",)
@@ -42,7 +42,7 @@ class FirstKeyOnlyNode(Node):
 
 
 @final
-class ColumnPrefixNode(Node):
+class ColumnPrefixNode(FilterNode):
     """Qualifiers that begin with one of the prefixes."""
 
     __slots__ = ("_greatest", "_prefixes")
@@ -58,7 +58,7 @@ class ColumnPrefixNode(Node):
 
 
 @final
-class ColumnCountGetNode(Node):
+class ColumnCountGetNode(FilterNode):
     """The first columns of every row; unlike HBase's it does not end the scan at the first row that has more."""
 
     __slots__ = ("_count", "_limit")
@@ -76,7 +76,7 @@ class ColumnCountGetNode(Node):
 
 
 @final
-class ColumnPaginationNode(Node):
+class ColumnPaginationNode(FilterNode):
     """`limit` columns of each row, after the first `offset`."""
 
     __slots__ = ("_count", "_end", "_offset")
@@ -98,7 +98,7 @@ class ColumnPaginationNode(Node):
 
 
 @final
-class TimestampsNode(Node):
+class TimestampsNode(FilterNode):
     """Cells of exactly these times."""
 
     __slots__ = ("_millis", "_oldest")
@@ -114,7 +114,7 @@ class TimestampsNode(Node):
 
 
 @final
-class FamilyNode(Node):
+class FamilyNode(FilterNode):
     """Cells whose family passes the test."""
 
     __slots__ = ("_test",)
@@ -127,7 +127,7 @@ class FamilyNode(Node):
 
 
 @final
-class QualifierNode(Node):
+class QualifierNode(FilterNode):
     """Cells whose qualifier passes the test."""
 
     __slots__ = ("_test",)
@@ -140,7 +140,7 @@ class QualifierNode(Node):
 
 
 @final
-class ValueNode(Node):
+class ValueNode(FilterNode):
     """Cells whose value passes the test."""
 
     __slots__ = ("_test",)
@@ -153,7 +153,7 @@ class ValueNode(Node):
 
 
 @final
-class ColumnRangeNode(Node):
+class ColumnRangeNode(FilterNode):
     """Qualifiers between two bounds; the rest of the family is left out once the upper one is passed."""
 
     __slots__ = ("_range",)
@@ -174,7 +174,7 @@ class ColumnRangeNode(Node):
 
 
 @final
-class ColumnValueNode(Node):
+class ColumnValueNode(FilterNode):
     """The one column alone, and only versions whose value passes."""
 
     __slots__ = ("_column", "_found", "_test")

@@ -16,7 +16,7 @@ from hbtable.filters import expression as ex
 from hbtable.filters import row_filters as rows_
 from hbtable.filters.comparators import test_of
 from hbtable.filters.lists import AllNode, AnyNode, SkipNode, WhileNode
-from hbtable.filters.node import INCLUDE, NEXT_FAMILY, STEP, Node
+from hbtable.filters.node import INCLUDE, NEXT_FAMILY, STEP, FilterNode
 from hbtable.model.cell import Cell
 
 Pause = Callable[[], object]
@@ -54,7 +54,7 @@ class RowFilter:
 
     __slots__ = ("_cellwise", "_mid_row_end", "_pause", "_root", "_transforms", "_weight", "_work", "needs_versions")
 
-    def __init__(self, root: Node, expression: ex.Expression, pause: Pause) -> None:
+    def __init__(self, root: FilterNode, expression: ex.Expression, pause: Pause) -> None:
         self._root = root
         self._pause = pause
         self._weight = _weight(expression)
@@ -149,7 +149,7 @@ def _limited(cells: Sequence[Cell], max_versions: int) -> list[Cell]:
     return kept
 
 
-def _node_of(expression: ex.Expression, is_reversed: bool) -> Node:  # noqa: C901 -- one case a filter
+def _node_of(expression: ex.Expression, is_reversed: bool) -> FilterNode:  # noqa: C901 -- one case a filter
     match expression:
         case ex.All(members):
             return AllNode([_node_of(member, is_reversed) for member in members])

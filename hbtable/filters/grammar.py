@@ -79,11 +79,11 @@ class _Reader:
         self._arguments = 0
         self._skip_blanks()
 
-    def error(self, sentence: str, position: int = -1) -> BadFilter:
+    def error(self, message: str, position: int = -1) -> BadFilter:
         at = self.position if position < 0 else position
         found = self.text[at : at + 20]
         where = f"found {found.decode('latin-1')!r}" if found else "the text ends here"
-        return BadFilter(f"{sentence} (at byte {at}: {where})", at)
+        return BadFilter(f"{message} (at byte {at}: {where})", at)
 
     def read_any(self, depth: int) -> Expression:
         members = [self._read_all(depth)]

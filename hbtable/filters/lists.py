@@ -7,18 +7,18 @@ member that drops the row; the row stage of OR ends at the first that keeps it.
 
 from typing import Protocol, final
 
-from hbtable.filters.node import INCLUDE, NEXT_COLUMN, NEXT_FAMILY, STEP, Node, load_number
+from hbtable.filters.node import INCLUDE, NEXT_COLUMN, NEXT_FAMILY, STEP, FilterNode, load_number
 from hbtable.model.cell import Cell
 
 
-class ListNode(Node, Protocol):
+class ListNode(FilterNode, Protocol):
     """What AND and OR do to each of their members alike."""
 
     __slots__ = ("_members",)
 
-    _members: list[Node]
+    _members: list[FilterNode]
 
-    def __init__(self, members: list[Node]) -> None:
+    def __init__(self, members: list[FilterNode]) -> None:
         self._members = members
 
     def reset(self) -> None:
@@ -82,13 +82,13 @@ class AnyNode(ListNode):
 
     __slots__ = ("_column", "_family", "_kept", "_waits")
 
-    def __init__(self, members: list[Node]) -> None:
+    def __init__(self, members: list[FilterNode]) -> None:
         super().__init__(members)
         self._column = self._family = b""
         # For each member: the rest of the column or family that it does not want to see.
         self._waits = [0] * len(members)
         # The members that kept the current cell: only they transform it.
-        self._kept: list[Node] = []
+        self._kept: list[FilterNode] = []
 
     def reset(self) -> None:
         self._column = b""
@@ -138,13 +138,13 @@ class AnyNode(ListNode):
 
 
 @final
-class SkipNode(Node):
+class SkipNode(FilterNode):
     """Rejects a row of which the member answers anything but a plain "keep" to one cell. The member's row-key stage,
     row stage and end are not asked for, as in HBase."""
 
     __slots__ = ("_member", "_rejects")
 
-    def __init__(self, member: Node) -> None:
+    def __init__(self, member: FilterNode) -> None:
         self._member = member
         self._rejects = False
 
@@ -172,12 +172,12 @@ class SkipNode(Node):
 
 
 @final
-class WhileNode(Node):
+class WhileNode(FilterNode):
     """Ends the scan at the first row key, cell or row to which the member answers anything but a plain "keep"."""
 
     __slots__ = ("_ended", "_member")
 
-    def __init__(self, member: Node) -> None:
+    def __init__(self, member: FilterNode) -> None:
         self._member = member
         self._ended = False
 

@@ -28,7 +28,7 @@ STEP: Final = 6
 """Masks what need not be shown: 0, NEXT_COLUMN or NEXT_FAMILY."""
 
 
-class Node(Protocol):
+class FilterNode(Protocol):
     """Each method has the answer of a filter that does not care, so that a filter states only what it does."""
 
     __slots__ = ()

@@ -4,11 +4,11 @@ from typing import Protocol, final
 
 from hbtable.encoding import varint
 from hbtable.filters.comparators import Test
-from hbtable.filters.node import INCLUDE, NEXT_FAMILY, SKIP, Node, load_number
+from hbtable.filters.node import INCLUDE, NEXT_FAMILY, SKIP, FilterNode, load_number
 from hbtable.model.cell import Cell
 
 
-class PassingNode(Node, Protocol):
+class PassingNode(FilterNode, Protocol):
     """Finished once the scan is past what it looks for, in this page or an earlier one."""
 
     __slots__ = ("_passed",)
@@ -58,7 +58,7 @@ class PrefixNode(PassingNode):
 
 
 @final
-class RowKeyNode(Node):
+class RowKeyNode(FilterNode):
     """Rows whose key passes the test."""
 
     __slots__ = ("_rejects", "_test")
@@ -102,7 +102,7 @@ class InclusiveStopNode(PassingNode):
 
 
 @final
-class PageNode(Node):
+class PageNode(FilterNode):
     """Counts the rows that come to its row stage, over the whole scan."""
 
     __slots__ = ("_accepted", "_rows")
@@ -127,7 +127,7 @@ class PageNode(Node):
 
 
 @final
-class SingleColumnValueNode(Node):
+class SingleColumnValueNode(FilterNode):
     """Whole rows, by the value of one column, whose cell is looked for while the others pass by."""
 
     __slots__ = ("_column", "_drop_if_missing", "_exclude", "_found", "_latest_only", "_matched", "_test")
@@ -164,7 +164,7 @@ class SingleColumnValueNode(Node):
 
 
 @final
-class DependentColumnNode(Node):
+class DependentColumnNode(FilterNode):
     """Cells that share a time with a cell of one column; which times those are is known only after the row."""
 
     __slots__ = ("_column", "_drop", "_test", "_times")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hbtable.errors import FileNotFound, HbtableError, InvalidConfiguration, OutOfSpace
-from hbtable.fs.interface import FileSystem, Room
+from hbtable.fs.interface import DiskSpace, FileSystem
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
 
@@ -43,7 +43,7 @@ class BallastOptions:
 class Ballast:
     """start() once, stop() once. `full` is "" or says that puts are refused, and until when."""
 
-    def __init__(self, runtime: Runtime, fs: FileSystem, room: Room, options: BallastOptions) -> None:
+    def __init__(self, runtime: Runtime, fs: FileSystem, room: DiskSpace, options: BallastOptions) -> None:
         self._runtime = runtime
         self._fs = fs
         self._room = room
@@ -132,8 +132,8 @@ class Ballast:
             "reads work; make room, then try again"
         )
 
-    def _change(self, sentence: str) -> None:
-        self.full = sentence
+    def _change(self, message: str) -> None:
+        self.full = message
         self.on_change()
 
     def _length(self) -> int | None:

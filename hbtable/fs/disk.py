@@ -156,7 +156,7 @@ def _files_below(folder: str, skip: int) -> Iterator[FileStatus]:
 
 
 def reserve(root: str, path: str, length_bytes: int) -> None:
-    """As fs.interface.Room.reserve."""
+    """As fs.interface.DiskSpace.reserve."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
@@ -175,7 +175,7 @@ def reserve(root: str, path: str, length_bytes: int) -> None:
 
 
 def shrink(path: str, length_bytes: int) -> None:
-    """As fs.interface.Room.shrink."""
+    """As fs.interface.DiskSpace.shrink."""
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         os.ftruncate(descriptor, length_bytes)

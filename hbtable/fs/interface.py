@@ -139,7 +139,7 @@ class FileSystem(Protocol):
         """Removes a folder and all below it; fine when absent."""
 
 
-class Room(Protocol):
+class DiskSpace(Protocol):
     """The space of a file system that is one machine's disk. A cluster's has none: others look after it."""
 
     when_full: Callable[[], None]

@@ -28,7 +28,7 @@ _SCHEMES: Final = ("webhdfs", "hdfs")
 _ADDRESS: Final = re.compile(r"([a-z]+)://([A-Za-z0-9.:,_\[\]-]+)((?:/[A-Za-z0-9._-]+)*)/?")
 
 
-class Address(NamedTuple):
+class FileSystemAddress(NamedTuple):
     """The parts of an address. `scheme` is "" for a folder of this machine, which is then `folder`."""
 
     scheme: str
@@ -44,14 +44,14 @@ class FileSystemOptions:
     hdfs: HdfsNativeOptions = field(default_factory=HdfsNativeOptions)
 
 
-def parse_address(address: str) -> Address:
+def parse_address(address: str) -> FileSystemAddress:
     """InvalidConfiguration with what is wrong."""
     if "://" not in address:
         if not address:
             raise InvalidConfiguration(
                 "the file system's address is empty; name a folder, or webhdfs://HOST:PORT/FOLDER"
             )
-        return Address("", (), address)
+        return FileSystemAddress("", (), address)
     found = _ADDRESS.fullmatch(address)
     if found is None or found[1] not in _SCHEMES:
         raise InvalidConfiguration(
@@ -62,7 +62,7 @@ def parse_address(address: str) -> Address:
         found_host = re.fullmatch(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})", host)
         if found_host is None or not 0 < int(found_host[1]) <= _LARGEST_PORT:
             raise InvalidConfiguration(f"{host!r} in {address!r} is no HOST:PORT")
-    return Address(found[1], hosts, found[3] or _DEFAULT_FOLDER)
+    return FileSystemAddress(found[1], hosts, found[3] or _DEFAULT_FOLDER)
 
 
 def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions | None = None) -> FileSystem:

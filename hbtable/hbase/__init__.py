@@ -1,12 +1,13 @@
-"""The front door: HBase's Thrift 1 service (thrift/hbase.thrift) on one port, for every transport and protocol.
+"""The gateway: HBase's Thrift 1 service (thrift/hbase.thrift) on one port, for every transport and protocol.
 
 codec/      bytes in: sniffing.py -> message_input.py -> binary_reader.py | compact_reader.py, laid out by interface.py
             bytes out: answers.py -> binary_answers.py; wires.py puts both together for each protocol
 calls/      reads.py  writes.py  scanner_calls.py  tables.py    one short method per call of the interface
-admin/      cells.py  chores.py  cluster.py  compactions.py  tables.py  tablets.py    the same for our own service,
+admin/      cells.py  chores.py  cluster_backend.py  compactions.py  tables.py  tablets.py    the same for our own
+service,
             thrift/admin.thrift
 meaning     conversion.py  regions.py  errors.py  server_names.py
-around      connection.py (one client), server.py (all of them), transfers.py (their memory), complaints.py, slow.py
+around      connection.py (one client), server.py (all of them), transfers.py (their memory), log_limiter.py, slow.py
 below       backend.py: what it needs from there
 
 HBase's word *region* for a tablet exists only here.

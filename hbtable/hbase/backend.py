@@ -1,4 +1,4 @@
-"""What the front door needs from below: tables to read and write, and their administration.
+"""What the gateway needs from below: tables to read and write, and their administration.
 
 hbtable.client offers both; tests hand in fakes. Names in Administration are canonical (model.names.parse). Every call
 *switches* and may raise the errors of rpc.services.
@@ -7,7 +7,7 @@ hbtable.client offers both; tests hand in fakes. Names in Administration are can
 from collections.abc import Callable
 from typing import Protocol, final
 
-from hbtable.client.calls import TableCalls
+from hbtable.client.table_calls import TableCalls
 from hbtable.hbase.errors import BadArgument
 from hbtable.model import names
 from hbtable.model.schema import TableSchema
@@ -15,10 +15,10 @@ from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
 
 Address = Callable[[str], tuple[bytes, int]]
-"""Of the front door of a tablet server, by its incarnation: host and port."""
+"""Of the gateway of a tablet server, by its incarnation: host and port."""
 
 
-class Administration(Protocol):
+class TableAdminBackend(Protocol):
     """Tables and tablets as wholes."""
 
     def records(self) -> list[TableRecord]:
@@ -43,7 +43,7 @@ OpenTable = Callable[[bytes], TableCalls]
 
 
 @final
-class Tables:
+class TableBackend:
     """Tables by whatever form of the name a client sends."""
 
     __slots__ = ("_open_table",)

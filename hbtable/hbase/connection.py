@@ -14,9 +14,9 @@ from hbtable.errors import HbtableError
 from hbtable.hbase import errors
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.http_answer import HttpRequest
-from hbtable.hbase.codec.interface import THRIFT2_ONLY, Method
+from hbtable.hbase.codec.interface import THRIFT2_ONLY, ThriftMethod
 from hbtable.hbase.codec.message_input import MessageInput, Stream
-from hbtable.hbase.codec.sniffing import Protocol, Spoken, sniff
+from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff
 from hbtable.hbase.codec.wire import (
     CALL,
     INTERNAL_ERROR,
@@ -29,8 +29,8 @@ from hbtable.hbase.codec.wire import (
     MessageTooLarge,
 )  # fmt: skip
 from hbtable.hbase.codec.wires import Wire
+from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.slow import SlowRequest
-from hbtable.hbase.traffic import Traffic
 from hbtable.runtime.transfers import SMALL_BYTES
 
 _LOG: Final = logging.getLogger(__name__)
@@ -49,14 +49,14 @@ _HINTS: Final = {
 
 
 @final
-class Connection:
+class GatewayConnection:
     """`client` is its address, for people, and `host` without the port. `busy` from the last byte of a call until its
     answer is sent: a stop waits for that, but not for calls that may never arrive. A runtime.occupancy.Guest."""
 
     __slots__ = (
+        "_context",
         "_head",
         "_stream",
-        "_traffic",
         "_wire",
         "answered",
         "busy",
@@ -67,9 +67,9 @@ class Connection:
         "sending",
     )
 
-    def __init__(self, stream: Stream, client: str, traffic: Traffic) -> None:
+    def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
         self._stream = stream
-        self._traffic = traffic
+        self._context = context
         self._head: Call | None = None
         self._wire: Wire | None = None
         self.client = client
@@ -78,7 +78,7 @@ class Connection:
         self.busy = False
         self.sending = False
         self.answered = False
-        self.idle_since = traffic.clock()
+        self.idle_since = context.clock()
 
     def close(self) -> None:
         self._stream.close()
@@ -90,7 +90,7 @@ class Connection:
 
     def turn_out(self, most: int) -> None:
         """The client reads why as the answer to its next call, if it has spoken at all."""
-        self._complain("cut %s off, which was idle: all %d connections are taken", self.client, most)
+        self._warn("cut %s off, which was idle: all %d connections are taken", self.client, most)
         if self._wire is not None and self._head is None:
             reason = _TURNED_OUT.format(most=most, host=self.host)
             # Whatever its socket does not take at once is lost: who makes room must not wait for an idle client.
@@ -105,17 +105,17 @@ class Connection:
             first, spoken = self._sniff()
             if spoken is None:
                 return
-            wire = self._traffic.wires.get(spoken.protocol)
+            wire = self._context.wires.get(spoken.protocol)
             if wire is None:
                 self._explain(spoken.protocol, first)
                 return
-            limits = self._traffic
+            limits = self._context
             source = MessageInput(
                 self._stream,
                 limits.message_bytes,
                 limits.stall_seconds,
                 limits.pause,
-                limits.transfers,
+                limits.budget,
                 limits.clock,
                 spoken.framed,
                 first,
@@ -126,19 +126,19 @@ class Connection:
             finally:
                 source.release()
         except TimeoutError:
-            self._complain("closed the connection of %s: it fell silent in the middle of a request", self.client)
+            self._warn("closed the connection of %s: it fell silent in the middle of a request", self.client)
         except (OSError, EndOfStream):
             # Clients close as they like: with a reset (happybase sets SO_LINGER 0), or in the middle of a call.
             pass
         finally:
             if self.busy:
-                self._traffic.in_flight -= 1
+                self._context.in_flight -= 1
             self._stream.close()
 
-    def _complain(self, sentence: str, *values: object) -> None:
-        self._traffic.complaints.warning(sentence, *values)
+    def _warn(self, message: str, *values: object) -> None:
+        self._context.log_limiter.warning(message, *values)
 
-    def _sniff(self) -> tuple[bytes, Spoken | None]:
+    def _sniff(self) -> tuple[bytes, DetectedProtocol | None]:
         """(what was read, None) when the client left before it said anything."""
         first = b""
         while True:
@@ -150,13 +150,13 @@ class Connection:
             if spoken is not None:
                 self._stream.settimeout(None)
                 return first, spoken
-            self._stream.settimeout(self._traffic.stall_seconds)
+            self._stream.settimeout(self._context.stall_seconds)
 
     def _serve(self, source: MessageInput, wire: Wire) -> None:
         try:
             self._calls(source, wire)
         except (Malformed, MessageTooLarge) as error:
-            self._complain("closed the connection of %s: %s", self.client, error)
+            self._warn("closed the connection of %s: %s", self.client, error)
             if self._head is None and isinstance(error, MessageTooLarge):
                 self._head = _head_of_refused(source, wire)
             if self._head is not None:
@@ -166,15 +166,15 @@ class Connection:
 
     def _discard(self, source: MessageInput) -> None:
         """What is left of a refused message: a frame says how much that is."""
-        clock = self._traffic.clock
+        clock = self._context.clock
         until = clock() + _DISCARD_AT_MOST_SECONDS
-        most = max(2 * self._traffic.message_bytes, source.refused_bytes)
+        most = max(2 * self._context.message_bytes, source.refused_bytes)
         source.discard(most, _DISCARD_SECONDS, lambda: clock() < until)
 
     def _calls(self, source: MessageInput, wire: Wire) -> None:
         """The loop that every request passes through: as few steps as it can be."""
-        traffic = self._traffic
-        clock, methods, slow_seconds = traffic.clock, traffic.methods, traffic.slow.threshold_seconds
+        context = self._context
+        clock, methods, slow_seconds = context.clock, context.methods, context.slow.threshold_seconds
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
         self._wire, self.framed = wire, framed
@@ -190,12 +190,12 @@ class Connection:
                 self._unusual(source, wire, head, method)
             else:
                 values = read_arguments(source, method)
-                if traffic.draining:
+                if context.draining:
                     return  # closed while this was being decoded: carried out, it could not be answered
                 decoded = clock()
                 self.busy = True
-                traffic.in_flight += 1
-                if source.transfer is not None:
+                context.in_flight += 1
+                if source.reservation is not None:
                     source.settle()
                 outcome = "ok"
                 try:
@@ -206,7 +206,7 @@ class Connection:
                 handled = clock()
                 size = len(answer)
                 self.sending = True
-                if size > SMALL_BYTES or source.transfer is not None:
+                if size > SMALL_BYTES or source.reservation is not None:
                     self._send_large(answer, source)
                     answer = b""
                 else:
@@ -220,12 +220,12 @@ class Connection:
                 self.idle_since = ended
                 self.answered = True
                 self.busy = self.sending = False
-                traffic.in_flight -= 1
+                context.in_flight -= 1
             self._head = None
-            if traffic.draining:
+            if context.draining:
                 return
 
-    def _failed(self, error: Exception, method: Method, sequence: int, dialect: Dialect) -> tuple[bytes, str]:
+    def _failed(self, error: Exception, method: ThriftMethod, sequence: int, dialect: Dialect) -> tuple[bytes, str]:
         """(answer, the outcome's name for the metrics)."""
         if isinstance(error, HbtableError):
             field, message, can_retry = errors.declared(error, method.declares)
@@ -233,12 +233,12 @@ class Connection:
             _LOG.exception("%s of %s failed in an unforeseen way", method.name, self.client, exc_info=error)
             field, message, can_retry = errors.internal(error)
         outcome = type(error).__name__
-        self._traffic.count(method.name, outcome)
+        self._context.count(method.name, outcome)
         if field in method.declares:
             return dialect.declared(method, sequence, field, message, can_retry), outcome
         return dialect.refusal(method.name.encode(), sequence, INTERNAL_ERROR, message), outcome
 
-    def _unusual(self, source: MessageInput, wire: Wire, head: Call, method: Method | None) -> None:
+    def _unusual(self, source: MessageInput, wire: Wire, head: Call, method: ThriftMethod | None) -> None:
         """An unknown method, or a message that is no call. HBase has no one-way methods: those are refused, too."""
         name, kind, sequence = head
         if kind not in (CALL, ONEWAY):
@@ -250,7 +250,7 @@ class Connection:
             message = f"Invalid method name: '{name.decode('utf-8', 'replace')}'"
             if name in THRIFT2_ONLY:
                 message += "; it is of HBase's Thrift2 service, and this port speaks HBase Thrift1"
-        self._traffic.count("unknown", "UnknownMethod")
+        self._context.count("unknown", "UnknownMethod")
         self._send(wire.dialect.refusal(name, sequence, UNKNOWN_METHOD, message), source.framed)
 
     def _send(self, answer: bytes, framed: bool) -> None:
@@ -258,21 +258,21 @@ class Connection:
 
     def _send_large(self, answer: bytes, source: MessageInput) -> None:
         """Counted until the client has taken all of it; so is its request, if that was large. *Switches.*"""
-        transfers, stream = self._traffic.transfers, self._stream
-        if source.transfer is not None:
-            source.transfer.cut = stream.close
-        transfer = transfers.begin(stream.close)
+        budget, stream = self._context.budget, self._stream
+        if source.reservation is not None:
+            source.reservation.cut = stream.close
+        reservation = budget.begin(stream.close)
         try:
-            transfers.send(transfer, len(answer))
+            budget.send(reservation, len(answer))
             if source.framed:
                 stream.sendall(_U32(len(answer)))
             stream.sendall(answer)
         finally:
-            transfers.end(transfer)
+            budget.end(reservation)
 
     def _remember(
         self,
-        method: Method,
+        method: ThriftMethod,
         values: list[object],
         outcome: str,
         times: tuple[float, float, float, float],
@@ -280,11 +280,11 @@ class Connection:
         answer_bytes: int,
     ) -> None:
         started, decoded, handled, ended = times
-        slow = self._traffic.slow
+        slow = self._context.slow
         table, row = slow.place(method.name, values)
         slow.add(
             SlowRequest(
-                ended_millis=self._traffic.wall_millis(),
+                ended_millis=self._context.wall_millis(),
                 method=method.name,
                 table=table,
                 row=row,
@@ -302,12 +302,12 @@ class Connection:
     def _explain(self, protocol: Protocol, first: bytes) -> None:
         if protocol is not Protocol.HTTP:
             what = _HINTS.get(protocol, f"it began with {first[:16]!r}, which is no Thrift")
-            self._complain("closed the connection of %s: %s", self.client, what)
+            self._warn("closed the connection of %s: %s", self.client, what)
             return
-        self._complain("answered an HTTP request of %s: this port speaks Thrift", self.client)
+        self._warn("answered an HTTP request of %s: this port speaks Thrift", self.client)
         request = HttpRequest()
         request.feed(first)
-        stall_seconds, clock = self._traffic.stall_seconds, self._traffic.clock
+        stall_seconds, clock = self._context.stall_seconds, self._context.clock
         self._stream.settimeout(stall_seconds)
         until = clock() + stall_seconds
         while not request.complete and clock() < until:
@@ -315,7 +315,7 @@ class Connection:
             if not piece:
                 break
             request.feed(piece)
-        self._stream.sendall(request.answer(self._traffic.host, self._traffic.port))
+        self._stream.sendall(request.answer(self._context.host, self._context.port))
 
 
 def _head_of_refused(source: MessageInput, wire: Wire) -> Call | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from hbtable.client import columns as column_names
 from hbtable.errors import NoSuchFamily
-from hbtable.hbase.codec.arguments import ColumnDescriptor
+from hbtable.hbase.codec.thrift_structs import ColumnDescriptor
 from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.model import names
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
@@ -197,6 +197,6 @@ def family_schema(descriptor: ColumnDescriptor) -> FamilySchema:
 
 
 def shown(name: bytes) -> str:
-    """For a sentence: printable, without quotes, long ones cut."""
+    """For a message: printable, without quotes, long ones cut."""
     text = name.decode("utf-8", "backslashreplace")
     return text if len(text) <= 80 else f"{text[:77]}..."

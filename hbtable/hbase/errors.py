@@ -1,4 +1,4 @@
-"""hbtable's errors as HBase's declared exceptions: `fully.qualified.JavaClass: one sentence`.
+"""hbtable's errors as HBase's declared exceptions: `fully.qualified.JavaClass: one message`.
 
 Clients look for the class at the start of the first line and at canRetry. A refused argument is IllegalArgument where
 the method declares it, else an IOError whose first line says java.lang.IllegalArgumentException and canRetry = false.
@@ -67,7 +67,7 @@ _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
 
 
 def declared(error: HbtableError, declares: dict[str, int]) -> Declared:
-    """`declares` are the exceptions of the method (interface.Method.declares); every data method has "io"."""
+    """`declares` are the exceptions of the method (interface.ThriftMethod.declares); every data method has "io"."""
     if isinstance(error, errors.ScannerNotFound):
         return _illegal(SCANNER_INVALID, declares, bare=True)
     if isinstance(error, errors.TableExists) and "exist" in declares:

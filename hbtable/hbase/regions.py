@@ -23,7 +23,7 @@ class Region(NamedTuple):
 
 
 def region(table: bytes, record: TabletRecord, address: Address, always_somewhere: bool = False) -> Region:
-    """`always_somewhere`: a tablet without an owner (its table is disabled) gets this front door's address."""
+    """`always_somewhere`: a tablet without an owner (its table is disabled) gets this gateway's address."""
     host, port = address(record.owner) if record.owner or always_somewhere else (None, None)
     name = region_name(table, record.range.start, record.created_millis)
     return Region(record.range.start, record.range.stop, record.created_millis, name, host, port)

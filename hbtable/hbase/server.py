@@ -1,4 +1,4 @@
-"""The front door as a whole: composes its parts, accepts clients, drains.
+"""The gateway as a whole: composes its parts, accepts clients, drains.
 
 Drain: no new connections; idle ones are closed at once, and those whose request has not arrived whole; requests under
 way get their answer first.
@@ -11,29 +11,29 @@ from functools import partial
 from typing import Final, Protocol, final
 
 from hbtable.filters.grammar import parse as parse_filter
-from hbtable.hbase.admin.cells import AdminCells
-from hbtable.hbase.admin.chores import AdminChores
-from hbtable.hbase.admin.cluster import AdminCluster
-from hbtable.hbase.admin.compactions import AdminCompactions
-from hbtable.hbase.admin.tables import AdminTables
-from hbtable.hbase.admin.tablets import AdminTablets
-from hbtable.hbase.backend import Address, Administration, OpenTable, Tables
+from hbtable.hbase.admin.cells import AdminCellCalls
+from hbtable.hbase.admin.chores import AdminChoreCalls
+from hbtable.hbase.admin.cluster import AdminClusterCalls
+from hbtable.hbase.admin.compactions import AdminCompactionCalls
+from hbtable.hbase.admin.tables import AdminTableCalls
+from hbtable.hbase.admin.tablets import AdminTabletCalls
+from hbtable.hbase.backend import Address, OpenTable, TableAdminBackend, TableBackend
 from hbtable.hbase.calls.handler import bind, bind_admin
-from hbtable.hbase.calls.reads import Reads
+from hbtable.hbase.calls.reads import ReadCalls
 from hbtable.hbase.calls.scanner_calls import ScannerCalls
 from hbtable.hbase.calls.scanner_ids import Reserve, ScannerIds, unsaved
 from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
-from hbtable.hbase.calls.tables import AdminCalls
-from hbtable.hbase.calls.writes import Writes
-from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.calls.tables import TableAdminCalls
+from hbtable.hbase.calls.writes import WriteCalls
+from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
-from hbtable.hbase.codec.interface import Interface
+from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.codec.message_input import Stream
 from hbtable.hbase.codec.wires import wires
-from hbtable.hbase.connection import Connection
+from hbtable.hbase.connection import GatewayConnection
+from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
-from hbtable.hbase.traffic import Traffic
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.occupancy import Occupancy
@@ -44,7 +44,7 @@ _EXPIRY_SECONDS: Final = 60.0
 _DRAIN_STEP_SECONDS: Final = 0.02
 
 
-class Listener(Protocol):
+class GatewayListener(Protocol):
     """An open port."""
 
     @property
@@ -57,13 +57,13 @@ class Listener(Protocol):
         """No new connections from now on; those there are stay."""
 
 
-Listen = Callable[[Callable[[Stream, tuple[str, int]], None]], Listener]
+Listen = Callable[[Callable[[Stream, tuple[str, int]], None]], GatewayListener]
 """Opens the port and calls (stream, client's address) in a task of its own for each connection, as
 runtime.sockets.serve does."""
 
 
 @dataclass(frozen=True, slots=True)
-class FrontDoorOptions:
+class ThriftGatewayOptions:
     """Limits of the Thrift port: the section [thrift] of the configuration."""
 
     message_bytes: int = 64 << 20
@@ -96,7 +96,7 @@ class FrontDoorOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ClusterIdentity:
     """What clients may ask about the cluster: its UUID, and the host and port of each tablet server."""
 
     cluster_id: Callable[[], str]
@@ -104,7 +104,7 @@ class Identity:
 
 
 @final
-class FrontDoor:
+class ThriftGateway:
     """One Thrift port. start(), then drain() and close()."""
 
     def __init__(
@@ -112,20 +112,20 @@ class FrontDoor:
         runtime: Runtime,
         listen: Listen,
         open_table: OpenTable,
-        admin: Administration,
+        admin: TableAdminBackend,
         registry: Registry,
-        identity: Identity,
-        options: FrontDoorOptions | None = None,
+        identity: ClusterIdentity,
+        options: ThriftGatewayOptions | None = None,
         reserve_scanner_ids: Reserve | None = None,
-        cluster: Cluster | None = None,
+        cluster: ClusterBackend | None = None,
     ) -> None:
         """Without `cluster` our own admin service is not offered."""
-        options = options or FrontDoorOptions()
+        options = options or ThriftGatewayOptions()
         self._runtime = runtime
         self._listen = listen
         self._options = options
-        self._listener: Listener | None = None
-        self._connections = Occupancy[Connection]()
+        self._listener: GatewayListener | None = None
+        self._connections = Occupancy[GatewayConnection]()
         self._expiry: Task | None = None
         self._scanner_ids = ScannerIds(reserve_scanner_ids or unsaved())
         self.scanners = Scanners(
@@ -133,12 +133,12 @@ class FrontDoor:
             self._scanner_ids,
             ScannerOptions(options.scanner_idle_seconds, options.scanner_memory_bytes),
         )
-        interface = Interface()
+        interface = ThriftInterface()
         self.slow = SlowRequests(options.slow_requests, options.slow_seconds, self.scanners.table_of)
         spoken = wires(
             BinaryDialect(interface, strict=True), BinaryDialect(interface, strict=False), CompactDialect(interface)
         )
-        self._traffic = Traffic(
+        self._context = ConnectionContext(
             runtime,
             interface,
             spoken,
@@ -150,21 +150,23 @@ class FrontDoor:
         )
         self._bind(interface, open_table, admin, identity)
         if cluster is not None:
-            self._bind_admin(interface, Tables(open_table), cluster, identity)
-            self._traffic.measure(interface.admin_methods.values())
+            self._bind_admin(interface, TableBackend(open_table), cluster, identity)
+            self._context.measure(interface.admin_methods.values())
         registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(len(self._connections)))
         registry.gauge("hbtable_open_scanners", "Scanners open.", lambda: float(len(self.scanners)))
 
-    def _bind(self, interface: Interface, open_table: OpenTable, admin: Administration, identity: Identity) -> None:
-        options, pause = self._options, self._traffic.pause
-        tables = Tables(open_table)
+    def _bind(
+        self, interface: ThriftInterface, open_table: OpenTable, admin: TableAdminBackend, identity: ClusterIdentity
+    ) -> None:
+        options, pause = self._options, self._context.pause
+        tables = TableBackend(open_table)
 
         def families(name: bytes) -> list[bytes]:
             return list(admin.record(name).schema.families)
 
         parts = (
-            Reads(tables, options.answer_bytes, pause, self._traffic.transfers),
-            Writes(tables, families, options.cell_bytes, pause),
+            ReadCalls(tables, options.answer_bytes, pause, self._context.budget),
+            WriteCalls(tables, families, options.cell_bytes, pause),
             ScannerCalls(
                 tables,
                 admin.record,
@@ -172,52 +174,54 @@ class FrontDoor:
                 partial(parse_filter, pause=pause),
                 options.answer_bytes,
                 pause,
-                self._traffic.transfers,
+                self._context.budget,
             ),
-            AdminCalls(
+            TableAdminCalls(
                 self._runtime, tables, admin, identity.cluster_id, identity.address, options.compaction_wait_seconds
             ),
         )
         bind(interface, parts)
 
-    def _bind_admin(self, interface: Interface, tables: Tables, cluster: Cluster, identity: Identity) -> None:
+    def _bind_admin(
+        self, interface: ThriftInterface, tables: TableBackend, cluster: ClusterBackend, identity: ClusterIdentity
+    ) -> None:
         names = ServerNames(cluster, identity.address)
         parts = (
-            AdminTables(tables, cluster),
-            AdminTablets(tables, cluster, names),
-            AdminCluster(cluster, names),
-            AdminCompactions(self._runtime, tables, cluster, names),
-            AdminChores(tables, cluster, names, self.slow),
-            AdminCells(tables, self._options.answer_bytes),
+            AdminTableCalls(tables, cluster),
+            AdminTabletCalls(tables, cluster, names),
+            AdminClusterCalls(cluster, names),
+            AdminCompactionCalls(self._runtime, tables, cluster, names),
+            AdminChoreCalls(tables, cluster, names, self.slow),
+            AdminCellCalls(tables, self._options.answer_bytes),
         )
         bind_admin(interface, parts)
 
     @property
     def port(self) -> int:
-        return self._traffic.port
+        return self._context.port
 
     def start(self, host: str = "127.0.0.1") -> None:
         """Opens the port. `host` is what a lost HTTP client is told to connect to."""
         self._scanner_ids.prepare()
         self._listener = self._listen(self._serve)
-        self._traffic.host = host
-        self._traffic.port = self._listener.port
+        self._context.host = host
+        self._context.port = self._listener.port
         self._expiry = supervise(self._runtime, self._expire, name="scanner-expiry")
 
     def drain(self) -> int:
         """No new clients, no new requests; waits for those under way. How many were not done in time. *Switches.*"""
-        self._traffic.draining = True
+        self._context.draining = True
         if self._listener is not None:
             self._listener.stop_accepting()
         for connection in self._connections:
             if not connection.busy:
                 connection.close()
         deadline = self._runtime.clock_seconds() + self._options.drain_seconds
-        while self._traffic.in_flight and self._runtime.clock_seconds() < deadline:
+        while self._context.in_flight and self._runtime.clock_seconds() < deadline:
             self._runtime.sleep(_DRAIN_STEP_SECONDS)
-        if self._traffic.in_flight:
-            _LOG.warning("%d requests were still under way when the server stopped", self._traffic.in_flight)
-        return self._traffic.in_flight
+        if self._context.in_flight:
+            _LOG.warning("%d requests were still under way when the server stopped", self._context.in_flight)
+        return self._context.in_flight
 
     def close(self) -> None:
         """Cuts off whoever is left. Save `scanners` between drain() and this."""
@@ -228,12 +232,12 @@ class FrontDoor:
             connection.close()
 
     def _serve(self, stream: Stream, address: tuple[str, int]) -> None:
-        connection = Connection(stream, f"{address[0]}:{address[1]}", self._traffic)
+        connection = GatewayConnection(stream, f"{address[0]}:{address[1]}", self._context)
         most = self._options.connections
         if self._listener is not None:
             most = min(most, self._listener.capacity)
         if not self._connections.admit(connection, most):
-            self._traffic.complaints.warning(
+            self._context.log_limiter.warning(
                 "%s was turned away: all %d connections have requests under way", connection.client, most
             )
             return

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from typing import final
 
 from hbtable.hbase.backend import Address
-from hbtable.hbase.cluster import Cluster, LivingServer
+from hbtable.hbase.cluster_backend import ClusterBackend, LivingServer
 from hbtable.hbase.errors import BadArgument
 
 
 @final
 class ServerNames:
-    """Host and port are those of a server's front door."""
+    """Host and port are those of a server's gateway."""
 
-    def __init__(self, cluster: Cluster, address: Address) -> None:
+    def __init__(self, cluster: ClusterBackend, address: Address) -> None:
         self._cluster = cluster
         self._address = address
 
     def place(self, incarnation: str) -> tuple[str, int]:
-        """Host and port; of "" those of this front door."""
+        """Host and port; of "" those of this gateway."""
         host, port = self._address(incarnation)
         return host.decode(), port
 

@@ -10,14 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import TypedDict, final
 
-from hbtable.client.calls import NamedTableCalls
 from hbtable.client.rows import Rows
 from hbtable.client.table import Table
+from hbtable.client.table_calls import NamedTableCalls
 from hbtable.commitlog.options import LogOptions
 from hbtable.errors import InvalidRequest
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
-from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
+from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.launch.library_calls import LibraryCalls
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import Cell, Row

@@ -14,16 +14,16 @@ from hbtable import __version__
 from hbtable.errors import LockLost
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
-from hbtable.hbase.server import FrontDoor, FrontDoorOptions
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import ServerOptions, embedded_options
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.launch.folder_watch import FolderWatch
-from hbtable.launch.front_door import SCANNERS_FILE, make_front_door, restore_scanners, save_scanners
-from hbtable.launch.http.status import Status
+from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.process import check_open_files, exit_now, prepare, say
-from hbtable.launch.roles.lifeline import LOST
-from hbtable.launch.roles.reaching import check_ports
+from hbtable.launch.roles.startup_checks import check_ports
+from hbtable.launch.roles.watchdog import LOST
+from hbtable.launch.thrift_gateway import SCANNERS_FILE, make_thrift_gateway, restore_scanners, save_scanners
 from hbtable.lockservice.local import LocalLockService
 from hbtable.master.bootstrap import cluster_id
 from hbtable.metrics.registry import Registry
@@ -54,12 +54,12 @@ Ctrl-C stops it; everything acknowledged stays."""
 
 
 @final
-class Server:
+class SingleServer:
     """The whole server: start(), then wait() until a signal, then stop()."""
 
     def __init__(self, configuration: Configuration, server: ServerOptions, folder: str) -> None:
         self._options = server
-        self._door_options = configuration.options("thrift", FrontDoorOptions)
+        self._gateway_options = configuration.options("thrift", ThriftGatewayOptions)
         self._embedded = embedded_options(configuration)
         self._path = folder
         self.runtime = GeventRuntime()
@@ -68,14 +68,14 @@ class Server:
         self._folder: DataFolder
         self._fs: LocalFileSystem
         self.cluster: EmbeddedCluster
-        self.door: FrontDoor
-        self._status: Status
+        self.gateway: ThriftGateway
+        self._status: ProcessStatus
         self._lock_service: LocalLockService
         self._lock_watch: Task | None = None
         self._folder_watch: FolderWatch | None = None
 
     def start(self) -> None:
-        """Serving on return. Raises a sentence: folder in use, port in use, damaged file."""
+        """Serving on return. Raises a message: folder in use, port in use, damaged file."""
         options = self._options
         check_ports(options.host, [options.port, options.http_port])
         self._folder = DataFolder.open(self._path, f"{options.host}:{options.port}")
@@ -95,7 +95,7 @@ class Server:
 
     def _open_ports(self) -> None:
         options, cluster = self._options, self.cluster
-        self.door = make_front_door(
+        self.gateway = make_thrift_gateway(
             self.runtime,
             cluster.client,
             cluster.transport,
@@ -103,16 +103,16 @@ class Server:
             self.registry,
             options.host,
             options.port,
-            self._door_options,
+            self._gateway_options,
             cluster_id(self.runtime, cluster.session, self._fs.log_kind),
-            lambda owner: (options.host.encode(), self.door.port),
+            lambda owner: (options.host.encode(), self.gateway.port),
         )
-        restore_scanners(self.door, self._fs, SCANNERS_FILE)
-        self.door.start(options.host)
-        self._folder.set_address(f"{options.host}:{self.door.port}")
+        restore_scanners(self.gateway, self._fs, SCANNERS_FILE)
+        self.gateway.start(options.host)
+        self._folder.set_address(f"{options.host}:{self.gateway.port}")
         clock = cluster.server.shared.wall.refused_jump
-        self._status = Status(self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock)
-        self._status.open(options.host, options.http_port, self.door.slow.newest_first, cluster.server.damage)
+        self._status = ProcessStatus(self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock)
+        self._status.open(options.host, options.http_port, self.gateway.slow.newest_first, cluster.server.damage)
 
     def ask_to_stop(self) -> None:
         """The second time: at once."""
@@ -143,9 +143,9 @@ class Server:
             self._end_lock_watch()
             return LOST
         self._status.drain()
-        self.door.drain()
-        save_scanners(self.door, self._fs, SCANNERS_FILE)
-        self.door.close()
+        self.gateway.drain()
+        save_scanners(self.gateway, self._fs, SCANNERS_FILE)
+        self.gateway.close()
         # Before the session is closed in order: its end would look like a lost lock to whoever still watches it.
         self._end_lock_watch()
         failure = self.cluster.stop()
@@ -178,7 +178,7 @@ class Server:
         return BANNER.format(
             version=__version__,
             host=host,
-            port=self.door.port,
+            port=self.gateway.port,
             folder=self._path,
             durability=self._embedded.server.log.durability,
             pages=f"pages   {pages}\n" if pages else "",
@@ -190,7 +190,7 @@ def run(
     data: str | None,
     host: str | None,
     port: int | None,
-    when_ready: Callable[[Server], None] | None = None,
+    when_ready: Callable[[SingleServer], None] | None = None,
 ) -> int:
     """Serves until a signal; the exit code. `when_ready` prints instead of the banner."""
     prepare()
@@ -202,7 +202,7 @@ def run(
         port=given.port if port is None else port,
         http_port=given.http_port,
     )
-    server = Server(configuration, options, options.folder(os.environ))
+    server = SingleServer(configuration, options, options.folder(os.environ))
     on_stop_signals(server.ask_to_stop)
     server.start()
     if when_ready is None:

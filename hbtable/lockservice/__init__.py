@@ -1,6 +1,6 @@
 """The lock service port (Chubby's place, paper section 4): sessions, locks, small versioned files.
 
-interface.py states the promises, places.py what is kept where. On one machine sessions live in the process
+interface.py states the promises, paths.py what is kept where. On one machine sessions live in the process
 (sessions.py), with files in a folder (local.py, files.py; damaged.py sets those aside that can be made anew). On a
 cluster they are ZooKeeper's:
 

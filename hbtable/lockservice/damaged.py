@@ -1,6 +1,6 @@
 """Damaged files of a single machine's lock service that need not keep the store closed: set aside at the start.
 
-Each of these is made anew from what else is known (metadata.identifiers, files.py), or belongs to a server that is
+Each of these is made anew from what else is known (metadata.id_allocator, files.py), or belongs to a server that is
 dead, or says what an operator may say again. What could not be read is kept below lockservice/damaged/. The others, the
 cluster's id and the root tablet's record, cannot be made from here: reading them is Corruption, and `hbtable repair`
 mends them.
@@ -12,12 +12,12 @@ from typing import Final
 
 from hbtable.errors import Corruption
 from hbtable.lockservice.files import DurableFiles
-from hbtable.lockservice.places import BALANCER, INCARNATIONS, MERGES, SERVERS, SPLITS
+from hbtable.lockservice.paths import BALANCER, INCARNATIONS, MERGES, SERVERS, SPLITS
 
 log = logging.getLogger(__name__)
 
 _IDENTIFIERS: Final = "/identifiers/"
-_SWITCHES: Final = (BALANCER, SPLITS, MERGES)
+_TOGGLES: Final = (BALANCER, SPLITS, MERGES)
 
 
 def set_aside_damaged(files: DurableFiles) -> None:
@@ -47,4 +47,4 @@ def _consequence(path: str) -> str:
         return "its numbers go on above all that are in use"
     if path.startswith(f"{SERVERS}/"):
         return "the server was dead in any case"
-    return "the switch is as in a new cluster: set it again" if path in _SWITCHES else ""
+    return "the switch is as in a new cluster: set it again" if path in _TOGGLES else ""

@@ -20,7 +20,7 @@ from typing import Any, Final
 from hbtable.errors import Conflict, Corruption, FileNotFound, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import CLUSTER
+from hbtable.lockservice.paths import CLUSTER
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.fs.probing import PROBES
 from hbtable.lockservice.files import FileStore
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import CLUSTER
+from hbtable.lockservice.paths import CLUSTER
 from hbtable.runtime.interface import Runtime
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def settle_folder_id(runtime: Runtime, fs: FileSystem, cluster_id: str) -> None:
     """At the start of one machine's cluster: the folder has this id on return. InvalidConfiguration when it has another
     one: then the lock service is another folder's. *Switches.*"""
     if fs.log_kind != LOCAL:
-        return  # who joined the cluster has compared them (launch.same_cluster)
+        return  # who joined the cluster has compared them (launch.cluster_identity)
     found = folder_id(fs)
     if found == cluster_id:
         return
@@ -90,7 +90,7 @@ def check_same(session: Session, fs: FileSystem) -> None:
 
 
 def identity_damage(files: FileStore, fs: FileSystem) -> list[str]:
-    """What is wrong with the two of one machine's folder, in sentences; a folder without the file `cluster` was written
+    """What is wrong with the two of one machine's folder, in messages; a folder without the file `cluster` was written
     by an older hbtable, and is sound. *Switches.*"""
     found = folder_id(fs)
     try:

@@ -16,7 +16,7 @@ from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, FileSystem
 from hbtable.lockservice.features import FORMAT, read_cluster
 from hbtable.lockservice.identity import folder_id, put_folder_id, settle_folder_id, sound_folder_id
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import CLUSTER, LOCK_SUFFIX, SERVERS
+from hbtable.lockservice.paths import CLUSTER, LOCK_SUFFIX, SERVERS
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH, Catalog
 from hbtable.metadata.root_copy import was_put_back

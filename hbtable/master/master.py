@@ -1,7 +1,7 @@
 """The master (paper, sections 4 and 5.2): one at a time, by a lock; everything it knows it reads again.
 
-cycle() is all it does: look who lives, see that everything is served (upkeep.py), and now and then collect garbage. It
-returns the sentence it decided. Nothing is remembered between two cycles but what saves work or spares servers
+cycle() is all it does: look who lives, see that everything is served (reconciler.py), and now and then collect garbage.
+It returns the message it decided. Nothing is remembered between two cycles but what saves work or spares servers
 (failed_loads.py, quarantine.py), so a new master just runs cycle().
 """
 
@@ -13,22 +13,22 @@ from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLos
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.identity import check_same
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import MASTER, MERGES, SERVERS, Candidate, candidate_lock
-from hbtable.lockservice.switches import Switch
+from hbtable.lockservice.paths import MASTER, MERGES, SERVERS, MasterCandidate, candidate_lock
+from hbtable.lockservice.toggles import Toggle
 from hbtable.master.bootstrap import bootstrap
 from hbtable.master.files.collector import Collected, CollectionTimes, Collector, CollectorOptions
 from hbtable.master.new_ids import NewIds
-from hbtable.master.servers.census import Census, take_census
-from hbtable.master.servers.liveness import bury
+from hbtable.master.reconciler import Reconciler
+from hbtable.master.servers.liveness import expire_server
 from hbtable.master.servers.log_sorting import LogSorting, LogSortingOptions
+from hbtable.master.servers.server_reports import ServerReports, collect_server_reports
 from hbtable.master.service import MasterCalls
-from hbtable.master.tables.tables import Tables
+from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.quarantine import QuarantineOptions
-from hbtable.master.upkeep import Upkeep
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
-from hbtable.metadata.patience import PatienceOptions
+from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.model.status import Collection
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
@@ -98,31 +98,33 @@ class Master:
         self._options = options or MasterOptions()
         # A locator of its own, that gives up soon: while the master waits for METADATA nobody brings METADATA back.
         seconds = self._options.metadata_patience_seconds
-        patience = PatienceOptions(deadline_seconds=seconds, longest_pause_seconds=seconds / 4)
-        locator = Locator(session, transport, runtime, LocatorOptions(patience=patience))
+        retry_policy = RetryPolicy(deadline_seconds=seconds, longest_pause_seconds=seconds / 4)
+        locator = Locator(session, transport, runtime, LocatorOptions(retry_policy=retry_policy))
         self._catalog = catalog = Catalog(session, locator, fs)
         garbage = collector_options or CollectorOptions()
-        logs = LogSorting(runtime, fs, transport, lambda incarnation: bury(session, incarnation), sorting_options)
+        logs = LogSorting(
+            runtime, fs, transport, lambda incarnation: expire_server(session, incarnation), sorting_options
+        )
         self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
         unnamed: set[int] = set()
         self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed)
         new_ids = NewIds(session, fs, catalog)
-        self.tables = Tables(
+        self.tables = TableOperations(
             runtime,
             session,
             catalog,
             self._placement,
-            self.census,
+            self.reports,
             self._admit,
             new_ids,
             self._options.parallel_loads,
             lambda record: owns_files(fs, record),
             unnamed,
-            self.look_again,
+            self.request_cycle,
         )
-        self.calls = MasterCalls(self.tables, self._admit, self._collected, self.look_again, Switch(session, MERGES))
-        self._upkeep = Upkeep(runtime, catalog, self._placement, self.tables, self.census, new_ids.saw)
-        self.last_sentence = "the master has not worked yet"
+        self.calls = MasterCalls(self.tables, self._admit, self._collected, self.request_cycle, Toggle(session, MERGES))
+        self._reconciler = Reconciler(runtime, catalog, self._placement, self.tables, self.reports, new_ids.saw)
+        self.last_message = "the master has not worked yet"
         self._wake = runtime.event()
         self._stopping = self._announced = False
         self._task: Task | None = None
@@ -130,7 +132,7 @@ class Master:
         self._lost = False
         self._looked_at: frozenset[str] | None = None
         """The living servers at the last cycle that found nothing it could do; None after one that did something."""
-        self._asked_to_look = False
+        self._cycle_asked_for = False
         """Since the present cycle began, or the last one ended."""
         self._scan_due = 0.0
         self._servers, self._servers_since = frozenset[str](), 0.0
@@ -174,18 +176,18 @@ class Master:
         """Work now. Does not switch."""
         self._wake.set()
 
-    def look_again(self) -> None:
+    def request_cycle(self) -> None:
         """Work now, and look at every tablet whether or not servers came or went. Does not switch."""
-        self._asked_to_look = True
+        self._cycle_asked_for = True
         self._wake.set()
 
-    def census(self) -> Census:
+    def reports(self) -> ServerReports:
         struggling = self._placement.failed_loads.struggling()
-        return take_census(self._runtime, self._session, self._transport, struggling)
+        return collect_server_reports(self._runtime, self._session, self._transport, struggling)
 
     def _announce(self, address: str) -> None:
         """Whoever asks how many stand by finds it among the masters, until the session ends."""
-        about = Candidate(address, self._runtime.wall_millis())
+        about = MasterCandidate(address, self._runtime.wall_millis())
         self._session.lock(candidate_lock(self._session.session_id), about.encode())
 
     def _live(self, address: str) -> None:
@@ -247,10 +249,10 @@ class Master:
             self._lost = True
             self._on_lost()
 
-    def _note(self, sentence: str) -> None:
-        if sentence != self.last_sentence:
-            log.info("master: %s", sentence)
-        self.last_sentence = sentence
+    def _note(self, message: str) -> None:
+        if message != self.last_message:
+            log.info("master: %s", message)
+        self.last_message = message
 
     def _check(self) -> None:
         if not self._placement.epoch:
@@ -279,33 +281,35 @@ class Master:
     def cycle(self) -> str:
         """One round. Returns what it decided; `everything is served` when there was nothing to do. *Switches.*"""
         self._check()
-        census = self.census()
+        reports = self.reports()
         now = self._runtime.clock_seconds()
-        if self._servers != census.living:
-            self._servers, self._servers_since = census.living, now
+        if self._servers != reports.living:
+            self._servers, self._servers_since = reports.living, now
         balanced_at = self._servers_since + self._options.balance_after_seconds
-        if self._looked_at == census.living and now < self._scan_due and not self._asked_to_look:
-            return self._collect() or self.last_sentence
+        if self._looked_at == reports.living and now < self._scan_due and not self._cycle_asked_for:
+            return self._collect() or self.last_message
         self._looked_at = None
-        self._asked_to_look = False  # what is asked from here on may be for a tablet that this cycle has passed already
+        self._cycle_asked_for = (
+            False  # what is asked from here on may be for a tablet that this cycle has passed already
+        )
         self._system_served = False
-        sentence, waits = self._upkeep.system(census)
-        self._system_served = not sentence
+        message, waits = self._reconciler.system(reports)
+        self._system_served = not message
         if self._system_served:
             # Moves take their time: a server that dies meanwhile, or a request, does not wait for all of them.
-            sentence, waits = self._upkeep.users(census, now >= balanced_at, self._wake.is_set)
+            message, waits = self._reconciler.users(reports, now >= balanced_at, self._wake.is_set)
         if waits:
             self._failures = min(self._failures + 1, _LONGEST_DOUBLING)
             pause = min(self._options.scan_seconds, self._options.period_seconds * 2**self._failures)
         else:
             self._failures = 0
             pause = self._options.scan_seconds
-        if sentence and not waits:
-            return sentence  # something was done: look again at once whether that was all
+        if message and not waits:
+            return message  # something was done: look again at once whether that was all
         # A tablet that could not be placed is tried again soon, and less and less often, or when servers come and go.
-        self._looked_at = census.living
+        self._looked_at = reports.living
         self._scan_due = min(now + pause, balanced_at) if now < balanced_at else now + pause
-        return sentence or self._collect() or _ALL_SERVED
+        return message or self._collect() or _ALL_SERVED
 
     def settle(self) -> None:
         """Cycles until all that can be served is, for starts and tests. Unavailable when METADATA cannot be; a user
@@ -315,7 +319,7 @@ class Master:
             if self._looked_at is not None:
                 break
         if not self._system_served:
-            raise Unavailable(f"METADATA is not served: {self.last_sentence}")
+            raise Unavailable(f"METADATA is not served: {self.last_message}")
 
     def _collect(self) -> str:
         if not self._system_served or not self.collections.due():  # without METADATA it would only hold up the placing
@@ -329,10 +333,10 @@ class Master:
 
     def collect_garbage(self) -> str:
         """One collection now; what it did, "" when there was no garbage."""
-        return self._collect_now().sentence
+        return self._collect_now().message
 
     def _collect_now(self) -> Collected:
-        collected = self._collector.collect(self.census, self.collections.out_of_space())
+        collected = self._collector.collect(self.reports, self.collections.out_of_space())
         for incarnation in collected.dead_logs:
             self._placement.forget_log(incarnation)
         return collected
@@ -343,6 +347,6 @@ class Master:
             collected = self._collect_now()
         except LockLost as error:
             raise Unavailable(f"{error}; ask that one") from error  # as in _admit; and it may be asked for twice
-        if collected.sentence:
-            log.info("master: %s, because it was asked to", collected.sentence)
+        if collected.message:
+            log.info("master: %s, because it was asked to", collected.message)
         return collected.result

@@ -12,9 +12,9 @@ from typing import Final, final
 from hbtable.errors import Corruption
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import INCARNATIONS
+from hbtable.lockservice.paths import INCARNATIONS
 from hbtable.metadata.catalog import Catalog
-from hbtable.metadata.identifiers import TABLE_IDS, TABLET_IDS, Identifiers
+from hbtable.metadata.id_allocator import TABLE_IDS, TABLET_IDS, IdAllocator
 from hbtable.metadata.numbers_in_use import NumbersInUse, in_file_names, in_metadata, in_records
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID, GoneTablet, TabletRecord
@@ -33,11 +33,11 @@ class NewIds:
         self._fs = fs
         self._catalog = catalog
         self._in_use: NumbersInUse | None = None
-        self._tables = Identifiers(
+        self._tables = IdAllocator(
             session, TABLE_IDS, FIRST_USER_TABLE_ID, 1, _LARGEST_TABLE_ID, lambda: self._known().table
         )
-        self._tablets = Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID, in_use=lambda: self._known().tablet)
-        starts = Identifiers(session, INCARNATIONS, range_size=1)
+        self._tablets = IdAllocator(session, TABLET_IDS, FIRST_FREE_TABLET_ID, in_use=lambda: self._known().tablet)
+        starts = IdAllocator(session, INCARNATIONS, range_size=1)
         self._counters = {TABLE_IDS: self._tables, TABLET_IDS: self._tablets, INCARNATIONS: starts}
 
     def table(self) -> int:

@@ -8,29 +8,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
 from hbtable.errors import SwitchedOff
-from hbtable.lockservice.switches import Switch
-from hbtable.master.tables.tables import Tables
+from hbtable.lockservice.toggles import Toggle
+from hbtable.master.tables.tables import TableOperations
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import Collection
 
 
 @final
 class MasterCalls:
-    """`check_master` raises Unavailable when this is not the master; `collect` is one garbage collection; `look_again`
-    makes the cycle look at every tablet at once; `merges`: whether tablets may be merged."""
+    """`check_master` raises Unavailable when this is not the master; `collect` is one garbage collection;
+    `request_cycle` makes the cycle look at every tablet at once; `merges`: whether tablets may be merged."""
 
     def __init__(
         self,
-        tables: Tables,
+        tables: TableOperations,
         check_master: Callable[[], None],
         collect: Callable[[], Collection],
-        look_again: Callable[[], None],
-        merges: Switch,
+        request_cycle: Callable[[], None],
+        merges: Toggle,
     ) -> None:
         self._tables = tables
         self._check_master = check_master
         self._collect = collect
-        self._look_again = look_again
+        self._request_cycle = request_cycle
         self._merges = merges
 
     # ---------------------------------------------------------------- tables and namespaces
@@ -83,23 +83,23 @@ class MasterCalls:
 
     def balance_switch(self, on: bool) -> bool:
         self._check_master()
-        before = self._tables.balancer.switch.turn(on)
-        self._look_again()
+        before = self._tables.balancer.toggle.turn(on)
+        self._request_cycle()
         return before
 
     def balancer_enabled(self) -> bool:
         self._check_master()
-        return self._tables.balancer.switch.is_on()
+        return self._tables.balancer.toggle.is_on()
 
     def decommission(self, servers: Sequence[str], offload: bool) -> None:
         self._check_master()
         self._tables.decommissions.mark(servers, offload)
-        self._look_again()
+        self._request_cycle()
 
     def recommission(self, server: str) -> None:
         self._check_master()
         self._tables.decommissions.unmark(server)
-        self._look_again()
+        self._request_cycle()
 
     # ---------------------------------------------------------------- chores
 
@@ -109,4 +109,4 @@ class MasterCalls:
 
     def look_at_everything(self) -> None:
         self._check_master()
-        self._look_again()
+        self._request_cycle()

@@ -23,8 +23,8 @@ from hbtable.errors import (
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.metadata import layout, readable
-from hbtable.metadata.calls import stored
 from hbtable.metadata.locator import Locator, tablets_of
+from hbtable.metadata.metadata_calls import stored
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, shown
@@ -108,7 +108,7 @@ class Catalog:
             raise Conflict(f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was kept")
         self._locator.forget(expected.table_id, expected.range.start)
 
-    def bury_tablet(self, expected: TabletRecord, gone: GoneTablet) -> None:
+    def retire_tablet(self, expected: TabletRecord, gone: GoneTablet) -> None:
         """Of a merged tablet's left half: only that it is gone is kept. Conflict when the row holds another record."""
         key = layout.key_of(expected)
         if not self._change(key, tablet_record.encode(expected), tablet_record.encode_gone(gone), _tablet):

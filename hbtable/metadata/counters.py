@@ -1,7 +1,7 @@
 """Counters that would give numbers out again: found, and put right, in the files of a lock service that is not in use.
 
 For `hbtable check` and `hbtable repair` of one machine's folder. A running cluster does the same through its sessions
-(identifiers.py, raise_to), at each start and with each scan of METADATA.
+(id_allocator.py, raise_to), at each start and with each scan of METADATA.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _CURE: Final = (
 
 
 def counter_damage(files: FileStore, in_use: NumbersInUse) -> list[str]:
-    """A sentence about each counter that is missing or says too little. One that cannot be read is left out: who reads
+    """A message about each counter that is missing or says too little. One that cannot be read is left out: who reads
     every file finds that. *Switches.*"""
     found: list[str] = []
     for path, least in in_use.needed().items():
@@ -32,7 +32,7 @@ def counter_damage(files: FileStore, in_use: NumbersInUse) -> list[str]:
 
 
 def put_counters_right(files: FileStore, in_use: NumbersInUse) -> list[str]:
-    """Each counter that is missing, cannot be read or says too little says enough on return; a sentence about each that
+    """Each counter that is missing, cannot be read or says too little says enough on return; a message about each that
     was changed. No session may be open on these files. *Switches.*"""
     done: list[str] = []
     for path, least in in_use.needed().items():

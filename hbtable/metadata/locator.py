@@ -14,8 +14,8 @@ from hbtable.encoding import tablet_record
 from hbtable.errors import FileNotFound, HbtableError, StaleLocation
 from hbtable.lockservice.interface import Session
 from hbtable.metadata import layout
-from hbtable.metadata.calls import MetadataCalls, stored
-from hbtable.metadata.patience import PatienceOptions
+from hbtable.metadata.metadata_calls import MetadataCalls, stored
+from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.metadata.tiling import standing
 from hbtable.model.cell import Row
 from hbtable.model.ranges import RowRange
@@ -30,7 +30,7 @@ class LocatorOptions:
 
     prefetch_rows: int = 32
     """METADATA rows read by one miss. Raising it warms the cache faster and costs about 1 KB a row."""
-    patience: PatienceOptions = field(default_factory=PatienceOptions)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     """How long a lookup tries to reach METADATA."""
 
 
@@ -79,7 +79,7 @@ class Locator:
         self._options = options or LocatorOptions()
         self._tables: dict[int, _Table] = {}
         self._lookups: dict[tuple[int, bytes], _Lookup] = {}
-        self.calls = MetadataCalls(runtime, transport, self.find, self.forget, self._options.patience)
+        self.calls = MetadataCalls(runtime, transport, self.find, self.forget, self._options.retry_policy)
         """METADATA itself, for the catalog."""
 
     # ---------------------------------------------------------------- lookups

@@ -1,4 +1,4 @@
-"""The highest numbers that are in use somewhere, which the counters of metadata.identifiers must be above.
+"""The highest numbers that are in use somewhere, which the counters of metadata.id_allocator must be above.
 
 A counter in the lock service may be lost, or come back from an old copy. What it then gives out again would be shared:
 two tables with one id have the same METADATA rows, two tablets with one id the same log records. So each number that
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from hbtable.commitlog.segments.segment import LOGS
 from hbtable.fs.interface import FileSystem
-from hbtable.lockservice.places import INCARNATIONS
+from hbtable.lockservice.paths import INCARNATIONS
 from hbtable.metadata.catalog import Catalog
-from hbtable.metadata.identifiers import SCANNER_IDS, TABLE_IDS, TABLET_IDS
+from hbtable.metadata.id_allocator import SCANNER_IDS, TABLE_IDS, TABLET_IDS
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID, GoneTablet, TabletRecord
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path

@@ -85,7 +85,7 @@ class ScanRequest:
 
 
 def check_request(request: ScanRequest) -> None:
-    """InvalidRequest. What the spec holds is checked where it is used (tablet.want)."""
+    """InvalidRequest. What the spec holds is checked where it is used (tablet.column_selection)."""
     check_bytes("the first row", request.range.start)
     check_bytes("the row to stop at", request.range.stop)
     whole_number("the rows of a page", request.max_rows, 0, LARGEST_I64)

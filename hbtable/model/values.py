@@ -1,4 +1,4 @@
-"""What a value must be, whichever door it came through; InvalidRequest names the parameter and what was given.
+"""What a value must be, whichever way it came; InvalidRequest names the parameter and what was given.
 
 Values are stored as `bytes` of their own. Whatever else has a buffer is refused: the length of an array of floats is
 not its bytes, and a bytearray changes after its commit. Texts are refused because nobody knows their encoding.
@@ -84,7 +84,7 @@ def _kind(given: object) -> str:
 
 
 def shown(given: object) -> str:
-    """For a sentence: as Python writes it, long ones cut. Never fails: what is shown is wrong already."""
+    """For a message: as Python writes it, long ones cut. Never fails: what is shown is wrong already."""
     try:
         if isinstance(given, int):
             text = repr(given) if abs(given) < 10**_SHOWN else f"with more than {_SHOWN} digits"

@@ -13,7 +13,7 @@ from hbtable.errors import Corruption
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_path
 from hbtable.lockservice.identity import ID_FILE, identity_damage
-from hbtable.lockservice.places import CLUSTER, SERVERS
+from hbtable.lockservice.paths import CLUSTER, SERVERS
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.counters import counter_damage
@@ -28,7 +28,7 @@ from hbtable.repair.log_flush import first_needed
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root
 from hbtable.repair.numbers import Seen, look_everywhere
 from hbtable.runtime.interface import Runtime
-from hbtable.tablet.wall import span
+from hbtable.tablet.wall_clock import span
 
 REPAIR = "`hbtable repair` on the stopped folder"
 
@@ -44,7 +44,7 @@ class Finding(NamedTuple):
     tablet_id: int = 0
     rows: tuple[bytes, bytes] = (b"", b"")
 
-    def sentence(self) -> str:
+    def message(self) -> str:
         where = ""
         if self.table:
             start, stop = self.rows

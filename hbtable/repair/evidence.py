@@ -9,7 +9,7 @@ from typing import Final
 
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.recovery.reading import read_log
-from hbtable.commitlog.recovery.sorted_logs import sorted_runs, verify_run
+from hbtable.commitlog.recovery.recovered_edits import sorted_runs, verify_run
 from hbtable.commitlog.segments.segment import LOGS, incarnation_of
 from hbtable.encoding.cell_key import check_known, column_prefix, row_prefix
 from hbtable.errors import FileNotFound, HbtableError, UnsupportedFormat
@@ -145,20 +145,20 @@ def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
 
 
 def _log_damage(fs: FileSystem, folder: str, found: Evidence, pause: Callable[[], None]) -> str:
-    sentences = []
+    messages = []
     try:
         _read_log(fs, folder, found)
     except UnsupportedFormat:
         raise
     except HbtableError as error:
-        sentences.append(str(error))
+        messages.append(str(error))
     try:
         for run in sorted_runs(fs, folder) or []:
             found.sorted_records += verify_run(fs, folder, run, pause)
     except UnsupportedFormat:
         raise
     except FileNotFound as error:
-        sentences.append(f"the list of {folder}'s sorted runs names one that is not there: {error}")
+        messages.append(f"the list of {folder}'s sorted runs names one that is not there: {error}")
     except HbtableError as error:
-        sentences.append(str(error))
-    return "; ".join(sentences)
+        messages.append(str(error))
+    return "; ".join(messages)

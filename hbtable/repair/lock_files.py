@@ -9,9 +9,9 @@ from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.features import read_cluster
 from hbtable.lockservice.files import EPOCHS, DurableFiles
 from hbtable.lockservice.interface import VersionedFile
-from hbtable.lockservice.places import CLUSTER, INCARNATIONS, SERVERS, ServerFile
+from hbtable.lockservice.paths import CLUSTER, INCARNATIONS, SERVERS, ServerFile
 from hbtable.metadata.catalog import ROOT_COPY_PATH
-from hbtable.metadata.identifiers import SCANNER_IDS, TABLE_IDS, TABLET_IDS
+from hbtable.metadata.id_allocator import SCANNER_IDS, TABLE_IDS, TABLET_IDS
 from hbtable.metadata.layout import ROOT_PATH
 from hbtable.model.tablet import TabletRecord
 

@@ -12,9 +12,9 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 from hbtable.repair.evidence import SSTableFound
 from hbtable.repair.rebuilding import RebuiltTablet, Span
-from hbtable.repair.writing import Writer
+from hbtable.repair.writing import RepairWriter
 from hbtable.sstable.properties import Origin, SSTableIdentity
-from hbtable.tablet.layout import Layout, families_of_key
+from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
 
 Floors = dict[tuple[int, bytes], int]
 """(tablet, family) -> every sequence up to this one is in files."""
@@ -84,11 +84,11 @@ def family_of(key: bytes) -> bytes:
 
 
 def flush(
-    writer: Writer, schema: TableSchema, table: bytes, tablet: RebuiltTablet, table_id: int, generation: int,
+    writer: RepairWriter, schema: TableSchema, table: bytes, tablet: RebuiltTablet, table_id: int, generation: int,
     pairs: Iterable[Pair], clock_millis: int, complete_to: int,
 ) -> list[SSTableFound]:  # fmt: skip
     """The pairs of a tablet's rows as SSTables, one for each stack. Families that the schema lacks are left out."""
-    layout = Layout(schema)
+    layout = LocalityGroupLayout(schema)
     places = {family: key for key in layout.keys for family in families_of_key(key)}
     by_stack: dict[str, list[Pair]] = {}
     for pair in pairs:

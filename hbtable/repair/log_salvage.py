@@ -13,9 +13,9 @@ from hbtable.commitlog.records import LogRecord, decode_records
 from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.commitlog.recovery.manifest import settled
 from hbtable.commitlog.recovery.reading import read_log, sound_groups
-from hbtable.commitlog.recovery.runs import run_path
+from hbtable.commitlog.recovery.recovered_edits import sorted_gaps, sorted_runs, verify_run
 from hbtable.commitlog.recovery.salvage import salvage
-from hbtable.commitlog.recovery.sorted_logs import sorted_gaps, sorted_runs, verify_run
+from hbtable.commitlog.recovery.sorted_runs import run_path
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 

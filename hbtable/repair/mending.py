@@ -19,7 +19,7 @@ from hbtable.lockservice.features import FEATURES, FORMAT, LISTED, read_cluster
 from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_number, stored_path
 from hbtable.lockservice.identity import ID_FILE, identity_damage, sound_folder_id
 from hbtable.lockservice.interface import VersionedFile
-from hbtable.lockservice.places import CLUSTER, INCARNATIONS
+from hbtable.lockservice.paths import CLUSTER, INCARNATIONS
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.counters import put_counters_right
@@ -35,7 +35,7 @@ from hbtable.repair.numbers import Seen, in_use, look_everywhere
 from hbtable.repair.report import Report
 from hbtable.repair.table_rebuild import TableRebuild
 from hbtable.repair.user_files import UserFiles
-from hbtable.repair.writing import Writer
+from hbtable.repair.writing import RepairWriter
 from hbtable.runtime.interface import Runtime
 from hbtable.tablet.shared import table_of_path
 
@@ -59,7 +59,7 @@ class Repair:
         self._locks: LockFiles
         self._evidence: Evidence
         self._view: MetadataView
-        self._writer: Writer
+        self._writer: RepairWriter
 
     def run(self) -> Report:
         """*Switches.* UnsupportedFormat: a newer hbtable wrote some of it, and nothing was changed. Any error later
@@ -70,7 +70,7 @@ class Repair:
         reader = MetadataReader(self._fs, self._evidence, pause)
         root, self._view = best_root(reader, self._locks.root, self._locks.copy)
         look_everywhere(self._seen, self._locks, self._evidence, self._view, reader)
-        self._writer = Writer(self._fs, self._new_incarnation)
+        self._writer = RepairWriter(self._fs, self._new_incarnation)
         if not self._is_empty():
             self._metadata(root, reader)
         self._lock_files()
@@ -182,13 +182,13 @@ class Repair:
         for path in old:
             self.backup.remove(path)
 
-    def _write_root(self, root: TabletRecord, sentence: str) -> None:
+    def _write_root(self, root: TabletRecord, message: str) -> None:
         data = tablet_record.encode(root)
         self.backup.replace(ROOT_COPY_PATH, data)
         self._put(layout.ROOT_PATH, data)
         self._locks.damaged.pop(layout.ROOT_PATH, None)
         self._locks.copy_damage = ""
-        self.report.done.append(sentence)
+        self.report.done.append(message)
 
     def _remove_logs(self, reader: MetadataReader) -> None:
         """Every record that counts is in an SSTable now."""

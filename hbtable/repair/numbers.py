@@ -7,7 +7,7 @@ from typing import Final
 from hbtable.encoding import table_record, tablet_record
 from hbtable.errors import HbtableError
 from hbtable.metadata import layout
-from hbtable.metadata.identifiers import SCANNER_IDS, TABLE_IDS, TABLET_IDS
+from hbtable.metadata.id_allocator import SCANNER_IDS, TABLE_IDS, TABLET_IDS
 from hbtable.metadata.numbers_in_use import NumbersInUse
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID, GoneTablet, TabletRecord
 from hbtable.repair.evidence import Evidence

@@ -77,11 +77,11 @@ def rebuilt(
     replacers: Iterable[SSTableFound],
     current: Sequence[TabletRecord],
     past: Sequence[Span],
-    stand_ins: Collection[str] = (),
+    substitutes: Collection[str] = (),
 ) -> list[RebuiltTablet]:
     """`files`: the table's usable ones. `replacers`: those whose word counts on what they replaced, the trash included.
     `current`: tablets as METADATA has them, as far as it can be read; `past`: what is known of others.
-    `stand_ins`: files that take the place of damaged ones."""
+    `substitutes`: files that take the place of damaged ones."""
     spans = [*(Span(record.range, record.tablet_id, record.generation) for record in current), *past]
     rows = {file.path: rows_of(file, spans) for file in files}
     made = [(rows_of(file, spans), file) for file in replacers if file.properties is not None]
@@ -92,7 +92,7 @@ def rebuilt(
             path for held, file in made if covers(held, piece) and file.properties
             for path in file.properties.identity.replaced
         )  # fmt: skip
-        gone = replaced | _outlived(piece, files, current, stand_ins)
+        gone = replaced | _outlived(piece, files, current, substitutes)
         named = frozenset(path for path, held in rows.items() if covers(held, piece) and path not in gone)
         pieces.append(_Piece(piece, _owner(piece, current, written), named, gone))
     by_path = {file.path: file for file in files}
@@ -100,7 +100,7 @@ def rebuilt(
 
 
 def _outlived(
-    piece: RowRange, files: Sequence[SSTableFound], current: Sequence[TabletRecord], stand_ins: Collection[str]
+    piece: RowRange, files: Sequence[SSTableFound], current: Sequence[TabletRecord], substitutes: Collection[str]
 ) -> frozenset[str]:
     """Files of tablets that were split or merged, which the record of the tablet that came of it does not name: it
     named all of them once, so they were compacted away, perhaps in several steps of which the first left no trace."""
@@ -108,7 +108,7 @@ def _outlived(
     if not records:
         return frozenset()
     newest = max(records, key=lambda record: record.tablet_id)
-    named = {ref.path for _, refs in newest.files for ref in refs} | set(stand_ins)
+    named = {ref.path for _, refs in newest.files for ref in refs} | set(substitutes)
     return frozenset(file.path for file in files if _who(file)[0] < newest.tablet_id and file.path not in named)
 
 

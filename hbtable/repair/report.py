@@ -8,7 +8,7 @@ from hbtable.model.names import shown
 
 @dataclass(slots=True)
 class Report:
-    """Sentences."""
+    """Messages."""
 
     done: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)

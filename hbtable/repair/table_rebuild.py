@@ -22,8 +22,8 @@ from hbtable.repair.numbers import Seen
 from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, rebuilt, replaces
 from hbtable.repair.report import Report
 from hbtable.repair.user_files import Named, UserFiles
-from hbtable.repair.writing import Writer
-from hbtable.tablet.layout import Layout, families_of_key
+from hbtable.repair.writing import RepairWriter
+from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
 from hbtable.tablet.shared import table_of_path
 
 
@@ -32,7 +32,7 @@ class TableRebuild:
     """`view` need not be complete."""
 
     def __init__(
-        self, evidence: Evidence, view: MetadataView, files: UserFiles, writer: Writer, report: Report, seen: Seen,
+        self, evidence: Evidence, view: MetadataView, files: UserFiles, writer: RepairWriter, report: Report, seen: Seen,
         reader: MetadataReader,
     ) -> None:  # fmt: skip
         self._evidence = evidence
@@ -136,10 +136,10 @@ class TableRebuild:
         every = [*self._evidence.sstables.values(), *self._evidence.trash.values()]
         mine = [file for file in every if file.is_of(table_id)]
         old = self._compacted_away(mine, current)
-        stand_ins: set[str] = set()
-        usable = self._usable(table_id, current, old, stand_ins)
+        substitutes: set[str] = set()
+        usable = self._usable(table_id, current, old, substitutes)
         replacers = [file for file in mine if not file.damage and file.path not in old]
-        tiles = rebuilt(usable, replacers, current, past, stand_ins)
+        tiles = rebuilt(usable, replacers, current, past, substitutes)
         spans = [*past, *(Span(one.range, one.tablet_id, one.generation) for one in current)]
         spans += [Span(*_origin_of(file)) for file in mine if file.properties is not None]
         ids = {span.tablet_id for span in spans}
@@ -156,7 +156,7 @@ class TableRebuild:
     def _report_gaps(self, table: TableRecord, ids: set[int], known: dict[int, TabletRecord], held: Floors) -> None:
         """What no file has and a log has no more."""
         for tablet_id in sorted(ids):
-            families = Layout(table.schema).stored.values()
+            families = LocalityGroupLayout(table.schema).stored.values()
             needed = first_unflushed(tablet_id, known.get(tablet_id), families, held)
             start, stop = known[tablet_id].range if tablet_id in known else EVERY_ROW
             where = f"rows from {start!r} to {stop!r}" if stop else f"rows from {start!r} on"
@@ -171,9 +171,9 @@ class TableRebuild:
                     )
 
     def _usable(
-        self, table_id: int, current: list[TabletRecord], old: set[str], stand_ins: set[str]
+        self, table_id: int, current: list[TabletRecord], old: set[str], substitutes: set[str]
     ) -> list[SSTableFound]:
-        """Sound files, and what takes the place of the others, which is added to `stand_ins`."""
+        """Sound files, and what takes the place of the others, which is added to `substitutes`."""
         named: dict[str, list[Named]] = {}
         for record in current:
             for key, refs in record.files:
@@ -191,7 +191,7 @@ class TableRebuild:
             for user in self._in_need(path, users, current):
                 for one in self._files.instead_of(path, user):
                     found[one.path] = one
-                    stand_ins.add(one.path)
+                    substitutes.add(one.path)
         return list(found.values())
 
     def _in_need(self, path: str, users: list[Named], current: list[TabletRecord]) -> list[Named | None]:

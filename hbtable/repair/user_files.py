@@ -10,11 +10,11 @@ from hbtable.repair.backup import Backup
 from hbtable.repair.evidence import Evidence, SSTableFound
 from hbtable.repair.rebuilding import replaces
 from hbtable.repair.report import Report, shown_rows, shown_table
-from hbtable.repair.writing import Writer
+from hbtable.repair.writing import RepairWriter
 from hbtable.sstable.builder import SSTableOptions
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.salvaging import salvage
-from hbtable.tablet.layout import Layout, families_of_key, shown_key, stack_key
+from hbtable.tablet.layout import LocalityGroupLayout, families_of_key, shown_key, stack_key
 from hbtable.tablet.shared import table_of_path
 
 Named = tuple[TabletRecord, str, SSTableRef]
@@ -26,7 +26,7 @@ class UserFiles:
     """Each damaged file is dealt with once, however many tablets name it."""
 
     def __init__(
-        self, fs: FileSystem, evidence: Evidence, writer: Writer, backup: Backup, report: Report,
+        self, fs: FileSystem, evidence: Evidence, writer: RepairWriter, backup: Backup, report: Report,
         schemas: dict[int, TableSchema],
     ) -> None:  # fmt: skip
         self._fs = fs
@@ -127,12 +127,12 @@ class UserFiles:
         start = key.index(TERMINATOR) + 2
         family = key[start : key.index(b"\x00", start)]
         schema = self._schemas.get(table_id)
-        keys = Layout(schema).keys if schema is not None else ()
+        keys = LocalityGroupLayout(schema).keys if schema is not None else ()
         return next((one for one in keys if family in families_of_key(one)), stack_key((family,)))
 
     def _options(self, identity: SSTableIdentity) -> SSTableOptions:
         schema = self._schemas.get(identity.table_id)
-        return Layout(schema).sstable_options(identity.group) if schema is not None else SSTableOptions()
+        return LocalityGroupLayout(schema).sstable_options(identity.group) if schema is not None else SSTableOptions()
 
     def _lost_whole(self, path: str, named: Named | None, what: str) -> None:
         if named is None:

@@ -21,14 +21,14 @@ from hbtable.model.tablet import (
 from hbtable.repair.evidence import SSTableFound
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.properties import Origin, SSTableIdentity
-from hbtable.tablet.layout import Layout
+from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.shared import table_folder
 
 _STACK = layout.FAMILY.decode()
 
 
 @final
-class Writer:
+class RepairWriter:
     """`new_incarnation`: a name that no server ever had, when the first file is written; all are named after it."""
 
     def __init__(self, fs: FileSystem, new_incarnation: Callable[[], str]) -> None:
@@ -86,5 +86,5 @@ class Writer:
             (cell_key(row, layout.FAMILY, layout.QUALIFIER, timestamp, PUT, sequence), rows[row])
             for row in sorted(rows)
         ]
-        options = Layout(layout.SCHEMA).sstable_options(_STACK)
+        options = LocalityGroupLayout(layout.SCHEMA).sstable_options(_STACK)
         return ((_STACK, (self.sstable(sorted(pairs), options, identity).ref(),)),)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hbtable.errors import Corruption, HbtableError, Unavailable
-from hbtable.rpc.codec.calls import Patience
+from hbtable.rpc.codec.calls import CallTimeout
 from hbtable.rpc.frames import FRAME_BYTES, Frames, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, answered
 from hbtable.runtime import sockets
@@ -56,16 +56,16 @@ class RpcOptions:
     frame_bytes: int = FRAME_BYTES
     """The largest message either way. Raising it lets one call take that much memory, about three times."""
 
-    def seconds(self, patience: Patience) -> float:
+    def seconds(self, timeout: CallTimeout) -> float:
         """The deadline of a call."""
         return {
-            Patience.READ: self.read_seconds,
-            Patience.WRITE: self.write_seconds,
-            Patience.CENSUS: self.census_seconds,
-            Patience.LOAD: self.load_seconds,
-            Patience.ORDER: self.order_seconds,
-            Patience.COMPACT: self.compact_seconds,
-        }[patience]
+            CallTimeout.READ: self.read_seconds,
+            CallTimeout.WRITE: self.write_seconds,
+            CallTimeout.REPORTS: self.census_seconds,
+            CallTimeout.LOAD: self.load_seconds,
+            CallTimeout.ORDER: self.order_seconds,
+            CallTimeout.COMPACT: self.compact_seconds,
+        }[timeout]
 
 
 class Unsent(Exception):
@@ -77,7 +77,7 @@ class Lost(Exception):
 
 
 @final
-class Connection:
+class RpcConnection:
     """One socket. After any error it is of no more use: close it."""
 
     __slots__ = ("_deadline", "_frames", "_lives", "_runtime", "_socket", "_watch_seconds", "sequence")
@@ -148,7 +148,7 @@ class Connection:
 
 
 @final
-class Pool:
+class RpcConnectionPool:
     """The connections to one address. `take` and then `give` or `drop`, whatever happens in between."""
 
     def __init__(self, runtime: Runtime, address: str, options: RpcOptions, connect: Connect) -> None:
@@ -156,12 +156,12 @@ class Pool:
         self._runtime = runtime
         self._options = options
         self._connect = connect
-        self._idle: list[Connection] = []
+        self._idle: list[RpcConnection] = []
         self._taken = 0
         self._waiting: deque[Event] = deque()
         self._closed = False
 
-    def take(self, deadline: float, lives: Callable[[], bool], fresh: bool = False) -> tuple[Connection, bool]:
+    def take(self, deadline: float, lives: Callable[[], bool], fresh: bool = False) -> tuple[RpcConnection, bool]:
         """*Switches.* A connection, and whether it has served before; never one of those when `fresh`. Unsent,
         UnsupportedFormat."""
         self._wait_for_turn(deadline)
@@ -176,7 +176,7 @@ class Pool:
             self._leave()
             raise
 
-    def give(self, connection: Connection) -> None:
+    def give(self, connection: RpcConnection) -> None:
         """Its call was answered."""
         if self._closed or len(self._idle) >= self._options.idle_connections:
             connection.close()
@@ -184,7 +184,7 @@ class Pool:
             self._idle.append(connection)
         self._leave()
 
-    def drop(self, connection: Connection) -> None:
+    def drop(self, connection: RpcConnection) -> None:
         """Something went wrong on it."""
         connection.close()
         self._leave()
@@ -196,7 +196,7 @@ class Pool:
         for connection in idle:
             connection.close()
 
-    def _open(self, deadline: float, lives: Callable[[], bool]) -> Connection:
+    def _open(self, deadline: float, lives: Callable[[], bool]) -> RpcConnection:
         host, _, port = self.address.rpartition(":")
         if not host or not port.isdigit():
             raise Unsent(f"{self.address!r} is no address")
@@ -205,7 +205,7 @@ class Pool:
             socket = self._connect(host.strip("[]"), int(port), max(0.001, min(left, self._options.connect_seconds)))
         except Unavailable as error:
             raise Unsent(str(error)) from error
-        connection = Connection(self._runtime, socket, self._options)
+        connection = RpcConnection(self._runtime, socket, self._options)
         try:
             connection.greet(deadline, lives)
         except BaseException:

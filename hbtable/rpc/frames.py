@@ -14,7 +14,7 @@ from hbtable.errors import Corruption
 
 MESSAGE_BYTES: Final = 64 << 20
 FRAME_BYTES: Final = MESSAGE_BYTES + (1 << 20)
-"""A message of the front door's largest size, and what surrounds its values here."""
+"""A message of the gateway's largest size, and what surrounds its values here."""
 GOODBYE: Final = b"\0\0\0\0"
 
 _CHECKSUM_BYTES: Final = 4

@@ -3,7 +3,7 @@
     hello (1: i64 major, 2: i64 minor, 3: string build)   answered by the same of the server, or by an RpcError
 
 Peers of the same major version work together: of two minor versions the lower one counts. Another major version is
-refused by both sides, in a sentence that names both. `hello` itself never changes, and fields may be added to it.
+refused by both sides, in a message that names both. `hello` itself never changes, and fields may be added to it.
 
     1.0   no hello: it is answered as a call that is not known, and everything goes on as without it
     1.1   after the hello every frame ends with a checksum (frames.py)
@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from hbtable import __version__
 from hbtable.errors import UnsupportedFormat
 from hbtable.rpc.codec.binary import INTEGER, TEXT, Field, Struct
-from hbtable.rpc.codec.calls import UNKNOWN_METHOD, Failure, Method, Patience, Role
-from hbtable.rpc.codec.errors import RemoteError
+from hbtable.rpc.codec.calls import UNKNOWN_METHOD, CallTimeout, Failure, Role, RpcMethod
+from hbtable.rpc.codec.errors import RpcError
 
 
 class PeerVersion(NamedTuple):
@@ -41,7 +41,9 @@ BEFORE: Final = PeerVersion(1, 0, "")
 """Of a peer that does not know the call."""
 
 _FIELDS: Final = (Field(1, "major", INTEGER), Field(2, "minor", INTEGER), Field(3, "build", TEXT, ""))
-HELLO: Final = Method(Role.PEER, "hello", _FIELDS, Struct(_FIELDS, PeerVersion), Patience.CENSUS, repeatable=True)
+HELLO: Final = RpcMethod(
+    Role.PEER, "hello", _FIELDS, Struct(_FIELDS, PeerVersion), CallTimeout.REPORTS, repeatable=True
+)
 
 
 _TITLE: Final = HELLO.request(0, OURS, lambda: None)[4 : 12 + len(HELLO.name)]
@@ -64,7 +66,7 @@ def agreed(theirs: PeerVersion) -> PeerVersion:
 
 def answered(answer: object) -> PeerVersion:
     """What both speak, by the server's answer. UnsupportedFormat; the server's own error."""
-    if isinstance(answer, RemoteError):
+    if isinstance(answer, RpcError):
         raise answer.raised()
     if isinstance(answer, Failure):
         if answer.number == UNKNOWN_METHOD:

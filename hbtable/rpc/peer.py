@@ -25,9 +25,9 @@ from hbtable.errors import (
     Unavailable,
     UnsupportedFormat,
 )
-from hbtable.rpc.codec.calls import INTERNAL_ERROR, Failure, Method
-from hbtable.rpc.codec.errors import RemoteError
-from hbtable.rpc.connections import Connection, Lost, Pool, RpcOptions, Unsent, still_lives
+from hbtable.rpc.codec.calls import INTERNAL_ERROR, Failure, RpcMethod
+from hbtable.rpc.codec.errors import RpcError
+from hbtable.rpc.connections import Lost, RpcConnection, RpcConnectionPool, RpcOptions, Unsent, still_lives
 from hbtable.runtime.interface import Runtime
 
 
@@ -40,7 +40,7 @@ class Peer:
         self,
         runtime: Runtime,
         name: str,
-        pool: Pool,
+        pool: RpcConnectionPool,
         options: RpcOptions,
         lives: Callable[[], bool],
         unreachable: type[StaleLocation] | type[Unavailable],
@@ -54,7 +54,7 @@ class Peer:
         self._unreachable = unreachable
         self._forget = forget
 
-    def call(self, method: Method, arguments: Sequence[Any]) -> Any:
+    def call(self, method: RpcMethod, arguments: Sequence[Any]) -> Any:
         """*Switches.* The result, or the error that the callee raised."""
         try:
             answer = self._attempt(method, arguments)
@@ -64,14 +64,14 @@ class Peer:
         except Lost as error:
             self._forget()
             raise self._lost(method, str(error)) from error
-        if isinstance(answer, RemoteError):
+        if isinstance(answer, RpcError):
             raise self._error(method, answer)
         if isinstance(answer, Failure):
             raise self._failure(method, answer)
         return answer
 
-    def _attempt(self, method: Method, arguments: Sequence[Any]) -> Any:
-        deadline = self._runtime.clock_seconds() + self._options.seconds(method.patience)
+    def _attempt(self, method: RpcMethod, arguments: Sequence[Any]) -> Any:
+        deadline = self._runtime.clock_seconds() + self._options.seconds(method.timeout)
         connection, used = self.pool.take(deadline, self._lives)
         try:
             return self._exchange(connection, method, arguments, deadline)
@@ -85,7 +85,7 @@ class Peer:
         connection, _ = self.pool.take(deadline, self._lives, fresh=True)
         return self._exchange(connection, method, arguments, deadline)
 
-    def _exchange(self, connection: Connection, method: Method, arguments: Sequence[Any], deadline: float) -> Any:
+    def _exchange(self, connection: RpcConnection, method: RpcMethod, arguments: Sequence[Any], deadline: float) -> Any:
         try:
             connection.sequence = (connection.sequence + 1) & 0x7FFFFFFF
             frame = self._frame(method, connection.sequence, arguments)
@@ -100,7 +100,7 @@ class Peer:
         self.pool.give(connection)
         return answer
 
-    def _frame(self, method: Method, sequence: int, arguments: Sequence[Any]) -> bytes:
+    def _frame(self, method: RpcMethod, sequence: int, arguments: Sequence[Any]) -> bytes:
         try:
             frame = method.request(sequence, arguments, self._pause)
         except (struct.error, TypeError, ValueError, OverflowError) as error:
@@ -111,7 +111,7 @@ class Peer:
             )
         return frame
 
-    def _error(self, method: Method, answer: RemoteError) -> HbtableError:
+    def _error(self, method: RpcMethod, answer: RpcError) -> HbtableError:
         error = answer.raised()
         if answer.wrong_incarnation:
             self._forget()
@@ -120,14 +120,14 @@ class Peer:
             return self._lost(method, str(error))
         return error
 
-    def _lost(self, method: Method, reason: str) -> HbtableError:
+    def _lost(self, method: RpcMethod, reason: str) -> HbtableError:
         if method.repeatable:
             return StaleLocation(f"{self._where()} gave no answer to {method.name}: {reason}")
         return OutcomeUnknown(
             f"{self._where()} gave no answer to {method.name}, which may have been carried out: {reason}"
         )
 
-    def _failure(self, method: Method, answer: Failure) -> HbtableError:
+    def _failure(self, method: RpcMethod, answer: Failure) -> HbtableError:
         """The peer could not even begin, unless something in it failed that nobody foresaw."""
         if answer.number == INTERNAL_ERROR:
             kind = HbtableError if method.repeatable else OutcomeUnknown

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast, final
 
-from hbtable.commitlog.recovery.runs import Run
+from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
@@ -15,7 +15,7 @@ from hbtable.rpc.peer import Peer
 
 
 @final
-class RemoteTablets:
+class RemoteTabletService:
     """rpc.services.TabletService."""
 
     __slots__ = ("_call", "_name")
@@ -49,7 +49,7 @@ class RemoteTablets:
 
 
 @final
-class RemoteAdmin:
+class RemoteTabletAdmin:
     """rpc.services.TabletAdmin."""
 
     __slots__ = ("_call", "_name")
@@ -67,8 +67,8 @@ class RemoteAdmin:
     def update_schema(self, epoch: int, table_id: int, schema: TableSchema) -> None:
         self._call(calls.UPDATE_SCHEMA, (self._name, epoch, table_id, schema))
 
-    def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> Run:
-        return cast(Run, self._call(calls.SORT_LOG_PART, (self._name, epoch, incarnation, part)))
+    def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> SortedRun:
+        return cast(SortedRun, self._call(calls.SORT_LOG_RANGE, (self._name, epoch, incarnation, part)))
 
     def flush(self, tablet_id: int) -> None:
         self._call(calls.FLUSH, (self._name, tablet_id))
@@ -96,7 +96,7 @@ class RemoteAdmin:
 
 
 @final
-class RemoteMaster:
+class RemoteMasterService:
     """rpc.services.MasterService."""
 
     __slots__ = ("_call",)

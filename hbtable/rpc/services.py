@@ -6,7 +6,7 @@ Every call may raise StaleLocation (not served here: ask METADATA again), Unavai
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from hbtable.commitlog.recovery.runs import Run
+from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
@@ -72,9 +72,9 @@ class TabletAdmin(Protocol):
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         """Splits at the row (None: at the middle by size). False when there is nothing to split."""
 
-    def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> Run:
-        """Sorts a part (commitlog.parts) of a dead server's fenced log; the run is durable on return. Any number of
-        servers may sort the same part: the outcome is the same. Corruption; anything else: ask another server."""
+    def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> SortedRun:
+        """Sorts a part (commitlog.log_ranges) of a dead server's fenced log; the run is durable on return. Any number
+        of servers may sort the same part: the outcome is the same. Corruption; anything else: ask another server."""
 
     def tablets(self) -> list[TabletStatus]: ...
 

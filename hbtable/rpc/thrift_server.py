@@ -17,8 +17,8 @@ from typing import Any, Final, Protocol, final
 
 from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, UnsupportedFormat
 from hbtable.rpc.codec import calls
-from hbtable.rpc.codec.binary import Source
-from hbtable.rpc.codec.calls import Method, Role
+from hbtable.rpc.codec.binary import MessageReader
+from hbtable.rpc.codec.calls import Role, RpcMethod
 from hbtable.rpc.codec.errors import described
 from hbtable.rpc.frames import FRAME_BYTES, GOODBYE, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
@@ -39,8 +39,8 @@ _FAREWELL_READS: Final = 64
 _FAREWELL_BYTES: Final = 1 << 20
 
 
-class Listener(Protocol):
-    """An open port (runtime.sockets.Listener)."""
+class RpcListener(Protocol):
+    """An open port (runtime.sockets.TcpListener)."""
 
     @property
     def port(self) -> int: ...
@@ -50,12 +50,12 @@ class Listener(Protocol):
     def close(self, grace_seconds: float = 5.0) -> None: ...
 
 
-Listen = Callable[[Callable[[Socket, Address], None]], Listener]
+Listen = Callable[[Callable[[Socket, Address], None]], RpcListener]
 """Opens the port and calls (socket, peer) in a task of its own for each connection."""
 
 
 @dataclass(frozen=True, slots=True)
-class ThriftServerOptions:
+class RpcServerOptions:
     """Limits of the port between roles."""
 
     frame_bytes: int = FRAME_BYTES
@@ -73,17 +73,17 @@ class ThriftServerOptions:
 
 
 @final
-class ThriftServer:
+class RpcServer:
     """`roles` holds whatever this process serves at the moment. start(), then close()."""
 
     def __init__(
-        self, runtime: Runtime, roles: LocalTransport, listen: Listen, options: ThriftServerOptions | None = None
+        self, runtime: Runtime, roles: LocalTransport, listen: Listen, options: RpcServerOptions | None = None
     ) -> None:
         self._runtime = runtime
         self._roles = roles
         self._listen = listen
-        self._options = options or ThriftServerOptions()
-        self._listener: Listener | None = None
+        self._options = options or RpcServerOptions()
+        self._listener: RpcListener | None = None
         self._peers = Occupancy[Served]()
         self.transfers = Transfers(self._options.transfer_bytes, runtime.sleep)
 
@@ -143,14 +143,14 @@ class ThriftServer:
             return None
         _, _, sequence, position = calls.read_head(message)
         try:
-            agreed(PeerVersion(*HELLO.read_arguments(Source(message, self._pause), position)))
+            agreed(PeerVersion(*HELLO.read_arguments(MessageReader(message, self._pause), position)))
         except UnsupportedFormat as error:
             return HELLO.reply(sequence, None, described(error), self._pause), False
         return HELLO.reply(sequence, OURS, None, self._pause), True
 
     def _turn_away(self, socket: Socket, peer: Address, data: bytes) -> None:
         """A client of HBase's Thrift 1, in its own protocol. What it still sends is read, or the reset of the
-        connection would take the sentence away."""
+        connection would take the message away."""
         _LOG.warning("%s:%s speaks HBase's Thrift: it was sent to a tablet server's Thrift port", peer[0], peer[1])
         try:
             _, name, sequence, _ = calls.read_head(data)
@@ -177,13 +177,13 @@ class ThriftServer:
             shown = name.decode("utf-8", "backslashreplace")
             return calls.failure(name, sequence, calls.UNKNOWN_METHOD, f"there is no call {shown}: {OTHER_PORT}"), True
         try:
-            arguments = method.read_arguments(Source(message, self._pause), position)
+            arguments = method.read_arguments(MessageReader(message, self._pause), position)
         except (Corruption, UnsupportedFormat) as error:
             _LOG.warning("%s was cut off: %s: %s", peer, method.name, error)
             return calls.failure(name, sequence, calls.PROTOCOL_ERROR, str(error)), False
         return self._carried_out(method, sequence, arguments), True
 
-    def _carried_out(self, method: Method, sequence: int, arguments: tuple[Any, ...]) -> bytes:
+    def _carried_out(self, method: RpcMethod, sequence: int, arguments: tuple[Any, ...]) -> bytes:
         wrong_incarnation = method.role is not Role.MASTER and not self._roles.serves(arguments[0])
         try:
             value = self._call(method, arguments)
@@ -203,7 +203,7 @@ class ThriftServer:
             return method.reply(sequence, None, described(large), self._pause)
         return answer
 
-    def _call(self, method: Method, arguments: tuple[Any, ...]) -> Any:
+    def _call(self, method: RpcMethod, arguments: tuple[Any, ...]) -> Any:
         target: object
         if method.role is Role.MASTER:
             target = self._roles.master()

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import StaleLocation, Unavailable
-from hbtable.rpc.connections import Connect, Pool, RpcOptions
+from hbtable.rpc.connections import Connect, RpcConnectionPool, RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.peer import Peer
-from hbtable.rpc.proxies import RemoteAdmin, RemoteMaster, RemoteTablets
+from hbtable.rpc.proxies import RemoteMasterService, RemoteTabletAdmin, RemoteTabletService
 from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Runtime
@@ -26,12 +26,12 @@ class _Server:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self.tablets = RemoteTablets(peer)
-        self.admin = RemoteAdmin(peer)
+        self.tablets = RemoteTabletService(peer)
+        self.admin = RemoteTabletAdmin(peer)
 
 
 @final
-class ThriftTransport:
+class RpcTransport:
     """Implements rpc.transport.Transport. `address_of`: host:port of a tablet server that lives, None of one that does
     not; `master_address` likewise. Both may switch and raise; `address_of` is asked once per incarnation, after
     failures, and every `watch_seconds` of a call that takes longer, `master_address` at every master()."""
@@ -52,7 +52,7 @@ class ThriftTransport:
         self._local = local or LocalTransport()
         self._connect = connect
         self._servers: dict[str, _Server] = {}
-        self._master: tuple[Peer, RemoteMaster] | None = None
+        self._master: tuple[Peer, RemoteMasterService] | None = None
 
     def tablet_service(self, incarnation: str) -> TabletService:
         """*Switches* the first time."""
@@ -78,13 +78,13 @@ class ThriftTransport:
             peer = Peer(
                 self._runtime,
                 "the master",
-                Pool(self._runtime, address, self._options, self._connect),
+                RpcConnectionPool(self._runtime, address, self._options, self._connect),
                 self._options,
                 lambda: self._master_address() == address,
                 Unavailable,
                 self._forget_master,
             )
-            self._master = (peer, RemoteMaster(peer))
+            self._master = (peer, RemoteMasterService(peer))
         return self._master[1]
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class ThriftTransport:
         peer = Peer(
             self._runtime,
             incarnation,
-            Pool(self._runtime, address, self._options, self._connect),
+            RpcConnectionPool(self._runtime, address, self._options, self._connect),
             self._options,
             lambda: self._address_of(incarnation) == address,
             StaleLocation,

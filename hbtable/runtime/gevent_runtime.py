@@ -22,11 +22,11 @@ from gevent.event import Event as HubEvent
 from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 
-from hbtable.runtime.bell import GeventBell
-from hbtable.runtime.interface import Bell, Deaths, Event, Job, Lock, Task
+from hbtable.runtime.interface import Deaths, Event, Job, Lock, Task, ThreadWaker
 from hbtable.runtime.supervision import TaskDeaths
+from hbtable.runtime.thread_waker import GeventThreadWaker
 from hbtable.runtime.worker_process import WorkerProcesses
-from hbtable.runtime.workers import Workers
+from hbtable.runtime.workers import ThreadPool
 
 T = TypeVar("T")
 
@@ -180,7 +180,7 @@ class GeventRuntime:
         self.random = random.Random()
         self.deaths: Deaths = TaskDeaths(self.clock_seconds)
         self._options = options or GeventOptions()
-        self._workers: dict[str, Workers] = {}
+        self._workers: dict[str, ThreadPool] = {}
         self._processes: dict[str, WorkerProcesses] = {}
 
     def wall_millis(self) -> int:
@@ -219,15 +219,15 @@ class GeventRuntime:
     def lock(self) -> Lock:
         return GeventLock()
 
-    def bell(self, answer: Callable[[], object]) -> Bell:
-        return GeventBell(answer)
+    def waker(self, answer: Callable[[], object]) -> ThreadWaker:
+        return GeventThreadWaker(answer)
 
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """A task killed while it waits leaves `function` running to its end in the pool's thread: what `function` uses
         (a file descriptor) must not be closed by the task's clean-up."""
         workers = self._workers.get(kind)
         if workers is None:
-            workers = Workers(kind, self._options.threads_of_kind.get(kind, self._options.threads))
+            workers = ThreadPool(kind, self._options.threads_of_kind.get(kind, self._options.threads))
             self._workers[kind] = workers
         return workers.run(function, arguments)
 
@@ -236,7 +236,7 @@ class GeventRuntime:
         title = f"{kind} process"
         if processes is None:
             processes = self._processes[kind] = WorkerProcesses(self._options.process_bytes)
-            self._workers[title] = Workers(title, self._options.processes)  # each waits for one process
+            self._workers[title] = ThreadPool(title, self._options.processes)  # each waits for one process
         return self._workers[title].run(processes.call, (job, parts, seconds))
 
     def close(self, grace_seconds: float = 5.0) -> None:

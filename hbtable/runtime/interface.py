@@ -58,7 +58,7 @@ class Lock(Protocol):
     def locked(self) -> bool: ...
 
 
-class Bell(Protocol):
+class ThreadWaker(Protocol):
     """Lets a thread that is not the hub's make a task run. The one object here that any thread may touch."""
 
     def ring(self) -> None:
@@ -102,7 +102,7 @@ class Runtime(Protocol):
     def event(self) -> Event: ...
     def lock(self) -> Lock: ...
 
-    def bell(self, answer: Callable[[], object]) -> Bell:
+    def waker(self, answer: Callable[[], object]) -> ThreadWaker:
         """`answer` runs as a task after each ring; it must handle its own errors."""
 
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:

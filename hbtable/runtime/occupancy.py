@@ -34,7 +34,7 @@ class Guest(Protocol):
         """It got an answer once."""
 
     def turn_out(self, most: int) -> None:
-        """Ends the connection to make room among `most`, with a sentence where its protocol has a place for one. Does
+        """Ends the connection to make room among `most`, with a message where its protocol has a place for one. Does
         not wait for the client."""
 
 

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 _DESCRIPTORS: Final = 1 << 20
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _ACCEPT_AGAIN_SECONDS: Final = 0.1
-_COMPLAIN_SECONDS: Final = 10.0
+_WARN_SECONDS: Final = 10.0
 
 # The peer went away: its business, not an error of ours.
 _PEER_GONE: Final = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
@@ -46,10 +46,10 @@ class Socket(Protocol):
 
 
 @final
-class Listener:
+class TcpListener:
     """A listening port and its connections."""
 
-    def __init__(self, host: str, server: StreamServer, connections: "Connections", capacity: int) -> None:
+    def __init__(self, host: str, server: StreamServer, connections: "TcpConnections", capacity: int) -> None:
         self.host = host
         self.port = int(server.address[1])
         """The port itself, also when 0 (any free one) was asked for."""
@@ -73,7 +73,7 @@ class Listener:
 
 
 @final
-class Connections:
+class TcpConnections:
     """The connections of one listener, and the handler that each is given to."""
 
     def __init__(self, handle: Callable[[Socket, Address], None], most: int) -> None:
@@ -105,11 +105,11 @@ class Connections:
         gevent.killall([handler for handler in handlers if not handler.ready()])
 
 
-class PatientServer(StreamServer):
+class AcceptRetryingServer(StreamServer):
     """Waits where the operating system has no file descriptor for a new connection; gevent's own would print a trace
     each time."""
 
-    _complained = -math.inf
+    _warned = -math.inf
 
     def do_read(self) -> tuple[hub_socket.socket, Address] | None:
         try:
@@ -118,8 +118,8 @@ class PatientServer(StreamServer):
             if error.errno not in _EXHAUSTED:
                 raise
             now = time.monotonic()
-            if now - self._complained > _COMPLAIN_SECONDS:
-                self._complained = now
+            if now - self._warned > _WARN_SECONDS:
+                self._warned = now
                 _log.error("a client cannot be accepted: %s; trying again until others have left", error.strerror)
             self.stop_accepting()
             self._timer = self.loop.timer(_ACCEPT_AGAIN_SECONDS)
@@ -127,17 +127,17 @@ class PatientServer(StreamServer):
             return None
 
 
-def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backlog: int = 1024) -> Listener:
+def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backlog: int = 1024) -> TcpListener:
     """Listens at once, and runs `handle` as a task for each connection, whose socket is closed when that returns.
 
     Port 0 is any free port. `backlog`: connections the kernel holds while the hub is busy; it caps it at somaxconn.
     Unavailable when the port is taken; InvalidConfiguration when the address can never work here.
     """
     capacity = capacity_of(_raise_descriptors())
-    connections = Connections(handle, capacity + 16)
-    server = PatientServer(listen(host, port, backlog), connections.serve)
+    connections = TcpConnections(handle, capacity + 16)
+    server = AcceptRetryingServer(listen(host, port, backlog), connections.serve)
     server.start()
-    return Listener(host, server, connections, capacity)
+    return TcpListener(host, server, connections, capacity)
 
 
 def capacity_of(descriptors: int) -> int:

@@ -33,7 +33,7 @@ class Transfer:
 
 @final
 class Transfers:
-    """All large transfers of a front door. `sleep` *switches*."""
+    """All large transfers of a gateway. `sleep` *switches*."""
 
     __slots__ = ("_limit_bytes", "_open", "_sleep", "cut_off", "used_bytes")
 

@@ -37,7 +37,7 @@ _START: Final = (
     "sys.path += [path for path in json.loads(arguments[2]) if path not in sys.path];"
     "from hbtable.runtime.worker_main import main; main(int(arguments[0]), int(arguments[1]))"
 )
-_PATIENCE_SECONDS: Final = 60.0
+_ANSWER_SECONDS: Final = 60.0
 """For the start, and for a pipe that does not move: far above what a busy machine costs."""
 _LOOK_SECONDS: Final = 0.02
 _PIPE_BYTES: Final = 1 << 20
@@ -139,8 +139,8 @@ class WorkerProcess:
     def _read(self, length: int) -> bytes:
         pieces = []
         while length:
-            if not _ready(self._answers, select.POLLIN, _PATIENCE_SECONDS):
-                raise WorkerDied(f"did not answer for {_PATIENCE_SECONDS:g} s")
+            if not _ready(self._answers, select.POLLIN, _ANSWER_SECONDS):
+                raise WorkerDied(f"did not answer for {_ANSWER_SECONDS:g} s")
             piece = os.read(self._answers, min(length, 1 << 20))
             if not piece:
                 raise WorkerDied("ended before it answered")
@@ -152,8 +152,8 @@ class WorkerProcess:
         for piece in pieces:
             left = memoryview(piece)
             while left:
-                if not _ready(self._calls, select.POLLOUT, _PATIENCE_SECONDS):
-                    raise WorkerDied(f"took nothing for {_PATIENCE_SECONDS:g} s")
+                if not _ready(self._calls, select.POLLOUT, _ANSWER_SECONDS):
+                    raise WorkerDied(f"took nothing for {_ANSWER_SECONDS:g} s")
                 try:
                     left = left[os.write(self._calls, left) :]
                 except BrokenPipeError:

@@ -40,7 +40,7 @@ class _Job(Generic[T]):
 
 
 @final
-class Workers:
+class ThreadPool:
     """Owns up to `size` daemon threads; they are started when there is work for them."""
 
     def __init__(self, kind: str, size: int) -> None:

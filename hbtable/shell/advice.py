@@ -1,9 +1,9 @@
-"""The second line of an error: what the person can do next. HBase's sentence stays the first."""
+"""The second line of an error: what the person can do next. HBase's message stays the first."""
 
 from typing import Final
 
 from hbtable.shell.arguments.known_options import OPTIONS, nearest
-from hbtable.shell.connection import Connection
+from hbtable.shell.connection import ShellConnection
 from hbtable.shell.context import show_name
 from hbtable.shell.errors import CannotConnect, ShellError, UnknownMethod, UnknownName
 from hbtable.shell.language.constants import CONSTANTS
@@ -15,7 +15,7 @@ _SQL: Final = {"select": "scan", "insert": "put", "update": "put", "show": "list
 """What people of other shells type."""
 
 
-def advice(error: ShellError, server: Connection, commands: list[str], one_shot: bool) -> str:
+def advice(error: ShellError, server: ShellConnection, commands: list[str], one_shot: bool) -> str:
     """Empty when there is none. Asks the server for names. `one_shot`: typed as hbtable COMMAND."""
     if error.advice:
         return error.advice
@@ -39,7 +39,7 @@ def advice(error: ShellError, server: Connection, commands: list[str], one_shot:
     return f"{_of_names(shown, there, 'namespaces', 'list_namespace')}; {made} makes it"
 
 
-def _names(server: Connection, what: str) -> list[bytes]:
+def _names(server: ShellConnection, what: str) -> list[bytes]:
     if what == "namespace":
         found: list[bytes] = server.admin("adminNamespaces")
         return found
@@ -60,13 +60,13 @@ def _command(name: str, argument: str, one_shot: bool) -> str:
 
 
 def _of_word(error: ShellError, commands: list[str]) -> str:
-    sentence = str(error)
-    if sentence.startswith(_CONSTANT) and not sentence.endswith(("Filter", "::Time", "::Java")):
-        return _of_constant(sentence.removeprefix(_CONSTANT), error.command)
-    word = sentence.rpartition("`")[2].rstrip("'") if "`" in sentence else ""
-    if word in _RUBY or sentence.endswith(("Filter", "::Time", "::Java")):
+    message = str(error)
+    if message.startswith(_CONSTANT) and not message.endswith(("Filter", "::Time", "::Java")):
+        return _of_constant(message.removeprefix(_CONSTANT), error.command)
+    word = message.rpartition("`")[2].rstrip("'") if "`" in message else ""
+    if word in _RUBY or message.endswith(("Filter", "::Time", "::Java")):
         return "classes of Java and Ruby are not there; a filter is a text: FILTER => \"PrefixFilter('a')\""
-    if not word or " for " in sentence:
+    if not word or " for " in message:
         return ""
     near = [_SQL[word.lower()]] if word.lower() in _SQL else nearest(word, commands, 3)
     return f"did you mean {' or '.join(near)}?" if near else "help lists the commands"

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, final
 
 from hbtable.shell import absent
 from hbtable.shell.context import Context
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value
 
 Run = Callable[[Context, list[Value]], Value]
@@ -167,12 +167,12 @@ class Catalogue:
         return difflib.get_close_matches(name, self.names(), 3, 0.7)
 
     def find(self, name: str, given: int) -> Run:
-        """BadArgument for a wrong number of arguments."""
+        """ArgumentError for a wrong number of arguments."""
         entry = ENTRIES.get(name)
         if entry is None:
             return absent.refuse(name)
         if given < entry.least or (entry.most >= 0 and given > entry.most):
-            raise BadArgument(f"wrong number of arguments (given {given}, expected {_arity_text(entry)})")
+            raise ArgumentError(f"wrong number of arguments (given {given}, expected {_arity_text(entry)})")
         module = importlib.import_module(f"hbtable.shell.commands.{entry.module}")
         run: Run = getattr(module, entry.function)
         return run

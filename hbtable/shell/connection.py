@@ -16,7 +16,7 @@ from hbtable.shell.errors import CannotConnect, OutOfRange, ServerError
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
 
 
-class Connection:
+class ShellConnection:
     """`address` is HOST:PORT. `timeout_seconds`: for connecting; a call may take as long as it takes."""
 
     def __init__(self, address: str, timeout_seconds: float = 10.0) -> None:
@@ -134,9 +134,9 @@ def _received(value: Any) -> Any:
 
 
 def _translated(error: Any) -> ServerError:
-    """`java.class.Name: sentence` in two parts."""
+    """`java.class.Name: reason` in two parts."""
     message: str = error.message or ""
-    java_class, colon, sentence = message.partition(": ")
+    java_class, colon, reason = message.partition(": ")
     if colon and "." in java_class and " " not in java_class:
-        return ServerError(java_class, sentence)
+        return ServerError(java_class, reason)
     return ServerError("", message)

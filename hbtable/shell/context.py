@@ -5,11 +5,11 @@ from typing import Final, final
 
 from hbtable.hbase.admin.structs import AdminTable
 from hbtable.shell.answers.output import Output
-from hbtable.shell.connection import Connection
-from hbtable.shell.errors import BadArgument, ServerError, ShellError
+from hbtable.shell.connection import ShellConnection
+from hbtable.shell.errors import ArgumentError, ServerError, ShellError
 from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
-_SENTENCES: Final = {
+_MESSAGES: Final = {
     "a table name": "Table name must be of type String",
     "a namespace": "Namespace name must be of type String",
 }
@@ -23,7 +23,7 @@ class Context:
 
     def __init__(
         self,
-        server: Connection,
+        server: ShellConnection,
         out: Output,
         confirm: Callable[[str], bool],
         wall_millis: Callable[[], int],
@@ -87,18 +87,18 @@ def show_name(name: bytes) -> str:
 
 
 def row_of(value: Value, what: str = "a row key") -> bytes:
-    """A row or a value as Ruby's to_s makes it of any scalar: 5 is the row '5'. BadArgument for arrays and hashes."""
+    """A row or a value as Ruby's to_s makes it of any scalar: 5 is the row '5'. ArgumentError for arrays and hashes."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, (list, dict)):
-        raise BadArgument(f"{what} must be a string in quotes, not {inspect(value)} ({class_of(value)})")
+        raise ArgumentError(f"{what} must be a string in quotes, not {inspect(value)} ({class_of(value)})")
     return shown(value).encode("utf-8", "surrogateescape")
 
 
 def text_of(value: Value, what: str) -> bytes:
-    """A string argument. BadArgument says what it is."""
+    """A string argument. ArgumentError says what it is."""
     if not isinstance(value, bytes):
-        error = BadArgument(_SENTENCES.get(what, f"{what} must be a string in quotes, not {inspect(value)}"))
+        error = ArgumentError(_MESSAGES.get(what, f"{what} must be a string in quotes, not {inspect(value)}"))
         error.advice = f"{inspect(value)} is of type {class_of(value)}: strings stand in quotes"
         raise error
     return value

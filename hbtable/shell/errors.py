@@ -1,11 +1,11 @@
 """What goes wrong in a shell, each kind with the name that HBase's users know from Ruby.
 
-Every one is a ShellError: shown as `Kind: sentence` on standard error, never as a trace.
+Every one is a ShellError: shown as `Kind: message` on standard error, never as a trace.
 """
 
 
 class ShellError(Exception):
-    """`kind` goes in front of the sentence."""
+    """`kind` goes in front of the message."""
 
     kind = "RuntimeError"
     column: int | None = None
@@ -26,13 +26,13 @@ class ShellError(Exception):
         self.about = about
 
 
-class BadArgument(ShellError):
+class ArgumentError(ShellError):
     """An argument that a command cannot take."""
 
     kind = "ArgumentError"
 
 
-class BadType(ShellError):
+class ArgumentTypeError(ShellError):
     """An argument of the wrong type."""
 
     kind = "TypeError"

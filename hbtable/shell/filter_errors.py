@@ -1,4 +1,4 @@
-"""A refused filter in HBase's words first, and what is wrong in it second: our server says both in one sentence."""
+"""A refused filter in HBase's words first, and what is wrong in it second: our server says both in one message."""
 
 import re
 from typing import Final
@@ -17,13 +17,13 @@ _OF_THE_TEXT: Final = re.compile(
 )
 
 
-def in_two(sentence: str) -> tuple[str, str]:
-    """(what HBase says, the reason or ""). Sentences about anything else stay as they are."""
-    if found := _IN_ONE_FILTER.fullmatch(sentence):
+def in_two(message: str) -> tuple[str, str]:
+    """(what HBase says, the reason or ""). Messages about anything else stay as they are."""
+    if found := _IN_ONE_FILTER.fullmatch(message):
         return f"Incorrect filter string {found['filter']}", found["reason"]
-    if found := _WITH_REASON.fullmatch(sentence):
+    if found := _WITH_REASON.fullmatch(message):
         return found["head"], found["reason"]
-    if found := _OF_THE_TEXT.fullmatch(sentence):
+    if found := _OF_THE_TEXT.fullmatch(message):
         head = found["head"]
         return ("Incorrect Filter String" if head == "Incorrect argument list" else head), found["reason"]
-    return sentence, ""
+    return message, ""

@@ -7,9 +7,9 @@ from time import perf_counter, sleep, time_ns
 from typing import TextIO
 
 from hbtable.shell.answers.formats import make_output
-from hbtable.shell.connection import Connection
+from hbtable.shell.connection import ShellConnection
 from hbtable.shell.context import Context
-from hbtable.shell.session import Session
+from hbtable.shell.session import ShellSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class ShellOptions:
 
 def make_session(
     options: ShellOptions, confirm: Callable[[str], bool], width: int = 0, stream: TextIO | None = None
-) -> Session:
+) -> ShellSession:
     """Connects at the first command that needs a server."""
     out = make_output(options.format, stream or sys.stdout, width)
-    server = Connection(options.address)
+    server = ShellConnection(options.address)
     context = Context(server, out, confirm, lambda: time_ns() // 1_000_000, sleep, width > 0)
-    return Session(context, perf_counter, options.quiet)
+    return ShellSession(context, perf_counter, options.quiet)

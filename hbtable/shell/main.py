@@ -1,7 +1,7 @@
 """`hbtable shell`: from the command line's arguments to an exit code.
 
 Exit codes: 0 fine, 1 a command failed, 2 misuse, 3 no server answers; `exit N` ends with N. Standard output carries
-answers only; errors go to standard error: `Kind: sentence`, then where in the line, then what may have been meant.
+answers only; errors go to standard error: `Kind: message`, then where in the line, then what may have been meant.
 """
 
 import sys
@@ -13,7 +13,7 @@ from hbtable.shell.echo import Echo
 from hbtable.shell.errors import CannotConnect, Leave, ShellError
 from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.language.literals import Value
-from hbtable.shell.session import Session, show_error
+from hbtable.shell.session import ShellSession, show_error
 
 OK: Final = 0
 FAILED: Final = 1
@@ -55,8 +55,8 @@ def run_lines(options: ShellOptions, lines: Iterator[str]) -> int:
     return _guarded(session, lambda session: session.run_lines(lines, echo))
 
 
-def _guarded(session: Session, work: Callable[[Session], None]) -> int:
-    """Errors as sentences, and the exit code."""
+def _guarded(session: ShellSession, work: Callable[[ShellSession], None]) -> int:
+    """Errors as messages, and the exit code."""
     out = session.context.out
     code = OK
     try:

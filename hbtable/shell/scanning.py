@@ -12,7 +12,7 @@ from hbtable.shell.errors import ServerError
 
 
 @final
-class Scan:
+class PagedScan:
     """Iterate over it once. `rows` counts rows, `results` pieces of rows (BATCH)."""
 
     def __init__(self, context: Context, table: bytes, options: ScanOptions) -> None:

@@ -21,7 +21,7 @@ from hbtable.shell.language.syntax import Node
 
 
 @final
-class Session:
+class ShellSession:
     """One interpreter with its variables. `clock` in seconds. `one_shot`: of a command of hbtable's own, without Took
     and =>."""
 
@@ -105,7 +105,7 @@ class Session:
 
 
 def _unknown_options(name: str, arguments: list[Value]) -> str:
-    """A sentence, or "". What knows them all is loaded when there are some."""
+    """A message, or "". What knows them all is loaded when there are some."""
     if not any(isinstance(argument, dict) for argument in arguments):
         return ""
     from hbtable.shell.arguments.known_options import unknown_options
@@ -113,10 +113,10 @@ def _unknown_options(name: str, arguments: list[Value]) -> str:
     return unknown_options(name, arguments)
 
 
-def show_error(session: Session, error: ShellError, stream: TextIO) -> None:
-    sentence, place, more = str(error).partition(" (at byte ")
-    sentence, reason = in_two(sentence)
-    stream.write(f"{plain_kind(error) if session.one_shot else error.kind}: {sentence}\n")
+def show_error(session: ShellSession, error: ShellError, stream: TextIO) -> None:
+    message, place, more = str(error).partition(" (at byte ")
+    message, reason = in_two(message)
+    stream.write(f"{plain_kind(error) if session.one_shot else error.kind}: {message}\n")
     if reason:
         stream.write(f"  {reason}\n")
     if place:  # in a filter's text, and what could stand there

@@ -26,7 +26,7 @@ the search at the damaged block takes longer."""
 
 
 @dataclass(slots=True)
-class Salvage:
+class SSTableSalvage:
     """`lost`: ranges of cell keys, [start, stop), b"" without a bound, that stood in damaged blocks."""
 
     properties: Properties | None = None
@@ -35,9 +35,9 @@ class Salvage:
     lost: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 
-def salvage(path: str, content: bytes, pause: Callable[[], None] = lambda: None) -> Salvage:
+def salvage(path: str, content: bytes, pause: Callable[[], None] = lambda: None) -> SSTableSalvage:
     """`content`: the whole file. UnsupportedFormat when a newer hbtable wrote it; never Corruption."""
-    found = Salvage()
+    found = SSTableSalvage()
     index, data_bytes = _read_tail(path, content, found)
     if index is None:
         _without_index(path, content[:data_bytes], found, pause)
@@ -48,12 +48,12 @@ def salvage(path: str, content: bytes, pause: Callable[[], None] = lambda: None)
 
 def read_identity(path: str, content: bytes) -> Properties | None:
     """The properties alone, where they and the footer are sound."""
-    found = Salvage()
+    found = SSTableSalvage()
     _read_tail(path, content, found)
     return found.properties
 
 
-def _read_tail(path: str, content: bytes, found: Salvage) -> tuple[Index | None, int]:
+def _read_tail(path: str, content: bytes, found: SSTableSalvage) -> tuple[Index | None, int]:
     """(the index, how many bytes hold blocks as far as one knows)."""
     try:
         footer = decode_footer(path, content[-FOOTER_BYTES:], len(content))
@@ -84,7 +84,7 @@ def _part(path: str, content: bytes, handle: Handle) -> bytes | None:
         return None
 
 
-def _by_index(path: str, content: bytes, index: Index, found: Salvage, pause: Callable[[], None]) -> None:
+def _by_index(path: str, content: bytes, index: Index, found: SSTableSalvage, pause: Callable[[], None]) -> None:
     for number, first_key in enumerate(index.first_keys):
         handle = index.handle(number)
         raw = _part(path, content, handle)
@@ -99,7 +99,7 @@ def _by_index(path: str, content: bytes, index: Index, found: Salvage, pause: Ca
         pause()
 
 
-def _without_index(path: str, content: bytes, found: Salvage, pause: Callable[[], None]) -> None:
+def _without_index(path: str, content: bytes, found: SSTableSalvage, pause: Callable[[], None]) -> None:
     offset = 0
     last_key = b""
     part: tuple[int, bytes] | None = None

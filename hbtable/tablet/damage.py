@@ -133,7 +133,7 @@ class DamagedFiles:
     def by_path(self) -> Mapping[str, Damage]:
         return self._found
 
-    def sentences(self) -> dict[str, str]:
+    def messages(self) -> dict[str, str]:
         """By path."""
         return {path: str(damage.error(self._tablet_id, self._table)) for path, damage in self._found.items()}
 

@@ -25,7 +25,7 @@ def stack_key(families: tuple[bytes, ...]) -> str:
 
 
 def shown_key(key: str) -> str:
-    """For a sentence: without the identities of families."""
+    """For a message: without the identities of families."""
     return stack_key(tuple(map(family_name, families_of_key(key))))
 
 
@@ -34,7 +34,7 @@ def families_of_key(key: str) -> tuple[bytes, ...]:
 
 
 @final
-class Layout:
+class LocalityGroupLayout:
     """Derived once from a schema; immutable. Compared by identity: pairs were spread by this very layout."""
 
     __slots__ = ("_by_stored", "keys", "places", "read_only", "rules", "schema", "stored", "table", "writable")
@@ -42,7 +42,7 @@ class Layout:
     def __init__(self, schema: TableSchema) -> None:
         self.schema = schema
         self.table = schema.name.decode("utf-8", "backslashreplace")
-        """For sentences."""
+        """For messages."""
         self.rules: dict[bytes, FamilyRules] = rules_of(schema)
         self.stored = {name: stored_family(name, family.added_in) for name, family in schema.families.items()}
         """family -> how it stands in cell keys."""

@@ -17,7 +17,7 @@ from typing import Final
 
 from hbtable.commitlog.records import LogRecord
 from hbtable.commitlog.recovery.gaps import Gap
-from hbtable.commitlog.recovery.sorted_logs import recovered, sorted_gaps
+from hbtable.commitlog.recovery.recovered_edits import recovered, sorted_gaps
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import check_known
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
@@ -29,7 +29,7 @@ from hbtable.tablet.files import open_sstable
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import LoadedFile, Stack, Version, in_order
-from hbtable.tablet.wall import span
+from hbtable.tablet.wall_clock import span
 
 logger = logging.getLogger(__name__)
 
@@ -204,13 +204,13 @@ def _check_own_log(state: TabletState, record: TabletRecord) -> None:
     first_needed = max([ref.first_needed for ref in record.logs] + [1])
     if held >= first_needed:
         own = state.shared.incarnation
-        sentence = (
+        message = (
             f"tablet {state.tablet_id} is not loaded: the log of this server, {own}, has records of it up to sequence "
             f"{held}, which no SSTable has, and METADATA needs all from {first_needed} on; it left without a flush, so "
             "this server has to end, that its log is recovered"
         )
-        logger.error("%s", sentence)
-        raise LeftUnflushed(sentence)
+        logger.error("%s", message)
+        raise LeftUnflushed(message)
 
 
 def by_sequence(logs: Iterable[Iterator[LogRecord]]) -> Iterator[LogRecord]:

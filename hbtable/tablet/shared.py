@@ -7,10 +7,10 @@ change happens in the same stretch without a switch as the change of the memtabl
 from collections.abc import Callable
 from typing import final
 
-from hbtable.commitlog.recovery.sorted_logs import SortedIndexes
+from hbtable.commitlog.recovery.recovered_edits import SortedRunIndexes
 from hbtable.metrics.registry import LONG_SECONDS_BUCKETS, Registry
 from hbtable.runtime.interface import Runtime
-from hbtable.tablet.wall import SteadyWall
+from hbtable.tablet.wall_clock import SteadyWallClock
 
 SSTABLE_FOLDER = "sstables"
 
@@ -66,14 +66,14 @@ class SharedState:
         max_clock_skew_seconds: float = 300.0,
     ) -> None:
         """Above `memtable_limit_bytes` writers of user tablets wait. Larger: more memory, longer recovery."""
-        self.wall = SteadyWall(runtime, max_clock_skew_seconds, registry)
+        self.wall = SteadyWallClock(runtime, max_clock_skew_seconds, registry)
         self.incarnation = incarnation
         self.registry = registry
         self.loading = 0
         """Tablets that are being loaded: clients wait for them, and work that can wait does."""
         self.compactions_on = True
         """Merging and major ones; False: those under way are given up."""
-        self.sorted_indexes = SortedIndexes()
+        self.sorted_indexes = SortedRunIndexes()
         """Of dead servers' logs, of which this one recovers tablets."""
         self.memtable_bytes = 0
         self.memtable_limit_bytes = memtable_limit_bytes
@@ -111,10 +111,10 @@ class SharedState:
         self._files += 1
         return f"{table_folder(table_id)}/{self.incarnation}-{self._files:06d}.sst"
 
-    def set_out_of_space(self, sentence: str) -> None:
+    def set_out_of_space(self, message: str) -> None:
         """Puts are refused with it; "": they are taken again. Does not switch."""
-        self.out_of_space = sentence
-        self.admit_above_bytes = -1 if sentence else self.memtable_limit_bytes
+        self.out_of_space = message
+        self.admit_above_bytes = -1 if message else self.memtable_limit_bytes
         self.attention()
 
     def has_room_for(self, size_bytes: int) -> bool:

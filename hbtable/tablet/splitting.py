@@ -11,14 +11,14 @@ from hbtable.encoding.cell_key import row_of
 from hbtable.model.ranges import RowRange
 
 
-class Candidate(NamedTuple):
+class SplitCandidate(NamedTuple):
     """A key with about half of a file's bytes before it, and how many bytes of the file this tablet uses."""
 
     key: bytes
     weight_bytes: int
 
 
-def choose_row(candidates: Sequence[Candidate], rows: RowRange, first_row: bytes) -> bytes | None:
+def choose_row(candidates: Sequence[SplitCandidate], rows: RowRange, first_row: bytes) -> bytes | None:
     """The weighted median of the candidates' rows that may be split rows; None when there is none."""
     inside = sorted(
         (row, candidate.weight_bytes)

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import final
 
 from hbtable.encoding.cell_key import TERMINATOR, Pair, family_name
-from hbtable.tablet.layout import Layout
+from hbtable.tablet.layout import LocalityGroupLayout
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class Spreading:
     def __init__(self) -> None:
         self._left_out: Counter[bytes] = Counter()
 
-    def spread(self, layout: Layout, pairs: list[Pair]) -> list[list[Pair]]:
+    def spread(self, layout: LocalityGroupLayout, pairs: list[Pair]) -> list[list[Pair]]:
         """By place of their stack. Call say() when a run of them is through."""
         spread: list[list[Pair]] = [[] for _ in layout.keys]
         for pair in pairs:

@@ -20,16 +20,16 @@ from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet.damage import DamagedFiles
-from hbtable.tablet.layout import Layout
+from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.records import CommitRecord, RecordKeeper
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.spreading import Spreading
 from hbtable.tablet.version import Version
-from hbtable.tablet.writes.apply import Builder
+from hbtable.tablet.writes.apply import WriteBuilder
 from hbtable.tablet.writes.clock import TabletClock
 from hbtable.tablet.writes.gate import Gate
-from hbtable.tablet.writes.row_turns import RowTurns
+from hbtable.tablet.writes.row_locks import RowLocks
 
 
 class Environment(NamedTuple):
@@ -63,12 +63,12 @@ class TabletState:
         "max_row_bytes",
         "range",
         "reads",
+        "row_locks",
         "sequence",
         "shared",
         "spreading",
         "tablet_id",
         "tally",
-        "turns",
         "unflushed_since",
         "version",
         "writes",
@@ -86,7 +86,7 @@ class TabletState:
         of_metadata = record.table_id == METADATA_TABLE_ID
         self.max_row_bytes = MAX_METADATA_ROW_BYTES if of_metadata else MAX_ROW_BYTES
         self.clock = TabletClock(shared.wall.millis, runtime.clock_seconds)
-        self.turns = RowTurns(runtime)
+        self.row_locks = RowLocks(runtime)
         self.gate = Gate(runtime, shared, of_metadata, options.write_wait_seconds)
         self.is_open = True
         """Its memtables count in the shared memory."""
@@ -103,7 +103,7 @@ class TabletState:
         """clock_seconds() of the oldest write that only memtables hold; 0.0 when there is none."""
         self.attention_at = options.memtable_bytes
         """Memtable bytes at which maintenance is rung."""
-        layout = Layout(schema)
+        layout = LocalityGroupLayout(schema)
         self.version = Version(layout, ()).with_layout(layout)
         self.builder = self._builder(layout)
 
@@ -125,7 +125,7 @@ class TabletState:
         files = self.version.most_files(self.damaged)
         self.gate.stall(files if files >= self.environment.options.stall_files else 0)
 
-    def insert(self, layout: Layout, by_stack: list[list[Pair]], last_sequence: int) -> None:
+    def insert(self, layout: LocalityGroupLayout, by_stack: list[list[Pair]], last_sequence: int) -> None:
         """The apply step of a commit, in commit order; never switches, never raises. Hot."""
         version = self.version
         if version.layout is not layout:
@@ -162,9 +162,9 @@ class TabletState:
         self.keeper.closed = True
         self.gate.close(reason)
 
-    def _builder(self, layout: Layout) -> Builder:
+    def _builder(self, layout: LocalityGroupLayout) -> WriteBuilder:
         record = self.keeper.record
-        return Builder(
+        return WriteBuilder(
             layout,
             self.range,
             self.tablet_id,

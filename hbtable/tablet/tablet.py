@@ -24,18 +24,18 @@ from hbtable.tablet import recovery
 from hbtable.tablet.compactions.compaction import Compactor
 from hbtable.tablet.compactions.planning import planned_flush, planned_merge
 from hbtable.tablet.damage import DamagedFiles
-from hbtable.tablet.layout import Layout
+from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.reads import reading
-from hbtable.tablet.reads.sources import Snapshot
-from hbtable.tablet.reads.want import Want
+from hbtable.tablet.reads.column_selection import ColumnSelection
+from hbtable.tablet.reads.sources import ReadSnapshot
 from hbtable.tablet.records import CommitRecord, Edit
 from hbtable.tablet.shared import SharedState
-from hbtable.tablet.splitting import Candidate, choose_row, may_split_at, middle_row
+from hbtable.tablet.splitting import SplitCandidate, choose_row, may_split_at, middle_row
 from hbtable.tablet.state import Environment, TabletState
 from hbtable.tablet.version import key_range
 from hbtable.tablet.writes.read_modify_write import ReadModifyWriter
-from hbtable.tablet.writes.writing import Writer
+from hbtable.tablet.writes.writing import TabletWriter
 
 _SMALL_TABLET_BYTES: Final = 64 << 20
 """Up to this a tablet without an index worth the name is read through to find its middle row."""
@@ -50,7 +50,7 @@ class Tablet:
     def __init__(self, state: TabletState) -> None:
         """Use load() or child()."""
         self._state = state
-        self._writer = Writer(state)
+        self._writer = TabletWriter(state)
         self._read_modify_writer = ReadModifyWriter(state, self._writer)
         self._compactor = Compactor(state)
 
@@ -132,7 +132,7 @@ class Tablet:
     def schema(self, schema: TableSchema) -> None:
         """In force for every read and write from now on; does not switch. SSTables written under another grouping of
         the families stay readable; a major compaction rewrites them."""
-        self._state.install(self._state.version.with_layout(Layout(schema)))
+        self._state.install(self._state.version.with_layout(LocalityGroupLayout(schema)))
 
     @property
     def memtable_bytes(self) -> int:
@@ -195,7 +195,7 @@ class Tablet:
         return planned_flush(self._state)
 
     def needs_compaction(self) -> str:
-        """The planned merge as a sentence; "" when none is worth it."""
+        """The planned merge as a message; "" when none is worth it."""
         if self._state.version.dropped():
             return "it has SSTables that hold nothing but dropped column families"
         plan = planned_merge(self._state)
@@ -234,7 +234,7 @@ class Tablet:
             self._compactor.flush()
             self._state.gate.freeze()
             # What is in the log's queue already lands before the second flush takes the redo point.
-            self._state.turns.wait_until_idle()
+            self._state.row_locks.wait_until_idle()
             self._compactor.flush()
         except BaseException:
             self.thaw()
@@ -273,7 +273,7 @@ class Tablet:
             for file in stack.files:
                 middle = file.reader.middle_key()
                 if middle is not None:
-                    candidates.append(Candidate(middle, file.bytes_in((start, stop))))
+                    candidates.append(SplitCandidate(middle, file.bytes_in((start, stop))))
         chosen = choose_row(candidates, state.range, first)
         if chosen is None and self.sstable_bytes() + self.memtable_bytes <= _SMALL_TABLET_BYTES:
             chosen = middle_row((row_of(key), len(key) + len(value)) for key, value in self._pairs(start, stop))
@@ -291,7 +291,9 @@ class Tablet:
 
     def _pairs(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         state = self._state
-        snapshot = Snapshot(state.version, state.applied, Want(state.version.layout, EVERYTHING, True), state.tally)
+        snapshot = ReadSnapshot(
+            state.version, state.applied, ColumnSelection(state.version.layout, EVERYTHING, True), state.tally
+        )
         return snapshot.range(start, stop, lambda _: False)
 
     def _shares_files(self) -> bool:

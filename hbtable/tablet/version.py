@@ -19,7 +19,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import SSTableRef
 from hbtable.sstable.reader import SSTableReader
 from hbtable.tablet.damage import UnreadableFile
-from hbtable.tablet.layout import Layout, families_of_key
+from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
 
 
 @final
@@ -102,7 +102,7 @@ class Version:
 
     __slots__ = ("layout", "stacks")
 
-    def __init__(self, layout: Layout, stacks: tuple[Stack, ...]) -> None:
+    def __init__(self, layout: LocalityGroupLayout, stacks: tuple[Stack, ...]) -> None:
         self.layout = layout
         self.stacks = stacks
 
@@ -126,7 +126,7 @@ class Version:
             files = in_order((*files, output))
         return self._with(Stack(key, stack.active, stack.frozen, files))
 
-    def with_layout(self, layout: Layout) -> "Version":
+    def with_layout(self, layout: LocalityGroupLayout) -> "Version":
         """The same content under another schema. Stacks that the schema no longer has take no more writes."""
         old = {stack.key: stack for stack in self.stacks}
         current = []

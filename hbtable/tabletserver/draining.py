@@ -14,7 +14,7 @@ from hbtable.model.tablet import METADATA_LEVEL, ROOT_LEVEL, USER_LEVEL, level
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
 from hbtable.tabletserver.membership import Membership
-from hbtable.tabletserver.residence import Residence
+from hbtable.tabletserver.online_tablets import OnlineTablets
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +29,18 @@ class Draining:
     """drain() once, after the master was told to give no more tablets (Membership.drain)."""
 
     def __init__(
-        self, runtime: Runtime, membership: Membership, residence: Residence, parallel: int, wait_seconds: float
+        self,
+        runtime: Runtime,
+        membership: Membership,
+        online_tablets: OnlineTablets,
+        parallel: int,
+        wait_seconds: float,
     ) -> None:
         """`parallel`: tablets unloaded at a time. `wait_seconds`: how long METADATA is kept for others at most, and how
         long loads and splits that are under way are waited for."""
         self._runtime = runtime
         self._membership = membership
-        self._residence = residence
+        self._online_tablets = online_tablets
         self._parallel = parallel
         self._wait_seconds = wait_seconds
 
@@ -56,18 +61,18 @@ class Draining:
         or one was being split."""
         deadline = self._runtime.clock_seconds() + self._wait_seconds
         while True:
-            while self._residence.is_changing() and self._runtime.clock_seconds() < deadline:
+            while self._online_tablets.is_changing() and self._runtime.clock_seconds() < deadline:
                 self._runtime.sleep(_LOOK_SECONDS)
             numbers = next((found for one in range(step + 1) if (found := self._tablets(one))), None)
             if not numbers:
                 return
-            jobs = [lambda number=number: self._residence.unload(number) for number in numbers]
+            jobs = [lambda number=number: self._online_tablets.unload(number) for number in numbers]
             for outcome in run_all(self._runtime, self._parallel, jobs, "unload"):
                 if isinstance(outcome, HbtableError):
                     raise Unavailable(f"a tablet could not be unloaded: {outcome}") from outcome
 
     def _tablets(self, step: int) -> list[int]:
-        tablets = self._residence.tablets
+        tablets = self._online_tablets.tablets
         return [number for number, tablet in tablets.items() if level(tablet.record) == _STEPS[step]]
 
     def _await_others(self, step: int) -> None:

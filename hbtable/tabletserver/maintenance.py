@@ -37,7 +37,7 @@ _DONE: Final = {"flush": "flushed", "compact": "compacted", "split": "looked at 
 
 @final
 class Maintenance:
-    """`split` is Splitter.split; `tablets` is the residence's dictionary. `session`: of the lock under which
+    """`split` is Splitter.split; `tablets` is the online tablets' dictionary. `session`: of the lock under which
     this server acts."""
 
     def __init__(

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LockLost
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import INCARNATIONS, MASTER, SERVERS, ServerFile, server_file, server_lock
-from hbtable.metadata.identifiers import Identifiers
+from hbtable.lockservice.paths import INCARNATIONS, MASTER, SERVERS, ServerFile, server_file, server_lock
+from hbtable.metadata.id_allocator import IdAllocator
 from hbtable.metadata.numbers_in_use import start_number
 from hbtable.runtime.interface import Runtime
 
@@ -24,7 +24,7 @@ def new_incarnation(session: Session, runtime: Runtime, latest_log: Callable[[],
         known = max((start_number(name) for name in session.list(SERVERS)), default=0)
         return max(known, latest_log()) - 1  # the counter says how many were started, and not who is the next
 
-    started = Identifiers(session, INCARNATIONS, range_size=1, in_use=in_use).take(1).stop
+    started = IdAllocator(session, INCARNATIONS, range_size=1, in_use=in_use).take(1).stop
     return f"{started:08d}-{runtime.random.getrandbits(32):08x}"
 
 

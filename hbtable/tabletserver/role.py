@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.recovery.fencing import is_fenced
-from hbtable.commitlog.recovery.parts import decode_part
-from hbtable.commitlog.recovery.runs import Run
-from hbtable.commitlog.recovery.sorting import sort_part
+from hbtable.commitlog.recovery.log_ranges import decode_range
+from hbtable.commitlog.recovery.sorted_runs import SortedRun
+from hbtable.commitlog.recovery.sorting import sort_range
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import SPLITS, ServerFile
-from hbtable.lockservice.switches import Switch
+from hbtable.lockservice.paths import SPLITS, ServerFile
+from hbtable.lockservice.toggles import Toggle
 from hbtable.metadata.catalog import Catalog
-from hbtable.metadata.identifiers import TABLET_IDS, Identifiers
+from hbtable.metadata.id_allocator import TABLET_IDS, IdAllocator
 from hbtable.metadata.numbers_in_use import latest_log
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
@@ -33,17 +33,17 @@ from hbtable.sstable.cache import BlockCache
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
-from hbtable.tabletserver.admin import Administration
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.draining import Draining
 from hbtable.tabletserver.highest_id import highest_tablet_id
 from hbtable.tabletserver.maintenance import Maintenance
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.membership import Membership, new_incarnation
-from hbtable.tabletserver.residence import Residence
+from hbtable.tabletserver.online_tablets import OnlineTablets
 from hbtable.tabletserver.server import TabletServer
 from hbtable.tabletserver.split import Splitter
 from hbtable.tabletserver.suspension import Suspension
+from hbtable.tabletserver.tabletserver_admin import TabletServerAdmin
 
 log = logging.getLogger(__name__)
 
@@ -106,20 +106,20 @@ class TabletServerRole:
         self.shared = shared = _shared(runtime, self.incarnation, registry, options)
         suspension = Suspension(runtime, session, options.suspended_seconds)
         self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
-        self._residence = residence = self._make_residence(catalog, suspension.outwait)
-        tablet_ids = _tablet_ids(session, residence, catalog)
+        self._online_tablets = online_tablets = self._make_online_tablets(catalog, suspension.outwait)
+        tablet_ids = _tablet_ids(session, online_tablets, catalog)
         splitter = Splitter(
-            residence,
+            online_tablets,
             catalog,
             self._commits,
             tablet_ids.next,
             runtime.wall_millis,
-            Switch(session, SPLITS).is_on,
+            Toggle(session, SPLITS).is_on,
             insist=fs.log_kind != LOCAL,
         )
         self._maintenance = Maintenance(
             runtime,
-            residence.tablets,
+            online_tablets.tablets,
             self.commit_log,
             shared,
             splitter.split,
@@ -134,29 +134,29 @@ class TabletServerRole:
     def _service(self, session: Session, suspension: Suspension, registry: Registry) -> TabletServer:
         return TabletServer(
             self.incarnation,
-            self._residence.tablets,
+            self._online_tablets.tablets,
             session.valid,
             suspension.wait,
             self._lose,
             registry,
-            self._residence.refused,
+            self._online_tablets.refused,
         )
 
-    def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> Administration:
+    def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> TabletServerAdmin:
         merging = self._maintenance.merging
-        return Administration(
-            self._residence,
+        return TabletServerAdmin(
+            self._online_tablets,
             splitter,
             self.shared,
             refuse,
-            self._sort_part,
+            self._sort_range,
             self.cache,
             merging,
             self.commit_log.roll,
         )
 
-    def _make_residence(self, catalog: Catalog, check: Callable[[], None]) -> Residence:
-        return Residence(
+    def _make_online_tablets(self, catalog: Catalog, check: Callable[[], None]) -> OnlineTablets:
+        return OnlineTablets(
             self._runtime,
             self.incarnation,
             catalog,
@@ -168,14 +168,14 @@ class TabletServerRole:
         )
 
     def _measure(self, registry: Registry) -> None:
-        tablets = self._residence.tablets
+        tablets = self._online_tablets.tablets
         registry.gauge("hbtable_tablets", "Tablets served.", lambda: float(len(tablets)))
         damaged = "Tablets with damage: files that cannot be read whole, or lost writes in a log."
-        registry.gauge("hbtable_damaged_tablets", damaged, lambda: float(self._residence.damaged_tablets()))
+        registry.gauge("hbtable_damaged_tablets", damaged, lambda: float(self._online_tablets.damaged_tablets()))
         registry.gauge(
             "hbtable_damaged_files",
             "SSTables and logs that reads found damaged or missing.",
-            lambda: float(len(self._residence.damage())),
+            lambda: float(len(self._online_tablets.damage())),
         )
         registry.gauge(
             "hbtable_sstables",
@@ -193,15 +193,15 @@ class TabletServerRole:
         )
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
 
-    def start(self, address: str = "", door: str = "") -> None:
+    def start(self, address: str = "", gateway: str = "") -> None:
         """The master may assign tablets from now on. LockLost when the session ended meanwhile. `address`: by which
-        other roles reach this server; "": they are all in this process. `door`: of the front door beside it."""
-        self._membership.join(ServerFile(address, self._runtime.wall_millis(), self._fs.log_kind, door=door))
+        other roles reach this server; "": they are all in this process. `gateway`: of the gateway beside it."""
+        self._membership.join(ServerFile(address, self._runtime.wall_millis(), self._fs.log_kind, door=gateway))
         self._maintenance.start()
 
     def damage(self) -> list[str]:
-        """A sentence about each damaged file that its tablets have met."""
-        return self._residence.damage()
+        """A message about each damaged file that its tablets have met."""
+        return self._online_tablets.damage()
 
     def finish_merges(self, limit_bytes: int) -> None:
         """For a process that may never run for long: merges that are due of tablets of up to `limit_bytes` have ended
@@ -217,7 +217,7 @@ class TabletServerRole:
             log.warning("%s was declared dead; its tablets are unloaded all the same", self.incarnation)
         self._maintenance.stop()
         parallel, wait = self._options.parallel_unloads, self._options.drain_wait_seconds
-        Draining(self._runtime, self._membership, self._residence, parallel, wait).drain()
+        Draining(self._runtime, self._membership, self._online_tablets, parallel, wait).drain()
         self._maintenance.join()
 
     def stop(self, clean: bool = True) -> None:
@@ -230,8 +230,8 @@ class TabletServerRole:
                 log.warning("%s stops without having flushed everything: %s", self.incarnation, error)
         else:
             self._maintenance.stop()
-        left = list(self._residence.tablets.values())
-        self._residence.end()
+        left = list(self._online_tablets.tablets.values())
+        self._online_tablets.end()
         for tablet in left:
             tablet.close()
         try:
@@ -258,8 +258,8 @@ class TabletServerRole:
         finally:
             self.shared.loading -= 1
 
-    def _sort_part(self, incarnation: str, part: bytes) -> Run:
-        return sort_part(self._runtime, self._fs, log_folder(incarnation), decode_part(part))
+    def _sort_range(self, incarnation: str, part: bytes) -> SortedRun:
+        return sort_range(self._runtime, self._fs, log_folder(incarnation), decode_range(part))
 
     def _left_unflushed(self) -> None:
         if self._fs.log_kind != LOCAL:  # on one machine nobody else could serve its tablets meanwhile
@@ -267,11 +267,11 @@ class TabletServerRole:
 
     def _lose(self) -> None:
         # What is asked from now on was surely not applied: StaleLocation, which may be retried elsewhere.
-        self._residence.end()
+        self._online_tablets.end()
         self._on_lost()
 
     def _abandon(self, record: TabletRecord) -> None:
-        self._residence.abandon(record)
+        self._online_tablets.abandon(record)
 
 
 def _shared(runtime: Runtime, incarnation: str, registry: Registry, options: TabletServerOptions) -> SharedState:
@@ -295,6 +295,6 @@ def _latest_log(fs: FileSystem) -> int:
     return latest_log(fs) if fs.log_kind == LOCAL else 0
 
 
-def _tablet_ids(session: Session, residence: Residence, catalog: Catalog) -> Identifiers:
-    in_use = highest_tablet_id(residence.tablets, catalog)
-    return Identifiers(session, TABLET_IDS, FIRST_FREE_TABLET_ID, in_use=in_use, makes=False)
+def _tablet_ids(session: Session, online_tablets: OnlineTablets, catalog: Catalog) -> IdAllocator:
+    in_use = highest_tablet_id(online_tablets.tablets, catalog)
+    return IdAllocator(session, TABLET_IDS, FIRST_FREE_TABLET_ID, in_use=in_use, makes=False)

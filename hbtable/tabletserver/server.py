@@ -50,7 +50,7 @@ class TabletServer:
         registry: Registry,
         refused: Mapping[int, DataDamaged] = MappingProxyType({}),
     ) -> None:
-        """`tablets` and `refused` are shared with residence.py, which loads and unloads. `valid` must not switch;
+        """`tablets` and `refused` are shared with online_tablets.py, which loads and unloads. `valid` must not switch;
         `wait` is Suspension.wait. `on_lost` is called once."""
         self.incarnation = incarnation
         self._tablets = tablets

@@ -24,7 +24,7 @@ from hbtable.model.tablet import ROOT_TABLET_ID, TabletRecord
 from hbtable.model.values import check_bytes
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.commits import RecordCommits
-from hbtable.tabletserver.residence import Residence
+from hbtable.tabletserver.online_tablets import OnlineTablets
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Splitter:
 
     def __init__(
         self,
-        residence: Residence,
+        online_tablets: OnlineTablets,
         catalog: Catalog,
         commits: RecordCommits,
         new_tablet_id: Callable[[], int],
@@ -45,7 +45,7 @@ class Splitter:
         allowed: Callable[[], bool],
         insist: bool = False,
     ) -> None:
-        self._residence = residence
+        self._online_tablets = online_tablets
         self._catalog = catalog
         self._commits = commits
         self._new_tablet_id = new_tablet_id
@@ -59,8 +59,8 @@ class Splitter:
         *Switches.*"""
         if not self._allowed():
             raise SwitchedOff("nothing was split: splits are switched off (splitormerge_switch 'SPLIT', true)")
-        with self._residence.turn(tablet_id):
-            tablet = self._residence.served(tablet_id)
+        with self._online_tablets.lock(tablet_id):
+            tablet = self._online_tablets.served(tablet_id)
             row = _row(tablet, split_row)
             if row is None:
                 return False
@@ -70,7 +70,7 @@ class Splitter:
             left_id, right_id = self._new_tablet_id(), self._new_tablet_id()
             # The children's turns as well: METADATA shows them before its answer is here, and a master that finds them
             # not served asks for them to be loaded, or takes them back.
-            with self._residence.turn(left_id), self._residence.turn(right_id):
+            with self._online_tablets.lock(left_id), self._online_tablets.lock(right_id):
                 child = self._swapped(tablet, row, left_id, right_id)
         tablet.close()
         log.info("tablet %d: split at %r into %d and %d", tablet_id, row, left_id, right_id)
@@ -103,7 +103,7 @@ class Splitter:
         assert left is not None
         self._commits.before(left.tablet_id, lambda: self._catalog.put_tablet_if_absent(left))
         children = parent.child(left, self._commits.commit), parent.child(right, self._commits.commit)
-        self._residence.replace_parent(parent_id, children)
+        self._online_tablets.replace_parent(parent_id, children)
         return children[1]
 
     def _finish(self, right: Tablet) -> None:

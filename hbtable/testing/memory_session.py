@@ -1,6 +1,6 @@
 """A session of memory_lockservice.py as its process sees it, over a connection that may be cut.
 
-The twin of ZooKeeper's sessions: it trusts its lease, not the service; a process that is cut off is suspended when the
+The fake of ZooKeeper's sessions: it trusts its lease, not the service; a process that is cut off is suspended when the
 lease has run out, and valid again if the service had not ended the session meanwhile; that it did is learned only where
 the service can be reached. A change whose answer was lost was made all the same: OutcomeUnknown.
 """

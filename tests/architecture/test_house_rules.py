@@ -47,7 +47,7 @@ def test_every_long_function_that_is_allowed_is_still_long() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("hbtable/hbase/", "hbtable/shell/"))])
-def test_region_is_a_word_of_the_front_door_and_the_shell_only(name: str) -> None:
+def test_region_is_a_word_of_the_gateway_and_the_shell_only(name: str) -> None:
     found = re.search(r"\bregions?\b", (ROOT / name).read_text(), re.IGNORECASE)
     assert found is None, "inside, the paper's word is tablet"
 

@@ -33,7 +33,7 @@ def test_the_contracts_hold() -> None:
         ("merge/merging.py", "import time", "Pure packages"),
         ("launch/serve.py", "import hbtable.testing.faulty_fs", "Nothing that serves users imports what is for tests"),
         ("tablet/tablet.py", "import gevent", "Only runtime knows gevent"),
-        ("client/client.py", "import thriftpy2", "Only the front door and the shell speak Thrift"),
+        ("client/client.py", "import thriftpy2", "Only the gateway and the shell speak Thrift"),
         ("tablet/tablet.py", "import bitarray", "Bit arrays and compression belong to sstable"),
         ("hbase/errors.py", "import click", "Only launch knows click"),
     ],

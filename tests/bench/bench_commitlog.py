@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.records import encode_record
-from hbtable.commitlog.recovery.parts import plan_parts
+from hbtable.commitlog.recovery.log_ranges import plan_ranges
 from hbtable.commitlog.recovery.reading import log_segments, read_log
-from hbtable.commitlog.recovery.sorted_logs import recovered
-from hbtable.commitlog.recovery.sorting import publish, sort_part
+from hbtable.commitlog.recovery.recovered_edits import recovered
+from hbtable.commitlog.recovery.sorting import publish, sort_range
 from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.local import LocalFileSystem
@@ -51,8 +51,8 @@ def many_clients(runtime: GeventRuntime, log: LogWriter, clients: int, count: in
 
 
 def sort_log(runtime: GeventRuntime, fs: LocalFileSystem, folder: str) -> None:
-    parts = plan_parts(log_segments(fs, folder), 16 << 20)
-    publish(fs, folder, [sort_part(runtime, fs, folder, part) for part in parts])
+    parts = plan_ranges(log_segments(fs, folder), 16 << 20)
+    publish(fs, folder, [sort_range(runtime, fs, folder, part) for part in parts])
 
 
 def main(folder: str) -> None:

@@ -11,13 +11,13 @@ import sys
 import time
 
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING, ScanPage, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.rpc.local import LocalTransport
-from hbtable.rpc.thrift_server import ThriftServer
-from hbtable.rpc.thrift_transport import ThriftTransport
+from hbtable.rpc.thrift_server import RpcServer
+from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
 from hbtable.testing.memory_lockservice import MemoryLockService
@@ -74,8 +74,7 @@ def server(pipe, times):
     record = cluster.client.admin.tablets(b"t")[0]
     measure("embedded, own process", lambda: cluster.transport.tablet_service(record.owner), record.tablet_id, times)
     ports = [
-        ThriftServer(runtime, roles, lambda handle: serve(HOST, 0, handle)).start()
-        for roles in (idle, cluster.transport)
+        RpcServer(runtime, roles, lambda handle: serve(HOST, 0, handle)).start() for roles in (idle, cluster.transport)
     ]
     pipe.send((ports, record.owner, record.tablet_id))
     runtime.event().wait(600)
@@ -90,7 +89,7 @@ def main():
     ports, owner, tablet_id = here.recv()
     runtime = GeventRuntime()
     addresses = {"idle": f"{HOST}:{ports[0]}", owner: f"{HOST}:{ports[1]}"}
-    transport = ThriftTransport(runtime, addresses.get, lambda: None)
+    transport = RpcTransport(runtime, addresses.get, lambda: None)
     measure("transport alone", lambda: transport.tablet_service("idle"), 1, times)
     measure("embedded, over Thrift", lambda: transport.tablet_service(owner), tablet_id, times)
     process.kill()

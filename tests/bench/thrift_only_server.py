@@ -1,7 +1,7 @@
 """The yardstick of `make bench`: a server that only speaks Thrift.
 
 Our own IDL, thriftpy2's own decoding and encoding, gevent, constant answers of the size that the benchmark's values
-have. What hbtable adds to this is the price of everything behind the front door.
+have. What hbtable adds to this is the price of everything behind the gateway.
 
     thrift_only_server.py [VALUE_BYTES [PAGE_ROWS]]      prints its port
 """

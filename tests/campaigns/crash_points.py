@@ -20,9 +20,9 @@ from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
 from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
-from hbtable.metadata.patience import PatienceOptions
+from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -208,7 +208,7 @@ class Script:
 
 
 def start(runtime: SimulatedRuntime, fs: "CrashingFileSystem | MemoryFileSystem") -> EmbeddedCluster:
-    options = replace(small_options(), client=ClientOptions(PatienceOptions(deadline_seconds=1.0)))
+    options = replace(small_options(), client=ClientOptions(RetryPolicy(deadline_seconds=1.0)))
     cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options)
     cluster.start()
     return cluster

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from hbtable.errors import HbtableError, NotFound
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import ReadSpec
@@ -95,7 +95,7 @@ class Outcome:
     served: str = ""
     repaired: str = ""
     faults: list[str] = field(default_factory=list)
-    sentences: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
 
 def cases(life: Life, chance: random.Random, flips: int) -> Iterator[Case]:
@@ -137,7 +137,7 @@ def _folder(path: str) -> str:
 
 
 def read_rows(cluster: EmbeddedCluster, life: Life) -> tuple[dict[tuple[bytes, bytes], dict[bytes, bytes]], list[str]]:
-    """What is answered, each row for itself, so that one damaged block hides no other row; and sentences of refusal."""
+    """What is answered, each row for itself, so that one damaged block hides no other row; and messages of refusal."""
     found, refused = {}, []
     for name in TABLES:
         for row in sorted({*life.now[name], b"absent"}):
@@ -153,7 +153,7 @@ def read_rows(cluster: EmbeddedCluster, life: Life) -> tuple[dict[tuple[bytes, b
 
 
 def serve(disk: MemoryDisk, seed: int, life: Life) -> tuple[str, list[str]]:
-    """(verdict, sentences)."""
+    """(verdict, messages)."""
     runtime = SimulatedRuntime(seed, QUICK)
     fs = MemoryFileSystem(runtime, disk_copy(disk))
 
@@ -176,21 +176,21 @@ def serve(disk: MemoryDisk, seed: int, life: Life) -> tuple[str, list[str]]:
         return runtime.run(main)
     except HbtableError as error:
         return CLOSED, [str(error)]
-    except Exception as error:  # a trace instead of a sentence
+    except Exception as error:  # a trace instead of a message
         return CRASHED, [repr(error)]
 
 
 def check(disk: MemoryDisk, seed: int) -> list[str]:
-    """The sentences about damage."""
+    """The messages about damage."""
     return check_and_note(disk, seed)[0]
 
 
 def check_and_note(disk: MemoryDisk, seed: int) -> tuple[list[str], list[str]]:
-    """The sentences about damage, and about what may be some."""
+    """The messages about damage, and about what may be some."""
     runtime = SimulatedRuntime(seed, QUICK)
     checker = Check(runtime, MemoryFileSystem(runtime, disk_copy(disk)))
     runtime.run(checker.run)
-    return [finding.sentence() for finding in checker.findings], checker.notes()
+    return [finding.message() for finding in checker.findings], checker.notes()
 
 
 def repaired(disk: MemoryDisk, seed: int, life: Life, case: Case, outcome: Outcome) -> None:
@@ -205,14 +205,14 @@ def repaired(disk: MemoryDisk, seed: int, life: Life, case: Case, outcome: Outco
         outcome.faults.append(f"repair failed: {error}")
         return
     left = check(fs.disk, seed + 1)
-    outcome.faults += [f"after the repair: {sentence}" for sentence in left]
+    outcome.faults += [f"after the repair: {message}" for message in left]
     runtime = SimulatedRuntime(seed + 2, QUICK)
     after = MemoryFileSystem(runtime, disk_copy(fs.disk))
 
     def main() -> None:
         cluster = start(runtime, after)
         found, refused = read_rows(cluster, life)
-        outcome.faults += [f"after the repair, refused: {sentence}" for sentence in refused[:3]]
+        outcome.faults += [f"after the repair, refused: {message}" for message in refused[:3]]
         _judge(found, life, case, report.lost, outcome)
         if DROPPED in cluster.client.names():
             _judge_dropped(cluster, case, report.done, outcome)
@@ -223,8 +223,8 @@ def repaired(disk: MemoryDisk, seed: int, life: Life, case: Case, outcome: Outco
         runtime.run(main)
     except (HbtableError, AssertionError) as error:
         outcome.faults.append(f"after the repair: {error}")
-    outcome.faults += [f"after the repair and a stop: {sentence}" for sentence in check(after.disk, seed + 3)]
-    outcome.sentences += [*report.done, *(f"LOST: {sentence}" for sentence in report.lost)]
+    outcome.faults += [f"after the repair and a stop: {message}" for message in check(after.disk, seed + 3)]
+    outcome.messages += [*report.done, *(f"LOST: {message}" for message in report.lost)]
 
 
 def _judge(
@@ -280,20 +280,20 @@ def run_case(life: Life, case: Case, seed: int) -> Outcome:
     """All three, on copies."""
     disk = case.apply(life.disk)
     outcome = Outcome(case)
-    sentences, notes = check_and_note(disk, seed)
-    outcome.check = f"{len(sentences)} damaged" if sentences else ""
-    outcome.sentences += sentences + notes
+    messages, notes = check_and_note(disk, seed)
+    outcome.check = f"{len(messages)} damaged" if messages else ""
+    outcome.messages += messages + notes
     outcome.served, told = serve(disk, seed + 1, life)
-    outcome.sentences += told[:3]
-    if outcome.served == WRONG and case.kind() == LOG_END and not sentences:
+    outcome.messages += told[:3]
+    if outcome.served == WRONG and case.kind() == LOG_END and not messages:
         outcome.served = "older, noted" if notes else "older, silently"
         if not notes and case.damage not in CUTS:
             outcome.faults.append(f"older, and the check does not say that anything was dropped: {told[0]}")
     elif outcome.served == WRONG:
         outcome.faults.append(f"a wrong answer: {told[0]}")
     if outcome.served == CRASHED:
-        outcome.faults.append(f"a trace instead of a sentence: {told[0]}")
-    if outcome.served in (REFUSED, CLOSED) and not sentences:
+        outcome.faults.append(f"a trace instead of a message: {told[0]}")
+    if outcome.served in (REFUSED, CLOSED) and not messages:
         outcome.faults.append(f"not served, and the check found nothing: {told[0]}")
     repaired(disk, seed + 10, life, case, outcome)
     return outcome
@@ -341,8 +341,8 @@ def main() -> None:
             outcomes.append(outcome)
             if outcome.faults or arguments.verbose:
                 print(f"{'stopped' if stopped else 'killed'}: {case.path} {case.damage}: {outcome.faults}")
-                for sentence in outcome.sentences:
-                    print(f"    {sentence[:300]}")
+                for message in outcome.messages:
+                    print(f"    {message[:300]}")
     print("\n".join(table(outcomes)))
     faults = sum(bool(outcome.faults) for outcome in outcomes)
     print(f"{len(outcomes)} cases, {faults} with faults")

@@ -9,9 +9,9 @@ from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
-from hbtable.metadata.patience import PatienceOptions
+from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -53,7 +53,7 @@ def disk_copy(disk: MemoryDisk) -> MemoryDisk:
 
 
 def start(runtime: SimulatedRuntime, fs: MemoryFileSystem, deadline_seconds: float = 1.0) -> EmbeddedCluster:
-    options = replace(small_options(), client=ClientOptions(PatienceOptions(deadline_seconds=deadline_seconds)))
+    options = replace(small_options(), client=ClientOptions(RetryPolicy(deadline_seconds=deadline_seconds)))
     cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options)
     cluster.start()
     return cluster

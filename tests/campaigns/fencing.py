@@ -8,7 +8,7 @@ in what the manifest recovers; both fencers, and whoever reads later, must get t
     python -m tests.campaigns.fencing --adapter webhdfs|hdfs|webhdfs-twin|hdfs-twin [--address A] [--trials 200]
         [--seed 1] [--break marker|length]
 
---break marker: the writer never sees a marker. --break length: a 201 is believed (the webhdfs twin lies now and then).
+--break marker: the writer never sees a marker. --break length: a 201 is believed (the webhdfs fake lies now and then).
 Either must lose something, or this campaign cannot see a loss.
 """
 
@@ -27,10 +27,10 @@ from hbtable.commitlog.records import encode_record
 from hbtable.commitlog.recovery.fencing import fence, is_fenced
 from hbtable.commitlog.recovery.manifest import Manifest
 from hbtable.commitlog.recovery.reading import read_log
-from hbtable.commitlog.recovery.sorted_logs import recovered
+from hbtable.commitlog.recovery.recovered_edits import recovered
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.errors import Corruption, HbtableError, Stalled, StorageFailed, Unavailable
-from hbtable.fs.calls import TaskCalls
+from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import close_file_system, open_file_system
@@ -38,10 +38,10 @@ from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
-from hbtable.testing.fake_hdfs.namespace import TwinNamespace
-from hbtable.testing.fake_hdfs.native_client import TwinClient
-from hbtable.testing.fake_hdfs.native_cluster import TwinCluster, TwinQuirks
-from hbtable.testing.fake_hdfs.webhdfs import WebHdfsTwin
+from hbtable.testing.fake_hdfs.namespace import FakeNamespace
+from hbtable.testing.fake_hdfs.native_client import FakeHdfsClient
+from hbtable.testing.fake_hdfs.native_cluster import FakeHdfs, FakeHdfsQuirks
+from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.sorted_log import sort_log
 
@@ -203,29 +203,29 @@ class Tally:
         )
 
 
-def on_twin(adapter: str, seed: int, breaks: str = "") -> Trial:
+def on_fake(adapter: str, seed: int, breaks: str = "") -> Trial:
     """One trial in virtual time; the same seed gives the same trial."""
     runtime = SimulatedRuntime(seed)
-    open_view = webhdfs_twin(runtime, seed, breaks) if adapter == "webhdfs-twin" else hdfs_twin(runtime)
+    open_view = fake_webhdfs(runtime, seed, breaks) if adapter == "webhdfs-twin" else fake_hdfs(runtime)
     trial = Trial(runtime, open_view, random.Random(seed), breaks)
     runtime.run(trial.run)
     return trial
 
 
-def webhdfs_twin(runtime: SimulatedRuntime, seed: int, breaks: str) -> Callable[[], FileSystem]:
-    twin = WebHdfsTwin(runtime, TwinNamespace(runtime.wall_millis), random.Random(seed))
-    twin.quirks.lying_created = 0.1
+def fake_webhdfs(runtime: SimulatedRuntime, seed: int, breaks: str) -> Callable[[], FileSystem]:
+    fake = FakeWebHdfs(runtime, FakeNamespace(runtime.wall_millis), random.Random(seed))
+    fake.quirks.lying_created = 0.1
     if not breaks:  # a broken writer is to be found by its break alone
-        twin.quirks.lost_reply = twin.quirks.cut_content = 0.01
-    return lambda: WebHdfsFileSystem(runtime, twin.hosts, "/fencing", twin.http(runtime), calls=TaskCalls(runtime))
+        fake.quirks.lost_reply = fake.quirks.cut_upload = 0.01
+    return lambda: WebHdfsFileSystem(runtime, fake.hosts, "/fencing", fake.http(runtime), calls=TaskCalls(runtime))
 
 
-def hdfs_twin(runtime: SimulatedRuntime) -> Callable[[], FileSystem]:
-    cluster = TwinCluster(runtime, TwinQuirks(repeated=0.01))
+def fake_hdfs(runtime: SimulatedRuntime) -> Callable[[], FileSystem]:
+    cluster = FakeHdfs(runtime, FakeHdfsQuirks(repeated=0.01))
     names = iter(range(100))
 
     def open_view() -> FileSystem:
-        client = TwinClient(cluster, runtime, f"client-{next(names)}")
+        client = FakeHdfsClient(cluster, runtime, f"client-{next(names)}")
         return HdfsNativeFileSystem(runtime, "twin:8020", "/fencing", client=client, calls=TaskCalls(runtime))
 
     return open_view
@@ -276,7 +276,7 @@ def main() -> int:
     else:
         tally = Tally()
         for seed in range(options.seed, options.seed + options.trials):
-            tally.add(on_twin(options.adapter, seed, options.breaks))
+            tally.add(on_fake(options.adapter, seed, options.breaks))
     print(f"{options.adapter}{' without ' + options.breaks if options.breaks else ''}: {tally}")
     print(f"{time.monotonic() - began:.0f} s")
     return 0 if bool(tally.lost) == bool(options.breaks) else 1

@@ -2,7 +2,7 @@
 with lengths of 2^31 and below zero, nested a million deep, with wrong types and unknown fields; in the binary (strict
 and not) and compact protocols, framed and not; HTTP, TLS, SASL.
 
-Most of them go through the front door in this process (everything but the network), the rest over sockets to a real
+Most of them go through the gateway in this process (everything but the network), the rest over sockets to a real
 server, beside a healthy client. What comes back must be whole Thrift answers or the end of the connection; no answer
 may speak of an internal error; the process lives; memory stays within 50 MB of what it was after warming up.
 
@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.harness.canned_door import CannedDoor
+from tests.harness.canned_gateway import CannedGateway
 from tests.harness.server import ServerProcess
 from tests.harness.wire_answers import Answer, answers
 from tests.harness.wire_mutations import FORMS, LOOSE, Form, Messages, corpus, deep_struct, encode, foreign, methods
@@ -141,7 +141,7 @@ def rss_bytes() -> int:
 def in_process(messages: int, seed: int, loud: bool = True) -> int:
     """How many messages were delivered; at least `messages`."""
     mix = Mix(seed, [b"t"], [b"t", b"other"])
-    door = CannedDoor()
+    gateway = CannedGateway()
     delivered = replies = cut = 0
     base = 0
     began = time.monotonic()
@@ -150,7 +150,7 @@ def in_process(messages: int, seed: int, loud: bool = True) -> int:
         piece = mix.chance.choice(_PIECES)
         first: list[bytes] = []
         stream = MemoryStream(_noted(mix.connection(form, _MESSAGES_PER_CONNECTION), first), piece)
-        door.serve(stream, ("fuzz", 1))
+        gateway.serve(stream, ("fuzz", 1))
         delivered += stream.delivered
         assert stream.closed
         received = b"".join(stream.received)
@@ -159,7 +159,7 @@ def in_process(messages: int, seed: int, loud: bool = True) -> int:
         if not base and delivered >= min(WARM_UP, messages // 4):
             base = rss_bytes()
     seconds = time.monotonic() - began
-    _valid_ones_are_answered(mix, door)
+    _valid_ones_are_answered(mix, gateway)
     growth = rss_bytes() - base
     if loud:
         print(
@@ -190,13 +190,13 @@ def _fits(form: Form, first: list[bytes]) -> bool:
     return start.startswith(marks[form.protocol])
 
 
-def _valid_ones_are_answered(mix: Mix, door: CannedDoor) -> None:
+def _valid_ones_are_answered(mix: Mix, gateway: CannedGateway) -> None:
     """After all that, the same door answers every method in every form, with the numbers of the calls."""
     for form in (*FORMS, *LOOSE):
         names = [name.encode() for name in methods()]
         calls = [encode(form, name, mix.messages.arguments(name.decode()), number) for number, name in enumerate(names)]
         stream = MemoryStream(iter(calls), 0)
-        door.serve(stream, ("valid", 1))
+        gateway.serve(stream, ("valid", 1))
         found = check(form, b"".join(stream.received))
         assert [(one.name, one.sequence) for one in found] == [(name, n) for n, name in enumerate(names)], form
 

@@ -156,7 +156,7 @@ def _oldest_scanners_are_gone(server: ServerProcess, did: Did, count: int) -> No
     connection.close()
 
 
-def complaints(figures: Figures, one: Attack, floor_seconds: float) -> list[str]:
+def log_limiter(figures: Figures, one: Attack, floor_seconds: float) -> list[str]:
     """What is not as it should be. `floor_seconds`: latencies below it are never too long."""
     wrong = []
     if figures.during > max(WORSE * figures.quiet, floor_seconds):
@@ -197,7 +197,7 @@ def campaign(
             figures = suffer(server, control, one, max(1, int(one.count * scale)), seconds, recovery)
             if loud:
                 print(figures, flush=True)
-            wrong += complaints(figures, one, floor_seconds)
+            wrong += log_limiter(figures, one, floor_seconds)
             assert server.process is not None
             assert server.process.poll() is None, f"the server died of {one.kind}"
         assert server.stop() == 0

@@ -55,7 +55,7 @@ def verdict(case: Case, java: str) -> tuple[str, str]:
 
 
 def run(cases: list[Case]) -> tuple[Counter[str], list[str]]:
-    """(how many of each verdict, a sentence for each difference)."""
+    """(how many of each verdict, a message for each difference)."""
     with tempfile.TemporaryDirectory() as folder:
         answers = java_patterns.java_answers(cases, Path(folder))
     counts: Counter[str] = Counter()

@@ -24,7 +24,7 @@ from hbtable.errors import HbtableError
 from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
-from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
+from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.lockservice.local import LocalLockService
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.model.cell import SERVER_TIME

@@ -57,8 +57,8 @@ def fill_with_two_tables(machine: Machine) -> None:
 
 def drop_other(machine: Machine) -> None:
     with suppress(TableNotEnabled):  # a refused call may have been carried out
-        machine.patiently(lambda: machine.cluster.client.admin.disable_table(b"other"))
-    machine.patiently(lambda: machine.cluster.client.admin.delete_table(b"other"))
+        machine.with_retries(lambda: machine.cluster.client.admin.disable_table(b"other"))
+    machine.with_retries(lambda: machine.cluster.client.admin.delete_table(b"other"))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -100,7 +100,7 @@ def test_a_server_starts_on_a_full_disk_and_everything_can_be_read_and_dropped(s
         again.verify()
         drop_other(again)
         again.runtime.sleep(30.0)
-        again.patiently(lambda: again.cluster.client.admin.flush(b"journal"))
+        again.with_retries(lambda: again.cluster.client.admin.flush(b"journal"))
         again.verify()
         again.cluster.stop()
 
@@ -184,7 +184,7 @@ def test_it_is_given_up_at_once_and_taken_when_there_is_twice_as_much_room() -> 
         fs.write_file("somebody", bytes(97_700))
         runtime.sleep(2.0)
         assert (held(fs), ballast.full) == (1000, "")
-        assert [bool(sentence) for sentence in heard] == [True, False]
+        assert [bool(message) for message in heard] == [True, False]
 
     in_world(test, 100_000, 1000)
 

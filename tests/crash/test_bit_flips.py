@@ -1,6 +1,6 @@
 """Flipped bits in each kind of file of a stopped cluster: never a wrong answer.
 
-What may happen: the start, or the read, ends with a sentence; or the damage sat where nothing depends on it, and
+What may happen: the start, or the read, ends with a message; or the damage sat where nothing depends on it, and
 everything is as promised. (Logs that recovery needs: tests/property/test_commitlog_damage.py.)
 """
 
@@ -50,27 +50,27 @@ def damaged(disk: MemoryDisk, path: str, chance: random.Random) -> MemoryDisk:
 
 
 def answers(disk: MemoryDisk, seed: int, expected: dict[bytes, RowState]) -> str:
-    """ "right", or the sentence of the error that the start or a read ended with. AssertionError: a wrong answer."""
+    """ "right", or the message of the error that the start or a read ended with. AssertionError: a wrong answer."""
     runtime = SimulatedRuntime(seed)
     fs = MemoryFileSystem(runtime, disk)
 
     def main() -> str:
         cluster = start(runtime, fs)
-        sentence = ""
+        message = ""
         table = cluster.client.table(TABLE)
         for row in sorted({*expected, b"absent"}):  # each for itself, so that one damaged block hides no other row
             try:
                 found = table.read_rows([row], ReadSpec())
             except HbtableError as error:
-                sentence = str(error)
+                message = str(error)
             else:
                 state = {column: value for _, cells in found for column, _, value in cells}
                 assert state == expected.get(row, {}), f"row {row!r}"
         try:
             assert read_everything(cluster.client) == expected
         except HbtableError as error:
-            sentence = str(error)
-        return sentence or "right"
+            message = str(error)
+        return message or "right"
 
     try:
         return runtime.run(main)
@@ -91,7 +91,7 @@ def test_a_flipped_bit_never_gives_a_wrong_answer(stopped: tuple[MemoryDisk, dic
     outcomes = [answers(damaged(disk, chance.choice(paths), chance), 100 + n, expected) for n in range(FLIPS)]
     told = [outcome for outcome in outcomes if outcome != "right"]
     print(f"{kind}: {len(told)} of {FLIPS} were told, for instance {told[:1]}")
-    assert all(len(sentence) > 20 for sentence in told)
+    assert all(len(message) > 20 for message in told)
     if kind.startswith("sstables/"):  # much of the lock service is made anew, which is right
         assert len(told) > FLIPS // 4, "hardly one of them was noticed"
 

@@ -53,10 +53,10 @@ def test_damage_from_before_the_mark_to_the_end_of_the_log_serves_no_tablet_with
 ) -> None:
     disk = disk_copy(killed_beyond_its_mark)
     spoilt_to_its_end(disk, filled)
-    rows, sentences = served(disk)
+    rows, messages = served(disk)
     assert rows == 0
-    assert len(sentences) == 6
-    assert all("may have lost writes that were acknowledged" in sentence for sentence in sentences)
+    assert len(messages) == 6
+    assert all("may have lost writes that were acknowledged" in message for message in messages)
 
 
 @pytest.mark.parametrize("started_before", [False, True])

@@ -8,7 +8,7 @@ import pytest
 from hbtable.errors import Corruption, DataDamaged, HbtableError
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.launch.http.metrics_export import render
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.read import ReadSpec
@@ -135,10 +135,10 @@ def test_a_damaged_user_file_concerns_its_own_tablet_alone(
                     cluster.client.rows(name).put(row, {b"f:b": b"1"})
                 cluster.client.admin.flush(name)
 
-        rows, sentences = served(disk, write_on)
+        rows, messages = served(disk, write_on)
         assert rows >= 150
-        assert (rows < 180) == bool(sentences)
-        assert all(path in sentence and "hbtable repair" in sentence for sentence in sentences)
+        assert (rows < 180) == bool(messages)
+        assert all(path in message and "hbtable repair" in message for message in messages)
         if spoil is flip:
             assert rows >= 165
 
@@ -150,8 +150,8 @@ def test_damaged_metadata_closes_what_it_named_and_no_more(
     for path in sstables(stopped, user=False):
         disk = disk_copy(stopped)
         spoil(disk, path)
-        rows, sentences = served(disk)
-        assert rows == 180 or all(path in sentence and "hbtable repair" in sentence for sentence in sentences)
+        rows, messages = served(disk)
+        assert rows == 180 or all(path in message and "hbtable repair" in message for message in messages)
 
 
 def test_tables_whose_rows_of_metadata_are_sound_are_served_beside_a_damaged_block_of_it() -> None:
@@ -287,10 +287,10 @@ def test_a_flipped_bit_in_the_log_closes_one_tablet_at_most(killed: MemoryDisk) 
     for at in range(length // 2, length, 503):  # METADATA's records come before
         disk = disk_copy(killed)
         the_log(disk)[at] ^= 4
-        rows, sentences = served(disk)
+        rows, messages = served(disk)
         outcomes.append(rows)
-        assert len(sentences) <= 1
-        assert all("hbtable repair" in sentence for sentence in sentences)
+        assert len(messages) <= 1
+        assert all("hbtable repair" in message for message in messages)
     assert set(outcomes) == {150, 180}
 
 
@@ -299,9 +299,9 @@ def test_a_cut_end_of_the_log_serves_no_tablet_that_may_have_written_behind_it(k
     disk = disk_copy(killed)
     content = the_log(disk)
     del content[int(len(content) * left) :]
-    rows, sentences = served(disk)
+    rows, messages = served(disk)
     assert rows == 0
-    assert all("may have lost writes that were acknowledged" in sentence for sentence in sentences)
+    assert all("may have lost writes that were acknowledged" in message for message in messages)
 
 
 def test_a_stretch_of_zeros_in_the_log_closes_what_may_have_lost_something(killed: MemoryDisk) -> None:
@@ -309,9 +309,9 @@ def test_a_stretch_of_zeros_in_the_log_closes_what_may_have_lost_something(kille
     content = the_log(disk)
     start_at = len(content) * 3 // 4
     content[start_at : start_at + 4096] = bytes(4096)
-    rows, sentences = served(disk)
+    rows, messages = served(disk)
     assert rows < 180
-    assert all("may have lost" in sentence for sentence in sentences)
+    assert all("may have lost" in message for message in messages)
 
 
 def test_a_tablet_that_is_refused_for_its_log_takes_no_writes_and_the_others_go_on(killed: MemoryDisk) -> None:

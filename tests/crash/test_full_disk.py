@@ -1,4 +1,4 @@
-"""A full disk and a failing sync: nothing is acknowledged that is not durable, the client gets a sentence, reads go on,
+"""A full disk and a failing sync: nothing is acknowledged that is not durable, the client gets a message, reads go on,
 and writing works again when there is room (after a restart, for a sync that failed)."""
 
 import logging
@@ -36,7 +36,7 @@ SEEDS = range(1, 9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_full_disk_refuses_with_a_sentence_and_goes_on_when_there_is_room(seed: int) -> None:
+def test_a_full_disk_refuses_with_a_message_and_goes_on_when_there_is_room(seed: int) -> None:
     machine = Machine(seed)
 
     def body(machine: Machine) -> None:

@@ -9,7 +9,7 @@ from hbtable.errors import HbtableError, OutOfSpace
 from hbtable.fs.ballast import BallastOptions
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
@@ -102,10 +102,10 @@ class Machine:
     def delete(self, row: bytes) -> None:
         """The row, which was put before."""
         deletion = RowMutation(row, [(DELETE_FAMILY, b"f", b"", SERVER_TIME, b"")])
-        self.patiently(lambda: self.cluster.client.table(TABLE).mutate([deletion]))
+        self.with_retries(lambda: self.cluster.client.table(TABLE).mutate([deletion]))
         self.acknowledged.pop(row, None)
 
-    def patiently(self, call: Callable[[], object]) -> None:
+    def with_retries(self, call: Callable[[], object]) -> None:
         """Again while there is no room: the write that finds none is refused before the ballast makes some."""
         for _ in range(60):
             try:

@@ -140,7 +140,7 @@ class _Search:
             certain, unknown = self._steps(done, row)
             stack += unknown
             stack += certain
-        return self._sentence()
+        return self._message()
 
     def _steps(self, done: int, row: Row) -> tuple[list[tuple[int, Row]], list[tuple[int, Row]]]:
         certain: list[tuple[int, Row]] = []
@@ -181,7 +181,7 @@ class _Search:
             if done == before:
                 return done, row
 
-    def _sentence(self) -> str:
+    def _message(self) -> str:
         done, row = self._where
         stuck = "; ".join(told(self._operations[index]) for index in self._next(done)[:6])
         past = [told(one) for index, one in enumerate(self._operations) if done >> index & 1][-6:]

@@ -27,7 +27,7 @@ class Promises:
         self.acknowledged += 1
 
     def verify(self, found: dict[bytes, RowState]) -> list[str]:
-        """Sentences about what is wrong; adopts what the unanswered operation turned out to have done."""
+        """Messages about what is wrong; adopts what the unanswered operation turned out to have done."""
         wrong = []
         for row in sorted({*found, *self.expected, *self.unanswered}):
             have = found.get(row, {})

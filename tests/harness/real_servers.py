@@ -22,7 +22,7 @@ from typing import Final
 import pytest
 
 from tests.harness.hdfs_health import HdfsHealth
-from tests.harness.last_will import last_will
+from tests.harness.process_reaper import process_reaper
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze, runs
 
 SERVERS: Final = Path(__file__).parents[2] / "compat-tests" / "servers"
@@ -34,10 +34,10 @@ def require_java() -> None:
     missing = [command for command in ("java", "mvn", "setsid", "flock") if shutil.which(command) is None]
     if not missing:
         return
-    sentence = f"needs {' and '.join(missing)}: compat-tests/install-toolchains installs a JDK and Maven"
+    message = f"needs {' and '.join(missing)}: compat-tests/install-toolchains installs a JDK and Maven"
     if os.environ.get("CI", "").lower() == "true":
-        pytest.fail(sentence)
-    pytest.skip(sentence)
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 def free_ports(count: int) -> int:
@@ -257,10 +257,10 @@ def _ended(starter: str, port: int) -> Iterator[Path]:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "hbtable-tests" / "hadoop-3.4.2" / f"{starter.removeprefix('real-')}-on-{port}"
     stop = f"{shlex.quote(str(SERVERS / starter))} stop {port}; rm -rf {shlex.quote(str(folder))}"
-    last_will().add(folder.name, stop)
+    process_reaper().add(folder.name, stop)
     try:
         yield folder
     finally:
         _run(starter, "stop", str(port))
         shutil.rmtree(folder, ignore_errors=True)
-        last_will().remove(folder.name)
+        process_reaper().remove(folder.name)

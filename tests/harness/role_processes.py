@@ -15,8 +15,8 @@ import happybase
 from Hbase_thrift import IOError as HBaseError
 
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
-from hbtable.shell.connection import Connection
-from tests.harness.last_will import end_role, last_will
+from hbtable.shell.connection import ShellConnection
+from tests.harness.process_reaper import end_role, process_reaper
 from tests.harness.waiting import SOON_SECONDS, eventually, freeze, in_time, runs
 
 
@@ -26,13 +26,13 @@ class RoleProcess:
     def __init__(self, role: str, arguments: list[str], errors: Path) -> None:
         self.errors = errors
         self.port = 0
-        """Of a tablet server's front door."""
+        """Of a tablet server's gateway."""
         self.rpc_port = 0
         self.incarnation = ""
         command = [sys.executable, "-m", "hbtable", role, *arguments]
         with errors.open("a") as file:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
-        last_will().add(f"role-{self.process.pid}", end_role(self.process.pid))
+        process_reaper().add(f"role-{self.process.pid}", end_role(self.process.pid))
 
     def wait_until_ready(self) -> "RoleProcess":
         """Until the banner is printed; AssertionError with the log when the process ends before."""
@@ -101,7 +101,7 @@ class RoleProcess:
             eventually(lambda child=child: not runs(child), SOON_SECONDS, "the end of a supervisor's child")
         if self.process.stdout is not None:
             self.process.stdout.close()
-        last_will().remove(f"role-{self.process.pid}")
+        process_reaper().remove(f"role-{self.process.pid}")
 
 
 class ProcessCluster:
@@ -161,7 +161,7 @@ class ProcessCluster:
     def create_table(self, name: str, split_rows: list[bytes]) -> None:
         """One family "f"; a tablet more than there are split rows."""
         server = next(one for one in self.servers if one.process.poll() is None)
-        with closing(Connection(f"127.0.0.1:{server.port}")) as connection:
+        with closing(ShellConnection(f"127.0.0.1:{server.port}")) as connection:
             connection.admin("adminCreateTable", AdminTable(name.encode(), families=[AdminFamily(b"f")]), split_rows)
 
     def refused_master(self, *arguments: str) -> tuple[int, str]:
@@ -177,7 +177,7 @@ class ProcessCluster:
         return done.returncode, done.stderr
 
     def owners(self, table: str) -> list[int]:
-        """The front door's port of each tablet's owner."""
+        """The gateway's port of each tablet's owner."""
         with closing(self.connect()) as connection:
             return [region["port"] for region in connection.table(table).regions()]
 

@@ -27,19 +27,19 @@ from hbtable.commitlog.recovery.fencing import FENCED
 from hbtable.errors import FileNotFound, HbtableError, OutcomeUnknown
 from hbtable.fs.interface import HDFS, WEBHDFS, FileStatus
 from hbtable.lockservice.interface import VersionedFile
-from hbtable.lockservice.places import server_lock
+from hbtable.lockservice.paths import server_lock
 from hbtable.master.tables.family_identities import first_families
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import LogRef, TabletRecord
+from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.sim_cluster import MasterProcess, Seams, ServerProcess, SimProcess
 from tests.harness.sim_schedule import FAULT_SECONDS, SESSION_SECONDS, Outcome, run_seed
 from tests.harness.sim_sessions import SimSession
 from tests.harness.sim_storage import SimStorage
-from tests.harness.stand_in import StandIn
 
 
-class _Around(StandIn):
+class _Around(DelegatingFake):
     """Of a part of one process."""
 
     def __init__(self, process: SimProcess, inner: Any) -> None:
@@ -141,8 +141,8 @@ class _Retrying(_Around):
             return self.inner.increment(*arguments)
 
 
-class Reborn(StandIn):
-    """Of a residence. Families have no identity."""
+class Reborn(DelegatingFake):
+    """Of the online tablets. Families have no identity."""
 
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
         self.inner.load(record, first_families(schema))
@@ -151,8 +151,9 @@ class Reborn(StandIn):
         self.inner.update_schema(table_id, first_families(schema))
 
 
-class ParentsTurnOnly(StandIn):
-    """Of a residence. Of the tablets of a split only the one that is served is kept from those who load and unload."""
+class ParentsLockOnly(DelegatingFake):
+    """Of the online tablets. Of the tablets of a split only the one that is served is kept from those who load and
+    unload."""
 
     def turn(self, tablet_id: int) -> AbstractContextManager[None]:
         return self.inner.turn(tablet_id) if tablet_id in self.inner.tablets else nullcontext()
@@ -197,7 +198,7 @@ def _catalog(wrap: type[_Around]) -> Callable[[SimProcess, Catalog], Any]:
 
 def _beside(server: ServerProcess) -> Any:
     splitter: Any = server.role.admin._splitter
-    splitter._residence = ParentsTurnOnly(splitter._residence)
+    splitter._online_tablets = ParentsLockOnly(splitter._online_tablets)
     return server.role.service
 
 
@@ -225,7 +226,7 @@ def _hasty(process: SimProcess, session: SimSession) -> Any:
 
 def _reborn(server: ServerProcess) -> Any:
     admin: Any = server.role.admin
-    admin._residence = Reborn(admin._residence)
+    admin._online_tablets = Reborn(admin._online_tablets)
     return server.role.service
 
 

@@ -25,17 +25,17 @@ from hbtable.master.servers.log_sorting import LogSortingOptions
 from hbtable.master.tablets.quarantine import QuarantineOptions
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
-from hbtable.metadata.patience import PatienceOptions
+from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.metrics.registry import Registry
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
+from tests.harness.sim_fakes import Fakes, FakeStorage
 from tests.harness.sim_network import Network, SimTransport
 from tests.harness.sim_sessions import SimSession
 from tests.harness.sim_storage import SimStorage
-from tests.harness.sim_twins import Twins, TwinStorage
 
 
 def small_server() -> TabletServerOptions:
@@ -68,8 +68,8 @@ class SimOptions:
     servers: int = 3
     masters: int = 2
     log_kind: str = HDFS
-    twins: bool = False
-    """The storage is the production adapter over its test twin, and not a memory file system."""
+    fakes: bool = False
+    """The storage is the production adapter over its fake, and not a memory file system."""
     session_seconds: float = 1.5
     server: TabletServerOptions = field(default_factory=small_server)
     seams: Seams = field(default_factory=Seams)
@@ -88,7 +88,7 @@ class SimProcess:
         self.ended = cluster.runtime.event()
         self.why = ""
         self.disk = disk = cluster.storage_of(self)
-        self.fs = cluster.options.seams.storage(self, disk.fs if isinstance(disk, TwinStorage) else disk)
+        self.fs = cluster.options.seams.storage(self, disk.fs if isinstance(disk, FakeStorage) else disk)
         self.transport = cluster.options.seams.transport(self, SimTransport(cluster.network, self))
         self.lease: SimSession | None = None
 
@@ -100,8 +100,8 @@ class SimProcess:
         return options.seams.session(self, self.lease)
 
     def catalog(self, session: Any, patience_seconds: float = 3.0) -> Catalog:
-        patience = PatienceOptions(deadline_seconds=patience_seconds)
-        locator = Locator(session, self.transport, self.runtime, LocatorOptions(patience=patience))
+        retry_policy = RetryPolicy(deadline_seconds=patience_seconds)
+        locator = Locator(session, self.transport, self.runtime, LocatorOptions(retry_policy=retry_policy))
         return self.cluster.options.seams.catalog(self, Catalog(session, locator, self.fs))
 
     def broke(self, error: HbtableError) -> None:
@@ -125,7 +125,7 @@ class SimProcess:
         self.ended.set()
 
     def launch(self, begin: Callable[[], None]) -> None:
-        """A process of a role: ends when it cannot begin, and when its session is over (launch.lifeline)."""
+        """A process of a role: ends when it cannot begin, and when its session is over (launch.watchdog)."""
 
         def run() -> None:
             try:
@@ -220,10 +220,10 @@ class MasterProcess(SimProcess):
         self.cluster.network.master = (self, self.master.calls)
         before = ""
         while True:
-            sentence = self.master.last_sentence
-            self.cluster.balanced += sentence != before and "which serve" in sentence
-            self.cluster.reassigned += sentence != before and sentence.endswith("could not load it")
-            before = sentence
+            message = self.master.last_message
+            self.cluster.balanced += message != before and "which serve" in message
+            self.cluster.reassigned += message != before and message.endswith("could not load it")
+            before = message
             self.runtime.sleep(0.05)
 
 
@@ -233,10 +233,10 @@ class ClientProcess(SimProcess):
     client: Client
 
     def reconnect(self) -> None:
-        options = ClientOptions(patience=PatienceOptions(deadline_seconds=6.0))
+        options = ClientOptions(retry_policy=RetryPolicy(deadline_seconds=6.0))
         session = self.connect()
-        patience = PatienceOptions(deadline_seconds=3.0)
-        locator = Locator(session, self.transport, self.runtime, LocatorOptions(patience=patience))
+        retry_policy = RetryPolicy(deadline_seconds=3.0)
+        locator = Locator(session, self.transport, self.runtime, LocatorOptions(retry_policy=retry_policy))
         self.client = Client(self.runtime, session, self.transport, options, locator)
 
 
@@ -276,7 +276,7 @@ class SimCluster:
         self.disk = MemoryFileSystem(self.runtime).disk
         self.lock_service = MemoryLockService(self.runtime)
         self.network = Network(random.Random(f"network {options.seed}"))
-        self.twins = Twins(self.runtime, self.network, options.seed) if options.twins else None
+        self.fakes = Fakes(self.runtime, self.network, options.seed) if options.fakes else None
         self.servers: list[Slot] = []
         self.masters: list[Slot] = []
         self.clients: list[ClientProcess] = []
@@ -306,10 +306,10 @@ class SimCluster:
         task.join()
         return process
 
-    def storage_of(self, process: SimProcess) -> SimStorage | TwinStorage:
+    def storage_of(self, process: SimProcess) -> SimStorage | FakeStorage:
         """A new process' view of what is shared."""
-        if self.twins is not None:
-            return TwinStorage(self.twins.view(process, self.options.log_kind))
+        if self.fakes is not None:
+            return FakeStorage(self.fakes.view(process, self.options.log_kind))
         view = MemoryFileSystem(process.runtime, self.disk)
         return SimStorage(view, self.network, process, self.options.log_kind)
 

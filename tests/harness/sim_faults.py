@@ -23,7 +23,7 @@ KINDS = (
     "clock",
 )  # fmt: skip
 BELIEVED_MILLIS = 10_000
-"""The furthest that a wall clock goes wrong and is believed: the others are refused (tablet.wall)."""
+"""The furthest that a wall clock goes wrong and is believed: the others are refused (tablet.wall_clock)."""
 _CLOCKS_MILLIS = (0, 2_000, -2_000, BELIEVED_MILLIS, -BELIEVED_MILLIS, 3_600_000, 365 * 86_400_000, -365 * 86_400_000)
 _STOP_SECONDS = 8.0
 """Of all servers at once; whoever is not done by then is killed."""

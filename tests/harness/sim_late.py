@@ -12,7 +12,7 @@ from collections import Counter
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 LONGEST_SECONDS = 9.0
-_PATIENCE_SECONDS = (0.5, 3.0, 5.0)
+_CALL_TIMEOUT_SECONDS = (0.5, 3.0, 5.0)
 OF_ROLES = ("load_tablet", "unload_tablet", "split", "sort_log_part", "update_schema", "tablets", "check_and_mutate")
 """What masters and tablet servers ask of tablet servers; the last is what changes METADATA."""
 OF_CLIENTS = ("mutate", "increment", "append", "check_and_mutate")
@@ -46,9 +46,9 @@ class Lateness:
         seconds = self._chance.uniform(0, self._chance.choice(_HELD_SECONDS))
         return (0.0, seconds) if self._chance.random() < _ANSWERS else (seconds, 0.0)
 
-    def patience(self) -> float:
+    def call_timeout_seconds(self) -> float:
         """Of the caller of a call that is held back."""
-        return self._chance.choice(_PATIENCE_SECONDS)
+        return self._chance.choice(_CALL_TIMEOUT_SECONDS)
 
     def hold(self, runtime: SimulatedRuntime, seconds: float) -> None:
         """*Switches.* So long, or until it is calm."""

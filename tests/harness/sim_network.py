@@ -92,7 +92,7 @@ class Network:
             raise self._lost(name, f"no answer from {callee.name} in time")
         late, answers_late = self.late.of(caller.name, name)
         if late or answers_late:
-            deadline = self.late.patience()
+            deadline = self.late.call_timeout_seconds()
         gives_up = caller.runtime.clock_seconds() + deadline
         answer: list[tuple[Any, HbtableError | None]] = []
         done = caller.runtime.event()
@@ -138,8 +138,8 @@ class Network:
         callee.runtime.sleep(self.chance.choice((0.0, 0.1, 3.0)) * self.chance.random())
         run(False)
 
-    def _lost(self, name: str, sentence: str) -> HbtableError:
-        return (StaleLocation if name in READS else OutcomeUnknown)(sentence)
+    def _lost(self, name: str, message: str) -> HbtableError:
+        return (StaleLocation if name in READS else OutcomeUnknown)(message)
 
 
 class Proxy:

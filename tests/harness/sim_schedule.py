@@ -54,7 +54,7 @@ class Schedule:
         lying_clocks: bool | None = None,
         kinds: tuple[str, ...] = (),
         seconds: float = FAULT_SECONDS,
-        twins: bool = False,
+        fakes: bool = False,
         gap_seconds: float = 0.0,
         chores: tuple[str, ...] | None = None,
         session_seconds: float = SESSION_SECONDS,
@@ -62,7 +62,7 @@ class Schedule:
         self.outcome = Outcome(seed)
         kind = log_kind or (HDFS, WEBHDFS)[seed % 2]
         self.cluster = SimCluster(
-            SimOptions(seed, log_kind=kind, twins=twins, session_seconds=session_seconds, seams=seams or Seams())
+            SimOptions(seed, log_kind=kind, fakes=fakes, session_seconds=session_seconds, seams=seams or Seams())
         )
         lying = seed % 5 == 0 if lying_clocks is None else lying_clocks
         self.faults = Faults(self.cluster, lying, kinds)

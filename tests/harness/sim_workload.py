@@ -94,11 +94,11 @@ class Journal:
     def violations(self) -> list[str]:
         found = []
         for row, history in self.rows.items():
-            sentence = history.violation()
-            if sentence == UNDECIDED:
+            message = history.violation()
+            if message == UNDECIDED:
                 self.count["undecided rows"] += 1
-            elif sentence:
-                found.append(f"{row!r}: {sentence}")
+            elif message:
+                found.append(f"{row!r}: {message}")
         return found
 
 

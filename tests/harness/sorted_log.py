@@ -1,10 +1,10 @@
 """A whole log sorted by one process, part after part: what master.log_sorting spreads over servers."""
 
+from hbtable.commitlog.recovery.log_ranges import plan_ranges
 from hbtable.commitlog.recovery.manifest import Manifest
-from hbtable.commitlog.recovery.parts import plan_parts
 from hbtable.commitlog.recovery.reading import log_segments
-from hbtable.commitlog.recovery.runs import list_path
-from hbtable.commitlog.recovery.sorting import publish, sort_part
+from hbtable.commitlog.recovery.sorted_runs import list_path
+from hbtable.commitlog.recovery.sorting import publish, sort_range
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
 
@@ -16,4 +16,4 @@ def sort_log(
     if fs.exists(list_path(folder)):
         return
     segments = log_segments(fs, folder, lambda: runtime.sleep(0), manifest)
-    publish(fs, folder, [sort_part(runtime, fs, folder, part) for part in plan_parts(segments, part_bytes)])
+    publish(fs, folder, [sort_range(runtime, fs, folder, part) for part in plan_ranges(segments, part_bytes)])

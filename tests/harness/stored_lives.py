@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
 from hbtable.metadata.tiling import verify_tiling
 from hbtable.repair.checking import Check
@@ -62,7 +62,7 @@ class Store:
         looked_at = self.copy()
         check = Check(looked_at.runtime, looked_at.fs)
         looked_at.runtime.run(check.run)
-        return [finding.sentence() for finding in check.findings]
+        return [finding.message() for finding in check.findings]
 
 
 def add_table(cluster: EmbeddedCluster, model: Model, name: bytes, split_rows: list[bytes]) -> None:

@@ -150,11 +150,11 @@ def test_damage_is_named_with_its_file_and_nothing_is_changed(folder: Path, kind
     # 2: METADATA's log, and numbers that every start needs, keep the whole folder closed.
     assert done.returncode in ((1,) if "SSTable" in kind else (1, 2)), done.stdout
     assert "Traceback" not in done.stderr
-    sentences = [line for line in done.stderr.splitlines() if line.startswith("DAMAGED: ")]
-    assert sentences
+    messages = [line for line in done.stderr.splitlines() if line.startswith("DAMAGED: ")]
+    assert messages
     name = str(damaged.relative_to(folder))
-    assert any(name in line or (damaged.parent.name in line and "log" in line) for line in sentences), done.stderr
-    assert f"{len(sentences)} damaged" in done.stdout
+    assert any(name in line or (damaged.parent.name in line and "log" in line) for line in messages), done.stderr
+    assert f"{len(messages)} damaged" in done.stdout
     assert fingerprint(folder) == before
 
 

@@ -75,15 +75,15 @@ def test_a_second_start_on_the_same_folder_names_the_first(serving: Running) -> 
     done = run("start", "--data", folder, "--port", "0")
     assert done.returncode == 1
     assert done.stdout == ""
-    (sentence,) = done.stderr.splitlines()
-    assert f"process {serving.process.pid} " in sentence
-    assert f"127.0.0.1:{port}" in sentence
-    assert folder in sentence
+    (message,) = done.stderr.splitlines()
+    assert f"process {serving.process.pid} " in message
+    assert f"127.0.0.1:{port}" in message
+    assert folder in message
     # and the first one never noticed
     assert happybase.Connection("127.0.0.1", port).tables() is not None
 
 
-def test_a_port_in_use_is_a_sentence(serving: Running, tmp_path: Path) -> None:
+def test_a_port_in_use_is_a_message(serving: Running, tmp_path: Path) -> None:
     port = port_of(serving.banner)
     done = run("start", "--data", str(tmp_path / "other"), "--port", str(port))
     assert done.returncode == 1
@@ -91,7 +91,7 @@ def test_a_port_in_use_is_a_sentence(serving: Running, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_http_port_in_use_is_a_sentence(serving: Running, tmp_path: Path) -> None:
+def test_a_http_port_in_use_is_a_message(serving: Running, tmp_path: Path) -> None:
     port = port_of(serving.banner)
     done = run("start", "--data", str(tmp_path / "other"), "--port", "0", "-D", f"server.http_port={port}")
     assert done.returncode == 1
@@ -100,7 +100,7 @@ def test_a_http_port_in_use_is_a_sentence(serving: Running, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("define", "sentence"),
+    ("define", "message"),
     [
         ("log.durabilty=os", "did you mean durability?"),
         ("logs.durability=os", "there is no section [logs]; did you mean [log]?"),
@@ -110,10 +110,10 @@ def test_a_http_port_in_use_is_a_sentence(serving: Running, tmp_path: Path) -> N
         ("nonsense", "write it as section.key=value"),
     ],
 )
-def test_a_wrong_configuration_is_a_sentence_and_exit_2(tmp_path: Path, define: str, sentence: str) -> None:
+def test_a_wrong_configuration_is_a_message_and_exit_2(tmp_path: Path, define: str, message: str) -> None:
     done = run("start", "--data", str(tmp_path / "data"), "--port", "0", "-D", define)
     assert done.returncode == 2
-    assert sentence in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "data").exists()
 
@@ -126,7 +126,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["thesis.txt"]
 
 
-def test_a_host_that_is_not_ours_is_a_sentence(tmp_path: Path) -> None:
+def test_a_host_that_is_not_ours_is_a_message(tmp_path: Path) -> None:
     done = run("start", "--data", str(tmp_path / "data"), "--port", "0", "--host", "192.0.2.1")
     assert done.returncode == 2
     assert "192.0.2.1" in done.stderr.splitlines()[-1]
@@ -304,7 +304,7 @@ def test_other_pages(serving: Running) -> None:
     assert b"/metrics" in body
 
 
-def test_a_browser_at_the_thrift_port_gets_a_sentence(serving: Running) -> None:
+def test_a_browser_at_the_thrift_port_gets_a_message(serving: Running) -> None:
     status, body = read_page(f"http://127.0.0.1:{port_of(serving.banner)}/")
     assert 400 <= status < 500
     assert b"Thrift" in body

@@ -8,7 +8,7 @@ from tests.harness.waiting import SOON_SECONDS, eventually, runs
 
 _SCRIPT = """
 import sys, time
-from tests.harness.last_will import last_will
+from tests.harness.process_reaper import last_will
 last_will().add("one", "echo one >>" + sys.argv[1])
 last_will().add("two", "echo two >>" + sys.argv[1])
 last_will().remove("two")

@@ -70,7 +70,7 @@ def test_administration(database: Any) -> None:
     assert database.tables() == []
 
 
-def test_mistakes_are_sentences(database: Any) -> None:
+def test_mistakes_are_messages(database: Any) -> None:
     table = database.create_table("t", {"f": {}})
     with pytest.raises(hbtable.TableExists, match="t"):
         database.create_table("t", {"f": {}})
@@ -293,8 +293,8 @@ db.close()
 """,
     )
     assert done.returncode == 0, done.stderr
-    sentence, rows, lock = done.stdout.splitlines()
-    assert "forked" in sentence
+    message, rows, lock = done.stdout.splitlines()
+    assert "forked" in message
     assert (rows, lock) == ("[b'parent']", "True")
 
 

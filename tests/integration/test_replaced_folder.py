@@ -15,10 +15,10 @@ from hbtable.client.batch import Batch
 from hbtable.client.rows import Rows
 from hbtable.errors import HbtableError, LockLost
 from hbtable.launch.embedded import Database
-from hbtable.launch.roles.lifeline import LOST
+from hbtable.launch.roles.watchdog import LOST
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
-from tests.integration.test_library_doors import DATABASE, ROWS, public
+from tests.integration.test_library_wrong_values import DATABASE, ROWS, public
 
 
 def spoil(root: Path, how: str) -> None:
@@ -44,7 +44,7 @@ def puts_until_refused(put: Callable[[bytes], None]) -> int:
 
 
 @pytest.mark.parametrize("how", ["LOCK", "moved", "replaced"])
-def test_a_server_ends_with_a_sentence_and_the_exit_code_of_a_lost_lock(tmp_path: Path, how: str) -> None:
+def test_a_server_ends_with_a_message_and_the_exit_code_of_a_lost_lock(tmp_path: Path, how: str) -> None:
     root = tmp_path / "data"
     with ServerProcess(root) as server:
         connection = server.connect()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.shell.connection import Connection
+from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ShellError
 from hbtable.shell.help_texts import examples
 from hbtable.shell.invocation import ShellOptions, make_session
@@ -284,7 +284,7 @@ split region
 """
     result = shell(url, script)
     assert result.returncode == 0, result.stderr
-    connection = Connection(url)
+    connection = ShellConnection(url)
     first, second, third = connection.admin("adminTablets", b"one")
     connection.close()
     assert [first.stop_row, second.stop_row, third.stop_row] == [b"b", b"m", b""]

@@ -45,7 +45,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         assert server.stop() == 0
 
 
-SENTENCES = [
+MESSAGES = [
     ("incr 't', 'r', 'f:x', 9223372036854775808", "bignum too big to convert into `long'"),
     (
         "get 't', 'r', 'f:x', {VERSIONS => 3}",
@@ -88,13 +88,13 @@ SENTENCES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "sentence"), SENTENCES)
-def test_sentences_of_errors(run: Run, line: str, sentence: str) -> None:
-    assert sentence in run(line)
+@pytest.mark.parametrize(("line", "message"), MESSAGES)
+def test_messages_of_errors(run: Run, line: str, message: str) -> None:
+    assert message in run(line)
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence", "advice"),
+    ("options", "message", "advice"),
     [
         ("CONSISTENCY => 'X'", "client.Consistency.X", "it is one of STRONG, TIMELINE"),
         ("ISOLATION_LEVEL => 'X'", "client.IsolationLevel.X", "it is one of READ_COMMITTED, READ_UNCOMMITTED"),
@@ -108,9 +108,9 @@ def test_sentences_of_errors(run: Run, line: str, sentence: str) -> None:
         ("FILTER => PrefixFilter.new('a')", "uninitialized constant", "a filter is a text"),
     ],
 )
-def test_options_that_cannot_be_are_refused(run: Run, options: str, sentence: str, advice: str) -> None:
+def test_options_that_cannot_be_are_refused(run: Run, options: str, message: str, advice: str) -> None:
     answer = "\n".join(run(f"scan 't', {{{options}}}"))
-    assert sentence in answer
+    assert message in answer
     assert advice in answer
 
 
@@ -123,8 +123,8 @@ def test_options_that_cannot_be_are_refused(run: Run, options: str, sentence: st
     ],
 )
 def test_names_of_a_kind(run: Run, family: str, advice: str) -> None:
-    sentence, hint = run(f"create 'x', {{NAME => 'f', {family}}}")[-2:]
-    assert sentence.startswith("No enum constant org.apache.hadoop.hbase.")
+    message, hint = run(f"create 'x', {{NAME => 'f', {family}}}")[-2:]
+    assert message.startswith("No enum constant org.apache.hadoop.hbase.")
     assert hint == advice
 
 

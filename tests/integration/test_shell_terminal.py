@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux"),
 ]
-PATIENCE_SECONDS = 60
+DEADLINE_SECONDS = 60
 
 
 class Terminal:
@@ -41,7 +41,7 @@ class Terminal:
         return self.tmux("capture-pane", "-p")
 
     def wait_for(self, text: str) -> str:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while time.monotonic() < deadline:
             screen = self.screen()
             if text in screen:
@@ -108,7 +108,7 @@ def test_a_person_at_a_terminal(terminal: Terminal) -> None:
     terminal.type("version", "Enter")
     terminal.wait_for("Took")
     terminal.type("exit", "Enter")
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while "0:" in terminal.tmux("list-windows") and time.monotonic() < deadline:
         time.sleep(0.05)
     assert terminal.tmux("list-windows") == ""

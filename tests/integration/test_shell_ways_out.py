@@ -1,4 +1,4 @@
-"""Every sentence of the shell that refuses names what to do next; an option that is none is never passed over."""
+"""Every message of the shell that refuses names what to do next; an option that is none is never passed over."""
 
 import contextlib
 import io
@@ -41,7 +41,7 @@ def errors(address: str) -> Errors:
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence", "way_out"),
+    ("line", "message", "way_out"),
     [
         ("get 'flihts', 'r'", "RuntimeError: Unknown table flihts!", "did you mean flights?"),
         ("scan 'nope'", "RuntimeError: Unknown table nope!", "the tables are closed, flights"),
@@ -79,9 +79,9 @@ def errors(address: str) -> Errors:
         ("scan 'flights', {COLUMNS => 'x:a'}", "Column family x does not exist in table flights; it has f, g", ""),
     ],
 )
-def test_what_is_refused_and_what_to_do(errors: Errors, line: str, sentence: str, way_out: str) -> None:
+def test_what_is_refused_and_what_to_do(errors: Errors, line: str, message: str, way_out: str) -> None:
     found = errors(line + "\n")
-    assert sentence in found[0]
+    assert message in found[0]
     assert any(way_out in one for one in found[1:]) or not way_out, found
 
 

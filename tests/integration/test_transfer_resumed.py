@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from hbtable.shell.connection import Connection
-from hbtable.shell.errors import BadArgument, ShellError
+from hbtable.shell.connection import ShellConnection
+from hbtable.shell.errors import ArgumentError, ShellError
 from hbtable.shell.invocation import ShellOptions
 from hbtable.shell.main import run_lines
 from hbtable.shell.transfer import importing, parts, progress
@@ -35,7 +35,7 @@ def run(address: str, *lines: str) -> None:
 
 
 def rows(address: str, table: str) -> dict[bytes, bytes]:
-    server = Connection(address)
+    server = ShellConnection(address)
     scanner = server.hbase("scannerOpen", table.encode(), b"", [], {})
     found = {row.row: row.columns[b"f:n"].value for row in server.hbase("scannerGetList", scanner, 1000)}
     server.close()
@@ -99,7 +99,7 @@ CHANGES: dict[str, Callable[[Broken], object]] = {
 def test_an_import_does_not_go_on_with_anything_else(broken: Broken, what: str) -> None:
     CHANGES[what](broken)
     before = rows(broken.address, broken.table)
-    with pytest.raises(BadArgument, match=r"begin anew with --anew") as refused:
+    with pytest.raises(ArgumentError, match=r"begin anew with --anew") as refused:
         run_import(broken.address, broken.options(), perf_counter)
     assert what in str(refused.value)
     assert str(broken.state) in str(refused.value)
@@ -126,7 +126,7 @@ def test_a_parquet_file_that_was_replaced_is_refused(
         with pytest.raises(OSError, match="stopped"):
             run_import(address, options, perf_counter)
     write(source, ["3", "4"])
-    with pytest.raises(BadArgument, match="other bytes"):
+    with pytest.raises(ArgumentError, match="other bytes"):
         run_import(address, options, perf_counter)
     assert rows(address, "replaced") == {b"a": b"1", b"b": b"2"}
 
@@ -181,7 +181,7 @@ EXPORTS: dict[str, Callable[[BrokenExport], BrokenExport]] = {
 @pytest.mark.parametrize("what", EXPORTS)
 def test_an_export_does_not_go_on_with_anything_else(broken_export: BrokenExport, what: str) -> None:
     changed = EXPORTS[what](broken_export)
-    with pytest.raises(BadArgument, match=r"begin anew with --anew") as refused:
+    with pytest.raises(ArgumentError, match=r"begin anew with --anew") as refused:
         run_export(changed.address, changed.options(), perf_counter)
     assert what in str(refused.value)
     assert not changed.target.exists()
@@ -192,7 +192,7 @@ def test_an_export_does_not_go_on_with_anything_else(broken_export: BrokenExport
 
 
 def test_an_export_with_other_columns_is_refused(broken_export: BrokenExport) -> None:
-    with pytest.raises(BadArgument, match="other --columns"):
+    with pytest.raises(ArgumentError, match="other --columns"):
         run_export(broken_export.address, broken_export.options(columns=("f:m",)), perf_counter)
 
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.fs.calls import TaskCalls
+from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.testing.fake_hdfs.namespace import TwinNamespace
-from hbtable.testing.fake_hdfs.native_client import TwinClient
-from hbtable.testing.fake_hdfs.native_cluster import TwinCluster
-from hbtable.testing.fake_hdfs.webhdfs import WebHdfsTwin
+from hbtable.testing.fake_hdfs.namespace import FakeNamespace
+from hbtable.testing.fake_hdfs.native_client import FakeHdfsClient
+from hbtable.testing.fake_hdfs.native_cluster import FakeHdfs
+from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.faulty_fs import FaultPlan, FaultyFileSystem
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.ports.fs_promises import *  # noqa: F403
@@ -39,12 +39,12 @@ def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Adapter]
     if kind == "local simulated":
         fs = LocalFileSystem(str(tmp_path), simulated)
     elif kind == "hdfs native twin":
-        client = TwinClient(TwinCluster(simulated), simulated)
+        client = FakeHdfsClient(FakeHdfs(simulated), simulated)
         fs = HdfsNativeFileSystem(simulated, "twin:8020", "/root", client=client, calls=TaskCalls(simulated))
     elif kind.startswith("webhdfs"):
-        namespace = TwinNamespace(simulated.wall_millis, hadoop_2=kind.endswith("2.7"))
-        twin = WebHdfsTwin(simulated, namespace, random.Random(7))
-        fs = WebHdfsFileSystem(simulated, twin.hosts, "/some/root", twin.http(simulated), calls=TaskCalls(simulated))
+        namespace = FakeNamespace(simulated.wall_millis, hadoop_2=kind.endswith("2.7"))
+        fake = FakeWebHdfs(simulated, namespace, random.Random(7))
+        fs = WebHdfsFileSystem(simulated, fake.hosts, "/some/root", fake.http(simulated), calls=TaskCalls(simulated))
     elif kind == "memory":
         fs = MemoryFileSystem(simulated)
     else:

@@ -364,24 +364,24 @@ def test_sleepers_wake_in_the_order_of_their_times(adapter: Adapter) -> None:
     assert woken == [2, 7, 12]
 
 
-def test_a_bell_rung_makes_its_answer_run_as_a_task(adapter: Adapter) -> None:
+def test_a_waker_makes_its_answer_run_as_a_task(adapter: Adapter) -> None:
     runtime, run = adapter
     seen: list[str] = []
 
     def main() -> None:
-        bell = runtime.bell(lambda: seen.append("answered"))
-        bell.ring()
-        bell.ring()
+        waker = runtime.waker(lambda: seen.append("answered"))
+        waker.ring()
+        waker.ring()
         assert seen == [], "not within the ring"
         for _ in range(100):
             runtime.sleep(0.001)
         assert seen == ["answered"]
-        bell.ring()
+        waker.ring()
         for _ in range(100):
             runtime.sleep(0.001)
         assert seen == ["answered"] * 2
-        bell.close()
-        bell.ring()
+        waker.close()
+        waker.ring()
         runtime.sleep(0.001)
         assert seen == ["answered"] * 2
 

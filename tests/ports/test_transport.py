@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hbtable.commitlog.recovery.runs import Run
+from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import (
     BadFilter,
     Conflict,
@@ -24,8 +24,8 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.rpc.local import LocalTransport
-from hbtable.rpc.thrift_server import ThriftServer
-from hbtable.rpc.thrift_transport import ThriftTransport
+from hbtable.rpc.thrift_server import RpcServer
+from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
@@ -71,10 +71,10 @@ def adapter(request: pytest.FixtureRequest) -> Iterator[Adapter]:
         yield roles, recorder, roles
         return
     runtime = GeventRuntime()
-    server = ThriftServer(runtime, roles, lambda handle: serve(HOST, 0, handle))
+    server = RpcServer(runtime, roles, lambda handle: serve(HOST, 0, handle))
     address = f"{HOST}:{server.start()}"
     shortcut = roles if "process" in request.param else None
-    transport = ThriftTransport(runtime, lambda name: address, lambda: address, local=shortcut)
+    transport = RpcTransport(runtime, lambda name: address, lambda: address, local=shortcut)
     yield transport, recorder, roles
     transport.close()
     server.close()
@@ -98,7 +98,7 @@ ADMIN_CALLS = [
     ("load_tablet", (4, RECORD, SCHEMA), None),
     ("unload_tablet", (4, 17), None),
     ("update_schema", (4, 16, SCHEMA), None),
-    ("sort_log_part", (4, "dead", b"part"), Run(1, 2, 2**32 - 1, 77)),
+    ("sort_log_part", (4, "dead", b"part"), SortedRun(1, 2, 2**32 - 1, 77)),
     ("flush", (17,), None),
     ("compact", (17, True, b"f"), None),
     ("roll_log", (), None),

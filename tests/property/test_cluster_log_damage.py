@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hbtable.commitlog.recovery.fencing import fence
 from hbtable.commitlog.recovery.manifest import LogFile, Manifest
 from hbtable.commitlog.recovery.reading import read_log
-from hbtable.commitlog.recovery.sorted_logs import recovered
+from hbtable.commitlog.recovery.recovered_edits import recovered
 from hbtable.errors import Corruption, FileNotFound, LockLost, OutOfSpace, Stalled, StorageFailed, Unavailable
 from hbtable.fs.interface import HDFS, WEBHDFS
 from hbtable.fs.memory import MemoryFileSystem

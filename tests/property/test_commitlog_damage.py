@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.records import encode_record
 from hbtable.commitlog.recovery.reading import read_log
-from hbtable.commitlog.recovery.sorted_logs import recovered
+from hbtable.commitlog.recovery.recovered_edits import recovered
 from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.errors import Corruption, FileNotFound, OutOfSpace, Unavailable
 from hbtable.fs.interface import LOCAL, FileStatus

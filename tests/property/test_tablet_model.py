@@ -25,7 +25,7 @@ from hbtable.tablet.compactions.planning import planned_merge
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.version import Stack
-from hbtable.tablet.wall import SteadyWall
+from hbtable.tablet.wall_clock import SteadyWallClock
 from tests.harness.tablet_bench import Bench, everything
 
 ROWS = st.sampled_from([b"a", b"a\x00", b"a\x00\x01", b"b", b"c\xff", b"d"])
@@ -375,14 +375,14 @@ TestTabletModel.settings = settings(max_examples=50, stateful_step_count=30, dea
 TestTabletModel = pytest.mark.filterwarnings("default")(TestTabletModel)
 
 
-def _believe(wall: SteadyWall) -> int:
+def _believe(wall: SteadyWallClock) -> int:
     """Whatever the wall clock says."""
     return wall._wall_millis()
 
 
 @pytest.mark.filterwarnings("default")
 def test_a_wall_clock_that_is_believed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SteadyWall, "millis", _believe)
+    monkeypatch.setattr(SteadyWallClock, "millis", _believe)
     chosen = settings(
         max_examples=300,
         stateful_step_count=30,

@@ -8,7 +8,7 @@ import pytest
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
+from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation

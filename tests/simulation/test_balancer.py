@@ -36,13 +36,13 @@ def test_a_late_server_gets_tablets_while_clients_write(cluster_of, machine, see
         assert sorted(found) == sorted(cluster.servers)
         assert max(found.values()) <= 5
         assert machine.contents(cluster) == machine.expected(range(300), b"again")
-        assert cluster.master.last_sentence == "everything is served"
+        assert cluster.master.last_message == "everything is served"
         cluster.check_tiling()
 
     cluster.runtime.run(body)
 
 
-def test_the_switch_is_obeyed_and_outlives_the_master(cluster_of, machine):
+def test_the_toggle_is_obeyed_and_outlives_the_master(cluster_of, machine):
     cluster = cluster_of(9)
 
     def body():

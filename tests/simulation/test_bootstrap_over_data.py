@@ -131,8 +131,8 @@ def test_a_folder_from_before_there_was_an_id_or_with_a_damaged_one_gets_it(was)
         assert not store.damage(), "an older hbtable wrote none"
     else:
         put(store, {"cluster": whole[:20] if was == "cut off" else b"%x" % (int(whole[:1], 16) ^ 1) + whole[1:]})
-        [sentence] = store.damage()
-        assert "the file cluster is damaged" in sentence
+        [message] = store.damage()
+        assert "the file cluster is damaged" in message
     store.life(lambda cluster: check_model(cluster, model))
     assert contents(store)["cluster"] == whole
     assert not store.damage()

@@ -93,8 +93,8 @@ def test_a_seed_runs_the_same_way_each_time() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", (2, pytest.param(17, marks=pytest.mark.verify)))
-def test_a_cluster_keeps_its_promises_over_the_adapters_twins(first: int) -> None:
-    for outcome in outcomes(partial(run_seed, twins=True), range(first, first + 15)):
+def test_a_cluster_keeps_its_promises_over_the_adapters_fakes(first: int) -> None:
+    for outcome in outcomes(partial(run_seed, fakes=True), range(first, first + 15)):
         assert not outcome.violations, f"seed {outcome.seed}: {outcome.violations[0]}"
 
 

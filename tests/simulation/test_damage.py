@@ -20,7 +20,7 @@ from hbtable.commitlog.segments.segment import segment_number
 from hbtable.errors import HbtableError
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
-from hbtable.launch.cluster import EmbeddedCluster, EmbeddedOptions
+from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.read import ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema

@@ -30,7 +30,7 @@ def holder_of_the_root(cluster):
 def until(cluster, done, seconds):
     deadline = cluster.runtime.clock_seconds() + seconds
     while not done():
-        assert cluster.runtime.clock_seconds() < deadline, f"{owners(cluster)}, {cluster.master.last_sentence}"
+        assert cluster.runtime.clock_seconds() < deadline, f"{owners(cluster)}, {cluster.master.last_message}"
         cluster.runtime.sleep(0.1)
 
 
@@ -54,7 +54,7 @@ def test_every_tablet_leaves_while_clients_write(cluster_of, machine, seed):
         cluster.client.admin.create_table(machine.schema(b"u"), SPLITS)
         assert leaving not in owners(cluster)
         assert machine.contents(cluster) == machine.expected(range(300), b"again")
-        until(cluster, lambda: cluster.master.last_sentence == "everything is served", 60)
+        until(cluster, lambda: cluster.master.last_message == "everything is served", 60)
         cluster.check_tiling()
 
     cluster.runtime.run(body)
@@ -118,7 +118,7 @@ def test_when_only_marked_servers_are_left_the_master_says_that_it_waits(cluster
         cluster.client.operations.decommission([metadata], False)
         cluster.kill_server(dies)
         cluster.runtime.sleep(10)
-        assert "waiting for a tablet server to serve tablet" in cluster.master.last_sentence
+        assert "waiting for a tablet server to serve tablet" in cluster.master.last_message
         cluster.client.operations.recommission(metadata)
         until(cluster, lambda: set(owners(cluster)) == {metadata}, 10)
 

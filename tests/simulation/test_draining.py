@@ -4,15 +4,15 @@ from collections import Counter
 
 import pytest
 
+from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
-from tests.harness.stand_in import StandIn
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
 
-class Held(StandIn):
-    """A catalog whose `method` says what became of it only when `bell` rings, while it is armed."""
+class Held(DelegatingFake):
+    """A catalog whose `method` says what became of it only when `waker` rings, while it is armed."""
 
     def __init__(self, inner, method, held):
         super().__init__(inner)
@@ -26,24 +26,24 @@ class Held(StandIn):
 
         def slow(*arguments):
             answer = found(*arguments)
-            self._held.bell.wait()
+            self._held.waker.wait()
             return answer
 
         return slow
 
 
-class Switch:
+class Toggle:
     """Whether calls are held, and what they wait for."""
 
     armed = False
-    bell = None
+    waker = None
 
 
 def held_cluster(machine, seed, method):
-    switch = Switch()
-    cluster = Cluster(seed, machine.options, lambda catalog: Held(catalog, method, switch))
-    switch.bell = cluster.runtime.event()
-    return cluster, switch
+    toggle = Toggle()
+    cluster = Cluster(seed, machine.options, lambda catalog: Held(catalog, method, toggle))
+    toggle.waker = cluster.runtime.event()
+    return cluster, toggle
 
 
 def begin(cluster, machine):
@@ -54,23 +54,23 @@ def begin(cluster, machine):
     cluster.runtime.sleep(20)
 
 
-def drained(cluster, switch, node, role):
+def drained(cluster, toggle, node, role):
     """It drains while something is under way, which ends five seconds later. Nothing is left on return."""
     cluster.runtime.sleep(0.5)
-    switch.armed = False
+    toggle.armed = False
     draining = node.runtime.spawn(role.drain, name="drain")
     cluster.runtime.sleep(5)
     assert not draining.join(0.001), "it waits for what is under way"
-    switch.bell.set()
+    toggle.waker.set()
     draining.join()
     assert draining.error is None
-    assert role._residence.tablets == {}
+    assert role._online_tablets.tablets == {}
     for record in cluster.client.operations.every_tablet():
         assert role.incarnation not in [record.owner, *(ref.incarnation for ref in record.logs)]
 
 
 def test_a_split_that_ends_while_its_server_drains_leaves_no_child_behind(machine):
-    cluster, switch = held_cluster(machine, 1, "replace_tablet")
+    cluster, toggle = held_cluster(machine, 1, "replace_tablet")
 
     def body():
         begin(cluster, machine)
@@ -79,16 +79,16 @@ def test_a_split_that_ends_while_its_server_drains_leaves_no_child_behind(machin
         node, role = cluster.servers[name]
         tablet = next(one for one in cluster.client.admin.tablets(b"t") if one.owner == name)
         row = tablet.range.start[:-1] + b"5"
-        switch.armed = True
+        toggle.armed = True
         node.runtime.spawn(role.admin.split, tablet.tablet_id, row, name="split")
-        drained(cluster, switch, node, role)
+        drained(cluster, toggle, node, role)
         assert machine.contents(cluster) == machine.expected(range(300))
 
     cluster.runtime.run(body)
 
 
 def test_a_load_that_ends_while_its_server_drains_is_given_up_again(machine):
-    cluster, switch = held_cluster(machine, 2, "read_tablet")
+    cluster, toggle = held_cluster(machine, 2, "read_tablet")
 
     def body():
         begin(cluster, machine)
@@ -96,10 +96,10 @@ def test_a_load_that_ends_while_its_server_drains_is_given_up_again(machine):
         name = next(name for name in cluster.servers if name != root)
         node, role = cluster.servers[name]
         tablet = next(one for one in cluster.client.admin.tablets(b"t") if one.owner == root)
-        switch.armed = True
+        toggle.armed = True
         calls = cluster.master.calls
         cluster.master_node.runtime.spawn(calls.move_tablet, b"t", tablet.tablet_id, name, name="move")
-        drained(cluster, switch, node, role)
+        drained(cluster, toggle, node, role)
         assert machine.contents(cluster) == machine.expected(range(300))
 
     cluster.runtime.run(body)

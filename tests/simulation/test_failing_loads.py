@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from hbtable.errors import HbtableError, OutcomeUnknown, Unavailable
+from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
-from tests.harness.stand_in import StandIn
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -18,7 +18,7 @@ def cluster_of(machine):
     return lambda seed: Cluster(seed, machine.options)
 
 
-class LoadsFail(StandIn):
+class LoadsFail(DelegatingFake):
     """A tablet server's administration whose loads of tablets from `first` on fail, before or after the work."""
 
     def __init__(self, inner, error=Unavailable, late=False, first=0):
@@ -171,7 +171,7 @@ def test_tablets_that_are_taken_from_who_cannot_load_them_lose_nothing_and_have_
     assert total["taken from who cannot load"] > 5
 
 
-class TakesNoSchema(StandIn):
+class TakesNoSchema(DelegatingFake):
     """A tablet server's administration that has tablets, and no ear for what becomes of their table."""
 
     def update_schema(self, epoch, table_id, schema):

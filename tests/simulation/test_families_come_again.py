@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from hbtable.errors import HbtableError, InvalidRequest, NoSuchFamily, Unavailable
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest

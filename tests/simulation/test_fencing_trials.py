@@ -1,20 +1,20 @@
-"""Zombies against two fencers over the twins of both remote file systems (tests/campaigns/fencing.py)."""
+"""Zombies against two fencers over the fakes of both remote file systems (tests/campaigns/fencing.py)."""
 
 import pytest
 
-from tests.campaigns.fencing import Tally, on_twin
+from tests.campaigns.fencing import Tally, on_fake
 
-TWINS = ["webhdfs-twin", "hdfs-twin"]
+FAKES = ["webhdfs-twin", "hdfs-twin"]
 
 
 def _tally(adapter: str, trials: int, breaks: str = "") -> Tally:
     tally = Tally()
     for seed in range(trials):
-        tally.add(on_twin(adapter, seed, breaks))
+        tally.add(on_fake(adapter, seed, breaks))
     return tally
 
 
-@pytest.mark.parametrize("adapter", TWINS)
+@pytest.mark.parametrize("adapter", FAKES)
 def test_whatever_a_zombie_acknowledged_is_in_the_manifest(adapter: str) -> None:
     tally = _tally(adapter, 30)
     assert tally.acknowledged > 300
@@ -22,7 +22,7 @@ def test_whatever_a_zombie_acknowledged_is_in_the_manifest(adapter: str) -> None
     assert tally.stopped == tally.trials
 
 
-@pytest.mark.parametrize("adapter", TWINS)
+@pytest.mark.parametrize("adapter", FAKES)
 def test_a_writer_that_does_not_look_for_the_marker_is_caught(adapter: str) -> None:
     assert _tally(adapter, 5, "marker").with_loss > 3
 
@@ -32,5 +32,5 @@ def test_a_writer_that_believes_a_201_is_caught() -> None:
 
 
 def test_a_seed_gives_the_same_trial_again() -> None:
-    first, second = on_twin("webhdfs-twin", 3), on_twin("webhdfs-twin", 3)
+    first, second = on_fake("webhdfs-twin", 3), on_fake("webhdfs-twin", 3)
     assert (first.acknowledged, first.found) == (second.acknowledged, second.found)

@@ -5,13 +5,13 @@ import pytest
 from hbtable.errors import HbtableError
 from hbtable.model.read import EVERYTHING
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID
+from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.sim_cluster import Seams, SimCluster, SimOptions
 from tests.harness.sim_workload import ROWS, TABLE, create, put_of
-from tests.harness.stand_in import StandIn
 
 
-class Hanging(StandIn):
-    """A process' file system. Files in `paths` cannot be opened by those in `processes` before `bell` rings."""
+class Hanging(DelegatingFake):
+    """A process' file system. Files in `paths` cannot be opened by those in `processes` before `waker` rings."""
 
     def __init__(self, inner, process, hung):
         super().__init__(inner)
@@ -21,7 +21,7 @@ class Hanging(StandIn):
     def open(self, path):
         if path in self._hung.paths and self._process.name in self._hung.processes:
             self._hung.waiting += 1
-            self._hung.bell.wait()
+            self._hung.waker.wait()
         return self.inner.open(path)
 
 
@@ -32,7 +32,7 @@ class Hung:
         self.paths = set()
         self.processes = set()
         self.waiting = 0
-        self.bell = None
+        self.waker = None
 
 
 class Scene:
@@ -42,7 +42,7 @@ class Scene:
         self.hung = hung = Hung()
         seams = Seams(storage=lambda process, storage: Hanging(storage, process, hung))
         self.cluster = SimCluster(SimOptions(seed=seed, masters=1, seams=seams))
-        hung.bell = self.cluster.runtime.event()
+        hung.waker = self.cluster.runtime.event()
 
     def play(self, act):
         """`act` runs in a client's process."""
@@ -79,7 +79,7 @@ class Scene:
         }
 
     def serving(self, tablet_id):
-        return [name for name, role in self.roles().items() if tablet_id in role._residence.tablets]
+        return [name for name, role in self.roles().items() if tablet_id in role._online_tablets.tablets]
 
     def hang(self, tablet, servers):
         """Loads of this tablet on those servers."""
@@ -104,7 +104,7 @@ def test_another_server_gets_it_and_the_one_whose_load_hung_never_serves_it(seed
         (server,) = scene.serving(tablet.tablet_id)
         assert server != bad
         scene.write(b"meanwhile")
-        scene.hung.bell.set()
+        scene.hung.waker.set()
         scene.runtime.sleep(10)
         assert scene.serving(tablet.tablet_id) == [server], "the load that hung came to its end, and was not wanted"
         assert scene.values() == dict.fromkeys(ROWS, b"meanwhile")
@@ -132,7 +132,7 @@ def test_so_does_a_tablet_of_metadata_when_all_servers_but_a_new_one_hang():
         assert scene.hung.waiting >= 1
         assert not hung & set(scene.serving(tablet.tablet_id))
         scene.write(b"meanwhile")
-        scene.hung.bell.set()
+        scene.hung.waker.set()
         scene.runtime.sleep(10)
         assert len(scene.serving(tablet.tablet_id)) == 1
         assert scene.values() == dict.fromkeys(ROWS, b"meanwhile")

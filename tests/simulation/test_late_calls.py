@@ -4,10 +4,10 @@ import pytest
 
 from hbtable.errors import OutcomeUnknown, Unavailable
 from hbtable.model.read import EVERYTHING
+from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_cluster import SimCluster, SimOptions
 from tests.harness.sim_workload import TABLE, create, put_of
-from tests.harness.stand_in import StandIn
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def cluster_of(machine):
     return lambda seed, *more: Cluster(seed, machine.options, *more)
 
 
-class LateLoad(StandIn):
+class LateLoad(DelegatingFake):
     """A tablet server's administration. Nothing is heard of a request to load, until it is carried out after all: when
     the next request to unload has been answered, and before its caller goes on."""
 
@@ -61,30 +61,32 @@ def test_a_load_that_comes_after_its_tablet_was_taken_back_does_not_serve_it_twi
         transport.register_server(slow, transport.tablet_service(slow), late.inner)
         admin.move_tablet(b"t", before.tablet_id, other)
         assert machine.contents(cluster) == expected
-        serving = [name for name, (_, role) in cluster.servers.items() if before.tablet_id in role._residence.tablets]
+        serving = [
+            name for name, (_, role) in cluster.servers.items() if before.tablet_id in role._online_tablets.tablets
+        ]
         assert serving == [other]
 
     cluster.runtime.run(body)
 
 
-class HeldSplit(StandIn):
-    """A catalog that commits splits, and says so only when `bell` rings."""
+class HeldSplit(DelegatingFake):
+    """A catalog that commits splits, and says so only when `waker` rings."""
 
-    def __init__(self, inner, bell):
+    def __init__(self, inner, waker):
         super().__init__(inner)
-        self._bell = bell
+        self._waker = waker
 
     def replace_tablet(self, expected, record):
         self.inner.replace_tablet(expected, record)
         if expected.tablet_id != record.tablet_id:
-            self._bell.wait()
+            self._waker.wait()
 
 
 @pytest.mark.parametrize("order", ["load", "move"])
 def test_a_split_whose_commit_is_answered_late_is_not_loaded_beside_itself(cluster_of, machine, order):
     """METADATA shows the children before their server knows; the master finds that it does not serve them."""
-    cluster = cluster_of(2, lambda catalog: HeldSplit(catalog, bell))
-    bell = cluster.runtime.event()
+    cluster = cluster_of(2, lambda catalog: HeldSplit(catalog, waker))
+    waker = cluster.runtime.event()
 
     def body():
         cluster.start(2)
@@ -97,14 +99,14 @@ def test_a_split_whose_commit_is_answered_late_is_not_loaded_beside_itself(clust
         cluster.runtime.sleep(1)
         _, right = admin.tablets(b"t")
         assert right.owner == whole.owner
-        assert not role._residence.tablets.keys() & {right.tablet_id}
+        assert not role._online_tablets.tablets.keys() & {right.tablet_id}
         if order == "load":
-            cluster.master.look_again()
+            cluster.master.request_cycle()
         else:
             cluster.runtime.spawn(admin.move_tablet, b"t", right.tablet_id, name="move")
         writing = cluster.runtime.spawn(machine.write, cluster, range(100), b"after", name="write")
         cluster.runtime.sleep(3)
-        bell.set()
+        waker.set()
         splitting.join()
         writing.join()
         assert writing.error is None
@@ -132,9 +134,9 @@ def test_a_tablet_that_left_without_a_flush_is_recovered_by_another_server():
             table.mutate([put_of(row, b"before")])
         (name, *_) = [tablet.owner for tablet in process.client.admin.tablets(TABLE)]
         (role,) = [role for role in cluster.roles if role.incarnation == name]
-        for tablet in list(role._residence.tablets.values()):
+        for tablet in list(role._online_tablets.tablets.values()):
             if tablet.memtable_bytes and tablet.record.table_id:
-                role._residence.abandon(tablet.record)
+                role._online_tablets.abandon(tablet.record)
         process.runtime.sleep(10)
         found = dict(table.read_rows(rows, EVERYTHING))
         assert sorted(found) == rows

@@ -6,8 +6,8 @@ from hbtable.encoding import table_record
 from hbtable.errors import OutcomeUnknown, Unavailable
 from hbtable.metadata import layout
 from hbtable.model.table import TableState
+from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
-from tests.harness.stand_in import StandIn
 
 SPLITS = [b"row000050", b"row000100"]
 
@@ -17,7 +17,7 @@ def cluster_of(machine):
     return lambda seed: Cluster(seed, machine.options)
 
 
-class LateChange(StandIn):
+class LateChange(DelegatingFake):
     """METADATA's tablet server. Nothing is heard of the first change of the table to `state`, until it is carried out
     after all: when the table is in the state before it once more."""
 

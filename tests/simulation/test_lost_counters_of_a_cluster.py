@@ -2,8 +2,8 @@
 
 import pytest
 
-from hbtable.lockservice.places import INCARNATIONS
-from hbtable.metadata.identifiers import TABLE_IDS, TABLET_IDS
+from hbtable.lockservice.paths import INCARNATIONS
+from hbtable.metadata.id_allocator import TABLE_IDS, TABLET_IDS
 from hbtable.metadata.numbers_in_use import start_number
 from tests.harness.many_servers import Cluster
 

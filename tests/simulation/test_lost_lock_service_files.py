@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from hbtable.errors import Conflict, Corruption, InvalidConfiguration
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.files import DurableFiles
 from hbtable.metadata.counters import put_counters_right
 from hbtable.metadata.numbers_in_use import in_metadata

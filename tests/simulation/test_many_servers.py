@@ -85,9 +85,9 @@ def test_a_new_master_takes_over_and_the_old_one_is_refused(cluster_of, machine)
         cluster.runtime.sleep(2)
         machine.write(cluster, range(300))
         cluster.client.admin.create_table(machine.schema(b"u"))
-        assert cluster.master.last_sentence == "everything is served"
+        assert cluster.master.last_message == "everything is served"
         assert "master" in cluster.lost
-        assert "another one takes over" in old.last_sentence
+        assert "another one takes over" in old.last_message
 
     cluster.runtime.run(body)
 

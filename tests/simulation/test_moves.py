@@ -3,8 +3,8 @@
 import pytest
 
 from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
+from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
-from tests.harness.stand_in import StandIn
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_moved_is_refused_by_name(cluster_of, machine):
     cluster.runtime.run(body)
 
 
-class NeverLoads(StandIn):
+class NeverLoads(DelegatingFake):
     """A tablet server's administration whose loads fail."""
 
     def load_tablet(self, epoch, record, schema):
@@ -142,21 +142,21 @@ def test_moves_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
     cluster.runtime.run(body)
 
 
-class Held(StandIn):
-    """A catalog whose put_tablet_if_absent waits for `bell`."""
+class Held(DelegatingFake):
+    """A catalog whose put_tablet_if_absent waits for `waker`."""
 
-    def __init__(self, inner, bell):
+    def __init__(self, inner, waker):
         super().__init__(inner)
-        self._bell = bell
+        self._waker = waker
 
     def put_tablet_if_absent(self, record):
-        self._bell.wait()
+        self._waker.wait()
         return self.inner.put_tablet_if_absent(record)
 
 
 def test_the_slow_end_of_a_split_does_not_take_out_the_tablet_that_came_back(machine):
-    cluster = Cluster(5, machine.options, lambda catalog: Held(catalog, bell))
-    bell = cluster.runtime.event()
+    cluster = Cluster(5, machine.options, lambda catalog: Held(catalog, waker))
+    waker = cluster.runtime.event()
 
     def body():
         cluster.start(2)
@@ -172,7 +172,7 @@ def test_the_slow_end_of_a_split_does_not_take_out_the_tablet_that_came_back(mac
         admin.move_tablet(b"t", right, other)
         admin.move_tablet(b"t", right, whole.owner)
         machine.write(cluster, range(100), b"after")
-        bell.set()
+        waker.set()
         splitting.join()
         cluster.runtime.sleep(20)
         assert machine.contents(cluster) == machine.expected(range(100), b"after")

@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 
 from hbtable.errors import OutcomeUnknown
+from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
-from tests.harness.stand_in import StandIn
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -45,7 +45,7 @@ class Poison:
             self.cluster.start_server()
 
 
-class Drinker(StandIn):
+class Drinker(DelegatingFake):
     """A tablet server's administration."""
 
     def __init__(self, inner, poison, server):

@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 from hbtable.errors import InvalidRequest
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.features import FAMILY_IDENTITIES, read_cluster
-from hbtable.lockservice.places import CLUSTER
+from hbtable.lockservice.paths import CLUSTER
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.master.files.collector import CollectorOptions
 from tests.simulation.conftest import SMALL, Machine
 

@@ -35,7 +35,7 @@ def test_the_example_configuration_is_up_to_date(file: str, text: str, option: s
     ("file", "sections", "defaults"),
     [("hbtable.toml", SECTIONS, {}), ("cluster.toml", CLUSTER_SECTIONS, CLUSTER_DEFAULTS)],
 )
-def test_every_key_has_a_sentence_and_its_commented_default_is_the_default(
+def test_every_key_has_a_message_and_its_commented_default_is_the_default(
     file: str, sections: dict[str, type], defaults: Defaults, tmp_path: Path
 ) -> None:
     lines = (ROOT / "conf" / file).read_text().splitlines()
@@ -51,7 +51,7 @@ def test_every_key_has_a_sentence_and_its_commented_default_is_the_default(
         assert len(written[section]) == len(keys_of(kind)), section
     for before, line in itertools.pairwise(lines):
         if line.startswith("# ") and line[2:].split(" = ")[0].isidentifier() and " = " in line:
-            assert before.startswith("# "), f"no sentence for {line}"
+            assert before.startswith("# "), f"no message for {line}"
 
 
 def test_every_link_between_documents_and_code_leads_somewhere() -> None:

@@ -17,7 +17,7 @@ from hbtable.hbase.calls.scanner_ids import ScannerIds, unsaved
 from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
 from hbtable.lockservice.files import DurableFiles
 from hbtable.lockservice.interface import VersionedFile
-from hbtable.lockservice.places import Candidate, ServerFile
+from hbtable.lockservice.paths import MasterCandidate, ServerFile
 from hbtable.memtable.memtable import Memtable
 from hbtable.metadata import layout as metadata_layout
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
@@ -26,8 +26,8 @@ from hbtable.model.read import ScanPosition
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import NO_LOG, GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
-from hbtable.tablet.layout import Layout
-from hbtable.tablet.writes.apply import Builder
+from hbtable.tablet.layout import LocalityGroupLayout
+from hbtable.tablet.writes.apply import WriteBuilder
 from hbtable.tablet.writes.clock import TabletClock
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
@@ -66,9 +66,9 @@ def test_a_cell_key_of_a_family_that_was_added() -> None:
     assert cell_key.family_name(stored) == b"f"
     example = _example("cell-key-of-an-added-family")
     assert cell_key.parse(example) == (b"r", stored, b"q", NOW, PUT, 7, 0)
-    layout = Layout(TableSchema(b"t", {b"f": FamilySchema(b"f", added_in=12)}))
+    layout = LocalityGroupLayout(TableSchema(b"t", {b"f": FamilySchema(b"f", added_in=12)}))
     assert layout.keys == ("f\x0112",)
-    builder = Builder(layout, RowRange(), 20, 3, TabletClock(lambda: NOW, lambda: 0.0), 10 << 20)
+    builder = WriteBuilder(layout, RowRange(), 20, 3, TabletClock(lambda: NOW, lambda: 0.0), 10 << 20)
     [[(key, _)]] = builder.build([RowMutation(b"r", [(PUT, b"f", b"q", -1, b"v")])], 7).by_stack
     assert key == example
 
@@ -82,8 +82,8 @@ def test_the_pairs_of_a_mutation() -> None:
         (b"r", b"f", b"q", NOW + 1, PUT, 7, cell_key.FLAG_TTL),
     ]
     assert [value for _, value in record.pairs] == [b"", (60_000).to_bytes(8, "big") + b"v"]
-    layout = Layout(TableSchema(b"t", {b"f": FamilySchema(b"f")}))
-    builder = Builder(layout, RowRange(), 20, 3, TabletClock(lambda: NOW, lambda: 0.0), 10 << 20)
+    layout = LocalityGroupLayout(TableSchema(b"t", {b"f": FamilySchema(b"f")}))
+    builder = WriteBuilder(layout, RowRange(), 20, 3, TabletClock(lambda: NOW, lambda: 0.0), 10 << 20)
     operations = [(DELETE_COLUMN, b"f", b"q", -1, b""), (PUT, b"f", b"q", -1, b"v")]
     assert builder.build([RowMutation(b"r", operations, ttl_millis=60_000)], 7).records == [example]
     memtable = Memtable()
@@ -164,7 +164,7 @@ def test_the_files_of_the_lock_service() -> None:
     description = ServerFile("", NOW)
     assert _block("server-file").encode().strip() == description.encode()
     assert ServerFile.decode("p", _block("server-file").encode()) == description
-    assert _block("candidate").encode().strip() == Candidate("host:9092", NOW).encode()
+    assert _block("candidate").encode().strip() == MasterCandidate("host:9092", NOW).encode()
 
 
 def test_the_data_folder(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from hbtable.commitlog import groups, records
 from hbtable.commitlog.group_files import group_file
-from hbtable.commitlog.recovery import fencing, manifest, runs
+from hbtable.commitlog.recovery import fencing, manifest, sorted_runs
 from hbtable.commitlog.segments import high_water, segment
 from hbtable.encoding import cell_key, namespace_row, table_record, tablet_record
 from hbtable.encoding.sealed import HEADER_BYTES, seal
@@ -24,8 +24,8 @@ from hbtable.fs.memory import MemoryFileSystem
 from hbtable.hbase.calls.scanners import Scanners
 from hbtable.lockservice import features, files
 from hbtable.lockservice.interface import VersionedFile
-from hbtable.lockservice.places import Candidate, ServerFile
-from hbtable.lockservice.switches import Switch
+from hbtable.lockservice.paths import MasterCandidate, ServerFile
+from hbtable.lockservice.toggles import Toggle
 from hbtable.merge.compacting import compacted
 from hbtable.merge.raw import raw_rows
 from hbtable.merge.rules import FamilyRules
@@ -153,9 +153,9 @@ def with_compression(code: int) -> object:
 SEGMENT = segment.encode_header(segment.SegmentHeader("s1", "sync", 1, 0, 0, 1, 0, 1, 9))
 GROUP_FILE = group_file.encode_group_file(group_file.GroupFile("s1", 2, 0, 1, 1, 1, 0, 9), b"")
 MANIFEST = manifest.encode_manifest(manifest.Manifest("s1", "hdfs", (manifest.LogFile("a", 1),)))
-RUN_END = runs.encode_end([])
+RUN_END = sorted_runs.encode_end([])
 HIGH_WATER = high_water.encode_high_water(high_water.HighWater(1, 2, 3, 4, {}))
-RUN_LIST = runs.encode_list([runs.Run(1, 1, 2, 3)])
+RUN_LIST = sorted_runs.encode_list([sorted_runs.SortedRun(1, 1, 2, 3)])
 
 
 def read_segment(data: bytes) -> object:
@@ -184,7 +184,7 @@ def read_list_version(version: int) -> object:
     """Version 3 goes on with gaps."""
     gaps = b"\0\0\0\x02[]" if version == 3 else b""
     body = patched(RUN_LIST, 8, 2, version)[:-4]
-    return runs.decode_list(resealed(body + gaps + bytes(4)), "a list")
+    return sorted_runs.decode_list(resealed(body + gaps + bytes(4)), "a list")
 
 
 def read_high_water(version: int) -> object:
@@ -193,8 +193,8 @@ def read_high_water(version: int) -> object:
 
 def read_run(data: bytes) -> object:
     footer = resealed(data)
-    run = runs.Run(1, 1, crc32(footer[:-4]), len(footer))
-    return runs.decode_footer(footer, run, "a.run")
+    run = sorted_runs.SortedRun(1, 1, crc32(footer[:-4]), len(footer))
+    return sorted_runs.decode_footer(footer, run, "a.run")
 
 
 # ---------------------------------------------------------------- the lock service
@@ -206,13 +206,13 @@ def with_format(data: bytes, number: int) -> bytes:
     return json.dumps({**json.loads(data), "format": number}).encode()
 
 
-def read_switch(position: int) -> object:
+def read_toggle(position: int) -> object:
     runtime = SimulatedRuntime(1)
 
     def body() -> bool:
         session = MemoryLockService(runtime).open_session("test")
         session.create("/balancer", (b"off", b"on", b"on, but", b"")[position])
-        return Switch(session, "/balancer").is_on()
+        return Toggle(session, "/balancer").is_on()
 
     return runtime.run(body)
 
@@ -260,8 +260,8 @@ NUMBERS = [
     Number("list reserved", SHORTS, (0,), lambda value: read_list(patched(RUN_LIST, 10, 2, value))),
     Number("lock service file", BYTES[1:], (1,), lambda value: read_lock_file(patched(LOCK_FILE, 4, 1, value))),
     Number("server file", BYTES, (1,), lambda value: ServerFile.decode("a", with_format(SERVER, value))),
-    Number("candidate", BYTES, (1,), lambda value: Candidate._decode("a", with_format(CANDIDATE, value))),
-    Number("switch", range(4), (0, 1), read_switch),
+    Number("candidate", BYTES, (1,), lambda value: MasterCandidate._decode("a", with_format(CANDIDATE, value))),
+    Number("switch", range(4), (0, 1), read_toggle),
     Number("cluster", BYTES[1:], (1, 2), lambda value: read_cluster({"format": value})),
 ]  # fmt: skip
 
@@ -272,7 +272,7 @@ TABLE_BODY = dict.fromkeys(BYTES, TABLE[HEADER_BYTES:]) | {
 FORMS = {1: b"\x00\x1e\x05" + TABLET[HEADER_BYTES:], 2: b"\x00" + TABLET[HEADER_BYTES:], 3: GONE[HEADER_BYTES + 1 :]}
 EIGHT_BITS = (8).to_bytes(8, "big") + b"\x00"
 SERVER = ServerFile("host:1", 5).encode()
-CANDIDATE = Candidate("host:1", 5).encode()
+CANDIDATE = MasterCandidate("host:1", 5).encode()
 
 
 def TABLETS(version: int) -> bytes:
@@ -288,7 +288,7 @@ def read_lock_file(data: bytes) -> object:
 
 
 def read_list(data: bytes) -> object:
-    return runs.decode_list(resealed(data), "a list")
+    return sorted_runs.decode_list(resealed(data), "a list")
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
@@ -334,7 +334,7 @@ def test_what_servers_and_masters_said_before_there_was_a_format_is_read() -> No
     assert (
         ServerFile.decode("a", json.dumps(asdict(server)).encode()) == server == ServerFile.decode("a", server.encode())
     )
-    assert Candidate._decode("a", b'{"address": "host:1", "started_millis": 5}') == Candidate("host:1", 5)
+    assert MasterCandidate._decode("a", b'{"address": "host:1", "started_millis": 5}') == MasterCandidate("host:1", 5)
 
 
 @pytest.mark.parametrize("text", ["format 2\n", "format 2\nand more\n", "format 10\n"])

@@ -25,7 +25,7 @@ from hbtable.commitlog.groups import CLEAN_END, MARKER
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.metrics import LogMetrics
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.queue import Batch, CommitQueue
+from hbtable.commitlog.queue import CommitBatch, CommitQueue
 from hbtable.commitlog.segments.segment import incarnation_of
 from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import AlreadyExists, HbtableError, OutOfSpace
@@ -42,7 +42,7 @@ class _Group:
 
     __slots__ = ("batch", "content", "durable", "lsn", "oldest", "refusal", "refused", "started")
 
-    def __init__(self, batch: Batch, lsn: int, content: bytes, oldest: int, started: float) -> None:
+    def __init__(self, batch: CommitBatch, lsn: int, content: bytes, oldest: int, started: float) -> None:
         self.batch = batch
         self.lsn = lsn
         self.content = content
@@ -50,7 +50,7 @@ class _Group:
         self.started = started
         self.durable = False
         self.refusal: OutOfSpace | None = None
-        self.refused: list[Batch] = []
+        self.refused: list[CommitBatch] = []
         """Who is to be told of a refusal once this marker stands."""
 
 
@@ -97,7 +97,7 @@ class FileGroupLog:
         """A task waits to end the gathering."""
         self._ending = False
         """The clean end was begun."""
-        first = Batch(runtime.event())
+        first = CommitBatch(runtime.event())
         self._write(first, MARKER)
         first.wait()
         self._state.on_broken = on_broken  # what goes wrong until here is this constructor's error
@@ -120,7 +120,7 @@ class FileGroupLog:
 
     def _go_on(self) -> None:
         """Begins what can begin. Does not switch."""
-        while not self._state.sentence and len(self._under_way) < self._options.groups_under_way:
+        while not self._state.reason and len(self._under_way) < self._options.groups_under_way:
             if any(group.refusal is not None for group in self._under_way.values()):
                 return  # the next ones would only be refused with it
             if self._queue.batches:
@@ -128,15 +128,15 @@ class FileGroupLog:
                     return
                 self._write(self._queue.take(), 0)
             elif self._release:
-                self._write(Batch(self._runtime.event()), MARKER)
+                self._write(CommitBatch(self._runtime.event()), MARKER)
             else:
                 break
         if self._state.closing and not self._under_way and not self._queue.batches:
-            if self._ending or self._state.sentence:
+            if self._ending or self._state.reason:
                 self._state.closed.set()
             else:
                 self._ending = True
-                self._write(Batch(self._runtime.event()), MARKER | CLEAN_END)
+                self._write(CommitBatch(self._runtime.event()), MARKER | CLEAN_END)
 
     def _gathering(self) -> bool:
         """Whether the next group may still grow: more than one request at a time gains little where they are dear, and
@@ -156,7 +156,7 @@ class FileGroupLog:
 
     # ------------------------------------------------------------ one group
 
-    def _write(self, batch: Batch, flags: int) -> _Group:
+    def _write(self, batch: CommitBatch, flags: int) -> _Group:
         """Begins the next group. Does not switch."""
         self._release = False  # this group says it
         self._begun = self._runtime.clock_seconds()
@@ -197,7 +197,7 @@ class FileGroupLog:
 
     def _settle(self) -> None:
         """Acknowledges what is durable, in order; refuses behind the first that was refused. Does not switch."""
-        while not self._state.sentence:
+        while not self._state.reason:
             group = self._under_way.get(self._acknowledged + 1)
             if group is None or not (group.durable or group.refusal):
                 break
@@ -228,7 +228,7 @@ class FileGroupLog:
         if untold:
             # At once, not with the next commit: until a file of the new round is there, a crash would let recovery
             # take a refused group whose file did appear for an unacknowledged one, and show it.
-            self._write(Batch(self._runtime.event()), MARKER).refused = untold
+            self._write(CommitBatch(self._runtime.event()), MARKER).refused = untold
             untold = []
         # Also those that waited for a marker which was refused itself: the next commit will void them.
         untold += [batch for group in groups for batch in group.refused]
@@ -262,7 +262,7 @@ class FileGroupLog:
         return self._ledger.highest(tablet_id)
 
     def _plan_release(self) -> None:
-        if not self._state.sentence and not self._state.closing and self._retention.advance():
+        if not self._state.reason and not self._state.closing and self._retention.advance():
             self._release = True
             self._go_on()
 
@@ -279,10 +279,10 @@ class FileGroupLog:
     def _break(self, error: BaseException) -> None:
         if not self._state.fail(error):
             return
-        failure, sentence = self._state.failure, self._state.sentence
+        failure, reason = self._state.failure, self._state.reason
         for group in self._under_way.values():
             for batch in [group.batch, *group.refused]:
-                batch.fail(failure, sentence)
+                batch.fail(failure, reason)
         self._under_way.clear()
         self._queue.fail_all()
         if self._state.closing:

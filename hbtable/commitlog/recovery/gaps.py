@@ -10,7 +10,7 @@ say how far it went on behind it, and with whose writes. The mark then vouches f
 and no tablet that needs the log is called whole. METADATA's tablets are judged by that part: to refuse them would close
 the store.
 
-Stored as JSON behind the runs in the list of a sorted log (runs.py, version 3).
+Stored as JSON behind the runs in the list of a sorted log (sorted_runs.py, version 3).
 """
 
 import json

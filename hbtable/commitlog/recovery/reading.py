@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from hbtable.commitlog.group_files.group_file import SUFFIX, decode_group_file, group_name, payload_span
 from hbtable.commitlog.group_files.reading import settled_group_files
-from hbtable.commitlog.groups import Group, group_at
+from hbtable.commitlog.groups import CommitGroup, group_at
 from hbtable.commitlog.records import LogRecord, decode_records, places
 from hbtable.commitlog.recovery.manifest import Manifest, settled
 from hbtable.commitlog.segments.chain import settled_chain
@@ -59,7 +59,7 @@ def log_segments(
     if any(group_name(folder, path) is not None for path in lengths):
         return settled_group_files(fs, folder, lengths, pause, tell)
     mark = read_high_water(fs, folder, tell)
-    known = f"of the log {mark.sentence()}" if mark is not None else "nothing says up to where the log was synced"
+    known = f"of the log {mark.reason()}" if mark is not None else "nothing says up to where the log was synced"
     segments = settled_chain(fs, folder, lengths, pause, lambda level, what: tell(level, f"{what}; {known}"))
     if mark is not None:
         check_high_water(fs, folder, segments, mark)
@@ -93,7 +93,7 @@ def check_high_water(fs: FileSystem, folder: str, segments: list[Segment], mark:
     )
 
 
-def sound_groups(buffer: bytes, segment: Segment) -> Iterator[Group]:
+def sound_groups(buffer: bytes, segment: Segment) -> Iterator[CommitGroup]:
     """The groups of a settled segment. Corruption unless they are sound and complete from start to end."""
     if segment.path.endswith(SUFFIX):
         yield _only_group(buffer, segment)
@@ -111,7 +111,7 @@ def sound_groups(buffer: bytes, segment: Segment) -> Iterator[Group]:
         raise Corruption(segment.path, offset, f"ends with group {lsn - 1} instead of {segment.last_lsn}")
 
 
-def _only_group(buffer: bytes, segment: Segment) -> Group:
+def _only_group(buffer: bytes, segment: Segment) -> CommitGroup:
     folder, _, _ = segment.path.rpartition("/")
     incarnation = incarnation_of(folder)
     name = group_name(folder, segment.path)
@@ -119,4 +119,4 @@ def _only_group(buffer: bytes, segment: Segment) -> Group:
     if found is None:
         raise Corruption(segment.path, 0, f"group {segment.first_lsn} is damaged, and it was durable")
     start, end = payload_span(buffer)
-    return Group(0, start, end, found.lsn, found.watermark, found.oldest, found.flags)
+    return CommitGroup(0, start, end, found.lsn, found.watermark, found.oldest, found.flags)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, final
 
 from hbtable.commitlog.group_files.group_file import group_name
-from hbtable.commitlog.groups import HEADER_BYTES, MAGIC, Group, next_group
+from hbtable.commitlog.groups import HEADER_BYTES, MAGIC, CommitGroup, next_group
 from hbtable.commitlog.records import RecordPlace, places
 from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.commitlog.recovery.manifest import Manifest
@@ -45,7 +45,7 @@ class LooseRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Salvage:
+class SegmentSalvage:
     """`stretches` are segments as reading.sound_groups takes them: several of one file, where damage lies between."""
 
     stretches: list[Segment]
@@ -57,7 +57,7 @@ class _Sound(NamedTuple):
     """A sound group and where it lies."""
 
     number: int
-    group: Group
+    group: CommitGroup
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class _OpenGap:
         return Gap(self.path, self.start, self.stop, *lsns, self.lost, around, *marks, self.at_end)
 
 
-def salvage(fs: FileSystem, folder: str, manifest: Manifest, pause: Callable[[], None]) -> Salvage | None:
+def salvage(fs: FileSystem, folder: str, manifest: Manifest, pause: Callable[[], None]) -> SegmentSalvage | None:
     """None for a log that is not of segments. *Switches*, reads all of it twice. UnsupportedFormat, Unavailable."""
     lengths = {}
     for file in manifest.files:
@@ -120,7 +120,7 @@ class _Salvaging:
         self._loose: list[LooseRecord] = []
         self._gaps: list[_OpenGap] = []
 
-    def run(self) -> Salvage:
+    def run(self) -> SegmentSalvage:
         found = self._sound_groups()
         previous: _Sound | None = None
         buffers: dict[int, bytes] = {}
@@ -130,7 +130,7 @@ class _Salvaging:
             self._count(buffer, sound)
             previous = sound
         self._look_at_the_end(previous, buffers)
-        return Salvage(self._stretches, self._loose, [gap.closed() for gap in self._gaps])
+        return SegmentSalvage(self._stretches, self._loose, [gap.closed() for gap in self._gaps])
 
     # ------------------------------------------------------------ groups
 

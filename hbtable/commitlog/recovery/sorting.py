@@ -1,9 +1,10 @@
-"""Sorts the log of a dead tablet server for those that recover its tablets (paper, section 6); sorted_logs.py reads it.
+"""Sorts the log of a dead tablet server for those that recover its tablets (paper, section 6); recovered_edits.py reads
+it.
 
-Every part of the log (parts.py) becomes one run sorted by (tablet, row, sequence), in which the records of a tablet are
-contiguous: a hundred servers that take one tablet each read each byte of the log once, not a hundred times. (A tablet
-belongs to one table, so sorting by tablet keeps the paper's order: table, row, sequence.) Parts are sorted by several
-servers at once (master.log_sorting).
+Every part of the log (log_ranges.py) becomes one run sorted by (tablet, row, sequence), in which the records of a
+tablet are contiguous: a hundred servers that take one tablet each read each byte of the log once, not a hundred times.
+(A tablet belongs to one table, so sorting by tablet keeps the paper's order: table, row, sequence.) Parts are sorted by
+several servers at once (master.log_sorting).
 
 Invariants
 * The log must be fenced: its manifest says what it is. What recovery sees is settled by the list of runs, written once
@@ -20,17 +21,17 @@ from zlib import crc32
 
 from hbtable.commitlog.records import places
 from hbtable.commitlog.recovery.gaps import Gap
-from hbtable.commitlog.recovery.parts import Part
+from hbtable.commitlog.recovery.log_ranges import LogRange
 from hbtable.commitlog.recovery.reading import sound_groups
-from hbtable.commitlog.recovery.runs import (
-    Piece,
-    Run,
+from hbtable.commitlog.recovery.salvage import LooseRecord
+from hbtable.commitlog.recovery.sorted_runs import (
+    RunPiece,
+    SortedRun,
     encode_end,
     encode_list,
     list_path,
     run_path,
 )
-from hbtable.commitlog.recovery.salvage import LooseRecord
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
@@ -44,22 +45,22 @@ _Place = tuple[bytes, int, int, int, int]
 """Row, sequence, and which bytes of which file of the part: plain comparison is the order within a tablet."""
 
 
-def publish(fs: FileSystem, folder: str, runs: list[Run], gaps: Sequence[Gap] = ()) -> None:
+def publish(fs: FileSystem, folder: str, runs: list[SortedRun], gaps: Sequence[Gap] = ()) -> None:
     """`runs`, one of every part in log order, all durable, are what recovery reads from now on; of a damaged log with
     these `gaps` between. *Switches.*"""
     # Last: the list says that all runs are complete. A reader that finds no list reads the log itself.
     fs.write_file(list_path(folder), encode_list(runs, gaps))
 
 
-def sort_part(runtime: Runtime, fs: FileSystem, folder: str, part: Part) -> Run:
+def sort_range(runtime: Runtime, fs: FileSystem, folder: str, log_range: LogRange) -> SortedRun:
     """The run of this part, durable on return. *Switches*, also within. Corruption; FileNotFound."""
-    reads = [lambda segment=segment: fs.read_file(segment.path) for segment in part]
+    reads = [lambda segment=segment: fs.read_file(segment.path) for segment in log_range]
     buffers = results(run_all(runtime, _PARALLEL_READS, reads, "read log"))
-    tablets = _places_by_tablet(runtime, buffers, part)
-    return _write_run(runtime, fs, folder, (part[0].number, part[-1].number), buffers, tablets)
+    tablets = _records_by_tablet(runtime, buffers, log_range)
+    return _write_run(runtime, fs, folder, (log_range[0].number, log_range[-1].number), buffers, tablets)
 
 
-def sort_loose(runtime: Runtime, fs: FileSystem, folder: str, records: Sequence[LooseRecord]) -> Run:
+def sort_loose(runtime: Runtime, fs: FileSystem, folder: str, records: Sequence[LooseRecord]) -> SortedRun:
     """As sort_part, of records that were saved from damaged groups: a run of segment 0, which there is none of."""
     tablets: dict[int, list[_Place]] = {}
     for number, (place, stored) in enumerate(records):
@@ -74,9 +75,9 @@ def _write_run(
     segments: tuple[int, int],
     buffers: list[bytes],
     tablets: dict[int, list[_Place]],
-) -> Run:
+) -> SortedRun:
     sorted_bytes: list[bytes] = []
-    pieces: list[Piece] = []
+    pieces: list[RunPiece] = []
     offset = 0
     for tablet_id in sorted(tablets):
         checksum = length = 0
@@ -87,19 +88,19 @@ def _write_run(
             sorted_bytes.append(stored)
             length += len(stored)
             checksum = crc32(stored, checksum)
-        pieces.append(Piece(tablet_id, offset, length, checksum, first, last))
+        pieces.append(RunPiece(tablet_id, offset, length, checksum, first, last))
         offset += length
     end = encode_end(pieces)
     sorted_bytes.append(end)
-    run = Run(*segments, int.from_bytes(end[-4:], "big"), offset + len(end))
+    run = SortedRun(*segments, int.from_bytes(end[-4:], "big"), offset + len(end))
     fs.write_file(run_path(folder, run), b"".join(sorted_bytes))
     return run
 
 
-def _places_by_tablet(runtime: Runtime, buffers: list[bytes], part: Part) -> dict[int, list[_Place]]:
+def _records_by_tablet(runtime: Runtime, buffers: list[bytes], log_range: LogRange) -> dict[int, list[_Place]]:
     tablets: dict[int, list[_Place]] = {}
     countdown = _STRETCH
-    for file, segment in enumerate(part):
+    for file, segment in enumerate(log_range):
         for group in sound_groups(buffers[file], segment):
             for tablet_id, row, sequence, start, end in places(buffers[file], group.payload, group.end, segment.path):
                 tablets.setdefault(tablet_id, []).append((row, sequence, file, start, end))

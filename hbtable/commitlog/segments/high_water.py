@@ -41,7 +41,7 @@ class HighWater(NamedTuple):
     wall_millis: int
     tablets: Mapping[int, int]
 
-    def sentence(self) -> str:
+    def reason(self) -> str:
         """Without the tablets."""
         when = datetime.fromtimestamp(min(self.wall_millis // 1000, _LAST_SECOND), UTC)
         byte = f", byte {self.length_bytes} of segment {self.segment}" if self.length_bytes else ""

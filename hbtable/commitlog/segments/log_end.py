@@ -1,7 +1,7 @@
 """The open end of a log in open files, as whoever writes through it sees it (rolling.py).
 
-appender.py implements it on a local disk, switching.py on HDFS. It knows files and LSNs and nothing of waiting commits.
-One task at a time may call what switches, except that sync() may run beside append().
+appender.py implements it on a local disk, failover_appender.py on HDFS. It knows files and LSNs and nothing of waiting
+commits. One task at a time may call what switches, except that sync() may run beside append().
 """
 
 from typing import Protocol

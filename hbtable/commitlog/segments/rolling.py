@@ -1,8 +1,8 @@
 """The segments a log in open files is written through, one after the other: writer.py says which group is next, this
 where it goes.
 
-Knows when the open end (appender.py, or switching.py on HDFS) needs a new segment, cuts off what an append that was
-refused may have left, and lets old segments go. One task at a time may call what switches; the writer sees to it.
+Knows when the open end (appender.py, or failover_appender.py on HDFS) needs a new segment, cuts off what an append that
+was refused may have left, and lets old segments go. One task at a time may call what switches; the writer sees to it.
 
 Invariants
 * What was refused is cut off at once, by the header of a new segment, which names the good length of the old one.
@@ -18,9 +18,9 @@ from hbtable.commitlog.deleting import delete_oldest_first
 from hbtable.commitlog.groups import CLEAN_END, MARKER
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.segments.background_sync import BackgroundSync
 from hbtable.commitlog.segments.log_end import LogEnd
 from hbtable.commitlog.segments.segment import segment_path
-from hbtable.commitlog.segments.side_sync import SideSync
 from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
@@ -30,11 +30,11 @@ logger = logging.getLogger(__name__)
 
 
 @final
-class SegmentLine:
+class SegmentRoller:
     """`broke` is told of what breaks the log. Unavailable, and so OutOfSpace, means here: refused, nothing written
     counts."""
 
-    __slots__ = ("_broke", "_end", "_folder", "_fs", "_ledger", "_options", "_runtime", "_side_sync", "_state")
+    __slots__ = ("_background_sync", "_broke", "_end", "_folder", "_fs", "_ledger", "_options", "_runtime", "_state")
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class SegmentLine:
         self._ledger = ledger
         self._state = state
         self._broke = broke
-        self._side_sync = SideSync(runtime, end, options.sync_every_bytes, broke)
+        self._background_sync = BackgroundSync(runtime, end, options.sync_every_bytes, broke)
         end.next_segment()
 
     # ------------------------------------------------------------ groups
 
     def free_until(self) -> int:
         """Up to this length the segment takes groups that need nothing but an append: no new segment, no sync."""
-        return 0 if self._end.file is None else min(self._side_sync.point_bytes, self._options.segment_bytes)
+        return 0 if self._end.file is None else min(self._background_sync.point_bytes, self._options.segment_bytes)
 
     def append(self, payload: bytes, flags: int = 0) -> None:
         """One group, in a segment with room for it. *Switches.* Unavailable: refused. LogBroken, StorageFailed,
@@ -82,9 +82,9 @@ class SegmentLine:
         """All that was appended is durable on return. *Switches.* LogBroken."""
         self._end.sync()
 
-    def sync_beside_if_due(self) -> None:
+    def sync_in_background_if_due(self) -> None:
         """Does not switch."""
-        self._side_sync.start_if_due()
+        self._background_sync.start_if_due()
 
     def cut_off(self, error: BaseException) -> None:
         """After an append that failed with `error`: sees to it that its bytes, of which any part may be in the file,
@@ -93,7 +93,7 @@ class SegmentLine:
             # StorageFailed: what earlier appends left unsynced is unknown. Killed inside an append: so is the outcome.
             self._broke(error)
             return
-        self._join_side_sync()
+        self._join_background_sync()
         self._end.give_up()
         # At once, not with the next commit: until a header names the good length, a crash would let recovery take
         # a refused group that did reach the file for an unacknowledged one, and show it.
@@ -114,7 +114,7 @@ class SegmentLine:
         """Groups go into a new segment from now on, whether or not the old one has room. *Switches.* As
         ensure_segment()."""
         end = self._end
-        self._join_side_sync()
+        self._join_background_sync()
         number = end.number
         try:
             length = end.next_segment()
@@ -124,12 +124,12 @@ class SegmentLine:
             # Nothing acknowledged is at stake in a segment that does not exist yet: not the end of this log.
             raise Unavailable(f"no new log segment: {error}") from error
         self._ledger.hold(number, segment_path(self._folder, number), length)
-        self._side_sync.segment_began()
+        self._background_sync.segment_began()
 
-    def _join_side_sync(self) -> None:
-        self._side_sync.join()
-        if self._state.sentence:
-            raise LogBroken(self._state.sentence)
+    def _join_background_sync(self) -> None:
+        self._background_sync.join()
+        if self._state.reason:
+            raise LogBroken(self._state.reason)
 
     # ------------------------------------------------------------ old segments, and the end
 
@@ -165,7 +165,7 @@ class SegmentLine:
         """Writes a last group that covers all others with its watermark. *Switches.* Unavailable: without it only the
         log's tail is less guarded. LogBroken, StorageFailed, LockLost."""
         end = self._end
-        self._join_side_sync()
+        self._join_background_sync()
         if end.file is None:
             self.ensure_segment()
         if end.watermark < end.lsn:  # only "os": so that the last watermark can cover everything

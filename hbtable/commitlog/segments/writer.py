@@ -23,11 +23,11 @@ from hbtable.commitlog.acknowledging import Acknowledger
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.metrics import LogMetrics
 from hbtable.commitlog.options import LogOptions
-from hbtable.commitlog.queue import Batch, CommitQueue
+from hbtable.commitlog.queue import CommitBatch, CommitQueue
 from hbtable.commitlog.segments.appender import SegmentAppender
 from hbtable.commitlog.segments.high_water import HighWaterWriter
 from hbtable.commitlog.segments.log_end import LogEnd
-from hbtable.commitlog.segments.rolling import SegmentLine
+from hbtable.commitlog.segments.rolling import SegmentRoller
 from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import AlreadyExists, HbtableError, OutcomeUnknown, StorageFailed, Unavailable
 from hbtable.fs.interface import FileSystem
@@ -42,8 +42,21 @@ class LogWriter:
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
     __slots__ = (
-        "_acknowledger", "_busy", "_doubt", "_end", "_high_water", "_inline_limit", "_ledger", "_line", "_metrics",
-        "_queue", "_release", "_rolls", "_runtime", "_state", "_waits_for_sync",
+        "_acknowledger",
+        "_busy",
+        "_doubt",
+        "_end",
+        "_high_water",
+        "_inline_limit",
+        "_ledger",
+        "_metrics",
+        "_queue",
+        "_release",
+        "_rolls",
+        "_runtime",
+        "_segments",
+        "_state",
+        "_waits_for_sync",
     )  # fmt: skip
 
     def __init__(
@@ -87,7 +100,7 @@ class LogWriter:
         """Who waits for a new segment, and where it is told what kept it from coming."""
         self._inline_limit = 0
         """Commits are appended inline while the segment is shorter than this."""
-        self._line = SegmentLine(runtime, fs, folder, options, self._end, self._ledger, self._state, self._break)
+        self._segments = SegmentRoller(runtime, fs, folder, options, self._end, self._ledger, self._state, self._break)
         # A cluster's log is fenced with the lengths of its files, and those are of a file system with copies.
         period = options.mark_seconds if appender is None else 0.0
         self._high_water = HighWaterWriter(
@@ -120,10 +133,10 @@ class LogWriter:
         except BaseException as error:
             self._inline_failed(error)
             if isinstance(error, StorageFailed):
-                raise self._in_doubt()(self._sentence_of_doubt()) from error
+                raise self._in_doubt()(self._reason_of_doubt()) from error
             raise
         state = self._state
-        if state.sentence:  # the sync beside failed while this append waited
+        if state.reason:  # the sync beside failed while this append waited
             self._busy = False
             state.check_sound()
         self._ledger.active[tablet_id] = last_sequence
@@ -143,7 +156,7 @@ class LogWriter:
     def _inline_failed(self, error: BaseException) -> None:
         """Of an inline append; the caller raises. Switches."""
         try:
-            self._line.cut_off(error)
+            self._segments.cut_off(error)
         except BaseException as worse:
             # Broken, or killed half-way: the next append would go behind bytes of unknown length.
             self._break(worse)
@@ -155,8 +168,8 @@ class LogWriter:
             self._start_if_needed()
 
     def _set_inline_limit(self) -> None:
-        only_queued = self._waits_for_sync or self._state.sentence or self._state.closing
-        self._inline_limit = 0 if only_queued else self._line.free_until()
+        only_queued = self._waits_for_sync or self._state.reason or self._state.closing
+        self._inline_limit = 0 if only_queued else self._segments.free_until()
 
     # ------------------------------------------------------------ the writing task
 
@@ -178,7 +191,7 @@ class LogWriter:
                     self._begin_segment()
                 elif self._queue.batches:
                     self._write(self._queue.take())
-                elif self._release and not self._state.sentence:
+                elif self._release and not self._state.reason:
                     self._release = False
                     self._let_go()
                 elif self._state.closing:
@@ -195,20 +208,20 @@ class LogWriter:
             self._set_inline_limit()
             self._busy = False
 
-    def _write(self, batch: Batch) -> None:
+    def _write(self, batch: CommitBatch) -> None:
         """One group, from the queue to its acknowledgement. *Switches.*"""
         try:
-            self._line.append(batch.payload())
+            self._segments.append(batch.payload())
             if self._waits_for_sync:
-                self._line.sync()
-            if self._state.sentence:  # the sync beside failed meanwhile
-                raise LogBroken(self._state.sentence)
+                self._segments.sync()
+            if self._state.reason:  # the sync beside failed meanwhile
+                raise LogBroken(self._state.reason)
         except Unavailable as error:
             batch.fail(type(error), str(error))
             return
         except BaseException as error:
             self._break(error)
-            batch.fail(self._in_doubt(), self._sentence_of_doubt())
+            batch.fail(self._in_doubt(), self._reason_of_doubt())
             if not isinstance(error, HbtableError):
                 raise  # this task was killed, or there is a bug: either way it must be seen
             return
@@ -216,15 +229,15 @@ class LogWriter:
         self._acknowledger.acknowledge(batch)
         self._high_water.news()
         if not self._waits_for_sync:
-            self._line.sync_beside_if_due()
+            self._segments.sync_in_background_if_due()
 
     def _in_doubt(self) -> type[HbtableError]:
         return self._doubt if self._state.failure is StorageFailed else self._state.failure
 
-    def _sentence_of_doubt(self) -> str:
+    def _reason_of_doubt(self) -> str:
         if self._in_doubt() is not OutcomeUnknown:
-            return self._state.sentence
-        return f"{self._state.sentence}; whether this write was stored is unknown: read it after the restart"
+            return self._state.reason
+        return f"{self._state.reason}; whether this write was stored is unknown: read it after the restart"
 
     def roll(self) -> None:
         """As CommitLog.roll. StorageFailed when the log has broken."""
@@ -243,14 +256,14 @@ class LogWriter:
         failed: list[HbtableError] = [Unavailable("the writing of the commit log was ended")]
         try:
             self._state.check_sound()
-            self._line.begin_segment()
+            self._segments.begin_segment()
             failed = []
-            self._release = self._release or self._line.releasable()
+            self._release = self._release or self._segments.releasable()
         except Unavailable as error:
             failed = [error]
         except HbtableError as error:
             self._break(error)
-            failed = [self._state.failure(self._state.sentence)]
+            failed = [self._state.failure(self._state.reason)]
         finally:
             for done, errors in rolls:
                 errors += failed
@@ -258,7 +271,7 @@ class LogWriter:
 
     def _let_go(self) -> None:
         try:
-            self._line.release()
+            self._segments.release()
         except HbtableError as error:
             self._break(error)
 
@@ -266,7 +279,7 @@ class LogWriter:
 
     @property
     def size_bytes(self) -> int:
-        return self._line.size_bytes
+        return self._segments.size_bytes
 
     def tablets_of_oldest_segment(self) -> list[int]:
         return self._ledger.tablets_of_oldest()
@@ -285,7 +298,7 @@ class LogWriter:
         return self._ledger.highest(tablet_id)
 
     def _plan_release(self) -> None:
-        if self._line.releasable() and not self._state.sentence and not self._state.closing:
+        if self._segments.releasable() and not self._state.reason and not self._state.closing:
             self._release = True
             self._start()
 
@@ -304,8 +317,8 @@ class LogWriter:
 
     def _finish(self) -> None:
         try:
-            if not self._state.sentence:
-                self._line.end_cleanly()
+            if not self._state.reason:
+                self._segments.end_cleanly()
                 self._high_water.write()
         except Unavailable as error:
             logger.warning("the commit log was closed without its last watermark: %s", error)
@@ -314,7 +327,7 @@ class LogWriter:
         finally:
             self._high_water.stop()
             try:
-                self._line.close()
+                self._segments.close()
             finally:
                 self._state.closed.set()
 

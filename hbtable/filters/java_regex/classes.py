@@ -7,12 +7,12 @@ follows up to the next `&&` or the end. A `^` negates the whole of its class.
 from hbtable.filters.java_regex import charset
 from hbtable.filters.java_regex.charset import CharSet, either_case, intersection, negation, of, of_text, union
 from hbtable.filters.java_regex.escapes import read_in_class
-from hbtable.filters.java_regex.source import END, Source
+from hbtable.filters.java_regex.source import END, PatternSource
 
 MAX_DEPTH = 50
 
 
-def read_class(source: Source) -> CharSet:
+def read_class(source: PatternSource) -> CharSet:
     """Behind the opening bracket; the closing one is taken."""
     source.depth += 1
     if source.depth > MAX_DEPTH:
@@ -24,7 +24,7 @@ def read_class(source: Source) -> CharSet:
     return found
 
 
-def _operands(source: Source, negated: bool) -> CharSet:
+def _operands(source: PatternSource, negated: bool) -> CharSet:
     """Up to the closing bracket, which is left. A bracket where no operand stands yet is a character."""
     found: CharSet | None = None
     last: CharSet | None = None  # what an `&&` with nothing behind it intersects with
@@ -64,7 +64,7 @@ def _joined(one: CharSet | None, other: CharSet | None) -> CharSet:
     return union(one or charset.NONE, other or charset.NONE)
 
 
-def _right_operand(source: Source) -> CharSet | None:
+def _right_operand(source: PatternSource) -> CharSet | None:
     right: CharSet | None = None
     while source.peek() not in ("]", "&", END):
         if source.takes("["):
@@ -79,7 +79,7 @@ def _right_operand(source: Source) -> CharSet | None:
     return right
 
 
-def _range(source: Source) -> str | CharSet:
+def _range(source: PatternSource) -> str | CharSet:
     """A range, a set, or a single character."""
     first = _char(source)
     if isinstance(first, CharSet) or source.peek() != "-" or source.peek(1) in ("[", "]", END):
@@ -91,7 +91,7 @@ def _range(source: Source) -> str | CharSet:
     return of((ord(first), ord(last)))
 
 
-def _char(source: Source) -> str | CharSet:
+def _char(source: PatternSource) -> str | CharSet:
     char = source.take()
     if char == "\\":
         return read_in_class(source)
@@ -100,7 +100,7 @@ def _char(source: Source) -> str | CharSet:
     return char[-1]
 
 
-def _cased(source: Source, chars: CharSet) -> CharSet:
+def _cased(source: PatternSource, chars: CharSet) -> CharSet:
     return (
         either_case(chars) if source.flags.case_insensitive and chars.is_plain() and chars is not charset.ALL else chars
     )

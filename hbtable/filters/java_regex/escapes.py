@@ -7,7 +7,7 @@ from hbtable.filters.java_regex import charset
 from hbtable.filters.java_regex.charset import CharSet, negation, of_text
 from hbtable.filters.java_regex.pattern import Anchor, BackReference, Chars, Choice, Node, Sequence
 from hbtable.filters.java_regex.properties import read_property
-from hbtable.filters.java_regex.source import Source
+from hbtable.filters.java_regex.source import PatternSource
 
 _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 _SETS: Final = {
@@ -23,7 +23,7 @@ LINE_BREAK: Final = Choice((Sequence((Chars(of_text("\r")), Chars(of_text("\n"))
 r"""\R: \r\n, or one line terminator."""
 
 
-def read_in_class(source: Source) -> str | CharSet:
+def read_in_class(source: PatternSource) -> str | CharSet:
     """Behind a backslash inside of brackets: a character or a set."""
     char = source.take()
     if char == "v" and source.peek() == "-":
@@ -31,7 +31,7 @@ def read_in_class(source: Source) -> str | CharSet:
     return _char_or_set(source, char)
 
 
-def read_atom(source: Source) -> str | Node:
+def read_atom(source: PatternSource) -> str | Node:
     """Behind a backslash outside of brackets: a character or what it stands for."""
     char = source.take()
     if char in _OUTSIDE_ONLY:
@@ -40,7 +40,7 @@ def read_atom(source: Source) -> str | Node:
     return found if isinstance(found, str) else Chars(found)
 
 
-def _char_or_set(source: Source, char: str) -> str | CharSet:
+def _char_or_set(source: PatternSource, char: str) -> str | CharSet:
     if not char:
         raise source.error("Unexpected internal error")  # a backslash at the end, in Java's words
     if char in _CONTROLS:
@@ -59,7 +59,7 @@ def _char_or_set(source: Source, char: str) -> str | CharSet:
     return char
 
 
-def _octal(source: Source) -> str:
+def _octal(source: PatternSource) -> str:
     digits = _digits(source, _OCTAL, 2)
     if not digits:
         raise source.error("Illegal octal escape sequence")
@@ -68,7 +68,7 @@ def _octal(source: Source) -> str:
     return chr(int(digits, 8))
 
 
-def _hex(source: Source) -> str:
+def _hex(source: PatternSource) -> str:
     if source.takes("{"):
         digits = _digits(source, _HEX, 12)
         if not digits or not source.takes("}") or int(digits, 16) > charset.HIGHEST:
@@ -80,7 +80,7 @@ def _hex(source: Source) -> str:
     return chr(int(digits, 16))
 
 
-def _unicode(source: Source) -> str:
+def _unicode(source: PatternSource) -> str:
     high = _utf16_unit(source)
     if 0xD800 <= high < 0xDC00 and source.peek() == "\\" and source.peek(1) == "u":
         before = source.at
@@ -92,21 +92,21 @@ def _unicode(source: Source) -> str:
     return chr(high)
 
 
-def _utf16_unit(source: Source) -> int:
+def _utf16_unit(source: PatternSource) -> int:
     digits = _digits(source, _HEX, 4)
     if len(digits) != 4:
         raise source.error("Illegal Unicode escape sequence")
     return int(digits, 16)
 
 
-def _control(source: Source) -> str:
+def _control(source: PatternSource) -> str:
     char = source.take()
     if not char:
         raise source.error("Illegal control escape sequence")
     return chr(ord(char[-1]) ^ 64)
 
 
-def _name(source: Source) -> str:
+def _name(source: PatternSource) -> str:
     name = ""
     if source.takes("{"):
         while source.peek() not in ("}", ""):
@@ -122,14 +122,14 @@ def _name(source: Source) -> str:
 _NUMBERS: Final = {"0": _octal, "x": _hex, "u": _unicode, "c": _control, "N": _name}
 
 
-def _digits(source: Source, allowed: str, most: int) -> str:
+def _digits(source: PatternSource, allowed: str, most: int) -> str:
     found = ""
     while len(found) < most and source.peek() in tuple(allowed):
         found += source.take()
     return found
 
 
-def _anchor_or_reference(source: Source, char: str) -> Node:
+def _anchor_or_reference(source: PatternSource, char: str) -> Node:
     unix = source.flags.unix_lines
     match char:
         case "b":
@@ -159,7 +159,7 @@ def _anchor_or_reference(source: Source, char: str) -> Node:
     return _reference(source, number)
 
 
-def _named_reference(source: Source) -> Node:
+def _named_reference(source: PatternSource) -> Node:
     if not source.takes("<"):
         raise source.error(r"\k is not followed by '<' for named capturing group")
     name = read_group_name(source)
@@ -168,13 +168,13 @@ def _named_reference(source: Source) -> Node:
     return _reference(source, source.names[name])
 
 
-def _reference(source: Source, number: int) -> Node:
+def _reference(source: PatternSource, number: int) -> Node:
     if source.flags.case_insensitive:
         raise source.unsupported("a back-reference under the flag i")
     return BackReference(number)
 
 
-def read_group_name(source: Source) -> str:
+def read_group_name(source: PatternSource) -> str:
     """Up to its `>`, which is taken."""
     name = source.take()
     if not (len(name) == 1 and name.isascii() and name.isalpha()):

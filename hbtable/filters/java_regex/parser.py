@@ -10,13 +10,13 @@ from hbtable.filters.java_regex.pattern import (
     Atomic,
     Chars,
     Choice,
-    Group,
     Look,
     Node,
+    RegexGroup,
     Repeat,
     Sequence,
 )
-from hbtable.filters.java_regex.source import END, Flags, Source
+from hbtable.filters.java_regex.source import END, Flags, PatternSource
 
 _MOST_REPEATS = 2**31 - 1
 _FLAG_NAMES = {"i": "case_insensitive", "m": "multiline", "s": "dot_all", "d": "unix_lines"}
@@ -24,7 +24,7 @@ _REFUSED_FLAGS = {"x": "COMMENTS", "u": "UNICODE_CASE", "U": "UNICODE_CHARACTER_
 
 
 def parse(pattern: str) -> Node:
-    source = Source(pattern)
+    source = PatternSource(pattern)
     found = _choice(source)
     if source.peek() == ")":
         raise source.error("Unmatched closing ')'")
@@ -33,14 +33,14 @@ def parse(pattern: str) -> Node:
     return found
 
 
-def _choice(source: Source) -> Node:
+def _choice(source: PatternSource) -> Node:
     items = [_sequence(source)]
     while source.takes("|"):
         items.append(_sequence(source))
     return items[0] if len(items) == 1 else Choice(tuple(items))
 
 
-def _sequence(source: Source) -> Node:
+def _sequence(source: PatternSource) -> Node:
     items: list[Node] = []
     while source.peek() not in ("|", ")", END):
         atom = _atom(source)
@@ -49,7 +49,7 @@ def _sequence(source: Source) -> Node:
     return items[0] if len(items) == 1 else Sequence(tuple(items))
 
 
-def _atom(source: Source) -> Node | None:
+def _atom(source: PatternSource) -> Node | None:
     """None: flags, which nothing repeats."""
     flags = source.flags
     if source.peek() == "{":
@@ -76,12 +76,12 @@ def _atom(source: Source) -> Node | None:
     return _literal(source, char[-1])
 
 
-def _literal(source: Source, char: str) -> Chars:
+def _literal(source: PatternSource, char: str) -> Chars:
     chars = of_text(char)
     return Chars(either_case(chars) if source.flags.case_insensitive else chars)
 
 
-def _repeated(source: Source, item: Node) -> Node:
+def _repeated(source: PatternSource, item: Node) -> Node:
     char = source.peek()
     if char == "?":
         source.at += 1
@@ -111,7 +111,7 @@ def _has_line_break_as_only_choice(item: Node) -> bool:
             return item is LINE_BREAK
         case Sequence(items):
             return any(map(_has_line_break_as_only_choice, items)) and all(map(_is_deterministic, items))
-        case Group(inner, _):
+        case RegexGroup(inner, _):
             return _has_line_break_as_only_choice(inner)
     return False
 
@@ -122,14 +122,14 @@ def _is_deterministic(item: Node) -> bool:
             return item is LINE_BREAK
         case Sequence(items):
             return all(map(_is_deterministic, items))
-        case Group(inner, _):
+        case RegexGroup(inner, _):
             return _is_deterministic(inner)
         case Repeat(inner, least, most, _):
             return least == most and _is_deterministic(inner)
     return True
 
 
-def _counts(source: Source) -> tuple[int, int | None]:
+def _counts(source: PatternSource) -> tuple[int, int | None]:
     if source.peek() not in tuple("0123456789"):
         raise source.error("Illegal repetition")
     least = _count(source)
@@ -143,7 +143,7 @@ def _counts(source: Source) -> tuple[int, int | None]:
     return least, most
 
 
-def _count(source: Source) -> int:
+def _count(source: PatternSource) -> int:
     digits = "0"
     while source.peek() in tuple("0123456789"):
         digits += source.take()
@@ -153,7 +153,7 @@ def _count(source: Source) -> int:
     return number
 
 
-def _group(source: Source) -> Node | None:
+def _group(source: PatternSource) -> Node | None:
     source.depth += 1
     if source.depth > MAX_DEPTH:
         raise source.error(f"more than {MAX_DEPTH} levels of nesting")
@@ -171,7 +171,7 @@ def _group(source: Source) -> Node | None:
         source.depth -= 1
 
 
-def _rest_of_group(source: Source) -> Node | None:
+def _rest_of_group(source: PatternSource) -> Node | None:
     if not source.takes("?"):
         return _capturing(source)
     if source.takes(":"):
@@ -195,13 +195,13 @@ def _rest_of_group(source: Source) -> Node | None:
     return _flags(source)
 
 
-def _capturing(source: Source) -> Group:
+def _capturing(source: PatternSource) -> RegexGroup:
     source.groups += 1
     number = source.groups
-    return Group(_choice(source), number)
+    return RegexGroup(_choice(source), number)
 
 
-def _flags(source: Source) -> Node | None:
+def _flags(source: PatternSource) -> Node | None:
     """(?i) or (?i:...), behind the question mark."""
     setting = True
     while True:

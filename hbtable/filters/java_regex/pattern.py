@@ -42,7 +42,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RegexGroup:
     """A capturing group."""
 
     item: "Node"
@@ -84,4 +84,4 @@ class Anchor:
     unix: bool = False
 
 
-Node = Chars | Sequence | Choice | Repeat | Group | Atomic | Look | BackReference | Anchor
+Node = Chars | Sequence | Choice | Repeat | RegexGroup | Atomic | Look | BackReference | Anchor

@@ -4,7 +4,7 @@ from typing import Final
 
 from hbtable.filters.java_regex import charset
 from hbtable.filters.java_regex.charset import CharSet, Property, negation, of, of_text, union
-from hbtable.filters.java_regex.source import Source
+from hbtable.filters.java_regex.source import PatternSource
 
 _LOWER: Final = of((ord("a"), ord("z")))
 _UPPER: Final = of((ord("A"), ord("Z")))
@@ -49,7 +49,7 @@ _METHODS: Final = {
 }  # fmt: skip
 
 
-def read_property(source: Source, negated: bool) -> CharSet:
+def read_property(source: PatternSource, negated: bool) -> CharSet:
     r"""The rest of \p or \P."""
     if source.takes("{"):
         name = ""
@@ -65,7 +65,7 @@ def read_property(source: Source, negated: bool) -> CharSet:
     return negation(found) if negated else found
 
 
-def _named(source: Source, name: str) -> CharSet:
+def _named(source: PatternSource, name: str) -> CharSet:
     any_case = source.flags.case_insensitive
     if name in _POSIX:
         return _ALPHA if any_case and name in ("Lower", "Upper") else _POSIX[name]
@@ -88,7 +88,7 @@ def _named(source: Source, name: str) -> CharSet:
     raise source.error(f"Unknown character property name {{{name}}}")
 
 
-def _by_key(source: Source, key: str, value: str) -> CharSet:
+def _by_key(source: PatternSource, key: str, value: str) -> CharSet:
     if key in ("gc", "general_category"):
         if value in _JOINED or value in _RE2_CATEGORIES or value in _OTHER_CATEGORIES:
             return _category(value, source.flags.case_insensitive)

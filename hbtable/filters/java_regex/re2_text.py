@@ -10,7 +10,7 @@ from typing import Final
 
 from hbtable.filters.java_regex import charset
 from hbtable.filters.java_regex.charset import CharSet, Property
-from hbtable.filters.java_regex.pattern import Anchor, Chars, Choice, Group, Node, Repeat, Sequence
+from hbtable.filters.java_regex.pattern import Anchor, Chars, Choice, Node, RegexGroup, Repeat, Sequence
 
 _MOST_REPEATS: Final = 1000
 """RE2's own limit."""
@@ -45,7 +45,7 @@ def _text(node: Node, is_last: bool) -> str:
             return "".join(_grouped(item, is_last and place == last) for place, item in enumerate(items))
         case Choice(items):
             return "|".join(_text(item, is_last) for item in items) if items else _NEVER
-        case Group(item, _):
+        case RegexGroup(item, _):
             return f"(?:{_text(item, is_last)})"
         case Repeat(item, least, most, mode):
             return _repeat(item, least, most, mode)
@@ -132,5 +132,5 @@ def _parts(node: Node) -> Iterator[Node]:
         case Sequence(items) | Choice(items):
             for item in items:
                 yield from _parts(item)
-        case Group(item, _) | Repeat(item, _, _, _):
+        case RegexGroup(item, _) | Repeat(item, _, _, _):
             yield from _parts(item)

@@ -10,9 +10,9 @@ from hbtable.filters.java_regex.pattern import (
     BackReference,
     Chars,
     Choice,
-    Group,
     Look,
     Node,
+    RegexGroup,
     Repeat,
     Sequence,
 )
@@ -46,7 +46,7 @@ def written(node: Node) -> str:
             return "".join(f"(?:{written(item)})" if isinstance(item, Choice) else written(item) for item in items)
         case Choice(items):
             return "|".join(written(item) for item in items) if items else _NEVER
-        case Group(item, number):
+        case RegexGroup(item, number):
             return f"(?P<g{number}>{written(item)})"
         case Atomic(item):
             return f"(?>{written(item)})"

@@ -18,7 +18,7 @@ class Flags:
 
 
 @final
-class Source:
+class PatternSource:
     r"""A cursor over the characters. A quoted character reads as two: a backslash's escape of it, "\" and itself, so
     that no grammar rule takes it for an operator."""
 

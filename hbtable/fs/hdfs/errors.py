@@ -1,7 +1,7 @@
 """What hdfs-native raises, in hbtable's terms.
 
 FileNotFoundError and FileExistsError come as Python's own, with a Java stack trace as text. Everything else is a
-RuntimeError, RPCError("the.java.Class", "sentence, stack trace") or DataTransferError("..."), or an OSError of a
+RuntimeError, RPCError("the.java.Class", "message, stack trace") or DataTransferError("..."), or an OSError of a
 socket: the Java class in the text says what it means.
 """
 
@@ -46,7 +46,7 @@ class NotAllowed(StorageFailed):
     """This user may not: no other DataNode and no other moment would help."""
 
 
-def sentence(error: BaseException) -> str:
+def message(error: BaseException) -> str:
     """The error without its stack trace, with the last part of the Java class."""
     text = str(error)
     remote = _REMOTE.search(text)
@@ -66,7 +66,7 @@ def is_a_folder(error: BaseException) -> bool:
 
 
 def translated(error: Exception, path: str, doing: str, writes: bool) -> HbtableError:
-    """`doing`: "creating", say, for the sentence."""
+    """`doing`: "creating", say, for the message."""
     if isinstance(error, HbtableError):
         if isinstance(error, Stalled) and not writes:
             return Unavailable(f"{doing} {path}: {error}")
@@ -80,16 +80,16 @@ def translated(error: Exception, path: str, doing: str, writes: bool) -> Hbtable
             return Stalled(f"{doing} {path}: an earlier try was applied, its answer lost")
         return AlreadyExists(f"{path} exists already")
     if any(word in text for word in _NO_ROOM):
-        return OutOfSpace(f"no room left while {doing} {path}: {sentence(error)}; make room, then try again")
+        return OutOfSpace(f"no room left while {doing} {path}: {message(error)}; make room, then try again")
     if any(word in text for word in _NOT_NOW):
-        return Unavailable(f"{doing} {path} is not possible now: {sentence(error)}")
+        return Unavailable(f"{doing} {path} is not possible now: {message(error)}")
     if not writes:
         if any(word in text for word in _NO_FILE):
             return FileNotFound(f"there is no file {path}")
-        return Unavailable(f"{doing} {path} failed: {sentence(error)}")
+        return Unavailable(f"{doing} {path} failed: {message(error)}")
     if _FORBIDDEN in text:
-        return NotAllowed(f"{doing} {path} is not allowed: {sentence(error)}; give this user the right to it")
-    return StorageFailed(f"{doing} {path} failed: {sentence(error)}; what was not synced counts as lost")
+        return NotAllowed(f"{doing} {path} is not allowed: {message(error)}; give this user the right to it")
+    return StorageFailed(f"{doing} {path} failed: {message(error)}; what was not synced counts as lost")
 
 
 def sync_error(error: Exception, path: str) -> HbtableError:
@@ -97,4 +97,4 @@ def sync_error(error: Exception, path: str) -> HbtableError:
     known = translated(error, path, "syncing", writes=True)
     if isinstance(known, (OutOfSpace, Stalled)):
         return known
-    return Stalled(f"syncing {path} failed: {sentence(error)}; the file is given up")
+    return Stalled(f"syncing {path} failed: {message(error)}; the file is given up")

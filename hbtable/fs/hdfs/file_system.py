@@ -1,7 +1,7 @@
 """The file system port over HDFS by Hadoop's own protocol (GFS's place in the paper, section 4): hdfs://host:8020/root.
 
-hdfs-native may hang for ever, so every call has a deadline (fs/calls.py), and each file being written a thread of its
-own (threads.py). What the port leaves open:
+hdfs-native may hang for ever, so every call has a deadline (fs/blocking_calls.py), and each file being written a thread
+of its own (threads.py). What the port leaves open:
 
     append      buffered here; nothing of it outlives this process before sync()
     sync        hsync: on the disks of all DataNodes of the pipeline; asks the NameNode, too
@@ -24,9 +24,9 @@ from hbtable.errors import (
     StorageFailed,
     Unavailable,
 )
-from hbtable.fs.calls import Calls, ThreadCalls
+from hbtable.fs.blocking_calls import BlockingCalls, ThreadCalls
 from hbtable.fs.hdfs.client import NativeClient, NativeReader, NativeStatus, connect, guarded
-from hbtable.fs.hdfs.errors import NotAllowed, is_a_folder, missing_parent, sentence, translated
+from hbtable.fs.hdfs.errors import NotAllowed, is_a_folder, message, missing_parent, translated
 from hbtable.fs.hdfs.files import NativeAppendFile, NativeReadFile, grown
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.hdfs.threads import WriterThread, WriterThreads
@@ -61,7 +61,7 @@ class HdfsNativeFileSystem:
         root: str,
         options: HdfsNativeOptions | None = None,
         client: NativeClient | None = None,
-        calls: Calls | None = None,
+        calls: BlockingCalls | None = None,
     ) -> None:
         """Sends nothing. InvalidConfiguration without hdfs-native, unless a `client` is handed in."""
         self.runtime = runtime
@@ -135,7 +135,7 @@ class HdfsNativeFileSystem:
         try:
             self._ask(self.client.delete, temporary, False)
         except Exception as error:  # noqa: BLE001  only tidiness
-            logger.info("%s is left: %s", temporary, sentence(error))
+            logger.info("%s is left: %s", temporary, message(error))
 
     def _put(self, path: str, absolute: str, data: bytes, replication: int) -> None:
         thread = self.threads.take(for_log=path.startswith(_LOGS))

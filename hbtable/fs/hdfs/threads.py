@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar, final
 
 from hbtable.errors import Unavailable
-from hbtable.fs.calls import MOST_HANGING, Calls
+from hbtable.fs.blocking_calls import MOST_HANGING, BlockingCalls
 from hbtable.fs.hdfs.client import guarded
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class WriterThread:
 class WriterThreads:
     """Gives each writer a kind of blocking work (runtime.interface.Runtime.offload) that nobody else uses."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: BlockingCalls) -> None:
         self._calls = calls
         self._threads: list[WriterThread] = []
         self._taken: set[str] = set()

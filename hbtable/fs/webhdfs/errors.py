@@ -3,7 +3,7 @@
 from typing import Final
 
 from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, OutOfSpace, Stalled, StorageFailed, Unavailable
-from hbtable.fs.webhdfs.requests import RemoteError
+from hbtable.fs.webhdfs.requests import HadoopError
 
 _THERE: Final = frozenset(("FileAlreadyExistsException", "AlreadyBeingCreatedException"))
 _ABSENT: Final = frozenset(("FileNotFoundException", "PathIsNotEmptyDirectoryException"))
@@ -11,7 +11,7 @@ _FULL: Final = ("QuotaExceeded", "DiskOutOfSpace", "No space left", "could only 
 _FORBIDDEN: Final = frozenset(("AccessControlException", "SecurityException", "AuthorizationException", "InvalidToken"))
 
 
-def is_absent(error: RemoteError) -> bool:
+def is_absent(error: HadoopError) -> bool:
     """There is no such file. (A path that leads through a file is forbidden rather than absent.)"""
     return error.java_class in _ABSENT or (
         error.java_class in ("AccessControlException", "ParentNotDirectoryException")
@@ -19,11 +19,11 @@ def is_absent(error: RemoteError) -> bool:
     )
 
 
-def exists_already(error: RemoteError) -> bool:
+def exists_already(error: HadoopError) -> bool:
     return error.java_class in _THERE
 
 
-def refused(error: RemoteError, path: str, doing: str) -> HbtableError:
+def refused(error: HadoopError, path: str, doing: str) -> HbtableError:
     """For calls that the NameNode answers alone: what was refused was not done."""
     if exists_already(error):
         return AlreadyExists(f"{path} exists already")
@@ -32,14 +32,14 @@ def refused(error: RemoteError, path: str, doing: str) -> HbtableError:
     return _full(error, path, doing) or _forbidden(error, path, doing) or _failed(StorageFailed, error, path, doing)
 
 
-def unread(error: RemoteError, path: str) -> HbtableError:
+def unread(error: HadoopError, path: str) -> HbtableError:
     """For reads: FileNotFound, or an error worth another try."""
     if is_absent(error):
         return FileNotFound(f"there is no file {path}")
     return _failed(Unavailable, error, path, "reading")
 
 
-def put_refused(error: RemoteError, path: str) -> HbtableError:
+def put_refused(error: HadoopError, path: str) -> HbtableError:
     """For a new file's content, which a DataNode writes: only "exists already" is certain to have left nothing."""
     if exists_already(error):
         return AlreadyExists(f"{path} exists already")
@@ -48,17 +48,17 @@ def put_refused(error: RemoteError, path: str) -> HbtableError:
     )
 
 
-def _full(error: RemoteError, path: str, doing: str) -> HbtableError | None:
+def _full(error: HadoopError, path: str, doing: str) -> HbtableError | None:
     if any(sign in error.java_class or sign in error.message for sign in _FULL):
         return OutOfSpace(f"HDFS takes no more while {doing} {path}: {error.message}; make room, then try again")
     return None
 
 
-def _forbidden(error: RemoteError, path: str, doing: str) -> HbtableError | None:
+def _forbidden(error: HadoopError, path: str, doing: str) -> HbtableError | None:
     if error.java_class in _FORBIDDEN or error.status == 401:
         return StorageFailed(f"{doing} {path} is not allowed: {error.message}; give this user the right to it")
     return None
 
 
-def _failed(kind: type[HbtableError], error: RemoteError, path: str, doing: str) -> HbtableError:
+def _failed(kind: type[HbtableError], error: HadoopError, path: str, doing: str) -> HbtableError:
     return kind(f"{doing} {path} failed: {error.java_class or 'no answer of Hadoop'}: {error.message}")

@@ -17,16 +17,16 @@ from collections.abc import Callable, Collection
 from typing import BinaryIO, Final, final
 
 from hbtable.errors import AlreadyExists, FileNotFound, Stalled, Unavailable
-from hbtable.fs.calls import Calls, ThreadCalls
+from hbtable.fs.blocking_calls import BlockingCalls, ThreadCalls
 from hbtable.fs.interface import NO_HINTS, WEBHDFS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.paths import UNFINISHED, check_path
 from hbtable.fs.webhdfs.datanodes import LIST_TARGET, DataNodes
 from hbtable.fs.webhdfs.errors import is_absent, refused
-from hbtable.fs.webhdfs.files import Reads, WebHdfsAppendFile, WebHdfsReadFile
+from hbtable.fs.webhdfs.files import RangeReads, WebHdfsAppendFile, WebHdfsReadFile
 from hbtable.fs.webhdfs.listing import Listing
 from hbtable.fs.webhdfs.namenodes import NameNodes
 from hbtable.fs.webhdfs.options import SIMPLE, TOKEN, WebHdfsOptions
-from hbtable.fs.webhdfs.put import Puts
+from hbtable.fs.webhdfs.put import WholeFilePuts
 from hbtable.fs.webhdfs.renames import Renames
 from hbtable.fs.webhdfs.requests import HoldHttp, Http, boolean_of
 from hbtable.fs.webhdfs.silent_nodes import SilentNodes
@@ -57,7 +57,7 @@ class WebHdfsFileSystem:
         root: str,
         http: Http,
         options: WebHdfsOptions | None = None,
-        calls: Calls | None = None,
+        calls: BlockingCalls | None = None,
         hold: HoldHttp | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -69,8 +69,8 @@ class WebHdfsFileSystem:
         calls = calls or ThreadCalls(runtime)
         self._namenodes = NameNodes(runtime, calls, http, tuple(hosts), self.options, _identity(self.options))
         self._datanodes = DataNodes(runtime.clock_seconds, self._live_nodes_page)
-        self._puts = Puts(runtime, calls, http, self._namenodes, self._datanodes, self.options)
-        self._reads = Reads(calls, http, self._namenodes, self._datanodes, self.options)
+        self._puts = WholeFilePuts(runtime, calls, http, self._namenodes, self._datanodes, self.options)
+        self._reads = RangeReads(calls, http, self._namenodes, self._datanodes, self.options)
         self._listing = Listing(self._namenodes)
         self._renames = Renames(self._namenodes)
         self._silent = SilentNodes(runtime, calls, http, self._datanodes.living)

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import IO, BinaryIO, Final, cast, final
 
 from hbtable.errors import AlreadyExists, Corruption, HbtableError, Stalled, StorageFailed, Unavailable
-from hbtable.fs.calls import Calls
+from hbtable.fs.blocking_calls import BlockingCalls
 from hbtable.fs.paths import write_error
 from hbtable.fs.webhdfs.datanodes import DataNodes
 from hbtable.fs.webhdfs.errors import unread
 from hbtable.fs.webhdfs.namenodes import GRACE_SECONDS, NameNodes
 from hbtable.fs.webhdfs.options import WebHdfsOptions
-from hbtable.fs.webhdfs.put import BYTES_PER_SECOND, Threads
-from hbtable.fs.webhdfs.requests import Http, NoAnswer, NotSent, RemoteError, Request, location_of, remote_error
+from hbtable.fs.webhdfs.put import BYTES_PER_SECOND, UploadThreads
+from hbtable.fs.webhdfs.requests import HadoopError, Http, NoAnswer, NotSent, WebHdfsRequest, location_of, remote_error
 
 _OUT_OF_RANGE: Final = "out of the range"
 
@@ -82,18 +82,18 @@ class WebHdfsAppendFile:
 
 
 @final
-class Reads:
+class RangeReads:
     """Reads ranges of files by absolute path."""
 
     def __init__(
-        self, calls: Calls, http: Http, namenodes: NameNodes, datanodes: DataNodes, options: WebHdfsOptions
+        self, calls: BlockingCalls, http: Http, namenodes: NameNodes, datanodes: DataNodes, options: WebHdfsOptions
     ) -> None:
         self._calls = calls
         self._http = http
         self._namenodes = namenodes
         self._datanodes = datanodes
         self._options = options
-        self._threads = Threads("webhdfs-read")
+        self._threads = UploadThreads("webhdfs-read")
 
     def read(self, shown: str, path: str, offset: int, size: int | None) -> bytes:
         """*Switches.* Exactly `size` bytes, or all from `offset` on. FileNotFound; Corruption when the file ends
@@ -129,7 +129,7 @@ class Reads:
         seconds = self._options.read_seconds + (size or 0) / BYTES_PER_SECOND
         with self._threads.kind() as kind:
             try:
-                request = Request("GET", node, target, seconds=seconds)
+                request = WebHdfsRequest("GET", node, target, seconds=seconds)
                 response = self._calls.call(kind, seconds + GRACE_SECONDS, self._http, request)
             except (NotSent, NoAnswer, Stalled) as error:
                 raise Unavailable(f"reading {shown} from {node}: {error}") from error
@@ -146,7 +146,7 @@ class Reads:
         return body
 
 
-def _unread(error: RemoteError, shown: str, offset: int) -> HbtableError:
+def _unread(error: HadoopError, shown: str, offset: int) -> HbtableError:
     if _OUT_OF_RANGE in error.message:
         return Corruption(shown, offset, "the file ends before that")
     return unread(error, shown)
@@ -158,7 +158,7 @@ class WebHdfsReadFile:
 
     __slots__ = ("_absolute", "_reads", "length_bytes", "path")
 
-    def __init__(self, reads: Reads, path: str, absolute: str, length_bytes: int) -> None:
+    def __init__(self, reads: RangeReads, path: str, absolute: str, length_bytes: int) -> None:
         self.path = path
         self.length_bytes = length_bytes
         self._reads = reads

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import BinaryIO, Final, final
 
-from hbtable.fs.webhdfs.requests import HELD_BACK_BYTES, NoAnswer, NotSent, Request, Response
+from hbtable.fs.webhdfs.requests import HELD_BACK_BYTES, NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
 
 _CONNECT_SECONDS: Final = 2.0
 _LONGEST_IDLE_SECONDS: Final = 4.0
@@ -23,7 +23,7 @@ _PIECE_BYTES: Final = 1 << 18
 
 @final
 class HeldPut:
-    """Implements HeldContent."""
+    """Implements HeldUpload."""
 
     def __init__(
         self, connection: http.client.HTTPConnection, host: str, end: bytes, clock: Callable[[], float]
@@ -33,7 +33,7 @@ class HeldPut:
         self._end = end
         self._clock = clock
 
-    def finish(self, seconds: float) -> Response:
+    def finish(self, seconds: float) -> WebHdfsResponse:
         ends = self._clock() + seconds
         try:
             _wait_at_most(self._connection, seconds)
@@ -59,7 +59,7 @@ class HttpConnections:
         self._idle: dict[str, list[tuple[http.client.HTTPConnection, float]]] = {}
         self._closed = False
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: WebHdfsRequest) -> WebHdfsResponse:
         ends = self._clock() + request.seconds
         connection = self._taken(request.host) if request.keep_open else None
         if connection is None:
@@ -76,7 +76,7 @@ class HttpConnections:
                 connection.close()
         return response
 
-    def hold(self, request: Request) -> HeldPut:
+    def hold(self, request: WebHdfsRequest) -> HeldPut:
         """As HoldHttp: sends the content but its end, over a connection of its own."""
         ends = self._clock() + request.seconds
         connection = _connected(request.host, min(_CONNECT_SECONDS, request.seconds))
@@ -131,8 +131,8 @@ def _connected(host: str, seconds: float) -> http.client.HTTPConnection:
 
 
 def _exchanged(
-    connection: http.client.HTTPConnection, request: Request, left: Callable[[], float]
-) -> tuple[Response, bool]:
+    connection: http.client.HTTPConnection, request: WebHdfsRequest, left: Callable[[], float]
+) -> tuple[WebHdfsResponse, bool]:
     """The answer, and whether the connection may be used again."""
     _wait_at_most(connection, left())
     if not isinstance(request.body, bytes):
@@ -141,7 +141,7 @@ def _exchanged(
     return _received(connection, left)
 
 
-def _send(connection: http.client.HTTPConnection, request: Request, content: bytes | BinaryIO) -> None:
+def _send(connection: http.client.HTTPConnection, request: WebHdfsRequest, content: bytes | BinaryIO) -> None:
     """The header of `request`, and of its body only `content`."""
     headers = {"Content-Type": "application/octet-stream"}
     if request.method != "GET":
@@ -153,7 +153,7 @@ def _send(connection: http.client.HTTPConnection, request: Request, content: byt
         pass  # a server that refuses a body answers before it has read it, and closes
 
 
-def _received(connection: http.client.HTTPConnection, left: Callable[[], float]) -> tuple[Response, bool]:
+def _received(connection: http.client.HTTPConnection, left: Callable[[], float]) -> tuple[WebHdfsResponse, bool]:
     """The answer, and whether the connection may be used again."""
     _wait_at_most(connection, left())
     answer = connection.getresponse()
@@ -176,7 +176,7 @@ def _received(connection: http.client.HTTPConnection, left: Callable[[], float])
     if announced is not None and announced.isdigit() and len(body) < int(announced):
         complete = False
     reusable = complete and not answer.will_close and answer.isclosed()
-    return Response(answer.status, answer.getheader("Location") or "", body, complete), reusable
+    return WebHdfsResponse(answer.status, answer.getheader("Location") or "", body, complete), reusable
 
 
 def _wait_at_most(connection: http.client.HTTPConnection, seconds: float) -> None:

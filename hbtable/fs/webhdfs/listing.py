@@ -16,7 +16,7 @@ from hbtable.fs.webhdfs.status import NodeStatus, status_of
 _UNKNOWN_OPERATION: Final = (400, 501)
 
 
-class Child(NamedTuple):
+class FolderEntry(NamedTuple):
     """One entry of a folder; of a file that was asked for itself the name is ""."""
 
     name: str
@@ -44,7 +44,7 @@ class Listing:
                 else:
                     waiting.append(f"{above}/{name}")
 
-    def _children(self, folder: str) -> Iterator[Child]:
+    def _children(self, folder: str) -> Iterator[FolderEntry]:
         after = ""
         while self._batches:
             answer = self._namenodes.ask(
@@ -72,7 +72,7 @@ class Listing:
         yield from _parsed(folder, answer.response.body)
 
 
-def _parsed_batch(folder: str, body: bytes) -> tuple[list[Child], int]:
+def _parsed_batch(folder: str, body: bytes) -> tuple[list[FolderEntry], int]:
     try:
         listing = json.loads(body)["DirectoryListing"]
         remaining = listing["remainingEntries"]
@@ -83,12 +83,14 @@ def _parsed_batch(folder: str, body: bytes) -> tuple[list[Child], int]:
         raise Unavailable(f"the listing of {folder} is not understood: {error!r}") from error
 
 
-def _parsed(folder: str, body: bytes) -> list[Child]:
+def _parsed(folder: str, body: bytes) -> list[FolderEntry]:
     try:
         return _children(json.loads(body))
     except (ValueError, KeyError, TypeError) as error:
         raise Unavailable(f"the listing of {folder} is not understood: {error!r}") from error
 
 
-def _children(answer: dict[str, dict[str, list[dict[str, object]]]]) -> list[Child]:
-    return [Child(str(fields["pathSuffix"]), status_of(fields)) for fields in answer["FileStatuses"]["FileStatus"]]
+def _children(answer: dict[str, dict[str, list[dict[str, object]]]]) -> list[FolderEntry]:
+    return [
+        FolderEntry(str(fields["pathSuffix"]), status_of(fields)) for fields in answer["FileStatuses"]["FileStatus"]
+    ]

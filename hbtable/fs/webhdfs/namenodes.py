@@ -8,15 +8,15 @@ no harm, and the caller then hears that it was (`repeated`): a rename's "source 
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import Stalled, Unavailable
-from hbtable.fs.calls import Calls
+from hbtable.fs.blocking_calls import BlockingCalls
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.fs.webhdfs.requests import (
+    HadoopError,
     Http,
     NoAnswer,
     NotSent,
-    RemoteError,
-    Request,
-    Response,
+    WebHdfsRequest,
+    WebHdfsResponse,
     remote_error,
     target_of,
 )
@@ -33,15 +33,15 @@ _ASK_LATER: Final = frozenset(("RetriableException", "SafeModeException", "NotRe
 _BUSY: Final = (502, 503, 504)
 
 
-class Answer(NamedTuple):
+class NameNodeAnswer(NamedTuple):
     """What a NameNode answered. `error` is None when it was done. `repeated`: an earlier try may have been done."""
 
-    response: Response
-    error: RemoteError | None
+    response: WebHdfsResponse
+    error: HadoopError | None
     repeated: bool
 
 
-def not_now(error: RemoteError) -> bool:
+def not_now(error: HadoopError) -> bool:
     """The server did nothing, and another or the same one will later."""
     return error.java_class in _ASK_ANOTHER or error.java_class in _ASK_LATER
 
@@ -53,7 +53,7 @@ class NameNodes:
     def __init__(
         self,
         runtime: Runtime,
-        calls: Calls,
+        calls: BlockingCalls,
         http: Http,
         hosts: tuple[str, ...],
         options: WebHdfsOptions,
@@ -69,11 +69,11 @@ class NameNodes:
 
     def ask(
         self, method: str, path: str, operation: str, repeat: bool = True, parameters: dict[str, str] | None = None
-    ) -> Answer:
+    ) -> NameNodeAnswer:
         """*Switches.* `path` is absolute. Unavailable: nothing was done. Stalled: unknown whether it was."""
         return self.ask_target(method, target_of(path, operation, self._identity | (parameters or {})), repeat)
 
-    def ask_target(self, method: str, target: str, repeat: bool) -> Answer:
+    def ask_target(self, method: str, target: str, repeat: bool) -> NameNodeAnswer:
         """*Switches.* The same for any path and query."""
         ends = self._runtime.clock_seconds() + self._options.failover_seconds
         lost = False
@@ -82,10 +82,10 @@ class NameNodes:
         while True:
             host = self._hosts[self._current % len(self._hosts)]
             answered, why = self._once(method, host, target)
-            if isinstance(answered, Response):
+            if isinstance(answered, WebHdfsResponse):
                 error = remote_error(answered)
                 if error is None or not (not_now(error) or error.status in _BUSY):
-                    return Answer(answered, error, lost)
+                    return NameNodeAnswer(answered, error, lost)
                 why = f"{host} says {error.java_class or error.message}"
                 # A gateway's "no answer from behind" says nothing about what happened behind.
                 answered = not_now(error)
@@ -102,10 +102,10 @@ class NameNodes:
                 self._runtime.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
-    def _once(self, method: str, host: str, target: str) -> tuple[Response | bool, str]:
+    def _once(self, method: str, host: str, target: str) -> tuple[WebHdfsResponse | bool, str]:
         """The response, or: True when nothing was done, False when that is unknown; and why."""
         seconds = self._options.names_seconds
-        request = Request(method, host, target, seconds=seconds, keep_open=True)
+        request = WebHdfsRequest(method, host, target, seconds=seconds, keep_open=True)
         try:
             response = self._calls.call(_NAMES, seconds + GRACE_SECONDS, self._http, request)
         except (NotSent, Unavailable) as error:

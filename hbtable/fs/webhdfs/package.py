@@ -11,7 +11,7 @@ import hdfs
 import requests
 
 from hbtable.errors import InvalidConfiguration
-from hbtable.fs.webhdfs.requests import NoAnswer, NotSent, Request, Response
+from hbtable.fs.webhdfs.requests import NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
 
 _CONNECT_SECONDS: Final = 2.0
 _CONNECTIONS: Final = 16
@@ -28,7 +28,7 @@ class PackageSession:
         adapter = requests.adapters.HTTPAdapter(pool_connections=_CONNECTIONS, pool_maxsize=_CONNECTIONS)
         session.mount("http://", adapter)
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: WebHdfsRequest) -> WebHdfsResponse:
         body = request.body
         if not isinstance(body, bytes):
             body.seek(0)
@@ -55,7 +55,7 @@ class PackageSession:
             complete = False  # cut off or silent: the package tells these apart no better
         finally:
             answer.close()
-        return Response(answer.status_code, answer.headers.get("Location", ""), b"".join(pieces), complete)
+        return WebHdfsResponse(answer.status_code, answer.headers.get("Location", ""), b"".join(pieces), complete)
 
     def close(self) -> None:
         self._session.close()

@@ -14,12 +14,20 @@ from contextlib import contextmanager
 from typing import BinaryIO, Final, final
 
 from hbtable.errors import AlreadyExists, Stalled, Unavailable
-from hbtable.fs.calls import Calls
+from hbtable.fs.blocking_calls import BlockingCalls
 from hbtable.fs.webhdfs.datanodes import DataNodes
 from hbtable.fs.webhdfs.errors import is_absent, put_refused, refused
 from hbtable.fs.webhdfs.namenodes import GRACE_SECONDS, NameNodes, not_now
 from hbtable.fs.webhdfs.options import WebHdfsOptions
-from hbtable.fs.webhdfs.requests import Http, NoAnswer, NotSent, Request, Response, location_of, remote_error
+from hbtable.fs.webhdfs.requests import (
+    Http,
+    NoAnswer,
+    NotSent,
+    WebHdfsRequest,
+    WebHdfsResponse,
+    location_of,
+    remote_error,
+)
 from hbtable.fs.webhdfs.status import NodeStatus, parse_status
 from hbtable.runtime.interface import Runtime
 
@@ -40,7 +48,7 @@ _logger = logging.getLogger(__name__)
 
 
 @final
-class Threads:
+class UploadThreads:
     """Names kinds of threads so that as many calls run at once as are under way, four to a kind, up to 32."""
 
     def __init__(self, name: str) -> None:
@@ -58,13 +66,13 @@ class Threads:
 
 
 @final
-class Puts:
+class WholeFilePuts:
     """Writes whole files by absolute path."""
 
     def __init__(
         self,
         runtime: Runtime,
-        calls: Calls,
+        calls: BlockingCalls,
         http: Http,
         namenodes: NameNodes,
         datanodes: DataNodes,
@@ -76,7 +84,7 @@ class Puts:
         self._namenodes = namenodes
         self._datanodes = datanodes
         self._options = options
-        self._threads = Threads("webhdfs-put")
+        self._threads = UploadThreads("webhdfs-put")
         self._warned = False
         self._own_blocks = True
 
@@ -150,7 +158,7 @@ class Puts:
     def _send(self, path: str, node: str, target: str, body: bytes | BinaryIO, length_bytes: int) -> str:
         """As `taken`. NotSent: it certainly wrote nothing."""
         seconds = self._options.put_seconds + length_bytes / BYTES_PER_SECOND
-        request = Request("PUT", node, target, body, length_bytes, seconds)
+        request = WebHdfsRequest("PUT", node, target, body, length_bytes, seconds)
         with self._threads.kind() as kind:
             try:
                 response = self._calls.call(kind, seconds + GRACE_SECONDS, self._http, request)
@@ -158,7 +166,7 @@ class Puts:
                 raise Stalled(f"writing {path} by {node}: {error}; whether it took effect is unknown") from error
         return self.taken(response, path, node)
 
-    def taken(self, response: Response, path: str, node: str) -> str:
+    def taken(self, response: WebHdfsResponse, path: str, node: str) -> str:
         """Nothing when the DataNode said 201; else why it takes nothing just now, where it may have begun. OutOfSpace,
         StorageFailed, Stalled, AlreadyExists."""
         refusal = remote_error(response)

@@ -8,7 +8,7 @@ from typing import final
 
 from hbtable.errors import AlreadyExists, FileNotFound, Stalled, StorageFailed, Unavailable
 from hbtable.fs.webhdfs.errors import exists_already, is_absent, refused
-from hbtable.fs.webhdfs.namenodes import Answer, NameNodes
+from hbtable.fs.webhdfs.namenodes import NameNodeAnswer, NameNodes
 from hbtable.fs.webhdfs.requests import OK, boolean_of
 from hbtable.fs.webhdfs.status import NodeStatus, look
 
@@ -57,7 +57,7 @@ class Renames:
         error = refused(answer.error, shown, "writing")
         raise error if isinstance(error, StorageFailed) else StorageFailed(f"writing {shown} failed: {error}")
 
-    def _renamed(self, source: str, target: str, options: str) -> Answer:
+    def _renamed(self, source: str, target: str, options: str) -> NameNodeAnswer:
         """The answer to a rename whose target has a folder. Repeated when an answer is lost: the second of two finds no
         source, and no harm is done."""
         parameters = {"destination": target, "renameoptions": options}
@@ -98,7 +98,7 @@ class Renames:
             raise Stalled(f"whether {source} was renamed to {target} is unknown: {error}") from error
 
 
-def _renamed_it(answer: Answer) -> bool:
+def _renamed_it(answer: NameNodeAnswer) -> bool:
     """A page of some proxy is no yes. With options Hadoop's is empty."""
     said = boolean_of(answer.response)
     return answer.error is None and (

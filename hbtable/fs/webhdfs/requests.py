@@ -2,7 +2,7 @@
 
 `Http` carries one request and gives the answer whole; it follows no redirect and repeats nothing. Production has
 http.py (connections kept open) and package.py (sessions of the `hdfs` package, for Kerberos); the
-test twin (testing/fake_hdfs/webhdfs.py) answers from memory.
+fake (testing/fake_hdfs/webhdfs.py) answers from memory.
 
 It raises NotSent when the server cannot have acted on the request, and NoAnswer when it may have.
 """
@@ -20,7 +20,7 @@ REDIRECT: Final = 307
 _LOCATION: Final = re.compile(r"https?://([^/?#]+)(/[^#]*)")
 
 
-class Request(NamedTuple):
+class WebHdfsRequest(NamedTuple):
     """One HTTP request. `target` is path and query; a body of another kind than bytes is read from its start."""
 
     method: str
@@ -34,7 +34,7 @@ class Request(NamedTuple):
     """The connection is worth keeping: a NameNode's. DataNodes close theirs."""
 
 
-class Response(NamedTuple):
+class WebHdfsResponse(NamedTuple):
     """One answer. `complete` is False when the body ended before the length that was announced."""
 
     status: int
@@ -51,15 +51,15 @@ class NoAnswer(Exception):
     """The request went out, and no whole answer came back in time."""
 
 
-Http = Callable[[Request], Response]
+Http = Callable[[WebHdfsRequest], WebHdfsResponse]
 
 HELD_BACK_BYTES: Final = 1 << 10
 
 
-class HeldContent(Protocol):
+class HeldUpload(Protocol):
     """A PUT of which all but the last HELD_BACK_BYTES were sent."""
 
-    def finish(self, seconds: float) -> Response:
+    def finish(self, seconds: float) -> WebHdfsResponse:
         """Sends the end. NoAnswer."""
 
     def close(self) -> None:
@@ -69,10 +69,10 @@ class HeldContent(Protocol):
 class HoldHttp(Protocol):
     """As Http, but keeps the end of the content back. Raises NotSent, NoAnswer."""
 
-    def __call__(self, request: Request) -> HeldContent: ...
+    def __call__(self, request: WebHdfsRequest) -> HeldUpload: ...
 
 
-class RemoteError(NamedTuple):
+class HadoopError(NamedTuple):
     """Hadoop's answer to what it did not do. `java_class` without its package, "" when the answer was not Hadoop's."""
 
     status: int
@@ -86,7 +86,7 @@ def target_of(path: str, operation: str, parameters: dict[str, str]) -> str:
     return f"{PREFIX}{quote(path, safe='/')}?op={operation}{query}"
 
 
-def location_of(response: Response) -> tuple[str, str] | None:
+def location_of(response: WebHdfsResponse) -> tuple[str, str] | None:
     """Host and target of a redirect, or None."""
     if response.status != REDIRECT:
         return None
@@ -94,19 +94,19 @@ def location_of(response: Response) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
-def remote_error(response: Response) -> RemoteError | None:
+def remote_error(response: WebHdfsResponse) -> HadoopError | None:
     """None for an answer that says the operation was done."""
     if response.status in OK or response.status == REDIRECT:
         return None
     try:
         inner = json.loads(response.body)["RemoteException"]
         message = str(inner["message"]).split("\n", 1)[0]  # DataNodes append their stack
-        return RemoteError(response.status, str(inner["exception"]), message)
+        return HadoopError(response.status, str(inner["exception"]), message)
     except (ValueError, KeyError, TypeError):
-        return RemoteError(response.status, "", f"HTTP status {response.status}")
+        return HadoopError(response.status, "", f"HTTP status {response.status}")
 
 
-def boolean_of(response: Response) -> bool | None:
+def boolean_of(response: WebHdfsResponse) -> bool | None:
     """What {"boolean": ...} says; None for another body. RENAME with options answers an empty one."""
     try:
         answer = json.loads(response.body)["boolean"]

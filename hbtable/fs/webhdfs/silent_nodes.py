@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final, final
 
 from hbtable.errors import Stalled, Unavailable
-from hbtable.fs.calls import Calls
+from hbtable.fs.blocking_calls import BlockingCalls
 from hbtable.fs.webhdfs.datanodes import LiveNode
-from hbtable.fs.webhdfs.requests import Http, NoAnswer, NotSent, Request
+from hbtable.fs.webhdfs.requests import Http, NoAnswer, NotSent, WebHdfsRequest
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.parallel import run_all
 
@@ -35,7 +35,7 @@ class SilentNodes:
     """`living` gives the DataNodes that count as such, by HTTP address. Asks only when it is asked."""
 
     def __init__(
-        self, runtime: Runtime, calls: Calls, http: Http, living: Callable[[], Mapping[str, LiveNode]]
+        self, runtime: Runtime, calls: BlockingCalls, http: Http, living: Callable[[], Mapping[str, LiveNode]]
     ) -> None:
         self._runtime = runtime
         self._calls = calls
@@ -95,7 +95,7 @@ class SilentNodes:
         return frozenset(node for number, node in enumerate(nodes) if True not in answers[number :: len(nodes)])
 
     def _answers(self, node: str, number: int) -> bool:
-        request = Request("GET", node, _TARGET, seconds=_ANSWER_SECONDS)
+        request = WebHdfsRequest("GET", node, _TARGET, seconds=_ANSWER_SECONDS)
         try:
             self._calls.call(f"webhdfs-silent-{number}", 2 * _ANSWER_SECONDS, self._http, request)
         except (NotSent, NoAnswer, Stalled, Unavailable):

@@ -21,13 +21,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import HbtableError, Stalled
-from hbtable.fs.calls import Calls
+from hbtable.fs.blocking_calls import BlockingCalls
 from hbtable.fs.paths import UNFINISHED
 from hbtable.fs.webhdfs.datanodes import DataNodes
 from hbtable.fs.webhdfs.namenodes import NameNodes
 from hbtable.fs.webhdfs.options import WebHdfsOptions
-from hbtable.fs.webhdfs.put import Puts, Threads
-from hbtable.fs.webhdfs.requests import HeldContent, HoldHttp, NoAnswer, NotSent, Request
+from hbtable.fs.webhdfs.put import UploadThreads, WholeFilePuts
+from hbtable.fs.webhdfs.requests import HeldUpload, HoldHttp, NoAnswer, NotSent, WebHdfsRequest
 from hbtable.fs.webhdfs.silent_nodes import SilentNodes
 from hbtable.fs.webhdfs.status import NodeStatus
 from hbtable.runtime.interface import Event, Runtime
@@ -52,7 +52,7 @@ _AT_ONCE: Final = 4
 class _Left(NamedTuple):
     """A content without an end, because of nodes that did not answer."""
 
-    held: HeldContent
+    held: HeldUpload
     silent: frozenset[str]
     until: float
 
@@ -64,11 +64,11 @@ class WatchedPuts:
     def __init__(
         self,
         runtime: Runtime,
-        calls: Calls,
+        calls: BlockingCalls,
         hold: HoldHttp,
         namenodes: NameNodes,
         datanodes: DataNodes,
-        puts: Puts,
+        puts: WholeFilePuts,
         silent: SilentNodes,
         root: str,
         options: WebHdfsOptions,
@@ -82,7 +82,7 @@ class WatchedPuts:
         self._silent = silent
         self._root = root
         self._options = options
-        self._threads = Threads("webhdfs-watched")
+        self._threads = UploadThreads("webhdfs-watched")
         self._under_way = 0
         self._waiting: deque[Event] = deque()
         self._left: list[_Left] = []
@@ -125,7 +125,7 @@ class WatchedPuts:
         seconds = self._options.put_seconds
         with self._threads.kind() as kind:
             try:
-                request = Request("PUT", node, target, content, len(content), seconds)
+                request = WebHdfsRequest("PUT", node, target, content, len(content), seconds)
                 held = self._begun(kind, request)
             except (NotSent, NoAnswer, Stalled) as error:
                 return str(error)
@@ -149,12 +149,12 @@ class WatchedPuts:
                 held.close()
         return self._puts.taken(response, path, node) or self._puts.look(path, len(content))
 
-    def _begun(self, kind: str, request: Request) -> HeldContent:
+    def _begun(self, kind: str, request: WebHdfsRequest) -> HeldUpload:
         """What is begun only after its caller has given up is ended by the call itself: nobody else knows of it."""
-        begun: list[HeldContent] = []
+        begun: list[HeldUpload] = []
         unwanted = False
 
-        def hold() -> HeldContent:
+        def hold() -> HeldUpload:
             begun.append(self._hold(request))
             if unwanted:
                 begun[0].close()
@@ -218,7 +218,7 @@ class WatchedPuts:
         else:
             self._under_way -= 1
 
-    def _leave_open(self, held: HeldContent, silent: frozenset[str], seconds: float) -> None:
+    def _leave_open(self, held: HeldUpload, silent: frozenset[str], seconds: float) -> None:
         if self._closed:
             held.close()
             return

@@ -18,7 +18,7 @@ from hbtable.hbase.admin.structs import (
     AdminRow,
     AdminScan,
 )
-from hbtable.hbase.backend import Tables
+from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.conversion import check_row
 from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import Row
@@ -30,10 +30,10 @@ _MOST_ROWS = 10_000
 
 
 @final
-class AdminCells:
+class AdminCellCalls:
     """`answer_bytes`: a page ends when it has so much; `cell_bytes` is checked below."""
 
-    def __init__(self, tables: Tables, answer_bytes: int) -> None:
+    def __init__(self, tables: TableBackend, answer_bytes: int) -> None:
         self._tables = tables
         self._page_bytes = min(4 << 20, answer_bytes)
 

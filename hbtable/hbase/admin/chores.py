@@ -7,8 +7,8 @@ from typing import final
 
 from hbtable.errors import HbtableError
 from hbtable.hbase.admin.structs import AdminCacheEviction, AdminSlowRequest
-from hbtable.hbase.backend import Tables
-from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.backend import TableBackend
+from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
@@ -17,10 +17,10 @@ from hbtable.model.tablet import owners
 
 
 @final
-class AdminChores:
-    """`slow`: of this front door alone."""
+class AdminChoreCalls:
+    """`slow`: of this gateway alone."""
 
-    def __init__(self, tables: Tables, cluster: Cluster, names: ServerNames, slow: SlowRequests) -> None:
+    def __init__(self, tables: TableBackend, cluster: ClusterBackend, names: ServerNames, slow: SlowRequests) -> None:
         self._tables = tables
         self._cluster = cluster
         self._names = names
@@ -51,10 +51,10 @@ class AdminChores:
         self._cluster.operations.look_at_everything()
 
     def adminSwitch(self, name: bytes | None, on: bool | None) -> bool:
-        return self._cluster.switches.turn((name or b"").decode(errors="replace"), bool(on))
+        return self._cluster.toggles.turn((name or b"").decode(errors="replace"), bool(on))
 
     def adminIsOn(self, name: bytes | None) -> bool:
-        return self._cluster.switches.is_on((name or b"").decode(errors="replace"))
+        return self._cluster.toggles.is_on((name or b"").decode(errors="replace"))
 
     def adminRollLog(self, servers: Sequence[bytes] | None) -> None:
         for one in self._names.those(servers or ()):

@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 from hbtable.hbase.admin.structs import AdminMaster, AdminServer, AdminStatus, AdminTransition
 from hbtable.hbase.admin.tablets import admin_tablet
 from hbtable.hbase.admin.transitions import Transition, dead_servers, transitions, unknown_servers
-from hbtable.hbase.cluster import Cluster, LivingServer
+from hbtable.hbase.cluster_backend import ClusterBackend, LivingServer
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.schema import TableSchema
@@ -38,10 +38,10 @@ class _Look(NamedTuple):
 
 
 @final
-class AdminCluster:
+class AdminClusterCalls:
     """What `status` shows."""
 
-    def __init__(self, cluster: Cluster, names: ServerNames) -> None:
+    def __init__(self, cluster: ClusterBackend, names: ServerNames) -> None:
         self._cluster = cluster
         self._names = names
 

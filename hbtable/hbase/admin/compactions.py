@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final, final
 
 from hbtable.errors import HbtableError, NoSuchFamily
-from hbtable.hbase.backend import Tables
-from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.backend import TableBackend
+from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.conversion import shown
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.tablet import owners
@@ -27,16 +27,16 @@ _STATES: Final = {
 
 
 @final
-class AdminCompactions:
+class AdminCompactionCalls:
     """Errors of what runs in the background are logged: the caller was told that it is asked for."""
 
-    def __init__(self, runtime: Runtime, tables: Tables, cluster: Cluster, names: ServerNames) -> None:
+    def __init__(self, runtime: Runtime, tables: TableBackend, cluster: ClusterBackend, names: ServerNames) -> None:
         self._runtime = runtime
         self._tables = tables
         self._cluster = cluster
         self._names = names
         self._asked: Counter[tuple[bytes, bool]] = Counter()
-        """(table, major) of what this front door has asked for and was not told the end of: the servers may not have
+        """(table, major) of what this gateway has asked for and was not told the end of: the servers may not have
         heard of all of it."""
 
     def adminCompact(

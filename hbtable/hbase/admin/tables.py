@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import final
 
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable
-from hbtable.hbase.backend import Tables
-from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.backend import TableBackend
+from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.errors import BadArgument
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.schema import Attributes, FamilySchema, TableSchema
@@ -15,10 +15,10 @@ from hbtable.model.table import TableRecord
 
 
 @final
-class AdminTables:
+class AdminTableCalls:
     """`tables` turns names into canonical ones."""
 
-    def __init__(self, tables: Tables, cluster: Cluster) -> None:
+    def __init__(self, tables: TableBackend, cluster: ClusterBackend) -> None:
         self._tables = tables
         self._cluster = cluster
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import final
 
 from hbtable.hbase.admin.structs import AdminTablet
-from hbtable.hbase.backend import Tables
-from hbtable.hbase.cluster import Cluster
+from hbtable.hbase.backend import TableBackend
+from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.status import TabletStatus
@@ -15,10 +15,10 @@ from hbtable.model.tablet import TabletRecord, owners
 
 
 @final
-class AdminTablets:
+class AdminTabletCalls:
     """`tables` turns names into canonical ones."""
 
-    def __init__(self, tables: Tables, cluster: Cluster, names: ServerNames) -> None:
+    def __init__(self, tables: TableBackend, cluster: ClusterBackend, names: ServerNames) -> None:
         self._tables = tables
         self._cluster = cluster
         self._names = names

@@ -2,21 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 
-from hbtable.hbase.codec.interface import Interface, Method
+from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 
 
-def bind(interface: Interface, parts: Sequence[object]) -> None:
+def bind(interface: ThriftInterface, parts: Sequence[object]) -> None:
     """`parts` have one public method for each call, named as in the interface file. ValueError for a gap."""
     _attach(interface.methods, parts)
 
 
-def bind_admin(interface: Interface, parts: Sequence[object]) -> None:
+def bind_admin(interface: ThriftInterface, parts: Sequence[object]) -> None:
     """The same for our own service, whose methods join the others."""
     _attach(interface.admin_methods, parts)
     interface.methods.update(interface.admin_methods)
 
 
-def _attach(methods: Mapping[bytes, Method], parts: Sequence[object]) -> None:
+def _attach(methods: Mapping[bytes, ThriftMethod], parts: Sequence[object]) -> None:
     for method in methods.values():
         owners = [part for part in parts if hasattr(part, method.name)]
         if len(owners) != 1:

@@ -8,9 +8,9 @@ Upper time bounds are exclusive. What is not there is left out: an empty list, n
 from collections.abc import Callable, Sequence
 from typing import final
 
-from hbtable.client.calls import TableCalls
+from hbtable.client.table_calls import TableCalls
 from hbtable.errors import LimitExceeded
-from hbtable.hbase.backend import Tables
+from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.conversion import check_row, given_column, upper_bound
 from hbtable.hbase.errors import PLAIN, BadArgument, JavaError
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
@@ -22,14 +22,14 @@ _ROWS_AT_ONCE = 256
 
 
 @final
-class Reads:
+class ReadCalls:
     """`answer_bytes`: the largest answer to a call for many rows; `pause` lets other tasks run."""
 
-    def __init__(self, tables: Tables, answer_bytes: int, pause: Callable[[], None], transfers: Transfers) -> None:
+    def __init__(self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None], budget: Transfers) -> None:
         self._tables = tables
         self._answer_bytes = answer_bytes
         self._pause = pause
-        self._transfers = transfers
+        self._budget = budget
 
     def get(self, table: bytes | None, row: bytes | None, column: bytes | None, _: Attributes) -> list[Cell]:
         return self._versions(table, row, column, MAX_TIMESTAMP, 1)
@@ -119,11 +119,11 @@ class Reads:
         named = self._tables.named(table)
         if len(rows) <= _ROWS_AT_ONCE:
             return named.read_rows(rows, spec)
-        collected = self._transfers.begin(None)
+        collected = self._budget.begin(None)
         try:
             return self._in_parts(named, rows, spec, collected)
         finally:
-            self._transfers.end(collected)
+            self._budget.end(collected)
 
     def _in_parts(self, named: TableCalls, rows: Sequence[bytes], spec: ReadSpec, collected: Transfer) -> list[Row]:
         found: list[Row] = []
@@ -133,7 +133,7 @@ class Reads:
             found += part
             part_bytes = sum(len(column) + len(value) for _, cells in part for column, _, value in cells)
             total += part_bytes
-            self._transfers.demand(collected, part_bytes)
+            self._budget.demand(collected, part_bytes)
             if total > self._answer_bytes:
                 raise LimitExceeded(
                     f"the {len(rows)} rows asked for hold more than the {self._answer_bytes} bytes of the largest "

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
 from hbtable.errors import TableNotEnabled
-from hbtable.hbase.backend import Tables
+from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.scanners import Scanner, Scanners
-from hbtable.hbase.codec.arguments import Scan
 from hbtable.hbase.codec.binary_answers import SortedRows
+from hbtable.hbase.codec.thrift_structs import TScan
 from hbtable.hbase.conversion import check_families, shown, upper_bound
 from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import MAX_TIMESTAMP, Row
@@ -38,13 +38,13 @@ class ScannerCalls:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: TableBackend,
         record: Callable[[bytes], TableRecord],
         scanners: Scanners,
         check_filter: Callable[[bytes], object],
         answer_bytes: int,
         pause: Callable[[], None],
-        transfers: Transfers,
+        budget: Transfers,
     ) -> None:
         self._tables = tables
         self._record = record
@@ -52,12 +52,12 @@ class ScannerCalls:
         self._check_filter = check_filter
         self._answer_bytes = answer_bytes
         self._pause = pause
-        self._transfers = transfers
+        self._budget = budget
         self._known: dict[bytes, frozenset[bytes]] = {}
 
     # ---------------------------------------------------------------- open
 
-    def scannerOpenWithScan(self, table: bytes | None, scan: Scan | None, _: Attributes) -> int:
+    def scannerOpenWithScan(self, table: bytes | None, scan: TScan | None, _: Attributes) -> int:
         if scan is None:
             raise BadArgument("the call has no scan")
         if scan.filter is not None:
@@ -144,11 +144,11 @@ class ScannerCalls:
         """The scanner moves on only when the whole answer is there: after an error the same rows come again."""
         if scanner.ended or not wanted:
             return []
-        collected = self._transfers.begin(None)
+        collected = self._budget.begin(None)
         try:
             return self._pages(scanner, wanted, collected)
         finally:
-            self._transfers.end(collected)
+            self._budget.end(collected)
 
     def _pages(self, scanner: Scanner, wanted: int, collected: Transfer) -> list[Row]:
         table = self._tables.named(scanner.table)
@@ -168,7 +168,7 @@ class ScannerCalls:
                 break
             page_bytes = sum(len(column) + len(value) + 40 for _, cells in page.rows for column, _, value in cells)
             left_bytes -= page_bytes
-            if not self._transfers.collect(collected, page_bytes) or left_bytes <= 0:
+            if not self._budget.collect(collected, page_bytes) or left_bytes <= 0:
                 break
             self._pause()
         scanner.position = position

@@ -1,7 +1,7 @@
 """Open scanners: a resume position and its parameters, nothing else.
 
 A scanner holds no file, no lease and no connection. It outlives an hour of silence, splits, moves and the death of
-tablet servers; an orderly stop saves it for the next start. Ids can be used from any connection of this front door.
+tablet servers; an orderly stop saves it for the next start. Ids can be used from any connection of this gateway.
 Parameters are bounded in bytes: when too many are open, those unused for longest are closed.
 """
 
@@ -53,7 +53,7 @@ class Scanner:
 
 @final
 class Scanners:
-    """All open scanners of this front door, by id."""
+    """All open scanners of this gateway, by id."""
 
     def __init__(self, runtime: Runtime, ids: ScannerIds, options: ScannerOptions) -> None:
         self._runtime = runtime

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from hbtable.errors import HbtableError, TableExists, TableNotFound
-from hbtable.hbase.backend import Address, Administration, Tables
-from hbtable.hbase.codec.arguments import AccessControlEntity, ColumnDescriptor
+from hbtable.hbase.backend import Address, TableAdminBackend, TableBackend
+from hbtable.hbase.codec.thrift_structs import AccessControlEntity, ColumnDescriptor
 from hbtable.hbase.conversion import family_schemas, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, NAME_IN_USE, PLAIN, BadArgument, JavaError
 from hbtable.hbase.regions import Region, at_or_before, region, region_name, table_of_region
@@ -26,14 +26,14 @@ _ENABLED: Final = (TableState.ENABLED, TableState.ENABLING)
 
 
 @final
-class AdminCalls:
+class TableAdminCalls:
     """`compaction_wait_seconds`: how long majorCompact waits before it lets the work go on in the background."""
 
     def __init__(
         self,
         runtime: Runtime,
-        tables: Tables,
-        admin: Administration,
+        tables: TableBackend,
+        admin: TableAdminBackend,
         cluster_id: Callable[[], str],
         address: Address,
         compaction_wait_seconds: float,

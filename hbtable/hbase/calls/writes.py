@@ -11,8 +11,8 @@ from typing import final
 
 from hbtable.errors import LimitExceeded
 from hbtable.hbase import conversion
-from hbtable.hbase.backend import Tables
-from hbtable.hbase.codec.arguments import Append, Increment
+from hbtable.hbase.backend import TableBackend
+from hbtable.hbase.codec.thrift_structs import TAppend, TIncrement
 from hbtable.hbase.conversion import Batches, Mutations, check_row, full_column, given_column, row_mutation, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.model.cell import SERVER_TIME, Cell
@@ -25,10 +25,10 @@ Families = Callable[[bytes], Sequence[bytes]]
 
 
 @final
-class Writes:
+class WriteCalls:
     """`cell_bytes`: the largest cell; `pause` lets other tasks run between parts of a large batch."""
 
-    def __init__(self, tables: Tables, families: Families, cell_bytes: int, pause: Callable[[], None]) -> None:
+    def __init__(self, tables: TableBackend, families: Families, cell_bytes: int, pause: Callable[[], None]) -> None:
         self._tables = tables
         self._families = families
         self._cell_bytes = cell_bytes
@@ -137,20 +137,20 @@ class Writes:
         family, _, qualifier = given_column(column).partition(b":")
         return self._tables.named(table).increment(check_row(row), family, qualifier, amount or 0)
 
-    def increment(self, wanted: Increment | None) -> None:
+    def increment(self, wanted: TIncrement | None) -> None:
         if wanted is None:
             raise BadArgument("the call has no increment")
         row = check_row(wanted.row)
         family, qualifier = full_column(wanted.column, "an increment")
         self._tables.named(wanted.table).increment(row, family, qualifier, wanted.amount or 0)
 
-    def incrementRows(self, wanted: Sequence[Increment] | None) -> None:
+    def incrementRows(self, wanted: Sequence[TIncrement] | None) -> None:
         if wanted is None:
             raise BadArgument("the call has no increments")
         for one in wanted:
             self.increment(one)
 
-    def append(self, wanted: Append | None) -> list[Cell]:
+    def append(self, wanted: TAppend | None) -> list[Cell]:
         if wanted is None:
             raise BadArgument("the call has no append")
         row = check_row(wanted.row)

@@ -15,7 +15,7 @@ from thriftpy2.transport.memory import TCyMemoryBuffer
 
 from hbtable.hbase.codec import binary_answers
 from hbtable.hbase.codec.binary_answers import SortedRows, in_map_order
-from hbtable.hbase.codec.interface import Interface, Method
+from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.wire import EXCEPTION, REPLY
 from hbtable.hbase.regions import Region
 from hbtable.model.cell import Cell, Row
@@ -88,8 +88,8 @@ def answer_kind(method: str) -> str:
 class Dialect(Protocol):
     """How one client wants its answers. Every function returns a whole message, without a frame."""
 
-    def reply(self, method: Method, sequence: int, value: Any) -> bytes: ...
-    def declared(self, method: Method, sequence: int, field: str, message: str, can_retry: bool) -> bytes: ...
+    def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes: ...
+    def declared(self, method: ThriftMethod, sequence: int, field: str, message: str, can_retry: bool) -> bytes: ...
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
         """A TApplicationException."""
 
@@ -98,11 +98,11 @@ class Dialect(Protocol):
 class Objects:
     """Values as thriftpy2's objects."""
 
-    def __init__(self, interface: Interface) -> None:
+    def __init__(self, interface: ThriftInterface) -> None:
         self._thrift: Any = interface.thrift
         self._admin_thrift: Any = interface.admin_thrift
 
-    def result(self, method: Method, value: Any) -> Any:
+    def result(self, method: ThriftMethod, value: Any) -> Any:
         answer = method.result_class()
         kind = answer_kind(method.name)
         if kind == "void":
@@ -111,7 +111,7 @@ class Objects:
         answer.success = make(value) if make is not None else value
         return answer
 
-    def exception(self, method: Method, field: str, message: str, can_retry: bool) -> Any:
+    def exception(self, method: ThriftMethod, field: str, message: str, can_retry: bool) -> Any:
         answer = method.result_class()
         if field == "io":
             setattr(answer, field, self._thrift.IOError(message=message, canRetry=can_retry))
@@ -183,17 +183,17 @@ class Objects:
 class BinaryDialect:
     """The binary protocol, with versions (strict) or, for very old clients, without."""
 
-    def __init__(self, interface: Interface, strict: bool) -> None:
+    def __init__(self, interface: ThriftInterface, strict: bool) -> None:
         self._objects = Objects(interface)
         self._strict = strict
         for method in (*interface.methods.values(), *interface.admin_methods.values()):
             method.encode = _ENCODERS.get(answer_kind(method.name), self._object_encoder(method))
 
-    def reply(self, method: Method, sequence: int, value: Any) -> bytes:
+    def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes:
         head = method.strict_head if self._strict else method.loose_head
         return method.encode(head + _SEQUENCE(sequence), value)
 
-    def declared(self, method: Method, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
+    def declared(self, method: ThriftMethod, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
         head = method.strict_head if self._strict else method.loose_head
         answer = self._objects.exception(method, field, message, can_retry)
         return head + _SEQUENCE(sequence) + _binary(answer)
@@ -204,7 +204,7 @@ class BinaryDialect:
         head = b"\x80\x01\x00" + kind + length + name if self._strict else length + name + kind
         return head + _SEQUENCE(sequence) + _binary(TApplicationException(code, message))
 
-    def _object_encoder(self, method: Method) -> Callable[[bytes, Any], bytes]:
+    def _object_encoder(self, method: ThriftMethod) -> Callable[[bytes, Any], bytes]:
         def encode(head: bytes, value: Any) -> bytes:
             return head + _binary(self._objects.result(method, value))
 
@@ -215,13 +215,13 @@ class BinaryDialect:
 class CompactDialect:
     """The compact protocol: thriftpy2 writes it in Python, so large answers cost twenty times as much."""
 
-    def __init__(self, interface: Interface) -> None:
+    def __init__(self, interface: ThriftInterface) -> None:
         self._objects = Objects(interface)
 
-    def reply(self, method: Method, sequence: int, value: Any) -> bytes:
+    def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes:
         return _compact(method.name, REPLY, sequence, self._objects.result(method, value))
 
-    def declared(self, method: Method, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
+    def declared(self, method: ThriftMethod, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
         return _compact(method.name, REPLY, sequence, self._objects.exception(method, field, message, can_retry))
 
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:

@@ -13,7 +13,7 @@ the arguments again, waits for bytes, knows every kind, and checks each length b
 import struct
 from typing import Final
 
-from hbtable.hbase.codec.interface import Method
+from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.message_input import MessageInput
 from hbtable.hbase.codec.wire import (
     BOOL,
@@ -32,9 +32,9 @@ from hbtable.hbase.codec.wire import (
     STRUCT,
     TEXT,
     Call,
-    Layout,
     Malformed,
-    Shape,
+    StructLayout,
+    ValueType,
     name_length,
 )  # fmt: skip
 
@@ -75,7 +75,7 @@ def read_loose(source: MessageInput) -> Call:
     return name, kind, _I32(source.take(4), 0)[0]
 
 
-def read_arguments(source: MessageInput, method: Method) -> list[object]:
+def read_arguments(source: MessageInput, method: ThriftMethod) -> list[object]:
     """Moves `source` behind the arguments. *Switches* when they have not arrived."""
     start = source.position
     try:
@@ -92,7 +92,7 @@ def skip_arguments(source: MessageInput) -> None:
     _skip(source, STRUCT, 0)
 
 
-def _fast_arguments(data: bytes, position: int, method: Method) -> tuple[list[object], int]:
+def _fast_arguments(data: bytes, position: int, method: ThriftMethod) -> tuple[list[object], int]:
     kinds = method.kinds
     values = method.layout.defaults.copy()
     while True:
@@ -122,7 +122,7 @@ def _fast_arguments(data: bytes, position: int, method: Method) -> tuple[list[ob
             raise IndexError
 
 
-def _fast_elements(data: bytes, position: int, method: Method) -> tuple[list[object], int]:
+def _fast_elements(data: bytes, position: int, method: ThriftMethod) -> tuple[list[object], int]:
     """Of the list field at `position`."""
     count = _U32(data, position + 4)[0]
     kind = data[position + 3]
@@ -150,7 +150,7 @@ def _fast_strings(data: bytes, position: int, count: int) -> tuple[list[object],
 # ------------------------------------------------------------------------------------------------ careful
 
 
-def _fields(source: MessageInput, layout: Layout, values: list[object], depth: int) -> None:
+def _fields(source: MessageInput, layout: StructLayout, values: list[object], depth: int) -> None:
     fields = layout.fields
     while True:
         kind = source.take(1)[0]
@@ -164,7 +164,7 @@ def _fields(source: MessageInput, layout: Layout, values: list[object], depth: i
             values[known[1]] = _value(source, known[0], depth + 1)
 
 
-def _struct(source: MessageInput, layout: Layout, depth: int) -> object:
+def _struct(source: MessageInput, layout: StructLayout, depth: int) -> object:
     data, position = source.data, source.position
     if position < len(data) and data[position] == STOP:
         source.take(1)
@@ -174,7 +174,7 @@ def _struct(source: MessageInput, layout: Layout, depth: int) -> object:
     return layout.make(values)
 
 
-def _value(source: MessageInput, shape: Shape, depth: int) -> object:
+def _value(source: MessageInput, shape: ValueType, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
     kind = shape.kind
@@ -195,7 +195,7 @@ def _value(source: MessageInput, shape: Shape, depth: int) -> object:
     raise Malformed(f"no field of the interface is of Thrift kind {kind}")
 
 
-def _list(source: MessageInput, element: Shape, depth: int) -> list[object]:
+def _list(source: MessageInput, element: ValueType, depth: int) -> list[object]:
     kind, count = source.take(1)[0], _U32(source.take(4), 0)[0]
     source.count(count)
     if kind != element.wire_kind:
@@ -222,7 +222,7 @@ def _list(source: MessageInput, element: Shape, depth: int) -> list[object]:
     return found
 
 
-def _map(source: MessageInput, key: Shape, element: Shape, depth: int) -> dict[object, object]:
+def _map(source: MessageInput, key: ValueType, element: ValueType, depth: int) -> dict[object, object]:
     key_kind, element_kind = source.take(2)
     count = _U32(source.take(4), 0)[0]
     source.count(count)

@@ -11,7 +11,7 @@ thriftpy2's own reader is not used because it trusts lengths, depths and the num
 from typing import Final
 
 from hbtable.hbase.codec import wire
-from hbtable.hbase.codec.interface import Method
+from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.message_input import MessageInput
 from hbtable.hbase.codec.wire import (
     BOOL,
@@ -28,9 +28,9 @@ from hbtable.hbase.codec.wire import (
     STRUCT,
     TEXT,
     Call,
-    Layout,
     Malformed,
-    Shape,
+    StructLayout,
+    ValueType,
     name_length,
 )
 
@@ -52,7 +52,7 @@ def read_call(source: MessageInput) -> Call:
     return name, head[1] >> 5, sequence & 0xFFFFFFFF
 
 
-def read_arguments(source: MessageInput, method: Method) -> list[object]:
+def read_arguments(source: MessageInput, method: ThriftMethod) -> list[object]:
     values = method.layout.defaults.copy()
     _fields(source, method.layout, values, 0)
     return values
@@ -84,7 +84,7 @@ def _kind(code: int) -> int:
         raise Malformed(f"there is no Thrift compact kind {code & 0x0F}") from None
 
 
-def _fields(source: MessageInput, layout: Layout, values: list[object], depth: int) -> None:
+def _fields(source: MessageInput, layout: StructLayout, values: list[object], depth: int) -> None:
     field = 0
     while True:
         code = source.take(1)[0]
@@ -103,7 +103,7 @@ def _fields(source: MessageInput, layout: Layout, values: list[object], depth: i
             _skip(source, kind, depth + 1)
 
 
-def _value(source: MessageInput, shape: Shape, depth: int) -> object:
+def _value(source: MessageInput, shape: ValueType, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
     kind = shape.kind
@@ -146,7 +146,7 @@ def _list_head(source: MessageInput) -> tuple[int, int]:
     return _kind(code), count
 
 
-def _list(source: MessageInput, element: Shape, depth: int) -> list[object]:
+def _list(source: MessageInput, element: ValueType, depth: int) -> list[object]:
     kind, count = _list_head(source)
     if kind != element.wire_kind:
         for _ in range(count):
@@ -160,7 +160,7 @@ def _list(source: MessageInput, element: Shape, depth: int) -> list[object]:
     return found
 
 
-def _map(source: MessageInput, key: Shape, element: Shape, depth: int) -> dict[object, object]:
+def _map(source: MessageInput, key: ValueType, element: ValueType, depth: int) -> dict[object, object]:
     count = _varint(source)
     if not count:
         return {}

@@ -1,6 +1,6 @@
-"""What somebody gets who talks HTTP to this port: one sentence, after the request was read.
+"""What somebody gets who talks HTTP to this port: one message, after the request was read.
 
-Closing a connection with unread bytes resets it, and the client would see that instead of the sentence.
+Closing a connection with unread bytes resets it, and the client would see that instead of the message.
 """
 
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 _HEADER_LIMIT: Final = 64 << 10
 _BODY_LIMIT: Final = 64 << 20
 
-SENTENCE: Final = (
+MESSAGE: Final = (
     "This port speaks HBase's Thrift 1 interface over plain TCP (framed or unframed, binary or compact), not HTTP. "
     'Connect with a Thrift client, for example happybase.Connection("{host}", {port}).\n'
 )
@@ -41,7 +41,7 @@ class HttpRequest:
         self._body_left = max(0, length - (len(self._data) - end - 4))
 
     def answer(self, host: str, port: int) -> bytes:
-        """Status line, headers and (but for HEAD) the sentence."""
+        """Status line, headers and (but for HEAD) the message."""
         method = self._data.split(b" ", 1)[0]
         status = "400 Bad Request"
         if self.too_large:
@@ -50,7 +50,7 @@ class HttpRequest:
             status = "403 Forbidden"
         elif method == b"POST":
             status = "501 Not Implemented"
-        body = SENTENCE.format(host=host, port=port).encode()
+        body = MESSAGE.format(host=host, port=port).encode()
         head = (
             f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
             "Connection: close\r\n\r\n"

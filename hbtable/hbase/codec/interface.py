@@ -12,9 +12,9 @@ from typing import Any, Final, final
 import thriftpy2
 
 from hbtable.hbase.admin import structs as admin_structs
-from hbtable.hbase.codec import arguments
+from hbtable.hbase.codec import thrift_structs
 from hbtable.hbase.codec.fast_mutations import fast_batches, fast_mutations
-from hbtable.hbase.codec.wire import LIST, MAP, REPLY, STRING, STRUCT, TEXT, FastList, Layout, Shape
+from hbtable.hbase.codec.wire import LIST, MAP, REPLY, STRING, STRUCT, TEXT, FastList, StructLayout, ValueType
 from hbtable.metrics.registry import Counter, Histogram
 
 IDL_PATH: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "idl", "hbase.thrift")
@@ -25,13 +25,13 @@ _THRIFT_TEXT: Final = 11
 _THRIFT_BINARY: Final = 18
 
 _STRUCTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
-    "Mutation": arguments.Mutation,
-    "BatchMutation": arguments.BatchMutation,
-    "ColumnDescriptor": arguments.ColumnDescriptor,
-    "TIncrement": arguments.Increment,
-    "TAppend": arguments.Append,
-    "TScan": arguments.Scan,
-    "TAccessControlEntity": arguments.AccessControlEntity,
+    "Mutation": thrift_structs.Mutation,
+    "BatchMutation": thrift_structs.BatchMutation,
+    "ColumnDescriptor": thrift_structs.ColumnDescriptor,
+    "TIncrement": thrift_structs.TIncrement,
+    "TAppend": thrift_structs.TAppend,
+    "TScan": thrift_structs.TScan,
+    "TAccessControlEntity": thrift_structs.AccessControlEntity,
     "AdminTable": admin_structs.AdminTable,
     "AdminFamily": admin_structs.AdminFamily,
     "AdminColumn": admin_structs.AdminColumn,
@@ -56,7 +56,7 @@ THRIFT2_ONLY: Final = frozenset(
 
 
 @final
-class Method:
+class ThriftMethod:
     """One call of the interface, with everything that a request of it needs at hand."""
 
     __slots__ = (
@@ -64,7 +64,7 @@ class Method:
         "result_class", "seconds", "strict_head",
     )  # fmt: skip
 
-    def __init__(self, name: str, layout: Layout, kinds: tuple[int, ...], fast_list: FastList | None) -> None:
+    def __init__(self, name: str, layout: StructLayout, kinds: tuple[int, ...], fast_list: FastList | None) -> None:
         wire_name = name.encode("ascii")
         length = len(wire_name).to_bytes(4, "big")
         self.name = name
@@ -94,22 +94,22 @@ def _unbound_encode(_: bytes, __: object) -> bytes:
 
 
 @final
-class Interface:
+class ThriftInterface:
     """Methods by the name on the wire; `thrift` is the loaded module, for answers that are built as objects."""
 
     def __init__(self, path: str = IDL_PATH) -> None:
         # thriftpy2 keeps loaded modules by name for ever; a name of our own cannot meet happybase's Hbase_thrift.
         self.thrift: ModuleType = thriftpy2.load(path, module_name=_MODULE)
         self.admin_thrift: ModuleType = thriftpy2.load(ADMIN_PATH, module_name=_ADMIN_MODULE)
-        self._layouts: dict[str, Layout] = {}
-        self.methods: dict[bytes, Method] = {}
+        self._layouts: dict[str, StructLayout] = {}
+        self.methods: dict[bytes, ThriftMethod] = {}
         """Of HBase's service."""
-        self.admin_methods: dict[bytes, Method] = {}
+        self.admin_methods: dict[bytes, ThriftMethod] = {}
         """Of our own: offered on the same port when bound."""
         self._load(self.thrift.Hbase, self.methods)
         self._load(self.admin_thrift.HbtableAdmin, self.admin_methods)
 
-    def _load(self, service: Any, methods: dict[bytes, Method]) -> None:
+    def _load(self, service: Any, methods: dict[bytes, ThriftMethod]) -> None:
         for name in service.thrift_services:
             method = self._method(name, getattr(service, name + "_args"))
             method.result_class = getattr(service, name + "_result")
@@ -118,25 +118,25 @@ class Interface:
                     method.declares[spec[1]] = field
             methods[name.encode("ascii")] = method
 
-    def _method(self, name: str, arguments_class: Any) -> Method:
+    def _method(self, name: str, arguments_class: Any) -> ThriftMethod:
         spec: dict[int, tuple[Any, ...]] = arguments_class.thrift_spec
         highest = max(spec, default=0)
         fields = {field: (_shape(self, field_spec), field - 1) for field, field_spec in spec.items()}
         kinds = tuple(fields[field][0].wire_kind if field in fields else 0 for field in range(highest + 1))
-        layout = Layout(fields, [None] * highest, tuple)
+        layout = StructLayout(fields, [None] * highest, tuple)
         elements = [shape.element for shape, _ in fields.values() if shape.kind == LIST and shape.element is not None]
         inner = elements[0].layout if elements else None
-        method = Method(name, layout, kinds, inner.fast_list if inner is not None else None)
+        method = ThriftMethod(name, layout, kinds, inner.fast_list if inner is not None else None)
         method.list_kind = elements[0].wire_kind if elements else 0
         return method
 
-    def layout_of(self, struct: Any) -> Layout:
+    def layout_of(self, struct: Any) -> StructLayout:
         name: str = struct.__name__
         if name not in self._layouts:
             make = _STRUCTS[name]
             spec: dict[int, tuple[Any, ...]] = struct.thrift_spec
             fields = {field: (_shape(self, spec[field]), index) for index, field in enumerate(spec)}
-            self._layouts[name] = Layout(fields, list(make()), _maker(make), _FAST.get(name))
+            self._layouts[name] = StructLayout(fields, list(make()), _maker(make), _FAST.get(name))
         return self._layouts[name]
 
 
@@ -144,21 +144,21 @@ def _maker(make: Callable[..., tuple[Any, ...]]) -> Callable[[list[object]], obj
     return lambda values: make(*values)
 
 
-def _shape(interface: Interface, spec: tuple[Any, ...]) -> Shape:
+def _shape(interface: ThriftInterface, spec: tuple[Any, ...]) -> ValueType:
     """`spec` is thriftpy2's: (kind, name, required) or (kind, name, inner, required)."""
     return _inner(interface, (spec[0], spec[2]) if len(spec) > 3 else spec[0])
 
 
-def _inner(interface: Interface, spec: Any) -> Shape:
+def _inner(interface: ThriftInterface, spec: Any) -> ValueType:
     kind, detail = spec if isinstance(spec, tuple) else (spec, None)
     if kind == _THRIFT_BINARY:
-        return Shape(STRING)
+        return ValueType(STRING)
     if kind == _THRIFT_TEXT:
-        return Shape(TEXT)
+        return ValueType(TEXT)
     if kind == LIST:
-        return Shape(LIST, element=_inner(interface, detail))
+        return ValueType(LIST, element=_inner(interface, detail))
     if kind == MAP:
-        return Shape(MAP, key=_inner(interface, detail[0]), element=_inner(interface, detail[1]))
+        return ValueType(MAP, key=_inner(interface, detail[0]), element=_inner(interface, detail[1]))
     if kind == STRUCT:
-        return Shape(STRUCT, layout=interface.layout_of(detail))
-    return Shape(kind)
+        return ValueType(STRUCT, layout=interface.layout_of(detail))
+    return ValueType(kind)

@@ -43,9 +43,25 @@ class MessageInput:
     """
 
     __slots__ = (
-        "_arrived", "_base", "_began", "_clock", "_elements", "_pause", "_rest", "_stall_seconds", "_stream", "_takes",
-        "_transfers",
-        "_turn", "begin", "data", "framed", "limit_bytes", "position", "refused_bytes", "transfer",
+        "_arrived",
+        "_base",
+        "_began",
+        "_budget",
+        "_clock",
+        "_elements",
+        "_pause",
+        "_rest",
+        "_stall_seconds",
+        "_stream",
+        "_takes",
+        "_turn",
+        "begin",
+        "data",
+        "framed",
+        "limit_bytes",
+        "position",
+        "refused_bytes",
+        "reservation",
     )  # fmt: skip
 
     def __init__(
@@ -54,7 +70,7 @@ class MessageInput:
         limit_bytes: int,
         stall_seconds: float,
         pause: Callable[[], None],
-        transfers: Transfers,
+        budget: Transfers,
         clock: Callable[[], float],
         framed: bool = False,
         first: bytes = b"",
@@ -71,8 +87,8 @@ class MessageInput:
         self._clock = clock
         self._began: float | None = None
         """When we first waited for the rest of the current message, without the time that it waited for room."""
-        self._transfers = transfers
-        self.transfer: Transfer | None = None
+        self._budget = budget
+        self.reservation: Transfer | None = None
         """The current message, when it is large."""
         self.limit_bytes = limit_bytes
         self.refused_bytes = 0
@@ -91,9 +107,9 @@ class MessageInput:
 
     def settle(self) -> None:
         """A large message is decoded: from now on it waits for us and not for its client."""
-        if self.transfer is not None:
-            self.transfer.cut = None
-            self._transfers.collect(self.transfer, self._elements * _ELEMENT_BYTES)
+        if self.reservation is not None:
+            self.reservation.cut = None
+            self._budget.collect(self.reservation, self._elements * _ELEMENT_BYTES)
 
     def release(self) -> None:
         """Forgets the current message: an idle client must not cost what its last request did."""
@@ -101,9 +117,9 @@ class MessageInput:
         self.position = 0
         self._arrived = 0
         self._began = None
-        if self.transfer is not None:
-            self._transfers.end(self.transfer)
-            self.transfer = None
+        if self.reservation is not None:
+            self._budget.end(self.reservation)
+            self.reservation = None
 
     def _next_turn(self, weight: int) -> None:
         self._turn += weight
@@ -233,10 +249,10 @@ class MessageInput:
 
     def _arrive(self, count: int) -> None:
         self._arrived += count
-        if self.transfer is not None:
-            self._transfers.arrive(self.transfer, count)
+        if self.reservation is not None:
+            self._budget.arrive(self.reservation, count)
         elif self._arrived > SMALL_BYTES:
-            self.transfer = self._transfers.begin(self._stream.close)
-            self._transfers.arrive(self.transfer, self._arrived)
+            self.reservation = self._budget.begin(self._stream.close)
+            self._budget.arrive(self.reservation, self._arrived)
         if count > _CHUNK:
             self._pause()

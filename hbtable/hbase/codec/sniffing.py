@@ -26,14 +26,14 @@ class Protocol(Enum):
     UNKNOWN = "nothing known"
 
 
-class Spoken(NamedTuple):
+class DetectedProtocol(NamedTuple):
     """A protocol, and whether messages come in frames."""
 
     protocol: Protocol
     framed: bool = False
 
 
-def sniff(first: bytes) -> Spoken | None:
+def sniff(first: bytes) -> DetectedProtocol | None:
     """None: more bytes are needed, five at most."""
     if not first:
         return None
@@ -41,32 +41,32 @@ def sniff(first: bytes) -> Spoken | None:
     if byte in (0x80, 0x82, 0x16):
         return _by_two(first) if len(first) >= 2 else None
     if any(method.startswith(first[:4]) for method in _METHODS):
-        return Spoken(Protocol.HTTP) if len(first) >= 4 else None
+        return DetectedProtocol(Protocol.HTTP) if len(first) >= 4 else None
     if byte >= 0x80:
-        return Spoken(Protocol.UNKNOWN)
+        return DetectedProtocol(Protocol.UNKNOWN)
     return _by_five(first) if len(first) >= 5 else None
 
 
-def _by_two(first: bytes) -> Spoken:
+def _by_two(first: bytes) -> DetectedProtocol:
     if first[:2] == b"\x80\x01":
-        return Spoken(Protocol.STRICT)
+        return DetectedProtocol(Protocol.STRICT)
     if first[0] == 0x82 and first[1] & 0x1F == 1:
-        return Spoken(Protocol.COMPACT)
+        return DetectedProtocol(Protocol.COMPACT)
     if first[:2] == b"\x16\x03":
-        return Spoken(Protocol.TLS)
-    return Spoken(Protocol.UNKNOWN)
+        return DetectedProtocol(Protocol.TLS)
+    return DetectedProtocol(Protocol.UNKNOWN)
 
 
-def _by_five(first: bytes) -> Spoken:
+def _by_five(first: bytes) -> DetectedProtocol:
     fifth = first[4]
     if fifth == 0x80:
-        return Spoken(Protocol.STRICT, framed=True)
+        return DetectedProtocol(Protocol.STRICT, framed=True)
     if fifth == 0x82:
-        return Spoken(Protocol.COMPACT, framed=True)
+        return DetectedProtocol(Protocol.COMPACT, framed=True)
     if first[:4] == b"\x01\x00\x00\x00" and 0 < fifth <= 32:
-        return Spoken(Protocol.SASL)
+        return DetectedProtocol(Protocol.SASL)
     if fifth == 0:
-        return Spoken(Protocol.LOOSE, framed=True)
+        return DetectedProtocol(Protocol.LOOSE, framed=True)
     if first[:3] == b"\x00\x00\x00" and 0 < first[3] <= _LONGEST_NAME and chr(fifth).isalpha() and fifth < 0x80:
-        return Spoken(Protocol.LOOSE)
-    return Spoken(Protocol.UNKNOWN)
+        return DetectedProtocol(Protocol.LOOSE)
+    return DetectedProtocol(Protocol.UNKNOWN)

@@ -1,7 +1,7 @@
 """Thrift on the wire: kinds of values, kinds of messages, and how a struct is laid out.
 
-A struct of the interface is decoded into a plain tuple (arguments.py), the arguments of a call into a list indexed by
-field id - 1, with None where nothing was sent. Both protocols' readers work from the same layouts.
+A struct of the interface is decoded into a plain tuple (thrift_structs.py), the arguments of a call into a list indexed
+by field id - 1, with None where nothing was sent. Both protocols' readers work from the same layouts.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ completely, or not in the usual shape."""
 
 
 class WireError(Exception):
-    """Something about the bytes of a client; the sentence is meant for it and for the log."""
+    """Something about the bytes of a client; the message is meant for it and for the log."""
 
 
 class Malformed(WireError):
@@ -69,13 +69,17 @@ def name_length(length: int) -> int:
 
 
 @final
-class Shape:
+class ValueType:
     """The type of a value: `kind`, and for containers and structs what is inside."""
 
     __slots__ = ("element", "key", "kind", "layout")
 
     def __init__(
-        self, kind: int, key: "Shape | None" = None, element: "Shape | None" = None, layout: "Layout | None" = None
+        self,
+        kind: int,
+        key: "ValueType | None" = None,
+        element: "ValueType | None" = None,
+        layout: "StructLayout | None" = None,
     ) -> None:
         self.kind = kind
         self.key = key
@@ -88,7 +92,7 @@ class Shape:
 
 
 @final
-class Layout:
+class StructLayout:
     """A struct: its fields by id as (shape, index), the values of absent fields, and what to make of the values.
 
     `fast_list`, where there is one, decodes a list of this struct from contiguous bytes of the usual shape.
@@ -98,7 +102,7 @@ class Layout:
 
     def __init__(
         self,
-        fields: dict[int, tuple[Shape, int]],
+        fields: dict[int, tuple[ValueType, int]],
         defaults: list[object],
         make: Callable[[list[object]], object],
         fast_list: FastList | None = None,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from hbtable.hbase.codec import binary_reader, compact_reader
 from hbtable.hbase.codec.answers import Dialect
-from hbtable.hbase.codec.interface import Method
+from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.message_input import MessageInput
 from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.hbase.codec.wire import Call
@@ -15,7 +15,7 @@ class Wire(NamedTuple):
     """A protocol's way in and out."""
 
     read_head: Callable[[MessageInput], Call]
-    read_arguments: Callable[[MessageInput, Method], list[object]]
+    read_arguments: Callable[[MessageInput, ThriftMethod], list[object]]
     skip_arguments: Callable[[MessageInput], None]
     dialect: Dialect
 

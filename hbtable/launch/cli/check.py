@@ -15,7 +15,7 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
 from hbtable.launch.cli.saved_scanner import saved_scanner
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
 from hbtable.repair.checking import REPAIR, Check, Finding
 from hbtable.runtime.gevent_runtime import GeventRuntime
@@ -30,7 +30,7 @@ NOT_CHECKED: Final = 3
 
 
 def check_folder(path: str, as_json: bool = False) -> int:
-    """Prints what was read and every sentence about damage. The exit code is one of the four above."""
+    """Prints what was read and every message about damage. The exit code is one of the four above."""
     runtime = GeventRuntime()
     fs = LocalFileSystem(path, runtime)
     damage = format_damage(path)
@@ -86,6 +86,6 @@ def _print(check: Check, code: int, as_json: bool) -> None:
     for note in check.notes():
         print(f"NOTE: {note}", file=sys.stderr)  # noqa: T201
     for finding in check.findings:
-        print(f"DAMAGED: {finding.sentence()}", file=sys.stderr)  # noqa: T201
+        print(f"DAMAGED: {finding.message()}", file=sys.stderr)  # noqa: T201
     if code == UNSERVICEABLE:
         print("As it is, no server can serve this folder.", file=sys.stderr)  # noqa: T201

@@ -1,6 +1,6 @@
 """`hbtable master` and `hbtable tabletserver`: the roles of a cluster, each a process in the foreground.
 
-Exit codes: 0 stopped in order; 1 something is in the way, the sentence says what; 2 misused; 3 the lock was lost, start
+Exit codes: 0 stopped in order; 1 something is in the way, the message says what; 2 misused; 3 the lock was lost, start
 it again (which --supervised does).
 """
 
@@ -48,7 +48,7 @@ def master(rpc_port: int | None, **given: Any) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), help="Thrift port for clients; 0 picks a free one.")
 @_role_options
 def tabletserver(port: int | None, rpc_port: int | None, **given: Any) -> None:
-    """Runs a tablet server of a cluster, with a front door for HBase clients. SIGTERM drains it."""
+    """Runs a tablet server of a cluster, with a gateway for HBase clients. SIGTERM drains it."""
     _run("tabletserver", given, thrift_port=port, tabletserver_port=rpc_port)
 
 

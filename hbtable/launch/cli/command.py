@@ -17,8 +17,8 @@ from hbtable.launch.cli import cluster_commands, shell_commands, transfer_comman
 DEFINE_HELP: Final = "Overrides one configuration key: SECTION.KEY=VALUE. May be given several times."
 
 
-class _Sentences(click.Group):
-    """Shows every error of ours as one sentence, never as a trace."""
+class _Messages(click.Group):
+    """Shows every error of ours as one message, never as a trace."""
 
     def invoke(self, context: click.Context) -> object:
         try:
@@ -31,9 +31,9 @@ class _Sentences(click.Group):
             sys.exit(1)
 
 
-@click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Messages, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """Bigtable in Python, with HBase's Thrift interface as its front door."""
+    """Bigtable in Python behind HBase's Thrift interface."""
 
 
 for _command in (*cluster_commands.COMMANDS, *shell_commands.COMMANDS, *transfer_commands.COMMANDS):

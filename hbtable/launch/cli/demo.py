@@ -5,7 +5,7 @@ from typing import Final
 
 from hbtable.launch.cli.webtable import HOST, cells
 from hbtable.launch.config.sections import read_configuration
-from hbtable.launch.serve import Server, run
+from hbtable.launch.serve import SingleServer, run
 from hbtable.model.schema import FamilySchema, TableSchema
 
 TABLE: Final = b"webtable"
@@ -31,7 +31,7 @@ def run_demo(port: int, stop: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="hbtable-demo-") as folder:
         configuration = read_configuration(None, {}, ("log.durability=os",))
 
-        def ready(server: Server) -> None:
+        def ready(server: SingleServer) -> None:
             print(load(server), flush=True)  # noqa: T201 -- the demo's whole point
             if stop:
                 server.ask_to_stop()
@@ -39,7 +39,7 @@ def run_demo(port: int, stop: bool) -> int:
         return run(configuration, folder, None, port, ready)
 
 
-def load(server: Server) -> str:
+def load(server: SingleServer) -> str:
     """Makes and fills the table; the text to show."""
     client = server.cluster.client
     families = (
@@ -58,4 +58,4 @@ def load(server: Server) -> str:
             else:
                 links += 1
     seconds = server.runtime.clock_seconds() - begin
-    return TRY.format(pages=pages, links=links, seconds=seconds, port=server.door.port, host=HOST)
+    return TRY.format(pages=pages, links=links, seconds=seconds, port=server.gateway.port, host=HOST)

@@ -44,10 +44,10 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
     finally:
         folder.close()
     would = "would be done: " if dry_run else ""
-    for sentence in report.done:
-        print(f"{would}{sentence}")  # noqa: T201
-    for sentence in report.lost:
-        print(f"LOST: {sentence}", file=sys.stderr)  # noqa: T201
+    for message in report.done:
+        print(f"{would}{message}")  # noqa: T201
+    for message in report.lost:
+        print(f"LOST: {message}", file=sys.stderr)  # noqa: T201
     if report.is_empty:
         print("nothing is to be repaired")  # noqa: T201
     elif not dry_run and repair.backup.kept:

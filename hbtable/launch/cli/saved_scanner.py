@@ -1,15 +1,15 @@
-"""What the front door's saved scanners say of the counter of scanner ids, for `hbtable check` and `hbtable repair`."""
+"""What the gateway's saved scanners say of the counter of scanner ids, for `hbtable check` and `hbtable repair`."""
 
 import json
 
 from hbtable.errors import FileNotFound
 from hbtable.fs.interface import FileSystem
-from hbtable.launch.front_door import SCANNERS_FILE
+from hbtable.launch.thrift_gateway import SCANNERS_FILE
 
 
 def saved_scanner(fs: FileSystem) -> int:
     """The highest id among scanners that wait for the next start; 0 when there are none, and -1 when there is no
-    such file: then there may never have been a front door."""
+    such file: then there may never have been a gateway."""
     try:
         saved = json.loads(fs.read_file(SCANNERS_FILE))
         return max((int(one["id"]) for one in saved["scanners"]), default=0)

@@ -86,14 +86,14 @@ def _kind(form: str | None, file: Path) -> str:
 
 def _show(url: str, work: Callable[[], str]) -> None:
     from hbtable.shell.advice import advice
-    from hbtable.shell.connection import Connection
+    from hbtable.shell.connection import ShellConnection
     from hbtable.shell.errors import CannotConnect, ShellError, plain_kind
 
     try:
         click.echo(work(), err=True)
     except ShellError as error:
         click.echo(f"{plain_kind(error)}: {error}", err=True)
-        if second := advice(error, Connection(url), [], one_shot=True):
+        if second := advice(error, ShellConnection(url), [], one_shot=True):
             click.echo(f"  {second}", err=True)
         sys.exit(3 if isinstance(error, CannotConnect) else 1)
     except OSError as error:  # a folder that is not there, a full disk

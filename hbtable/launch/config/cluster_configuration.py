@@ -20,7 +20,7 @@ from hbtable.lockservice.zookeeper.wire import parse_hosts
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import MasterOptions
 from hbtable.rpc.connections import RpcOptions
-from hbtable.rpc.thrift_server import ThriftServerOptions
+from hbtable.rpc.thrift_server import RpcServerOptions
 from hbtable.tablet.options import TabletOptions
 
 HEAD: Final = """\
@@ -85,7 +85,7 @@ CLUSTER_SECTIONS: Final[dict[str, type]] = {
     "hdfs": HdfsNativeOptions,
     "webhdfs": WebHdfsOptions,
     "rpc": RpcOptions,
-    "rpc_server": ThriftServerOptions,
+    "rpc_server": RpcServerOptions,
     **ROLE_SECTIONS,
 }
 
@@ -103,10 +103,10 @@ CLUSTER_DEFAULTS: Final[Defaults] = {
 def read_cluster_configuration(
     path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
 ) -> Configuration:
-    """InvalidConfiguration with a sentence, also for values that contradict each other."""
+    """InvalidConfiguration with a message, also for values that contradict each other."""
     configuration = load(CLUSTER_SECTIONS, path, environment, overrides, CLUSTER_DEFAULTS, SERVER_ALONE)
     configuration.check()
-    _check_places(configuration.options("cluster", ClusterOptions))
+    _check_addresses(configuration.options("cluster", ClusterOptions))
     _refuse_contradictions(configuration)
     return configuration
 
@@ -116,7 +116,7 @@ def example_file() -> str:
     return example(CLUSTER_SECTIONS, HEAD, CLUSTER_DEFAULTS)
 
 
-def _check_places(cluster: ClusterOptions) -> None:
+def _check_addresses(cluster: ClusterOptions) -> None:
     """Before anything is connected to."""
     parse_hosts(cluster.zookeeper)
     try:

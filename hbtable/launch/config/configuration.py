@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.config import bounds
-from hbtable.launch.config.quantities import parse_bytes, parse_seconds
+from hbtable.launch.config.units import parse_bytes, parse_seconds
 
 Options = TypeVar("Options")
 Value = str | int | float | bool | list[str]

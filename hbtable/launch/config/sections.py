@@ -10,9 +10,9 @@ from typing import Final
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.fs.ballast import BallastOptions
-from hbtable.hbase.server import FrontDoorOptions
-from hbtable.launch.cluster import EmbeddedOptions
+from hbtable.hbase.server import ThriftGatewayOptions
 from hbtable.launch.config.configuration import Configuration, home_of, load
+from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import MasterOptions
 from hbtable.tablet.options import TabletOptions
@@ -49,7 +49,7 @@ class CacheOptions:
 
 
 ROLE_SECTIONS: Final[dict[str, type]] = {
-    "thrift": FrontDoorOptions,
+    "thrift": ThriftGatewayOptions,
     "log": LogOptions,
     "tablet": TabletOptions,
     "maintenance": MaintenanceOptions,
@@ -71,7 +71,7 @@ SERVER_ALONE: Final = ("server", "disk")
 def read_configuration(
     path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
 ) -> Configuration:
-    """InvalidConfiguration with a sentence, also for values that contradict each other."""
+    """InvalidConfiguration with a message, also for values that contradict each other."""
     configuration = load(SECTIONS, path, environment, overrides, elsewhere=CLUSTER_ALONE)
     configuration.check()
     return configuration

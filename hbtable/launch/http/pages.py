@@ -18,7 +18,7 @@ _JSON: Final = "application/json"
 MAX_HUB_LAG_SECONDS: Final = 5.0
 
 
-class Pages:
+class HttpPages:
     """A WSGI application. `metrics` returns the text of /metrics, and may switch; `not_ready` the reasons not to send
     clients here, and [] means ready."""
 

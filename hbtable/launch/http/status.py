@@ -8,7 +8,7 @@ from typing import final
 
 from hbtable import __version__
 from hbtable.launch.http.metrics_export import MetricsPage
-from hbtable.launch.http.pages import Pages
+from hbtable.launch.http.pages import HttpPages
 from hbtable.launch.log_lines import dropped_lines
 from hbtable.lockservice.interface import Session
 from hbtable.metrics.registry import Registry
@@ -18,7 +18,7 @@ from hbtable.runtime.interface import Runtime
 
 
 @final
-class Status:
+class ProcessStatus:
     """open() once, close() once. `is_lost`: whether this process may not serve any more, though its session goes on."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Status:
         slow_requests: Callable[[], list[dict[str, object]]] = list,
         damage: Callable[[], list[str]] = list,
     ) -> None:
-        """`port` 0: no pages. `damage`: sentences about files. Unavailable when the port is in use."""
+        """`port` 0: no pages. `damage`: messages about files. Unavailable when the port is in use."""
         self._registry.gauge("hbtable_build_info", "1; the label says which version.", lambda: 1.0, version=__version__)
         self._registry.gauge(
             "hbtable_log_lines_dropped", "Lines of the log that nobody read from stderr in time.", dropped_lines
@@ -59,7 +59,7 @@ class Status:
         )
         self._hub_lag.start()
         if port:
-            pages = Pages(self._metrics.text, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
+            pages = HttpPages(self._metrics.text, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
             self._listener = serve_http(host, port, pages)
 
     def not_ready(self) -> list[str]:

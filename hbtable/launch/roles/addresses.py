@@ -7,7 +7,7 @@ from typing import Final, final
 
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import MASTER, ServerFile, server_lock
+from hbtable.lockservice.paths import MASTER, ServerFile, server_lock
 
 _MOST_KEPT: Final = 10_000
 
@@ -18,7 +18,7 @@ class Addresses:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._doors: dict[str, tuple[bytes, int]] = {}
+        self._gateways: dict[str, tuple[bytes, int]] = {}
 
     def server(self, incarnation: str) -> str | None:
         """host:port of a tablet server's internal service; None when no such server lives (any more), and for "", the
@@ -33,22 +33,22 @@ class Addresses:
             return None
         return file.address
 
-    def door(self, incarnation: str) -> tuple[bytes, int] | None:
-        """Host and port of a tablet server's Thrift front door, which never change; None when they are not known."""
-        known = self._doors.get(incarnation)
+    def gateway(self, incarnation: str) -> tuple[bytes, int] | None:
+        """Host and port of a tablet server's Thrift gateway, which never change; None when they are not known."""
+        known = self._gateways.get(incarnation)
         if known is not None or not incarnation:
             return known
         try:
-            door = ServerFile.read(self._session, incarnation).door
+            gateway = ServerFile.read(self._session, incarnation).door
         except HbtableError:
             return None  # it is shown to people, and to clients that do not use it: not worth a failed call
-        if not door:
+        if not gateway:
             return None
-        host, _, port = door.rpartition(":")
-        if len(self._doors) >= _MOST_KEPT:
-            self._doors.clear()
-        self._doors[incarnation] = host.encode(), int(port)
-        return self._doors[incarnation]
+        host, _, port = gateway.rpartition(":")
+        if len(self._gateways) >= _MOST_KEPT:
+            self._gateways.clear()
+        self._gateways[incarnation] = host.encode(), int(port)
+        return self._gateways[incarnation]
 
     def master(self) -> str | None:
         """host:port of the master's service; None when there is none now."""

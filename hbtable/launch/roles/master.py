@@ -9,14 +9,14 @@ from typing import final
 
 from hbtable.launch.config.cluster_configuration import ListenOptions, master_options
 from hbtable.launch.config.configuration import Configuration
-from hbtable.launch.http.status import Status
-from hbtable.launch.roles.cluster_parts import Parts
-from hbtable.launch.roles.lifeline import Lifeline
+from hbtable.launch.http.status import ProcessStatus
+from hbtable.launch.roles.role_environment import RoleEnvironment
+from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import Master
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.local import LocalTransport
-from hbtable.rpc.thrift_server import ThriftServer
+from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
 
 
@@ -27,56 +27,56 @@ class MasterProcess:
     master: Master
 
     def __init__(
-        self, runtime: Runtime, configuration: Configuration, listen: ListenOptions, lifeline: Lifeline
+        self, runtime: Runtime, configuration: Configuration, listen: ListenOptions, watchdog: Watchdog
     ) -> None:
         self._runtime = runtime
         self._configuration = configuration
         self._listen = listen
-        self._lifeline = lifeline
-        self._parts = Parts(runtime, configuration, listen, lifeline)
-        self._rpc: ThriftServer
+        self._watchdog = watchdog
+        self._environment = RoleEnvironment(runtime, configuration, listen, watchdog)
+        self._rpc: RpcServer
         self._address = ""
-        self._status: Status
+        self._status: ProcessStatus
 
     def start(self) -> None:
-        """A candidate on return. Raises a sentence, as Parts.reach does."""
-        self._parts.reach("master", [self._listen.master_port, self._listen.http_port])
+        """A candidate on return. Raises a message, as Parts.reach does."""
+        self._environment.reach("master", [self._listen.master_port, self._listen.http_port])
         try:
             self._stand()
         except BaseException:
-            self._parts.leave()
+            self._environment.leave()
             raise
 
     def _stand(self) -> None:
-        parts, session = self._parts, self._parts.session
+        environment, session = self._environment, self._environment.session
         local = LocalTransport()
         self.master = master = Master(
             self._runtime,
             session,
-            parts.fs,
-            parts.transport(local),
-            self._lifeline.lost,
+            environment.fs,
+            environment.transport(local),
+            self._watchdog.lost,
             master_options(self._configuration, session.timeout_seconds),
             self._configuration.options("garbage", CollectorOptions),
         )
         local.register_master(master.calls)
-        self._rpc, self._address = parts.serve_roles(local, self._listen.master_port)
+        self._rpc, self._address = environment.serve_roles(local, self._listen.master_port)
         registry = Registry()
         registry.gauge("hbtable_is_master", "1 while this is the master, 0 on a standby.", lambda: float(master.acting))
-        self._status = Status(self._runtime, registry, session)
+        self._status = ProcessStatus(self._runtime, registry, session)
         self._status.open(self._listen.host, self._listen.http_port)
         master.start(self._address)
 
     def stop(self) -> None:
         """Ends after the step it is in; another master takes over at once."""
         self._status.drain()
-        self._lifeline.release()
+        self._watchdog.release()
         self.master.stop()
         self._rpc.close()
-        self._parts.leave()
+        self._environment.leave()
         self._status.close()
 
     def banner(self) -> str:
         """What is printed when it is a candidate."""
         pages = self._status.pages(self._listen.announced())
-        return self._parts.banner(f"master: other roles on {self._address}", pages)
+        return self._environment.banner(f"master: other roles on {self._address}", pages)

@@ -9,10 +9,10 @@ from hbtable.errors import HbtableError, InvalidConfiguration, LockLost
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.process import check_open_files, exit_now, log_to_stderr, prepare, say
-from hbtable.launch.roles.lifeline import LOST, Lifeline
 from hbtable.launch.roles.master import MasterProcess
 from hbtable.launch.roles.supervisor import supervise
 from hbtable.launch.roles.tabletserver import TabletServerProcess
+from hbtable.launch.roles.watchdog import LOST, Watchdog
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def run_supervised(arguments: list[str]) -> int:
 
 def run_to_the_end(name: str, configuration: Configuration, listen: ListenOptions) -> NoReturn:
     """Runs a role and ends the process with its exit code; 2 for a configuration that cannot be and 1 for anything else
-    that is in the way, with the sentence."""
+    that is in the way, with the message."""
     try:
         code = _run(name, configuration, listen)
     except HbtableError as error:
@@ -56,14 +56,14 @@ def _run(name: str, configuration: Configuration, listen: ListenOptions) -> int:
     prepare()
     check_open_files(configuration)
     runtime = GeventRuntime()
-    lifeline = Lifeline(runtime)
-    role = _ROLES[name](runtime, configuration, listen, lifeline)
-    lifeline.handle_signals()
-    lifeline.watch_supervisor(os.environ)
+    watchdog = Watchdog(runtime)
+    role = _ROLES[name](runtime, configuration, listen, watchdog)
+    watchdog.handle_signals()
+    watchdog.watch_supervisor(os.environ)
     try:
         role.start()
         say(role.banner())
-        lifeline.wait()
+        watchdog.wait()
         log.info("draining")
         role.stop()
     except LockLost as error:

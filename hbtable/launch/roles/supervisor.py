@@ -10,7 +10,7 @@ supervisor sees the death immediately, ends the session in the child's name, and
 
 Invariants: the session is closed before the next child starts, or was tried to be; a session that could not be closed
 ends by its timeout, which is safe and only slower. A child does not outlive its supervisor for longer than its orderly
-stop takes: it holds one end of a pipe (LIFE) and sees the other end close, however the supervisor died (lifeline.py).
+stop takes: it holds one end of a pipe (LIFE) and sees the other end close, however the supervisor died (watchdog.py).
 """
 
 import logging
@@ -28,8 +28,8 @@ from types import FrameType
 from typing import Final, Protocol, final
 
 from hbtable.errors import HbtableError
-from hbtable.launch.roles.lifeline import LIFE
-from hbtable.launch.roles.session_handover import VARIABLE, Handover, take_over
+from hbtable.launch.roles.session_file import VARIABLE, SessionRecord, take_over
+from hbtable.launch.roles.watchdog import LIFE
 from hbtable.lockservice.zookeeper import wire
 
 log = logging.getLogger(__name__)
@@ -53,20 +53,20 @@ class SupervisorOptions:
     service is away."""
 
 
-class Child(Protocol):
+class ChildProcess(Protocol):
     """What is needed of a process (subprocess.Popen)."""
 
     def wait(self) -> int: ...
     def send_signal(self, number: int, /) -> None: ...
 
 
-Spawn = Callable[[list[str], Mapping[str, str]], Child]
+Spawn = Callable[[list[str], Mapping[str, str]], ChildProcess]
 """Command and environment. The child inherits the descriptor that LIFE names there."""
 
 
 def supervise(
     command: list[str],
-    close_session: Callable[[Handover], None] | None = None,
+    close_session: Callable[[SessionRecord], None] | None = None,
     options: SupervisorOptions | None = None,
     spawn: Spawn | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -95,7 +95,7 @@ def supervise(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def close_zookeeper_session(handed: Handover, deadline_seconds: float) -> None:
+def close_zookeeper_session(handed: SessionRecord, deadline_seconds: float) -> None:
     """The session's locks are free on return. Unavailable."""
     wire.close_session(wire.parse_hosts(handed.hosts), handed.credentials, deadline_seconds)
 
@@ -107,7 +107,7 @@ class _Supervisor:
     def __init__(
         self,
         command: list[str],
-        close: Callable[[Handover], None],
+        close: Callable[[SessionRecord], None],
         options: SupervisorOptions,
         spawn: Spawn,
         clock: Callable[[], float],
@@ -119,7 +119,7 @@ class _Supervisor:
         self._spawn = spawn
         self._clock = clock
         self._environ = environ
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._asked_to_stop = threading.Event()
 
     def forward(self, number: int, _frame: FrameType | None) -> None:
@@ -168,7 +168,7 @@ class _Supervisor:
             log.warning("the child's lock service session ends by its timeout only: %s", error)
 
 
-def _spawn(command: list[str], environ: Mapping[str, str]) -> Child:
+def _spawn(command: list[str], environ: Mapping[str, str]) -> ChildProcess:
     # In a session of its own: Ctrl-C would reach the child twice, from the terminal and forwarded, and the second
     # signal stops it at once.
     return subprocess.Popen(  # noqa: S603  the operator's

@@ -1,8 +1,8 @@
 """One tablet server as a process (paper, section 5.2): everything composed, started in order, drained in reverse.
 
-Start: ports tried -> file system -> session -> log -> front door and internal service listen -> server file (the master
+Start: ports tried -> file system -> session -> log -> gateway and internal service listen -> server file (the master
 gives tablets from then on) -> HTTP port.
-Stop: not ready -> tablets flushed and unloaded, while the front door forwards what moved away -> front door drained ->
+Stop: not ready -> tablets flushed and unloaded, while the gateway forwards what moved away -> gateway drained ->
 scanners saved -> internal service closed -> log, server file, session. A second signal stops at once; the log makes
 that safe. A lost lock ends the process in the middle of whatever it does.
 """
@@ -12,19 +12,19 @@ from typing import final
 
 from hbtable.client.client import Client
 from hbtable.errors import HbtableError
-from hbtable.hbase.server import FrontDoor, FrontDoorOptions
+from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import tabletserver_options
-from hbtable.launch.front_door import make_front_door, restore_scanners, save_scanners, scanners_file
-from hbtable.launch.http.status import Status
-from hbtable.launch.roles.cluster_parts import Parts
-from hbtable.launch.roles.lifeline import Lifeline
+from hbtable.launch.http.status import ProcessStatus
+from hbtable.launch.roles.role_environment import RoleEnvironment
+from hbtable.launch.roles.watchdog import Watchdog
+from hbtable.launch.thrift_gateway import make_thrift_gateway, restore_scanners, save_scanners, scanners_file
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.local import LocalTransport
-from hbtable.rpc.thrift_server import ThriftServer
+from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
 from hbtable.tabletserver.role import TabletServerRole
 
@@ -36,43 +36,45 @@ class TabletServerProcess:
     """start() once, stop() once."""
 
     role: TabletServerRole
-    door: FrontDoor
+    gateway: ThriftGateway
 
     def __init__(
-        self, runtime: Runtime, configuration: Configuration, listen: ListenOptions, lifeline: Lifeline
+        self, runtime: Runtime, configuration: Configuration, listen: ListenOptions, watchdog: Watchdog
     ) -> None:
         self._runtime = runtime
         self._configuration = configuration
         self._listen = listen
-        self._lifeline = lifeline
-        self._parts = Parts(runtime, configuration, listen, lifeline)
-        self._rpc: ThriftServer
+        self._watchdog = watchdog
+        self._environment = RoleEnvironment(runtime, configuration, listen, watchdog)
+        self._rpc: RpcServer
         self._address = ""
         self._scanners = ""
-        self._status: Status
+        self._status: ProcessStatus
 
     def start(self) -> None:
-        """Serving on return, as far as the master has given it tablets. Raises a sentence, as Parts.reach does."""
+        """Serving on return, as far as the master has given it tablets. Raises a message, as Parts.reach does."""
         listen = self._listen
-        self._parts.reach("tabletserver", [listen.thrift_port, listen.tabletserver_port, listen.http_port])
+        self._environment.reach("tabletserver", [listen.thrift_port, listen.tabletserver_port, listen.http_port])
         try:
             self._serve()
         except BaseException:
-            self._parts.leave()
+            self._environment.leave()
             raise
 
     def _serve(self) -> None:
-        runtime, parts, session = self._runtime, self._parts, self._parts.session
+        runtime, environment, session = self._runtime, self._environment, self._environment.session
         registry, local = Registry(), LocalTransport()
-        transport = parts.transport(local)
+        transport = environment.transport(local)
         locator = Locator(session, transport, runtime)
-        catalog = Catalog(session, locator, parts.fs)
+        catalog = Catalog(session, locator, environment.fs)
         options = tabletserver_options(self._configuration)
-        self.role = role = TabletServerRole(runtime, session, parts.fs, catalog, registry, self._lifeline.lost, options)
+        self.role = role = TabletServerRole(
+            runtime, session, environment.fs, catalog, registry, self._watchdog.lost, options
+        )
         local.register_server(role.incarnation, role.service, role.admin)
-        self._rpc, self._address = parts.serve_roles(local, self._listen.tabletserver_port)
+        self._rpc, self._address = environment.serve_roles(local, self._listen.tabletserver_port)
         announced = self._listen.announced()
-        self.door = make_front_door(
+        self.gateway = make_thrift_gateway(
             runtime,
             Client(runtime, session, transport, locator=locator),
             transport,
@@ -80,20 +82,20 @@ class TabletServerProcess:
             registry,
             self._listen.host,
             self._listen.thrift_port,
-            self._configuration.options("thrift", FrontDoorOptions),
-            parts.cluster_id,
-            lambda owner: parts.addresses.door(owner) or (announced.encode(), self.door.port),
+            self._configuration.options("thrift", ThriftGatewayOptions),
+            environment.cluster_id,
+            lambda owner: environment.addresses.gateway(owner) or (announced.encode(), self.gateway.port),
         )
-        self._status = Status(runtime, registry, session, clock=self.role.shared.wall.refused_jump)
+        self._status = ProcessStatus(runtime, registry, session, clock=self.role.shared.wall.refused_jump)
         self._open_ports(announced)
 
     def _open_ports(self, announced: str) -> None:
-        self.door.start(announced)
+        self.gateway.start(announced)
         # After the port is known: a scanner goes on only where its client looks for it.
-        self._scanners = scanners_file(f"{announced}-{self.door.port}")
-        restore_scanners(self.door, self._parts.fs, self._scanners)
-        self.role.start(self._address, f"{announced}:{self.door.port}")
-        slow, damage = self.door.slow.newest_first, self.role.damage
+        self._scanners = scanners_file(f"{announced}-{self.gateway.port}")
+        restore_scanners(self.gateway, self._environment.fs, self._scanners)
+        self.role.start(self._address, f"{announced}:{self.gateway.port}")
+        slow, damage = self.gateway.slow.newest_first, self.role.damage
         self._status.open(self._listen.host, self._listen.http_port, slow, damage)
 
     def stop(self) -> None:
@@ -103,18 +105,18 @@ class TabletServerProcess:
             self.role.drain()
         except HbtableError as error:
             log.warning("not every tablet could be flushed: %s", error)
-        self.door.drain()
-        save_scanners(self.door, self._parts.fs, self._scanners)
-        self.door.close()
+        self.gateway.drain()
+        save_scanners(self.gateway, self._environment.fs, self._scanners)
+        self.gateway.close()
         self._rpc.close()
-        # From here on the session ends in order; the server file goes before the lock, so nobody buries this server.
-        self._lifeline.release()
+        # From here on the session ends in order; the server file goes before the lock, so nobody expires this server.
+        self._watchdog.release()
         self.role.stop(clean=False)
-        self._parts.leave()
+        self._environment.leave()
         self._status.close()
 
     def banner(self) -> str:
         """What is printed when it serves."""
         host = self._listen.announced()
-        who = f"tablet server {self.role.incarnation}: HBase Thrift1 on {host}:{self.door.port}"
-        return self._parts.banner(f"{who}, other roles on {self._address}", self._status.pages(host))
+        who = f"tablet server {self.role.incarnation}: HBase Thrift1 on {host}:{self.gateway.port}"
+        return self._environment.banner(f"{who}, other roles on {self._address}", self._status.pages(host))

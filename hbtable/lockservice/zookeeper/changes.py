@@ -18,14 +18,14 @@ from kazoo.protocol.states import ZnodeStat
 
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, OutcomeUnknown, Unavailable
 from hbtable.lockservice.zookeeper import nodes
-from hbtable.lockservice.zookeeper.connection import Connection, Doubtful
+from hbtable.lockservice.zookeeper.connection import Doubtful, ZooKeeperConnection
 
 T = TypeVar("T")
 
 _AT_LEAST_SECONDS: Final = 0.001
 
 
-class Node(NamedTuple):
+class ZNode(NamedTuple):
     """What stands at a path."""
 
     mark: str
@@ -44,16 +44,16 @@ class NotDone(Exception):
     """Raised by a look: the request that was in doubt had no effect and will have none."""
 
 
-def read(connection: Connection, by: float, target: Target) -> Node | None:
+def read(connection: ZooKeeperConnection, by: float, target: Target) -> ZNode | None:
     """None when there is no node. Doubtful, Unavailable, LockLost, Corruption."""
     try:
         value, stat = connection.call(by, lambda client: client.get_async(target.node))
     except NoNodeError:
         return None
-    return Node(*nodes.decode(target.path, value), stat)
+    return ZNode(*nodes.decode(target.path, value), stat)
 
 
-def _look(connection: Connection, by: float, target: Target) -> Node | None:
+def _look(connection: ZooKeeperConnection, by: float, target: Target) -> ZNode | None:
     connection.call(by, lambda client: client.sync_async(target.node))
     return read(connection, by, target)
 
@@ -85,7 +85,7 @@ class Changes:
     """The changes of one session. `mark` gives 16 hexadecimal digits, never the same twice."""
 
     def __init__(
-        self, connection: Connection, session: int, clock: Callable[[], float], mark: Callable[[], str]
+        self, connection: ZooKeeperConnection, session: int, clock: Callable[[], float], mark: Callable[[], str]
     ) -> None:
         self._connection = connection
         self._session = session
@@ -166,7 +166,7 @@ class Changes:
                 value = nodes.encode(mark, data)
                 stat = self._call(by, lambda client: client.set_async(target.node, value, version=version))
             except (BadVersionError, NoNodeError):
-                raise NotDone from None  # it changed under us: look again, for the sentence
+                raise NotDone from None  # it changed under us: look again, for the message
             return int(stat.version) + 1
 
         def look() -> int:
@@ -223,7 +223,7 @@ class Changes:
             except NodeExistsError:
                 continue
 
-    def _expected(self, found: Node | None, target: Target, expected_version: int) -> Node:
+    def _expected(self, found: ZNode | None, target: Target, expected_version: int) -> ZNode:
         if found is None or found.stat.ephemeralOwner:
             raise FileNotFound(f"there is no file {target.path} in the lock service")
         if expected_version not in (-1, found.stat.version + 1):
@@ -231,7 +231,7 @@ class Changes:
         return found
 
     @staticmethod
-    def _conflict(target: Target, found: Node, expected_version: int) -> int:
+    def _conflict(target: Target, found: ZNode, expected_version: int) -> int:
         raise Conflict(
             f"{target.path} has version {found.stat.version + 1}, not {expected_version}: another process changed it"
         )

@@ -76,7 +76,7 @@ class _OneSessionHandler(SequentialThreadingHandler):
 
 
 @final
-class Connection:
+class ZooKeeperConnection:
     """Owns the client of one session. `changed` is called in kazoo's threads after each change of the state, and must
     return at once."""
 

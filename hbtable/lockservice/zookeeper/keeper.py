@@ -14,12 +14,12 @@ from typing import Final, final
 
 from hbtable.errors import LockLost, Unavailable
 from hbtable.lockservice.lease import Lease
-from hbtable.lockservice.zookeeper.connection import Connection, Doubtful
+from hbtable.lockservice.zookeeper.connection import Doubtful, ZooKeeperConnection
 
 log = logging.getLogger(__name__)
 
 _ROUNDS_PER_SESSION: Final = 6
-_PATIENCE_PER_SESSION: Final = 3
+_ATTEMPTS_PER_SESSION: Final = 3
 _HANDSHAKE_SECONDS: Final = 2.0
 _LOOK_SECONDS: Final = 0.25
 
@@ -55,7 +55,7 @@ class LeaseKeeper:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: ZooKeeperConnection,
         lease: Lease,
         held: HeldLocks,
         root: str,
@@ -80,7 +80,7 @@ class LeaseKeeper:
 
     def _live(self) -> None:
         while not self._lease.over():
-            by = self._clock() + self._timeout_seconds / _PATIENCE_PER_SESSION
+            by = self._clock() + self._timeout_seconds / _ATTEMPTS_PER_SESSION
             try:
                 self._round(by)
             except (Unavailable, Doubtful) as error:

@@ -19,7 +19,7 @@ from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.lease import Lease
 from hbtable.lockservice.zookeeper import nodes, wire
 from hbtable.lockservice.zookeeper.changes import Changes, Target, read
-from hbtable.lockservice.zookeeper.connection import ANSWERS, Connection, Doubtful
+from hbtable.lockservice.zookeeper.connection import ANSWERS, Doubtful, ZooKeeperConnection
 from hbtable.lockservice.zookeeper.keeper import HeldLocks, LeaseKeeper
 from hbtable.lockservice.zookeeper.watches import Watches
 from hbtable.lockservice.zookeeper.wire import Credentials, Granted
@@ -119,7 +119,7 @@ class ZooKeeperSession:
         self.valid = lease.valid
         self.over = lease.over
         self._held = HeldLocks()
-        self._connection = connection = Connection(hosts, granted, lease, clock)
+        self._connection = connection = ZooKeeperConnection(hosts, granted, lease, clock)
         self._keeper = LeaseKeeper(connection, lease, self._held, root, timeout_seconds, clock)
         self._watches = Watches(connection, lease, clock, options.call_seconds)
         self._changes = Changes(
@@ -211,8 +211,8 @@ class ZooKeeperSession:
             if not self._lease.over():
                 changed()
 
-        bell = self._runtime.bell(call)
-        self._run(lambda by: self._watches.add(node, bell.ring, by))
+        waker = self._runtime.waker(call)
+        self._run(lambda by: self._watches.add(node, waker.ring, by))
 
     # ------------------------------------------------------------ the end
 

@@ -12,7 +12,7 @@ from typing import Final, final
 
 from hbtable.errors import LockLost, Unavailable
 from hbtable.lockservice.lease import Lease
-from hbtable.lockservice.zookeeper.connection import ANSWERS, Connection, Doubtful
+from hbtable.lockservice.zookeeper.connection import ANSWERS, Doubtful, ZooKeeperConnection
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,9 @@ class _Watched:
 class Watches:
     """Owns a thread, from the first watch to the end of the session."""
 
-    def __init__(self, connection: Connection, lease: Lease, clock: Callable[[], float], call_seconds: float) -> None:
+    def __init__(
+        self, connection: ZooKeeperConnection, lease: Lease, clock: Callable[[], float], call_seconds: float
+    ) -> None:
         self._connection = connection
         self._lease = lease
         self._clock = clock

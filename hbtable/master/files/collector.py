@@ -1,7 +1,7 @@
 """Carries the garbage plan out: moves files to the trash (trash.py), drops logs nobody needs (paper, section 6).
 
 Files that no record ever names go by their age: what writes that were cut off left under unfinished/ and probes/, where
-front doors of the past kept their scanners, and markers. Two clocks must say that one is old, the master's and the file
+gateways of the past kept their scanners, and markers. Two clocks must say that one is old, the master's and the file
 system's own, for either may be wrong, and the other way round a file that is being written would go.
 
 Any error while listing, scanning or asking ends the collection before anything is moved (bug class 5). Logs of dead
@@ -22,9 +22,9 @@ from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.fs.paths import UNFINISHED
 from hbtable.fs.probing import PROBES, probe
-from hbtable.master.files.garbage import ListedFile, Scan, garbage_files, garbage_logs, garbage_markers
+from hbtable.master.files.garbage import ListedFile, MetadataScan, garbage_files, garbage_logs, garbage_markers
 from hbtable.master.files.trash import Trash
-from hbtable.master.servers.census import Census
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.status import Collection
 from hbtable.model.tablet import METADATA_TABLE_ID
@@ -32,9 +32,9 @@ from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
 
-FRONT_DOORS: Final = "front-door"
-"""Where servers that stopped in order leave their scanners for their next start (launch.front_door)."""
-_UNNAMED: Final = (UNFINISHED, PROBES, FRONT_DOORS)
+GATEWAY_FILES: Final = "front-door"
+"""Where servers that stopped in order leave their scanners for their next start (launch.thrift_gateway)."""
+_UNNAMED: Final = (UNFINISHED, PROBES, GATEWAY_FILES)
 """Folders of files that nothing names."""
 _HASTE_SECONDS: Final = 1.0
 _HASTY: Final = FencingOptions(patience_seconds=0.0)
@@ -68,7 +68,7 @@ class CollectorOptions:
 class Collected(NamedTuple):
     """What a collection did."""
 
-    sentence: str
+    message: str
     """"" when nothing."""
     dead_logs: list[str]
     """Whose logs are gone."""
@@ -133,22 +133,22 @@ class Collector:
         self._trash = Trash(runtime, fs, options.trash_seconds, options.trash_bytes)
         self._turn = runtime.lock()
 
-    def collect(self, census: Callable[[], Census], out_of_space: bool = False) -> Collected:
+    def collect(self, reports: Callable[[], ServerReports], out_of_space: bool = False) -> Collected:
         """One collection, after one that is under way. When `out_of_space` nothing is kept in the trash. *Switches* for
         long."""
         with self._turn:
-            return self._collect(census, out_of_space)
+            return self._collect(reports, out_of_space)
 
-    def _collect(self, census: Callable[[], Census], out_of_space: bool) -> Collected:
+    def _collect(self, reports: Callable[[], ServerReports], out_of_space: bool) -> Collected:
         # The order is the proof: see garbage.py.
         lengths = self._list_sstables()
         files = [ListedFile(table_of_path(path), path) for path in lengths]
         markers = [(status.path[len(FENCED) + 1 :], status.modified_millis) for status in self._fs.list_files(FENCED)]
         logs = self._list_logs()
-        now = census()
+        now = reports()
         in_flight = self._in_flight(now)
-        first = Scan(tuple(self._catalog.all_tablet_rows()))
-        second = Scan(tuple(self._catalog.all_tablet_rows()))
+        first = MetadataScan(tuple(self._catalog.all_tablet_rows()))
+        second = MetadataScan(tuple(self._catalog.all_tablet_rows()))
         paths = garbage_files(files, in_flight, first, second)
         alive = now.living | now.starting  # a server has its lock before its log begins
         dead_logs = garbage_logs(logs, alive, first, second)
@@ -173,11 +173,11 @@ class Collector:
         result = Collection(orphans, kept + moved)
         if not (paths or dead_logs or orphans or emptied or left_over):
             return Collected("", [], result)
-        sentence = (
+        message = (
             f"collected {len(paths)} SSTables, {len(dead_logs)} logs, {len(left_over)} left-over files and {orphans} "
             f"left-over tablet rows; {emptied} files left the trash"
         )
-        return Collected(sentence, dead_logs, result)
+        return Collected(message, dead_logs, result)
 
     def _given_up(self, logs: list[str]) -> list[str]:
         """Of these logs those that may be deleted: nothing that counts is in them, and nothing ever will be."""
@@ -185,8 +185,8 @@ class Collector:
             return logs
         for name in logs:
             fence(self._runtime, self._fs, name, _HASTY)
-        first = Scan(tuple(self._catalog.all_tablet_rows()))
-        second = Scan(tuple(self._catalog.all_tablet_rows()))
+        first = MetadataScan(tuple(self._catalog.all_tablet_rows()))
+        second = MetadataScan(tuple(self._catalog.all_tablet_rows()))
         unneeded = garbage_logs(logs, frozenset(), first, second)
         for name in unneeded:
             give_up(self._runtime, self._fs, name)
@@ -221,10 +221,10 @@ class Collector:
             oldest = min(oldest, probe(self._runtime, self._fs) - int(age_seconds * 1000))
         return oldest
 
-    def _in_flight(self, census: Census) -> dict[str, set[str]]:
+    def _in_flight(self, reports: ServerReports) -> dict[str, set[str]]:
         """By server that answered: tables of the others are spared."""
         found: dict[str, set[str]] = {}
-        for server in census.loads:
+        for server in reports.loads:
             try:
                 found[server] = self._transport.tablet_admin(server).files_in_flight()
             except LockLost:
@@ -233,7 +233,7 @@ class Collector:
                 continue
         return found
 
-    def _remove_orphans(self, scan: Scan) -> int:
+    def _remove_orphans(self, scan: MetadataScan) -> int:
         """Rows of tables without a name row: a slow split repair put one back after its table was deleted. The name
         row is written first and removed last, and is read after the scan, so a living table is never taken for one."""
         # Before the name rows: a table that is being truncated is in one of the two.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hbtable.model.tablet import TabletRecord
 
 
-class Scan(NamedTuple):
+class MetadataScan(NamedTuple):
     """One complete scan: the root tablet's record and every METADATA row."""
 
     tablets: tuple[TabletRecord, ...]
@@ -44,7 +44,7 @@ class ListedFile(NamedTuple):
 
 
 def garbage_files(
-    listed: Sequence[ListedFile], in_flight: Mapping[str, Set[str]], first: Scan, second: Scan
+    listed: Sequence[ListedFile], in_flight: Mapping[str, Set[str]], first: MetadataScan, second: MetadataScan
 ) -> list[str]:
     """The paths to delete, in the order listed. `in_flight`: living server -> paths that METADATA may not name yet."""
     needed: set[str] = set()
@@ -57,20 +57,20 @@ def garbage_files(
     return [file.path for file in listed if file.path not in needed and file.table_id not in spared]
 
 
-def moving_tables(first: Scan, second: Scan) -> set[int]:
+def moving_tables(first: MetadataScan, second: MetadataScan) -> set[int]:
     """Tables whose set of tablets changed between the scans."""
     before, after = first.ids_by_table(), second.ids_by_table()
     return {table for table in before.keys() | after.keys() if before.get(table) != after.get(table)}
 
 
-def unsettled_tables(scans: Iterable[Scan], asked: Set[str]) -> set[int]:
+def unsettled_tables(scans: Iterable[MetadataScan], asked: Set[str]) -> set[int]:
     """Tables with a tablet whose owner was not asked what it has in flight."""
     return {
         record.table_id for scan in scans for record in scan.everyone() if record.owner and record.owner not in asked
     }
 
 
-def garbage_logs(listed: Iterable[str], alive: Set[str], first: Scan, second: Scan) -> list[str]:
+def garbage_logs(listed: Iterable[str], alive: Set[str], first: MetadataScan, second: MetadataScan) -> list[str]:
     """Of the `listed` log incarnations, those to delete.
 
     What is needed follows from METADATA alone (bug class 2): a reference goes away only with the mutation that names

@@ -17,8 +17,8 @@ from typing import final
 
 from hbtable.errors import FileNotFound, HbtableError, InvalidRequest, LockLost
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import ServerFile
-from hbtable.master.servers.census import Census
+from hbtable.lockservice.paths import ServerFile
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.assignment import ServerLoad, describe, emptiest, tablet_counts, takers
 from hbtable.master.tablets.balancing import Move
 from hbtable.master.tablets.moves import Moves
@@ -53,13 +53,13 @@ class Decommissions:
         runtime: Runtime,
         session: Session,
         placement: Placement,
-        census: Callable[[], Census],
+        reports: Callable[[], ServerReports],
         moves: Moves,
         is_busy: Callable[[bytes], bool],
     ) -> None:
         self._session = session
         self._placement = placement
-        self._census = census
+        self._reports = reports
         self._moves = moves
         self._is_busy = is_busy
         self._turn = runtime.lock()
@@ -72,11 +72,11 @@ class Decommissions:
         not, or when no other server would be left to take tablets: none was marked, but for those before one that died
         at this moment. *Switches.*"""
         with self._turn:
-            census = self._census()
+            reports = self._reports()
             for server in servers:
-                if server not in census.living:
+                if server not in reports.living:
                     raise InvalidRequest(f"there is no tablet server {server}")
-            if not any(load.takes_tablets() for name, load in census.loads.items() if name not in servers):
+            if not any(load.takes_tablets() for name, load in reports.loads.items() if name not in servers):
                 raise InvalidRequest("no tablet server would be left that takes tablets; start another one first")
             for server in servers:
                 self._write(server, decommissioned=True, leaving=offload)
@@ -101,16 +101,16 @@ class Decommissions:
         self,
         names: Mapping[int, bytes],
         tablets: Sequence[TabletRecord],
-        census: Census,
+        reports: ServerReports,
         interrupted: Callable[[], bool],
     ) -> tuple[str, bool]:
         """Moves tablets of leaving servers, one at least, until it is `interrupted`; what was done, "" for nothing, and
         whether only failures are left. `names`: of enabled tables, by id; tablets of other tables stay. *Switches.*"""
         done: list[str] = []
         problems: list[str] = []
-        for move in departures(tablets, census.loads):
+        for move in departures(tablets, reports.loads):
             try:
-                if not self._carry_out(move, names, census, bool(done or problems)):
+                if not self._carry_out(move, names, reports, bool(done or problems)):
                     continue
                 done.append(move.why)
             except LockLost:
@@ -121,13 +121,13 @@ class Decommissions:
                 break
         return "; ".join(done or problems), not done and bool(problems)
 
-    def _carry_out(self, move: Move, names: Mapping[int, bytes], census: Census, others: bool) -> bool:
+    def _carry_out(self, move: Move, names: Mapping[int, bytes], reports: ServerReports, others: bool) -> bool:
         """False: not now. `others`: something of this round was, or should have been, moved before."""
         tablet = move.record
         if tablet.table_id == METADATA_TABLE_ID:
             if others:
                 return False
-            self._placement.vacate(tablet, census.living)
+            self._placement.vacate(tablet, reports.living)
         else:
             name = names.get(tablet.table_id)
             if name is None or self._is_busy(name):

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from hbtable.errors import Conflict, FileNotFound
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
+from hbtable.lockservice.paths import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
 
-_BURIED: Final = b"buried"
+_EXPIRED: Final = b"buried"
 """The data of a server's lock that a master took: its holder is no server. A master that lost an answer half-way holds
 on to the lock; without this mark it would take its own lock for a sign of life for as long as it lives."""
 
@@ -20,16 +20,16 @@ class Servers(NamedTuple):
     """What one look at the servers folder found."""
 
     living: dict[str, ServerFile]
-    buried: list[str]
+    expired: list[str]
     """Servers that this look found dead; their files are gone now."""
     starting: frozenset[str]
     """Servers that have their lock, or had it just now, and no file: they may have a log."""
 
 
-def look(session: Session) -> Servers:
-    """Reads the servers folder and buries the dead. *Switches.*"""
+def list_servers(session: Session) -> Servers:
+    """Reads the servers folder and expires the dead. *Switches.*"""
     living: dict[str, ServerFile] = {}
-    buried: list[str] = []
+    expired: list[str] = []
     names = session.list(SERVERS)
     locked = {name.removesuffix(LOCK_SUFFIX) for name in names if name.endswith(LOCK_SUFFIX)}
     starting = frozenset(locked.difference(names))
@@ -37,30 +37,32 @@ def look(session: Session) -> Servers:
         if name.endswith(LOCK_SUFFIX):
             continue
         holder = session.holder(server_lock(name))
-        if holder is None and bury(session, name):
-            buried.append(name)
+        if holder is None and expire_server(session, name):
+            expired.append(name)
             continue
-        if holder is not None and holder.data == _BURIED:
-            if bury(session, name):  # Conflict: another master is at it, whose session ends if it cannot finish
-                buried.append(name)
+        if holder is not None and holder.data == _EXPIRED:
+            if expire_server(
+                session, name
+            ):  # Conflict: another master is at it, whose session ends if it cannot finish
+                expired.append(name)
             continue
         try:
             living[name] = ServerFile.read(session, name)
         except FileNotFound:
             continue
-    return Servers(living, buried, starting)
+    return Servers(living, expired, starting)
 
 
-def bury(session: Session, incarnation: str) -> bool:
+def expire_server(session: Session, incarnation: str) -> bool:
     """Takes a dead server's lock and deletes its file, if it is still there. False when it lives after all.
     *Switches.*"""
     lock = server_lock(incarnation)
     holder = session.holder(lock)
     # Not only by the Conflict below: a session gets its own lock again, and may be a living server's, too.
-    if holder is not None and holder.data != _BURIED:
+    if holder is not None and holder.data != _EXPIRED:
         return False
     try:
-        session.lock(lock, _BURIED)
+        session.lock(lock, _EXPIRED)
     except Conflict:
         return False
     # The file is deleted while the lock is held: a paused server that wakes up finds either its lock taken or its file

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from hbtable.commitlog.recovery.fencing import FencingOptions, fence
+from hbtable.commitlog.recovery.log_ranges import LogRange, encode_range, plan_ranges
 from hbtable.commitlog.recovery.manifest import Manifest
-from hbtable.commitlog.recovery.parts import Part, encode_part, plan_parts
 from hbtable.commitlog.recovery.reading import log_segments
-from hbtable.commitlog.recovery.runs import Run, list_path, sorted_folder
 from hbtable.commitlog.recovery.salvage import salvage
-from hbtable.commitlog.recovery.sorting import publish, sort_loose, sort_part
+from hbtable.commitlog.recovery.sorted_runs import SortedRun, list_path, sorted_folder
+from hbtable.commitlog.recovery.sorting import publish, sort_loose, sort_range
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.errors import Corruption, HbtableError, LockLost, OutOfSpace, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import FileSystem
@@ -50,20 +50,20 @@ class LogSortingOptions:
 
 @final
 class LogSorting:
-    """`bury`: False when the server lives after all (liveness.bury)."""
+    """`expire`: False when the server lives after all (liveness.expire_server)."""
 
     def __init__(
         self,
         runtime: Runtime,
         fs: FileSystem,
         transport: Transport,
-        bury: Callable[[str], bool],
+        expire: Callable[[str], bool],
         options: LogSortingOptions | None = None,
     ) -> None:
         self.runtime = runtime
         self._fs = fs
         self._transport = transport
-        self._bury = bury
+        self._expire = expire
         self.options = options or LogSortingOptions()
         self.out_of_space: Callable[[], bool] = _never
         """The disk is full: what can be done without is not written (Master.watch_room)."""
@@ -74,8 +74,8 @@ class LogSorting:
         folder = log_folder(incarnation)
         if self._fs.exists(list_path(folder)):
             return
-        # Before the fence, and not taken from what a census said: a server that came after it is not in it.
-        if not self._bury(incarnation):
+        # Before the fence, and not taken from what a list of servers said: a server that came after it is not in it.
+        if not self._expire(incarnation):
             raise Unavailable(f"tablet server {incarnation} lives: its log is not to be recovered")
         runtime = self.runtime
         began = runtime.clock_seconds()
@@ -88,8 +88,8 @@ class LogSorting:
             return
         try:
             segments = [] if manifest.given_up else log_segments(self._fs, folder, self._pause, manifest)
-            parts = plan_parts(segments, self.options.part_bytes)
-            publish(self._fs, folder, _Round(self, epoch, incarnation, parts, living).run())
+            log_ranges = plan_ranges(segments, self.options.part_bytes)
+            publish(self._fs, folder, _Round(self, epoch, incarnation, log_ranges, living).run())
         except OutOfSpace as error:
             # Tablets are recovered from the log as it is: slower, as each reads all of it, but that needs no room.
             log.warning("log %s is not sorted: %s", incarnation, error)
@@ -100,7 +100,7 @@ class LogSorting:
             return
         log.info(
             "log %s: fenced in %.2f s, %d files in %d parts sorted in %.2f s",
-            incarnation, fenced - began, len(segments), len(parts), runtime.clock_seconds() - fenced,
+            incarnation, fenced - began, len(segments), len(log_ranges), runtime.clock_seconds() - fenced,
         )  # fmt: skip
 
     def _pause(self) -> None:
@@ -115,8 +115,8 @@ class LogSorting:
         found = salvage(self._fs, folder, manifest, self._pause)
         if found is None:
             raise error
-        parts = plan_parts(found.stretches, self.options.part_bytes)
-        runs = _Round(self, epoch, incarnation, parts, living).run()
+        log_ranges = plan_ranges(found.stretches, self.options.part_bytes)
+        runs = _Round(self, epoch, incarnation, log_ranges, living).run()
         if found.loose:
             runs.append(sort_loose(self.runtime, self._fs, folder, found.loose))
         publish(self._fs, folder, runs, found.gaps)
@@ -133,10 +133,10 @@ class LogSorting:
         if not self._fs.exists(list_path(folder)):
             self._fs.delete_folder(sorted_folder(folder))
 
-    def sort_part(self, worker: str, epoch: int, incarnation: str, part: Part) -> Run:
+    def sort_range(self, worker: str, epoch: int, incarnation: str, log_range: LogRange) -> SortedRun:
         if worker == _MASTER:
-            return sort_part(self.runtime, self._fs, log_folder(incarnation), part)
-        return self._transport.tablet_admin(worker).sort_log_part(epoch, incarnation, encode_part(part))
+            return sort_range(self.runtime, self._fs, log_folder(incarnation), log_range)
+        return self._transport.tablet_admin(worker).sort_log_part(epoch, incarnation, encode_range(log_range))
 
 
 @final
@@ -144,13 +144,13 @@ class _Round:
     """One log's parts on their way through those who sort."""
 
     def __init__(
-        self, sorting: LogSorting, epoch: int, incarnation: str, parts: list[Part], living: Collection[str]
+        self, sorting: LogSorting, epoch: int, incarnation: str, log_ranges: list[LogRange], living: Collection[str]
     ) -> None:
         self._sorting = sorting
         self._epoch = epoch
         self._incarnation = incarnation
-        self._parts = parts
-        self._runs: dict[int, Run] = {}
+        self._log_ranges = log_ranges
+        self._runs: dict[int, SortedRun] = {}
         self._given_at: dict[int, list[float]] = {}
         """By part: when each that sorts it now was asked."""
         self._idle = deque(sorted(living))
@@ -159,24 +159,24 @@ class _Round:
         self._fatal: Exception | None = None
         self._changed = sorting.runtime.event()
 
-    def run(self) -> list[Run]:
+    def run(self) -> list[SortedRun]:
         """In the order of the parts. What is still under way on return does no harm."""
-        runtime, patience = self._sorting.runtime, self._sorting.options.patience_seconds
-        while len(self._runs) < len(self._parts):
+        runtime, straggler_seconds = self._sorting.runtime, self._sorting.options.patience_seconds
+        while len(self._runs) < len(self._log_ranges):
             self._changed.clear()
-            self._give(runtime.clock_seconds(), patience)
-            self._changed.wait(patience)
+            self._give(runtime.clock_seconds(), straggler_seconds)
+            self._changed.wait(straggler_seconds)
             if self._fatal is not None:
                 raise self._fatal
-        return [self._runs[number] for number in range(len(self._parts))]
+        return [self._runs[number] for number in range(len(self._log_ranges))]
 
-    def _give(self, now: float, patience: float) -> None:
-        missing = [number for number in range(len(self._parts)) if number not in self._runs]
+    def _give(self, now: float, straggler_seconds: float) -> None:
+        missing = [number for number in range(len(self._log_ranges)) if number not in self._runs]
         fresh = [number for number in missing if not self._given_at.get(number)]
-        slow = [number for number, given in self._given_at.items() if given and now - given[-1] >= patience]
+        slow = [number for number, given in self._given_at.items() if given and now - given[-1] >= straggler_seconds]
         slow = [number for number in slow if number not in self._runs]
         # Servers that hold something for long may be frozen: nobody waits for them.
-        at_work = any(now - asked < patience for asked in self._asked_at.values())
+        at_work = any(now - asked < straggler_seconds for asked in self._asked_at.values())
         for number in fresh + slow:
             if self._idle:
                 worker = self._idle.popleft()
@@ -190,7 +190,9 @@ class _Round:
 
     def _sort(self, worker: str, number: int, now: float) -> None:
         try:
-            self._runs[number] = self._sorting.sort_part(worker, self._epoch, self._incarnation, self._parts[number])
+            self._runs[number] = self._sorting.sort_range(
+                worker, self._epoch, self._incarnation, self._log_ranges[number]
+            )
             if worker != _MASTER:
                 self._idle.append(worker)
         except (Corruption, UnsupportedFormat, LockLost) as error:

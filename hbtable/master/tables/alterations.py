@@ -12,7 +12,7 @@ from typing import final
 from hbtable.errors import Conflict
 from hbtable.lockservice.features import FAMILY_IDENTITIES, require
 from hbtable.lockservice.interface import Session
-from hbtable.master.servers.census import Census
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tables.family_identities import adds_families, identified
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tablets.placement import Placement
@@ -25,20 +25,20 @@ from hbtable.model.tablet import TabletRecord
 
 @final
 class Alterations:
-    """`census` and `settled` are those of Tables."""
+    """`reports` and `settled` are those of Tables."""
 
     def __init__(
         self,
         session: Session,
         catalog: Catalog,
         placement: Placement,
-        census: Callable[[], Census],
+        reports: Callable[[], ServerReports],
         settled: Callable[[int], list[TabletRecord]],
     ) -> None:
         self._session = session
         self._catalog = catalog
         self._placement = placement
-        self._census = census
+        self._reports = reports
         self._settled = settled
 
     def alter(self, record: TableRecord, schema: TableSchema) -> None:
@@ -58,9 +58,9 @@ class Alterations:
         self._catalog.replace_table(record, changed)
         self._tell_servers(changed)
 
-    def tell_stragglers(self, record: TableRecord, census: Census) -> None:
+    def tell_stragglers(self, record: TableRecord, reports: ServerReports) -> None:
         """Servers that still use an older schema get the current one."""
-        for server, statuses in census.statuses.items():
+        for server, statuses in reports.statuses.items():
             if any(
                 status.record.table_id == record.table_id and status.schema_version < record.schema.version
                 for status in statuses
@@ -68,7 +68,7 @@ class Alterations:
                 self._placement.update_schema(server, record.table_id, record.schema)
 
     def _tell_servers(self, record: TableRecord) -> None:
-        census = self._census()
-        owners = {tablet.owner for tablet in self._settled(record.table_id)} & census.living
+        reports = self._reports()
+        owners = {tablet.owner for tablet in self._settled(record.table_id)} & reports.living
         for server in sorted(owners):
             self._placement.update_schema(server, record.table_id, record.schema)

@@ -1,6 +1,6 @@
 """What a table to be created or altered must look like (paper, section 2; HBase's rules). Pure.
 
-Every door comes by here: Thrift, the library, the shell, imports, and other roles. Numbers lie within what Thrift's
+Every way in passes here: Thrift, the library, the shell, imports, and other roles. Numbers lie within what Thrift's
 clients can read and HBase accepts; what was written once and could not be read would keep the whole cluster closed.
 """
 
@@ -38,7 +38,7 @@ _FLAGS: Final = ("in_memory", "block_cache", "new_version_behavior")
 
 
 def check_schema(schema: TableSchema) -> None:
-    """InvalidRequest with one sentence that names table, family and limit."""
+    """InvalidRequest with one message that names table, family and limit."""
     if names.parse(schema.name) != schema.name:
         raise InvalidRequest(f"table name {shown(schema.name)} is not canonical")
     table = shown(schema.name)

@@ -40,8 +40,8 @@ from hbtable.errors import (
 )
 from hbtable.lockservice.interface import Session
 from hbtable.master.new_ids import NewIds
-from hbtable.master.servers.census import Census
 from hbtable.master.servers.decommissions import Decommissions
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tables.alterations import Alterations
 from hbtable.master.tables.family_identities import first_families
 from hbtable.master.tables.file_settings_check import check_file_settings
@@ -78,8 +78,8 @@ class _IdInUse(Conflict):
     """Of a new table: it has nothing, and must not get what another table has."""
 
 
-class Tables:
-    """The calls of rpc.services.MasterService about tables; service.py has the others. `census` asks the servers now;
+class TableOperations:
+    """The calls of rpc.services.MasterService about tables; service.py has the others. `reports` asks the servers now;
     `check_master` raises when this is not the master."""
 
     def __init__(
@@ -88,41 +88,41 @@ class Tables:
         session: Session,
         catalog: Catalog,
         placement: Placement,
-        census: Callable[[], Census],
+        reports: Callable[[], ServerReports],
         check_master: Callable[[], None],
         new_ids: NewIds,
         parallel_rows: int,
         owns_files: Callable[[TabletRecord], bool],
         unnamed: set[int] | None = None,
-        look_again: Callable[[], None] = lambda: None,
+        request_cycle: Callable[[], None] = lambda: None,
     ) -> None:
         """`owns_files` is that of Merges. `unnamed`: ids of tables that are being filled before a name row says so; the
-        collector spares them. `look_again` makes the cycle look at every tablet at once."""
+        collector spares them. `request_cycle` makes the cycle look at every tablet at once."""
         self._runtime = runtime
         self._catalog = catalog
         self._placement = placement
-        self._census = census
+        self._reports = reports
         self._check_master = check_master
         self._new_ids = new_ids
         self._parallel_rows = parallel_rows
         self._unnamed = unnamed if unnamed is not None else set()
         self._locks = KeyedLocks[bytes](runtime)
         self.namespaces = Namespaces(catalog, check_master)
-        self.moves = Moves(catalog, placement, census, self.operation, self.settled)
+        self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
         self.merges = Merges(
             catalog,
             placement,
-            census,
+            reports,
             self.operation,
             self.settled,
             owns_files,
             new_ids.tablet,
             runtime.wall_millis,
         )
-        self.balancer = Balancer(session, catalog, census, self.moves, self.is_busy)
-        self.decommissions = Decommissions(runtime, session, placement, census, self.moves, self.is_busy)
-        self.alterations = Alterations(session, catalog, placement, census, self.settled)
-        self._look_again = look_again
+        self.balancer = Balancer(session, catalog, reports, self.moves, self.is_busy)
+        self.decommissions = Decommissions(runtime, session, placement, reports, self.moves, self.is_busy)
+        self.alterations = Alterations(session, catalog, placement, reports, self.settled)
+        self._request_cycle = request_cycle
 
     # ---------------------------------------------------------------- what others ask for
 
@@ -217,7 +217,7 @@ class Tables:
         try:
             yield
         except (Conflict, OutcomeUnknown, StaleLocation, Unavailable):
-            self._look_again()
+            self._request_cycle()
             raise
 
     @contextmanager
@@ -241,7 +241,7 @@ class Tables:
         return self._locks.is_held(name)
 
     def resume(self, record: TableRecord) -> str:
-        """Finishes what a crash interrupted; the sentence that says so."""
+        """Finishes what a crash interrupted; the message that says so."""
         name = record.schema.name
         with self.operation(name):
             current = self._catalog.read_table(name)
@@ -280,10 +280,10 @@ class Tables:
 
     def _write_rows(self, name: bytes, tablets: list[TabletRecord]) -> None:
         """Puts the rows of a new table, each with its first owner already: one write a tablet, not two."""
-        census = self._census()
+        reports = self._reports()
         owners = {
             action.record.tablet_id: action.server
-            for action in self._placement.plan(name, tablets, census)
+            for action in self._placement.plan(name, tablets, reports)
             if isinstance(action, Assign)
         }
 
@@ -317,18 +317,18 @@ class Tables:
         for _ in range(_ROUNDS):
             tablets = self.settled(record.table_id)
             verify_tiling(tablets)  # a table with a hole must not look as if it were whole
-            census = self._census()
-            actions = self._placement.plan(record.schema.name, tablets, census)
-            able = takers(census.loads)
-            held = self._placement.quarantine.sentence(tablets)
-            if not actions and able and not held and not any(tablet.owner in census.silent for tablet in tablets):
+            reports = self._reports()
+            actions = self._placement.plan(record.schema.name, tablets, reports)
+            able = takers(reports.loads)
+            held = self._placement.quarantine.message(tablets)
+            if not actions and able and not held and not any(tablet.owner in reports.silent for tablet in tablets):
                 self._enter(record, TableState.ENABLED)
                 return
-            problems = self._placement.place_all(actions, lambda _tablet: record.schema, census.living)
+            problems = self._placement.place_all(actions, lambda _tablet: record.schema, reports.living)
             problems = problems or ([held] if held else [])
             if problems or not able:
                 break
-        reason = problems[0] if problems else _why_not_served(census)
+        reason = problems[0] if problems else _why_not_served(reports)
         raise Unavailable(f"table {shown(record.schema.name)} is not enabled yet, the master goes on trying: {reason}")
 
     def _finish_disabling(self, record: TableRecord) -> None:
@@ -337,7 +337,7 @@ class Tables:
             if not served:
                 self._enter(record, TableState.DISABLED)
                 return
-            living = self._census().living
+            living = self._reports().living
 
             def job(tablet: TabletRecord, living: frozenset[str] = living) -> Callable[[], None]:
                 return lambda: self._placement.vacate(tablet, living)
@@ -387,7 +387,7 @@ class Tables:
         raise Conflict(f"the tablets of table {table_id} go on changing; try again")
 
 
-def _why_not_served(census: Census) -> str:
-    if census.silent:
-        return f"tablet server {min(census.silent)} does not answer"
+def _why_not_served(reports: ServerReports) -> str:
+    if reports.silent:
+        return f"tablet server {min(reports.silent)} does not answer"
     return "no tablet server can take its tablets"

@@ -37,7 +37,7 @@ class ServerLoad(NamedTuple):
         return not self.draining and not self.decommissioned
 
 
-class Snapshot(NamedTuple):
+class ClusterSnapshot(NamedTuple):
     """`servers` must have been read *after* `tablets`: a tablet assigned in between then looks served, never the
     other way round."""
 
@@ -82,14 +82,14 @@ Action = Assign | Load | Reassign
 
 
 def describe(record: TabletRecord) -> str:
-    """How sentences name a tablet."""
+    """How messages name a tablet."""
     if record.tablet_id == ROOT_TABLET_ID:
         return "the root tablet"
     kind = "METADATA tablet" if record.table_id == METADATA_TABLE_ID else "tablet"
     return f"{kind} {record.tablet_id}"
 
 
-def plan(snapshot: Snapshot) -> list[Action]:
+def plan(snapshot: ClusterSnapshot) -> list[Action]:
     """Actions for the most urgent level that needs any, in the snapshot's order; [] when all is served or no server
     takes tablets. METADATA's go to one that is stopping, or decommissioned, rather than to none."""
     counts = tablet_counts(takers(snapshot.servers))
@@ -147,7 +147,7 @@ def emptiest(counts: Mapping[str, int], servers: Mapping[str, ServerLoad]) -> st
     return min(counts, key=lambda server: (counts[server], servers[server].sstable_bytes, server))
 
 
-def _needs(record: TabletRecord, snapshot: Snapshot) -> bool:
+def _needs(record: TabletRecord, snapshot: ClusterSnapshot) -> bool:
     if record.owner in snapshot.silent or record.is_merging() or record.tablet_id in snapshot.held:
         return False
     load = snapshot.servers.get(record.owner)

@@ -6,9 +6,9 @@ from typing import Final, final
 
 from hbtable.errors import HbtableError, LockLost
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import BALANCER
-from hbtable.lockservice.switches import Switch
-from hbtable.master.servers.census import Census
+from hbtable.lockservice.paths import BALANCER
+from hbtable.lockservice.toggles import Toggle
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.balancing import Move, plan_moves
 from hbtable.master.tablets.moves import Moves
 from hbtable.metadata.catalog import Catalog
@@ -29,13 +29,13 @@ class Balancer:
         self,
         session: Session,
         catalog: Catalog,
-        census: Callable[[], Census],
+        reports: Callable[[], ServerReports],
         moves: Moves,
         is_busy: Callable[[bytes], bool],
     ) -> None:
-        self.switch = Switch(session, BALANCER)
+        self.toggle = Toggle(session, BALANCER)
         self._catalog = catalog
-        self._census = census
+        self._reports = reports
         self._moves = moves
         self._is_busy = is_busy
 
@@ -43,13 +43,13 @@ class Balancer:
         self,
         tables: Iterable[TableRecord],
         rows: Sequence[TabletRecord],
-        census: Census,
+        reports: ServerReports,
         interrupted: Callable[[], bool],
     ) -> tuple[str, bool]:
         """A few moves, one at least, until it is `interrupted`; what was done, "" for nothing, and whether a move
-        failed. `census` is not much older than `rows`. *Switches.*"""
-        names, moves = self._plan(tables, rows, census)
-        if not moves or not self.switch.is_on():
+        failed. `reports` is not much older than `rows`. *Switches.*"""
+        names, moves = self._plan(tables, rows, reports)
+        if not moves or not self.toggle.is_on():
             return "", False
         return self._carry_out(names, moves, interrupted)
 
@@ -57,11 +57,11 @@ class Balancer:
         """Rounds until nothing is left to do. False: it is off, or the cluster is not calm. *Switches.* Errors of
         Moves.move."""
         for _ in range(_ROUNDS):
-            if not self.switch.is_on():
+            if not self.toggle.is_on():
                 return False
             tables = self._catalog.tables()
             rows = list(self._catalog.all_tablet_rows())
-            names, moves = self._plan(tables, rows, self._census())
+            names, moves = self._plan(tables, rows, self._reports())
             if moves is None:
                 return False
             if not moves:
@@ -71,11 +71,11 @@ class Balancer:
         return True
 
     def _plan(
-        self, tables: Iterable[TableRecord], rows: Sequence[TabletRecord], census: Census
+        self, tables: Iterable[TableRecord], rows: Sequence[TabletRecord], reports: ServerReports
     ) -> tuple[dict[int, bytes], list[Move] | None]:
         names = {table.table_id: table.schema.name for table in tables if table.state is not TableState.DISABLED}
         wanted = [row for row in rows if row.table_id in names]
-        return names, plan_moves(wanted, census.loads, census.silent, _MOVES_A_ROUND)
+        return names, plan_moves(wanted, reports.loads, reports.silent, _MOVES_A_ROUND)
 
     def _carry_out(
         self, names: dict[int, bytes], moves: list[Move], interrupted: Callable[[], bool]

@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from hbtable.errors import Conflict, FileNotFound, OutcomeUnknown, StaleLocation, Unavailable
-from hbtable.master.servers.census import Census
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets import merging
 from hbtable.master.tablets.assignment import Assign, describe, least_loaded, takers
 from hbtable.master.tablets.moves import enabled
@@ -46,7 +46,7 @@ class Merges:
         self,
         catalog: Catalog,
         placement: Placement,
-        census: Callable[[], Census],
+        reports: Callable[[], ServerReports],
         operation: Callable[[bytes], AbstractContextManager[object]],
         settled: Callable[[int], list[TabletRecord]],
         owns_files: Callable[[TabletRecord], bool],
@@ -55,7 +55,7 @@ class Merges:
     ) -> None:
         self._catalog = catalog
         self._placement = placement
-        self._census = census
+        self._reports = reports
         self._operation = operation
         self._settled = settled
         self._owns_files = owns_files
@@ -117,7 +117,7 @@ class Merges:
 
     def _rested(self, tablet: TabletRecord) -> TabletRecord:
         """Its record when it is unloaded and all its files are its own. Unavailable when it cannot be brought there."""
-        self._placement.vacate(tablet, self._census().living)
+        self._placement.vacate(tablet, self._reports().living)
         current = self._catalog.read_tablet(tablet.table_id, tablet.range.stop)
         if current is None or current.tablet_id != tablet.tablet_id or not merging.is_at_rest(current):
             raise Unavailable(f"{describe(tablet)} could not be unloaded, or was split or moved; try again")
@@ -140,16 +140,16 @@ class Merges:
         self._catalog.replace_tablet(left, marked)
         result = merging.merged(marked, right, self._wall_millis())
         self._catalog.replace_tablet(right, result)
-        self._bury(marked)
+        self._retire(marked)
         return self._allow(result)
 
     def _serve(self, tablet: TabletRecord, table: TableRecord) -> None:
-        census = self._census()
-        able = takers(census.loads)
+        reports = self._reports()
+        able = takers(reports.loads)
         if not able:
             raise Unavailable(f"no tablet server can take {describe(tablet)}")
         why = f"{describe(tablet)} was merged"
-        self._placement.place(Assign(tablet, least_loaded(able), why), table.schema, census.living)
+        self._placement.place(Assign(tablet, least_loaded(able), why), table.schema, reports.living)
 
     def _finish(self, result: TabletRecord) -> None:
         """From the merged tablet's row: it was committed. Conflict: somebody else finishes it."""
@@ -157,12 +157,12 @@ class Merges:
             return
         left = self._catalog.read_tablet(result.table_id, result.absorbs)
         if left is not None and left.merges_into is not None and left.merges_into.tablet_id == result.tablet_id:
-            self._bury(left)
+            self._retire(left)
         self._allow(result)
 
-    def _bury(self, left: TabletRecord) -> None:
+    def _retire(self, left: TabletRecord) -> None:
         """Conflict: somebody else did it, or the row is not as it should be; nobody may own the merged one before."""
-        self._catalog.bury_tablet(left, merging.gone(left, self._wall_millis()))
+        self._catalog.retire_tablet(left, merging.gone(left, self._wall_millis()))
 
     def _allow(self, result: TabletRecord) -> TabletRecord:
         """Anybody may own it. Conflict: somebody else said so already."""

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import final
 
 from hbtable.errors import Conflict, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
-from hbtable.master.servers.census import Census
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.assignment import Assign, describe, least_loaded, takers
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
@@ -29,13 +29,13 @@ class Moves:
         self,
         catalog: Catalog,
         placement: Placement,
-        census: Callable[[], Census],
+        reports: Callable[[], ServerReports],
         operation: Callable[[bytes], AbstractContextManager[object]],
         settled: Callable[[int], list[TabletRecord]],
     ) -> None:
         self._catalog = catalog
         self._placement = placement
-        self._census = census
+        self._reports = reports
         self._operation = operation
         self._settled = settled
 
@@ -47,15 +47,15 @@ class Moves:
         with self._operation(name):
             table = enabled(self._catalog, name)
             tablet = self.tablet(table, tablet_id)
-            census = self._census()
-            target = self._target(tablet, census, server)
+            reports = self._reports()
+            target = self._target(tablet, reports, server)
             try:
-                self._placement.vacate(tablet, census.living)
+                self._placement.vacate(tablet, reports.living)
                 current = self._catalog.read_tablet(tablet.table_id, tablet.range.stop)
                 if current is None or current.tablet_id != tablet_id or current.owner:
                     raise Unavailable(f"{describe(tablet)} was split or given to another server meanwhile; try again")
                 why = f"{describe(tablet)} goes to {target} because it was asked to"
-                self._placement.place(Assign(current, target, why), table.schema, self._census().living)
+                self._placement.place(Assign(current, target, why), table.schema, self._reports().living)
             except Conflict as error:
                 raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
 
@@ -68,15 +68,15 @@ class Moves:
             f"table {shown(table.schema.name)} has no tablet {tablet_id}; it may have been split or merged: look again"
         )
 
-    def _target(self, tablet: TabletRecord, census: Census, server: str) -> str:
-        able = takers(census.loads)
+    def _target(self, tablet: TabletRecord, reports: ServerReports, server: str) -> str:
+        able = takers(reports.loads)
         if server:
-            load = census.loads.get(server)
+            load = reports.loads.get(server)
             if load is not None and (load.takes_tablets() or (server == tablet.owner and not load.draining)):
                 return server
             if load is not None and load.decommissioned:
                 raise InvalidRequest(f"tablet server {server} is decommissioned: it takes no tablets")
-            if server in census.living:
+            if server in reports.living:
                 raise Unavailable(f"tablet server {server} takes no tablets now: it is stopping or does not answer")
             raise InvalidRequest(f"there is no tablet server {server}")
         if not able:

@@ -6,16 +6,16 @@ Order of each step, and why:
     load     the server recovers and serves; if it does not, the next plan is a Load of the same generation
 
 After a few loads that failed (failed_loads.py) the owner has to give the tablet up before any of these steps: a load
-that is still under way, or comes late, must fail (Placement.vacate, tabletserver.residence).
+that is still under way, or comes late, must fail (Placement.vacate, tabletserver.online_tablets).
 """
 
 import logging
 from collections.abc import Callable, Collection, Sequence
 
 from hbtable.errors import Conflict, HbtableError, LockLost, OutcomeUnknown, StaleLocation, Unavailable
-from hbtable.master.servers.census import Census
 from hbtable.master.servers.log_sorting import LogSorting
-from hbtable.master.tablets.assignment import Action, Load, Reassign, Snapshot, describe, plan, takers
+from hbtable.master.servers.server_reports import ServerReports
+from hbtable.master.tablets.assignment import Action, ClusterSnapshot, Load, Reassign, describe, plan, takers
 from hbtable.master.tablets.failed_loads import FailedLoads
 from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
@@ -53,22 +53,22 @@ class Placement:
         self._sorted: dict[str, Lock] = {}
         self._done: set[str] = set()
 
-    def plan(self, table: bytes, tablets: Sequence[TabletRecord], census: Census) -> list[Action]:
-        """What is to be done for `tablets` of the table with this name, which were read before the census was taken.
-        Does not switch."""
+    def plan(self, table: bytes, tablets: Sequence[TabletRecord], reports: ServerReports) -> list[Action]:
+        """What is to be done for `tablets` of the table with this name, which were read before the list of servers was
+        taken. Does not switch."""
         served = 0
         for tablet in tablets:
-            load = census.loads.get(tablet.owner)
+            load = reports.loads.get(tablet.owner)
             if load is not None and tablet.tablet_id in load.tablet_ids:
                 served += 1
                 self.failed_loads.served(tablet.tablet_id)
                 self.quarantine.answered(tablet.tablet_id)
-        self.quarantine.look(table, tablets, census.living)
+        self.quarantine.look(table, tablets, reports.living)
         if served == len(tablets):
             return []  # what follows goes over what is remembered of all tablets, and this is asked for each table
-        refusals = self.failed_loads.refusals(takers(census.loads))
+        refusals = self.failed_loads.refusals(takers(reports.loads))
         held, suspects = self.quarantine.held(), self.quarantine.suspects()
-        return plan(Snapshot(tablets, census.loads, census.silent, refusals, held, suspects))
+        return plan(ClusterSnapshot(tablets, reports.loads, reports.silent, refusals, held, suspects))
 
     def keep_only(self, tablet_ids: Collection[int]) -> None:
         """What is remembered of tablets that there are no more is forgotten."""
@@ -114,7 +114,7 @@ class Placement:
     def place_all(
         self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Collection[str]
     ) -> list[str]:
-        """Several at a time; a sentence for each that failed."""
+        """Several at a time; a message for each that failed."""
 
         def job(action: Action) -> Callable[[], None]:
             return lambda: self.place(action, schema_of(action.record), living)
@@ -148,7 +148,7 @@ class Placement:
         if current is None or not current.owner or current.tablet_id != record.tablet_id:
             return
         # Another owner may serve it, and was not asked to unload it; so may this one, in a later generation: a load may
-        # have come after it said that it does not (tabletserver.residence).
+        # have come after it said that it does not (tabletserver.online_tablets).
         if (current.owner, current.generation) == (record.owner, record.generation):
             # Of a dead owner no log is dropped: the next one recovers.
             self._catalog.replace_tablet(current, given_back(current) if lives else released(current))

@@ -138,7 +138,7 @@ class Quarantine:
         now = self._clock()
         return frozenset(number for number, story in self._stories.items() if story.held_until > now)
 
-    def sentence(self, tablets: Iterable[TabletRecord]) -> str:
+    def message(self, tablets: Iterable[TabletRecord]) -> str:
         """About the first of them that is held back, "" for none."""
         held = self.held()
         for tablet in tablets:

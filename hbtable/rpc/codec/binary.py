@@ -46,7 +46,7 @@ def _no_pause() -> None:
 
 
 @final
-class Source:
+class MessageReader:
     """A message being decoded. `pause` lets other tasks run between many elements."""
 
     __slots__ = ("_elements", "_pause", "data")
@@ -79,7 +79,7 @@ class Source:
 
 
 @final
-class Output:
+class MessageWriter:
     """A message being encoded, in pieces."""
 
     __slots__ = ("_elements", "_pause", "pieces")
@@ -102,8 +102,8 @@ class Shape(Protocol):
 
     kind: int
 
-    def write(self, value: Any, out: Output) -> None: ...
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def write(self, value: Any, out: MessageWriter) -> None: ...
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         """(value, position behind it)."""
 
 
@@ -113,10 +113,10 @@ class Integer:
 
     kind = I64
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         out.pieces.append(_I64.pack(value))
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         return _I64.unpack_from(source.data, position)[0], position + 8
 
 
@@ -126,10 +126,10 @@ class Boolean:
 
     kind = BOOL
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         out.pieces.append(b"\1" if value else b"\0")
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         return source.data[position] != 0, position + 1
 
 
@@ -145,11 +145,11 @@ class Binary:
         self._convert = convert
         self._unconvert = unconvert
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         data: bytes = value if self._unconvert is None else self._unconvert(value)
         out.pieces += (_U32.pack(len(data)), data)
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         start = position + 4
         end = start + _U32.unpack_from(source.data, position)[0]
         if end > len(source.data):
@@ -182,7 +182,7 @@ class Sequences:
         self._element = element
         self._make = make
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         element = self._element
         out.pieces.append(_LIST.pack(element.kind, len(value)))
         write = element.write
@@ -191,7 +191,7 @@ class Sequences:
             if not number % _TURN:
                 out.turn(_TURN)
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         count, position = source.elements(self._element.kind, position)
         read = self._element.read
         found = []
@@ -204,18 +204,18 @@ class Sequences:
 
 
 @final
-class Mapping:
+class TextMap:
     """A map of texts to texts."""
 
     kind = MAP
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         out.pieces.append(_MAP.pack(STRING, STRING, len(value)))
         for key in sorted(value):
             TEXT.write(key, out)
             TEXT.write(value[key], out)
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         key_kind, value_kind, count = _MAP.unpack_from(source.data, position)
         position += 6
         if count and (key_kind, value_kind) != (STRING, STRING):
@@ -268,7 +268,7 @@ class Struct:
         self._places = {(f.shape.kind, f.id): (place, f.shape.read) for place, f in enumerate(fields)}
         self._defaults = [f.default for f in fields]
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         for (head, write, default), part in zip(self._writes, self._parts(value), strict=True):
             if part is default or (default is not REQUIRED and part == default):
                 continue
@@ -276,7 +276,7 @@ class Struct:
             write(part, out)
         out.pieces.append(b"\0")
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         data = source.data
         values = self._defaults.copy()
         while kind := data[position]:
@@ -291,7 +291,7 @@ class Struct:
         return self._make(*values), position + 1
 
 
-def skip(source: Source, kind: int, position: int, depth: int) -> int:
+def skip(source: MessageReader, kind: int, position: int, depth: int) -> int:
     """The position behind a value that nobody here knows."""
     data = source.data
     if kind in _FIXED:
@@ -321,7 +321,7 @@ def skip(source: Source, kind: int, position: int, depth: int) -> int:
     return position
 
 
-def decode(shape: Shape, source: Source, position: int) -> tuple[Any, int]:
+def decode(shape: Shape, source: MessageReader, position: int) -> tuple[Any, int]:
     """(value, position behind it). Corruption when the bytes are not one; UnsupportedFormat for a record of a newer
     hbtable. *Switches* between many elements."""
     try:

@@ -20,17 +20,17 @@ from hbtable.rpc.codec.binary import (
     STRING,
     TEXT,
     Field,
-    Mapping,
-    Output,
+    MessageReader,
+    MessageWriter,
     Sequences,
     Shape,
-    Source,
     Struct,
+    TextMap,
     decode,
     skip,
 )
 from hbtable.rpc.codec.cells import CELLS, ROWS
-from hbtable.rpc.codec.errors import RPC_ERROR, RemoteError
+from hbtable.rpc.codec.errors import RPC_ERROR, RpcError
 
 CALL: Final = 1
 REPLY: Final = 2
@@ -54,12 +54,12 @@ class Role(Enum):
     """Every role's: handshake.py."""
 
 
-class Patience(Enum):
+class CallTimeout(Enum):
     """How long a caller waits for the answer (connections.RpcOptions has the seconds)."""
 
     READ = "read"
     WRITE = "write"
-    CENSUS = "census"
+    REPORTS = "census"
     LOAD = "load"
     ORDER = "order"
     COMPACT = "compact"
@@ -76,11 +76,11 @@ _FAILURE: Final = Struct([Field(1, "message", TEXT, "")])
 
 
 @final
-class Method:
+class RpcMethod:
     """One call. `repeatable`: it changes nothing, or doing it twice is as good as once, so that it may be sent again
     when its answer was lost."""
 
-    __slots__ = ("_head", "_reply_head", "arguments", "name", "patience", "repeatable", "result", "role")
+    __slots__ = ("_head", "_reply_head", "arguments", "name", "repeatable", "result", "role", "timeout")
 
     def __init__(
         self,
@@ -88,12 +88,12 @@ class Method:
         name: str,
         fields: Sequence[Field],
         result: Shape | None,
-        patience: Patience,
+        timeout: CallTimeout,
         repeatable: bool = False,
     ) -> None:
         self.role = role
         self.name = name
-        self.patience = patience
+        self.timeout = timeout
         self.repeatable = repeatable
         self.arguments = Struct(fields)
         success = [] if result is None else [Field(0, "success", result, None)]
@@ -110,19 +110,19 @@ class Method:
         """The frame of a call. struct.error, TypeError, ValueError or OverflowError for values that no field holds."""
         return _frame(self._head, sequence, self.arguments, arguments, pause)
 
-    def reply(self, sequence: int, value: Any, error: RemoteError | None, pause: Callable[[], None]) -> bytes:
+    def reply(self, sequence: int, value: Any, error: RpcError | None, pause: Callable[[], None]) -> bytes:
         """The frame of an answer."""
         return _frame(self._reply_head, sequence, self.result, (value, error) if self.returns else (error,), pause)
 
-    def read_arguments(self, source: Source, position: int) -> tuple[Any, ...]:
+    def read_arguments(self, source: MessageReader, position: int) -> tuple[Any, ...]:
         """Corruption, UnsupportedFormat."""
         values: tuple[Any, ...] = decode(self.arguments, source, position)[0]
         return values
 
     def read_reply(self, data: bytes, sequence: int, pause: Callable[[], None]) -> Any:
-        """The result, a RemoteError or a Failure. Corruption when it is not the answer to this call."""
+        """The result, a RpcError or a Failure. Corruption when it is not the answer to this call."""
         kind, name, number, position = read_head(data)
-        source = Source(data, pause)
+        source = MessageReader(data, pause)
         if kind == EXCEPTION and number == sequence:
             return read_failure(source, position)
         if kind != REPLY or name != self.name.encode() or number != sequence:
@@ -138,7 +138,7 @@ class Method:
 
 
 def _frame(head: bytes, sequence: int, shape: Struct, values: Any, pause: Callable[[], None]) -> bytes:
-    out = Output(pause)
+    out = MessageWriter(pause)
     shape.write(values, out)
     body = b"".join(out.pieces)
     return b"".join(((len(head) + 4 + len(body)).to_bytes(4, "big"), head, sequence.to_bytes(4, "big"), body))
@@ -166,7 +166,7 @@ def failure(name: bytes, sequence: int, number: int, message: str) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
-def read_failure(source: Source, position: int) -> Failure:
+def read_failure(source: MessageReader, position: int) -> Failure:
     """Corruption."""
     data = source.data
     message, _ = decode(_FAILURE, source, position)
@@ -197,21 +197,21 @@ def _server(
     name: str,
     shapes: Arguments,
     result: Shape | None,
-    patience: Patience,
+    timeout: CallTimeout,
     repeatable: bool = False,
-) -> Method:
+) -> RpcMethod:
     fields = [Field(1, "incarnation", TEXT), *_fields(shapes, 2)]
-    return Method(role, name, fields, result, patience, repeatable)
+    return RpcMethod(role, name, fields, result, timeout, repeatable)
 
 
 def _master(
     name: str,
     shapes: Arguments,
     result: Shape | None = None,
-    patience: Patience = Patience.ORDER,
+    timeout: CallTimeout = CallTimeout.ORDER,
     repeatable: bool = False,
-) -> Method:
-    return Method(Role.MASTER, name, _fields(shapes, 1), result, patience, repeatable)
+) -> RpcMethod:
+    return RpcMethod(Role.MASTER, name, _fields(shapes, 1), result, timeout, repeatable)
 
 
 _CELL_NAME: Final[Arguments] = {
@@ -223,13 +223,13 @@ _CELL_NAME: Final[Arguments] = {
 _TABLET: Final[Arguments] = {"tablet": INTEGER}
 _EPOCH: Final[Arguments] = {"epoch": INTEGER}
 
-MUTATE: Final = _server(Role.TABLETS, "mutate", {**_TABLET, "mutations": model.ROW_MUTATIONS}, None, Patience.WRITE)
+MUTATE: Final = _server(Role.TABLETS, "mutate", {**_TABLET, "mutations": model.ROW_MUTATIONS}, None, CallTimeout.WRITE)
 READ_ROWS: Final = _server(
     Role.TABLETS,
     "read_rows",
     {**_TABLET, "rows": model.ROW_KEYS, "spec": model.READ_SPEC},
     ROWS,
-    Patience.READ,
+    CallTimeout.READ,
     repeatable=True,
 )
 SCAN: Final = _server(
@@ -237,23 +237,23 @@ SCAN: Final = _server(
     "scan",
     {**_TABLET, "request": model.SCAN_REQUEST},
     model.SCAN_PAGE,
-    Patience.READ,
+    CallTimeout.READ,
     repeatable=True,
 )
-INCREMENT: Final = _server(Role.TABLETS, "increment", {**_CELL_NAME, "amount": INTEGER}, INTEGER, Patience.WRITE)
+INCREMENT: Final = _server(Role.TABLETS, "increment", {**_CELL_NAME, "amount": INTEGER}, INTEGER, CallTimeout.WRITE)
 APPEND: Final = _server(
     Role.TABLETS,
     "append",
     {**_TABLET, "row": BINARY, "values": Sequences(model.APPEND_VALUE), "ttlMillis": INTEGER},
     CELLS,
-    Patience.WRITE,
+    CallTimeout.WRITE,
 )
 CHECK_AND_MUTATE: Final = _server(
     Role.TABLETS,
     "check_and_mutate",
     {**_CELL_NAME, "expected": (BINARY, None), "mutation": model.ROW_MUTATION},
     BOOLEAN,
-    Patience.WRITE,
+    CallTimeout.WRITE,
 )
 
 LOAD_TABLET: Final = _server(
@@ -261,38 +261,40 @@ LOAD_TABLET: Final = _server(
     "load_tablet",
     {**_EPOCH, "record": model.TABLET_RECORD, "schema": model.TABLE_SCHEMA},
     None,
-    Patience.LOAD,
+    CallTimeout.LOAD,
 )
-UNLOAD_TABLET: Final = _server(Role.ADMIN, "unload_tablet", {**_EPOCH, **_TABLET}, None, Patience.ORDER)
+UNLOAD_TABLET: Final = _server(Role.ADMIN, "unload_tablet", {**_EPOCH, **_TABLET}, None, CallTimeout.ORDER)
 UPDATE_SCHEMA: Final = _server(
-    Role.ADMIN, "update_schema", {**_EPOCH, "table": INTEGER, "schema": model.TABLE_SCHEMA}, None, Patience.WRITE
+    Role.ADMIN, "update_schema", {**_EPOCH, "table": INTEGER, "schema": model.TABLE_SCHEMA}, None, CallTimeout.WRITE
 )
-SORT_LOG_PART: Final = _server(
+SORT_LOG_RANGE: Final = _server(
     Role.ADMIN,
     "sort_log_part",
     {**_EPOCH, "deadIncarnation": TEXT, "part": BINARY},
     model.RUN,
-    Patience.ORDER,
+    CallTimeout.ORDER,
     repeatable=True,
 )
-FLUSH: Final = _server(Role.ADMIN, "flush", _TABLET, None, Patience.COMPACT, repeatable=True)
+FLUSH: Final = _server(Role.ADMIN, "flush", _TABLET, None, CallTimeout.COMPACT, repeatable=True)
 COMPACT: Final = _server(
     Role.ADMIN,
     "compact",
     {**_TABLET, "major": BOOLEAN, "family": (BINARY, b"")},
     None,
-    Patience.COMPACT,
+    CallTimeout.COMPACT,
     repeatable=True,
 )
-ROLL_LOG: Final = _server(Role.ADMIN, "roll_log", {}, None, Patience.WRITE, repeatable=True)
-SWITCH_COMPACTIONS: Final = _server(Role.ADMIN, "switch_compactions", {"on": BOOLEAN}, BOOLEAN, Patience.READ)
-SPLIT: Final = _server(Role.ADMIN, "split", {**_TABLET, "row": (BINARY, None)}, BOOLEAN, Patience.COMPACT)
-TABLETS: Final = _server(Role.ADMIN, "tablets", {}, Sequences(model.TABLET_STATUS), Patience.CENSUS, repeatable=True)
+ROLL_LOG: Final = _server(Role.ADMIN, "roll_log", {}, None, CallTimeout.WRITE, repeatable=True)
+SWITCH_COMPACTIONS: Final = _server(Role.ADMIN, "switch_compactions", {"on": BOOLEAN}, BOOLEAN, CallTimeout.READ)
+SPLIT: Final = _server(Role.ADMIN, "split", {**_TABLET, "row": (BINARY, None)}, BOOLEAN, CallTimeout.COMPACT)
+TABLETS: Final = _server(
+    Role.ADMIN, "tablets", {}, Sequences(model.TABLET_STATUS), CallTimeout.REPORTS, repeatable=True
+)
 FILES_IN_FLIGHT: Final = _server(
-    Role.ADMIN, "files_in_flight", {}, Sequences(TEXT, set, SET), Patience.CENSUS, repeatable=True
+    Role.ADMIN, "files_in_flight", {}, Sequences(TEXT, set, SET), CallTimeout.REPORTS, repeatable=True
 )
 CLEAR_BLOCK_CACHE: Final = _server(
-    Role.ADMIN, "clear_block_cache", {"table": INTEGER}, model.CACHE_EVICTION, Patience.READ, repeatable=True
+    Role.ADMIN, "clear_block_cache", {"table": INTEGER}, model.CACHE_EVICTION, CallTimeout.READ, repeatable=True
 )
 
 CREATE_TABLE: Final = _master("create_table", {"schema": model.TABLE_SCHEMA, "splitRows": model.ROW_KEYS})
@@ -303,20 +305,20 @@ ALTER_TABLE: Final = _master("alter_table", {"schema": model.TABLE_SCHEMA})
 TRUNCATE_TABLE: Final = _master("truncate_table", {"name": BINARY, "keepSplits": BOOLEAN})
 MOVE_TABLET: Final = _master("move_tablet", {"name": BINARY, "tablet": INTEGER, "server": TEXT})
 MERGE_TABLETS: Final = _master(
-    "merge_tablets", {"name": BINARY, "tablets": Sequences(INTEGER)}, patience=Patience.COMPACT
+    "merge_tablets", {"name": BINARY, "tablets": Sequences(INTEGER)}, timeout=CallTimeout.COMPACT
 )
-BALANCE: Final = _master("balance", {}, BOOLEAN, Patience.COMPACT, repeatable=True)
+BALANCE: Final = _master("balance", {}, BOOLEAN, CallTimeout.COMPACT, repeatable=True)
 BALANCE_SWITCH: Final = _master("balance_switch", {"on": BOOLEAN}, BOOLEAN)
-BALANCER_ENABLED: Final = _master("balancer_enabled", {}, BOOLEAN, Patience.READ, repeatable=True)
+BALANCER_ENABLED: Final = _master("balancer_enabled", {}, BOOLEAN, CallTimeout.READ, repeatable=True)
 DECOMMISSION: Final = _master("decommission", {"servers": Sequences(TEXT), "offload": BOOLEAN}, repeatable=True)
 RECOMMISSION: Final = _master("recommission", {"server": TEXT}, repeatable=True)
-COLLECT_GARBAGE: Final = _master("collect_garbage", {}, model.COLLECTION, Patience.COMPACT, repeatable=True)
+COLLECT_GARBAGE: Final = _master("collect_garbage", {}, model.COLLECTION, CallTimeout.COMPACT, repeatable=True)
 LOOK_AT_EVERYTHING: Final = _master("look_at_everything", {}, repeatable=True)
-CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": Mapping()})
-ALTER_NAMESPACE: Final = _master("alter_namespace", {"name": BINARY, "properties": Mapping()})
+CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": TextMap()})
+ALTER_NAMESPACE: Final = _master("alter_namespace", {"name": BINARY, "properties": TextMap()})
 DELETE_NAMESPACE: Final = _master("delete_namespace", {"name": BINARY})
 
-METHODS: Final[dict[bytes, Method]] = {
-    method.name.encode(): method for method in list(globals().values()) if isinstance(method, Method)
+METHODS: Final[dict[bytes, RpcMethod]] = {
+    method.name.encode(): method for method in list(globals().values()) if isinstance(method, RpcMethod)
 }
 """By the name on the wire."""

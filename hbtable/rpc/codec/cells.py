@@ -23,9 +23,9 @@ from hbtable.rpc.codec.binary import (
     STRING,
     STRUCT,
     Field,
-    Output,
+    MessageReader,
+    MessageWriter,
     Sequences,
-    Source,
     Struct,
 )
 
@@ -42,10 +42,10 @@ class _Byte:
 
     kind = BYTE
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         out.pieces.append(bytes((value,)))
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         return source.data[position], position + 1
 
 
@@ -62,12 +62,12 @@ OPERATION: Final = Struct(
 
 
 @final
-class Cells:
+class CellList:
     """list<Cell>."""
 
     kind = LIST
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         pieces = out.pieces
         pieces.append(_LIST.pack(STRUCT, len(value)))
         pack, pack_both = _STRING.pack, _TIME_AND_STRING.pack
@@ -83,7 +83,7 @@ class Cells:
             )
         out.turn(len(value) % _TURN)
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         data = source.data
         count, position = source.elements(STRUCT, position)
         head, both = _STRING.unpack_from, _TIME_AND_STRING.unpack_from
@@ -109,7 +109,7 @@ class Cells:
         return found, position
 
 
-CELLS: Final = Cells()
+CELLS: Final = CellList()
 _ROW: Final = Struct([Field(1, "row", BINARY), Field(2, "cells", CELLS)])
 
 
@@ -120,13 +120,13 @@ class Row:
     kind = STRUCT
     fields = _ROW.fields
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         row, cells = value
         out.pieces += (_STRING.pack(STRING, 1, len(row)), row, b"\x0f\0\2")
         CELLS.write(cells, out)
         out.pieces.append(b"\0")
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         data = source.data
         try:
             kind, field, length = _STRING.unpack_from(data, position)
@@ -146,12 +146,12 @@ ROWS: Final = Sequences(ROW)
 
 
 @final
-class Operations:
+class OperationList:
     """list<Operation>."""
 
     kind = LIST
 
-    def write(self, value: Any, out: Output) -> None:
+    def write(self, value: Any, out: MessageWriter) -> None:
         pieces = out.pieces
         pieces.append(_LIST.pack(STRUCT, len(value)))
         for kind, family, qualifier, timestamp, content in value:
@@ -166,7 +166,7 @@ class Operations:
             )
         out.turn(len(value))
 
-    def read(self, source: Source, position: int) -> tuple[Any, int]:
+    def read(self, source: MessageReader, position: int) -> tuple[Any, int]:
         data = source.data
         count, position = source.elements(STRUCT, position)
         found: list[Operation] = []
@@ -204,4 +204,4 @@ def _operation(data: bytes, position: int) -> tuple[Operation, int] | None:
     return (kind, family, qualifier, timestamp, data[qualifier_end + 18 : stop]), stop + 1
 
 
-OPERATIONS: Final = Operations()
+OPERATIONS: Final = OperationList()

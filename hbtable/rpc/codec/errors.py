@@ -15,7 +15,7 @@ KNOWN: Final = {
 }
 
 
-class RemoteError(NamedTuple):
+class RpcError(NamedTuple):
     """RpcError's fields. `wrong_incarnation`: the call was meant for another server at this address."""
 
     classes: list[str]
@@ -41,7 +41,7 @@ class RemoteError(NamedTuple):
         return kind(self.message)
 
 
-def described(error: HbtableError, wrong_incarnation: bool = False) -> RemoteError:
+def described(error: HbtableError, wrong_incarnation: bool = False) -> RpcError:
     """What is sent of an error."""
     classes = [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, HbtableError)]
     if isinstance(error, DataDamaged):
@@ -49,12 +49,12 @@ def described(error: HbtableError, wrong_incarnation: bool = False) -> RemoteErr
     if isinstance(error, Corruption):
         return _of_damage(classes, error)
     if isinstance(error, BadFilter):
-        return RemoteError(classes, str(error), position=error.position)
-    return RemoteError(classes, str(error), wrong_incarnation=wrong_incarnation)
+        return RpcError(classes, str(error), position=error.position)
+    return RpcError(classes, str(error), wrong_incarnation=wrong_incarnation)
 
 
-def _of_damage(classes: list[str], error: Corruption) -> RemoteError:
-    return RemoteError(classes, str(error), error.path, error.offset, error.reason)
+def _of_damage(classes: list[str], error: Corruption) -> RpcError:
+    return RpcError(classes, str(error), error.path, error.offset, error.reason)
 
 
 RPC_ERROR: Final = Struct(
@@ -69,5 +69,5 @@ RPC_ERROR: Final = Struct(
         Field(8, "firstRow", BINARY, None),
         Field(9, "stopRow", BINARY, None),
     ],
-    RemoteError,
+    RpcError,
 )

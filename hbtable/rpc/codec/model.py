@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from hbtable.commitlog.recovery.runs import Run
+from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.encoding import table_record, tablet_record
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.mutation import RowMutation
@@ -146,5 +146,5 @@ RUN: Final = Struct(
         Field(3, "footerChecksum", INTEGER),
         Field(4, "lengthBytes", INTEGER),
     ],
-    Run,
+    SortedRun,
 )

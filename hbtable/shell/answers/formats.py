@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TextIO, final
 
 from hbtable.shell.answers.output import HBaseOutput, Output, Record
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value
 
 FORMATS: Final = ("hbase", "table", "json", "jsonl", "csv")
@@ -26,7 +26,7 @@ def make_output(name: str, stream: TextIO, width: int = 0) -> Output:
         return JsonOutput(stream, name == "jsonl")
     if name == "csv":
         return CsvOutput(stream)
-    raise BadArgument(f"there is no format {name}; there is {', '.join(FORMATS)}")
+    raise ArgumentError(f"there is no format {name}; there is {', '.join(FORMATS)}")
 
 
 def plain(value: object) -> object:

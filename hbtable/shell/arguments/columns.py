@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from hbtable.hbase.admin.structs import AdminColumn
 from hbtable.shell.answers import text
 from hbtable.shell.context import text_of
-from hbtable.shell.errors import BadArgument, ServerError
+from hbtable.shell.errors import ArgumentError, ServerError
 from hbtable.shell.language.literals import Value, class_of, inspect
 
 Formatter = Callable[[bytes], str]
@@ -42,7 +42,7 @@ def parse_all(names: Value) -> list[Column]:
     if isinstance(names, bytes):
         return [parse(names)]
     if not isinstance(names, list):
-        raise BadArgument(f"Failed parse column argument type {inspect(names)}, {class_of(names)}")
+        raise ArgumentError(f"Failed parse column argument type {inspect(names)}, {class_of(names)}")
     return [parse(name) for name in names]
 
 
@@ -72,9 +72,9 @@ def no_such_class(java_class: str) -> Formatter:
     return _refusing(f"there is no formatter class {java_class}; there is org.apache.hadoop.hbase.util.Bytes")
 
 
-def _refusing(sentence: str) -> Formatter:
+def _refusing(message: str) -> Formatter:
     def refuse(value: bytes) -> str:
-        raise BadArgument(sentence)
+        raise ArgumentError(message)
 
     return refuse
 

@@ -1,4 +1,4 @@
-"""The options that each command takes, and a sentence about those that it does not.
+"""The options that each command takes, and a message about those that it does not.
 
 HBase's shell ignores an option in quotes that it does not know ('LIMITS' => 1), and so does this one; but it says so,
 on standard error, where a script's answers are not.

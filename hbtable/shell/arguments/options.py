@@ -15,7 +15,7 @@ from hbtable.shell.answers import text
 from hbtable.shell.arguments import columns
 from hbtable.shell.arguments.columns import Column, Formatter
 from hbtable.shell.context import text_of
-from hbtable.shell.errors import BadArgument, BadType, OutOfRange, ServerError
+from hbtable.shell.errors import ArgumentError, ArgumentTypeError, OutOfRange, ServerError
 from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 Given = dict[Value, Value]
@@ -60,7 +60,7 @@ class ScanOptions:
 
 def hash_of(value: Value, what: str) -> Given:
     if not isinstance(value, dict):
-        raise BadArgument(f"{what} takes its options as a hash such as {{LIMIT => 5}}, not {inspect(value)}")
+        raise ArgumentError(f"{what} takes its options as a hash such as {{LIMIT => 5}}, not {inspect(value)}")
     return value
 
 
@@ -70,7 +70,7 @@ def whole(value: Value, what: str) -> int:
     if isinstance(value, float) and isfinite(value):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise BadType(f"{what} must be a whole number, not {inspect(value)} ({class_of(value)})")
+        raise ArgumentTypeError(f"{what} must be a whole number, not {inspect(value)} ({class_of(value)})")
     if not -(2**63) <= value < 2**63:
         error = OutOfRange("bignum too big to convert into `long'")
         error.advice = f"{what} is {value}"
@@ -92,9 +92,9 @@ _NAMES: Final = {
 def check_attributes(given: Given) -> None:
     """Of options that change nothing here, what HBase refuses is refused."""
     if given.get(b"ATTRIBUTES") is not None and not isinstance(given[b"ATTRIBUTES"], dict):
-        raise BadArgument("Attributes must be a Hash type")
+        raise ArgumentError("Attributes must be a Hash type")
     if given.get(b"AUTHORIZATIONS") is not None and not isinstance(given[b"AUTHORIZATIONS"], list):
-        raise BadArgument("Authorizations must be a Array type")
+        raise ArgumentError("Authorizations must be a Array type")
     for key, (kind, known) in _NAMES.items():
         value = given.get(key)
         if value is not None and value not in known:
@@ -120,9 +120,9 @@ def get_options(arguments: list[Value]) -> tuple[AdminRead, Showing]:
     rest = {key: value for key, value in written.items() if key not in _BESIDE_COLUMNS}
     asked = given.get(b"COLUMN", given.get(b"COLUMNS"))
     if rest and asked is None and not given.keys() & _SUFFICIENT:
-        raise BadArgument(f"Failed parse of {inspect(rest)}, Hash")
+        raise ArgumentError(f"Failed parse of {inspect(rest)}, Hash")
     if asked is not None and not isinstance(asked, (bytes, list)):
-        raise BadArgument(f"Failed parse column argument type {inspect(rest)}, Hash")
+        raise ArgumentError(f"Failed parse column argument type {inspect(rest)}, Hash")
     low, high = _times(given)
     versions = whole(given.get(b"VERSIONS", 1), "VERSIONS")
     if versions < 1:
@@ -136,7 +136,7 @@ def _get_hash(arguments: list[Value]) -> Given:
     names: list[Value] = []
     for argument in arguments:
         if isinstance(argument, dict):  # HBase takes it for a column's name
-            raise BadArgument("get takes names of columns or one hash of options, not both: {COLUMN => ...}")
+            raise ArgumentError("get takes names of columns or one hash of options, not both: {COLUMN => ...}")
         names += argument if isinstance(argument, list) else [argument]
     names = [name for name in names if name is not None]
     return {b"COLUMN": names} if names else {}
@@ -148,7 +148,7 @@ def scan_options(given: Given) -> ScanOptions:
     showing = _showing(given)
     asked = given.get(b"COLUMNS", given.get(b"COLUMN"))
     if asked is not None and not isinstance(asked, (bytes, list)):
-        raise BadArgument("COLUMNS must be specified as a String or an Array")
+        raise ArgumentError("COLUMNS must be specified as a String or an Array")
     low, high = _times(given)
     versions = whole(given.get(b"VERSIONS", 1), "VERSIONS")
     wanted = _columns(asked, showing)
@@ -196,7 +196,7 @@ def _times(given: Given) -> tuple[int, int]:
     if span is None:
         return 0, MAX_TIMESTAMP
     if not isinstance(span, list) or not span:
-        raise BadArgument(f"TIMERANGE is [from, to), not {inspect(span)}")
+        raise ArgumentError(f"TIMERANGE is [from, to), not {inspect(span)}")
     low = whole(span[0], "TIMERANGE")
     high = whole(span[1], "TIMERANGE") if len(span) > 1 and span[1] is not None else 0
     if low < 0 or high < 0:

@@ -12,7 +12,7 @@ from hbtable.hbase.admin.structs import AdminFamily, AdminTable
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS
 from hbtable.shell.arguments.options import no_such_constant, whole
 from hbtable.shell.context import text_of
-from hbtable.shell.errors import BadArgument, ServerError
+from hbtable.shell.errors import ArgumentError, ServerError
 from hbtable.shell.language.literals import Value, shown
 
 Given = dict[Value, Value]
@@ -116,7 +116,7 @@ def table_attributes(
 def one_of(value: Value, known: tuple[str, ...], what: str) -> str:
     name = shown(value).upper()
     if name not in known:
-        raise BadArgument(f"{what} {shown(value)} is not supported. Use one of {' '.join(known)}")
+        raise ArgumentError(f"{what} {shown(value)} is not supported. Use one of {' '.join(known)}")
     return name
 
 
@@ -141,14 +141,14 @@ def _sum(value: bytes, units: dict[str, int], what: str) -> int:
     source = value.decode("utf-8", "replace").upper().partition("(")[0]
     found = _PIECE.findall(source)
     if not found or _PIECE.sub("", source).strip():
-        raise BadArgument(
+        raise ArgumentError(
             f"{what}: {shown(value)!r} cannot be understood; write a number or such as '1 {next(iter(units))}'"
         )
     total = 0
     for count, unit in found:
         width = units.get(unit) or units.get(unit.removesuffix("S"))
         if width is None:
-            raise BadArgument(f"{what}: there is no unit {unit!r}, there is {', '.join(units)}")
+            raise ArgumentError(f"{what}: there is no unit {unit!r}, there is {', '.join(units)}")
         total += int(count) * width
     return total
 
@@ -186,7 +186,7 @@ def _versions(value: Value) -> int:
 
 def _pairs(value: Value, what: str) -> list[tuple[str, str]]:
     if not isinstance(value, dict):
-        raise BadArgument(f"{what} must be a Hash type")
+        raise ArgumentError(f"{what} must be a Hash type")
     return [(shown(key), shown(held)) for key, held in value.items()]
 
 

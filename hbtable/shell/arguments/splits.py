@@ -8,7 +8,7 @@ from hbtable.model.schema import MAX_SPLIT_ROWS
 from hbtable.shell.answers.text import binary, from_binary
 from hbtable.shell.arguments.options import whole
 from hbtable.shell.context import text_of
-from hbtable.shell.errors import BadArgument, ServerError, ShellError
+from hbtable.shell.errors import ArgumentError, ServerError, ShellError
 from hbtable.shell.language.literals import Value, inspect
 
 _ILLEGAL: Final = "java.lang.IllegalArgumentException"
@@ -22,15 +22,15 @@ def from_hash(given: dict[Value, Value]) -> list[bytes]:
     count, algorithm = given.pop(b"NUMREGIONS", None), given.pop(b"SPLITALGO", None)
     if listed is not None:
         if not isinstance(listed, list):
-            raise BadArgument(f"SPLITS is an array of rows, not {inspect(listed)}")
+            raise ArgumentError(f"SPLITS is an array of rows, not {inspect(listed)}")
         rows += [from_binary(text_of(row, "a split row")) for row in listed]
     if file is not None:
         rows += _from_file(text_of(file, "SPLITS_FILE").decode("utf-8", "surrogateescape"))
     if count is not None or algorithm is not None:
         if algorithm is None:
-            raise BadArgument("Split algorithm must be specified")
+            raise ArgumentError("Split algorithm must be specified")
         if count is None:
-            raise BadArgument("Number of regions must be specified")
+            raise ArgumentError("Number of regions must be specified")
         rows += _computed(whole(count, "NUMREGIONS"), text_of(algorithm, "SPLITALGO").decode())
     rows.sort()
     if rows[:1] == [b""]:
@@ -46,7 +46,7 @@ def _from_file(path: str) -> list[bytes]:
     try:
         return [from_binary(line) for line in Path(path).read_bytes().splitlines() if line]
     except FileNotFoundError:
-        raise BadArgument(f"Splits file {path} doesn't exist") from None
+        raise ArgumentError(f"Splits file {path} doesn't exist") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ShellError(f"the splits file {path!r} cannot be read: {reason}") from None
@@ -54,9 +54,9 @@ def _from_file(path: str) -> list[bytes]:
 
 def _computed(count: int, algorithm: str) -> list[bytes]:
     if count < 2:
-        raise BadArgument("Number of regions must be greater than 1")
+        raise ArgumentError("Number of regions must be greater than 1")
     if count > MAX_SPLIT_ROWS + 1:
-        raise BadArgument(f"Number of regions must be at most {MAX_SPLIT_ROWS + 1}")
+        raise ArgumentError(f"Number of regions must be at most {MAX_SPLIT_ROWS + 1}")
     name = algorithm.rpartition(".")[2].rpartition("$")[2]
     if name == "HexStringSplit":
         return [b"%08x" % (2**32 // count * place) for place in range(1, count)]

@@ -6,7 +6,7 @@ from hbtable.hbase.admin.structs import AdminFamily, AdminTable
 from hbtable.shell.arguments import schema
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.context import Context, show_name, text_of
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value, inspect, shown
 
 _UNSETTING: Final[dict[Value, str]] = {b"table_att_unset": "attribute", b"table_conf_unset": "configuration"}
@@ -29,7 +29,7 @@ def alter_status(context: Context, arguments: list[Value]) -> Value:
     name = table_of(arguments[0])
     table = context.find_table(name)
     if table is None:
-        raise BadArgument(f"Can't find a table: {show_name(name)}", about=("table", name))
+        raise ArgumentError(f"Can't find a table: {show_name(name)}", about=("table", name))
     count = len(context.server.admin("adminTablets", table.name))
     context.out.say(f"{count}/{count} regions updated.")
     context.out.say("Done.")
@@ -39,10 +39,10 @@ def alter_status(context: Context, arguments: list[Value]) -> Value:
 def _change(context: Context, arguments: list[Value]) -> AdminTable:
     name = table_of(arguments[0])
     if len(arguments) < 2:
-        raise BadArgument("There should be at least one argument but the table name")
+        raise ArgumentError("There should be at least one argument but the table name")
     table = context.find_table(name)
     if table is None:
-        raise BadArgument(f"Can't find a table: {show_name(name)}", about=("table", name))
+        raise ArgumentError(f"Can't find a table: {show_name(name)}", about=("table", name))
     families = {family.name: family for family in table.families or ()}
     for argument in arguments[1:]:
         given: dict[Value, Value] = {b"NAME": argument} if isinstance(argument, bytes) else _hash(argument)
@@ -62,7 +62,7 @@ def _apply(
     say = context.out.say
     if method == b"delete" or method in _UNSETTING:
         if name is None:
-            raise BadArgument(f"NAME parameter missing for {shown(method)} method")
+            raise ArgumentError(f"NAME parameter missing for {shown(method)} method")
         for key in given:
             say(f"Unknown argument ignored: {shown(key)}")
         if method != b"delete":
@@ -70,7 +70,7 @@ def _apply(
         families.pop(text_of(name, "a column family").removesuffix(b":"), None)
         return table
     if method is not None and method != b"table_att":
-        raise BadArgument(f"Unknown method: {shown(method)}")
+        raise ArgumentError(f"Unknown method: {shown(method)}")
     if name is not None and method is None:
         key = text_of(name, "a column family")
         families[key] = schema.family(given, families.get(key) or AdminFamily(key), say)
@@ -84,7 +84,7 @@ def _unset(table: AdminTable, names: Value, kind: str) -> AdminTable:
         if name == b"MAX_FILESIZE" and table.split_bytes:
             table = table._replace(split_bytes=0)
         elif attributes.pop(shown(name), None) is None:
-            raise BadArgument(f"Could not find {kind}: {shown(name)}")
+            raise ArgumentError(f"Could not find {kind}: {shown(name)}")
     return table._replace(attributes=attributes)
 
 
@@ -99,5 +99,5 @@ def _progress(context: Context, table: AdminTable) -> None:
 
 def _hash(argument: Value) -> dict[Value, Value]:
     if not isinstance(argument, dict):
-        raise BadArgument(f"alter takes a family name or a hash, not {inspect(argument)}")
+        raise ArgumentError(f"alter takes a family name or a hash, not {inspect(argument)}")
     return dict(argument)

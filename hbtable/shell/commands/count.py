@@ -6,9 +6,9 @@ from hbtable.shell.answers.text import binary
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.arguments.options import scan_options, whole
 from hbtable.shell.context import Context
-from hbtable.shell.errors import BadType
+from hbtable.shell.errors import ArgumentTypeError
 from hbtable.shell.language.literals import Value, class_of
-from hbtable.shell.scanning import Scan
+from hbtable.shell.scanning import PagedScan
 
 _KEYS: Final = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 _INTERVAL: Final = 1000
@@ -20,7 +20,7 @@ def count(context: Context, arguments: list[Value]) -> Value:
     if isinstance(given, int) and not isinstance(given, bool):
         given = {b"INTERVAL": given}
     if not isinstance(given, dict):
-        raise BadType(f"no implicit conversion of {class_of(given)} into Hash")
+        raise ArgumentTypeError(f"no implicit conversion of {class_of(given)} into Hash")
     state = context.table(table).state
     if state.startswith("disabl"):
         raise _disabled(table)
@@ -29,7 +29,7 @@ def count(context: Context, arguments: list[Value]) -> Value:
     options.page_rows = max(options.page_rows, 1000)
     if options.read.filter is None:
         options.read = options.read._replace(filter=_KEYS)
-    found = Scan(context, table, options)
+    found = PagedScan(context, table, options)
     for row, _ in found:
         if not found.rows % interval:
             context.out.say(f"Current count: {found.rows}, row: {binary(row)}")

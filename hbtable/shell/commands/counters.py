@@ -8,7 +8,7 @@ from hbtable.shell.arguments import columns
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.arguments.options import whole
 from hbtable.shell.context import Context, row_of, table_error
-from hbtable.shell.errors import BadType, ServerError
+from hbtable.shell.errors import ArgumentTypeError, ServerError
 from hbtable.shell.language.literals import Value, inspect
 
 
@@ -18,7 +18,7 @@ def incr(context: Context, arguments: list[Value]) -> Value:
     if rest and not isinstance(rest[0], dict) and rest[0] is not None:
         amount = rest[0]
     if not isinstance(amount, (int, float)) or isinstance(amount, bool):
-        raise BadType(f"the amount of incr is a number without quotes, not {inspect(amount)}")
+        raise ArgumentTypeError(f"the amount of incr is a number without quotes, not {inspect(amount)}")
     amount = whole(amount, "the amount of incr")
     name, key = table_of(table), row_of(row)
     family, qualifier = columns.one(column)

@@ -5,7 +5,7 @@ from hbtable.shell.arguments import schema, splits
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.commands.references import TableReference
 from hbtable.shell.context import Context, show_name, text_of, unknown_namespace
-from hbtable.shell.errors import BadArgument, ServerError, ShellError
+from hbtable.shell.errors import ArgumentError, ServerError, ShellError
 from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 
@@ -19,7 +19,7 @@ def create(context: Context, arguments: list[Value]) -> Value:
         given: dict[Value, Value] = {b"NAME": argument} if isinstance(argument, bytes) else _hash(argument)
         family_name = given.pop(b"NAME", None)
         if family_name is None and given.pop(b"METHOD", b"table_att") != b"table_att":
-            raise BadArgument("table_att is currently the only supported method")
+            raise ArgumentError("table_att is currently the only supported method")
         if family_name is None:
             if b"SPLITS_FILE" in given:  # HBase remembers where from
                 kept = {**(table.attributes or {}), "SPLITS_FILE": shown(given[b"SPLITS_FILE"])}
@@ -33,7 +33,7 @@ def create(context: Context, arguments: list[Value]) -> Value:
             say(f"Family '{show_name(family.name)}' already exists, the old one will be replaced")
         families[family.name] = family
     if not families:
-        raise BadArgument("Table must have at least one column family")
+        raise ArgumentError("Table must have at least one column family")
     make(context, table._replace(families=list(families.values())), rows)
     say(f"Created table {show_name(name)}")
     return TableReference(name)
@@ -75,5 +75,5 @@ def _flat(values: list[Value]) -> list[Value]:
 
 def _hash(argument: Value) -> dict[Value, Value]:
     if not isinstance(argument, dict):
-        raise BadArgument(f"{class_of(argument)} of {inspect(argument)} is not of Hash or String type")
+        raise ArgumentError(f"{class_of(argument)} of {inspect(argument)} is not of Hash or String type")
     return dict(argument)

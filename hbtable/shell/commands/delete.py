@@ -11,7 +11,7 @@ from hbtable.shell.arguments.options import ScanOptions, Showing
 from hbtable.shell.commands.put import timed
 from hbtable.shell.context import Context, row_of, text_of
 from hbtable.shell.language.literals import Value
-from hbtable.shell.scanning import Scan
+from hbtable.shell.scanning import PagedScan
 
 _KEYS: Final = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 
@@ -49,7 +49,7 @@ def _apply(context: Context, table: bytes, row: Value, operations: list[AdminOpe
         return
     prefix = text_of(row.get(b"ROWPREFIXFILTER"), "ROWPREFIXFILTER")
     options = ScanOptions(AdminRead(filter=_KEYS), Showing(), prefix, prefix_stop(prefix))
-    for found, _cells in Scan(context, table, options):
+    for found, _cells in PagedScan(context, table, options):
         context.on_table(table, "adminMutate", found, operations, 0)
 
 

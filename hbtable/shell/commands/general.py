@@ -81,7 +81,7 @@ def print_(context: Context, arguments: list[Value]) -> Value:
 
 
 def debug(context: Context, _: list[Value]) -> Value:
-    """Errors are sentences here, and there is no trace behind them to be shown."""
+    """Errors are messages here, and there is no trace behind them to be shown."""
     context.out.note("hbtable's shell has no debug mode: its errors have no trace")
     return is_debugging(context, [])
 

@@ -5,7 +5,7 @@ import re
 from hbtable.hbase.admin.structs import AdminTable
 from hbtable.shell.commands.states import is_on
 from hbtable.shell.context import Context, show_name, text_of
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value
 
 _FILTERS = (
@@ -21,7 +21,7 @@ def pattern_of(value: Value) -> re.Pattern[str]:
     try:
         return re.compile(source)
     except re.error as error:
-        raise BadArgument(f"{source!r} is no regular expression: {error}") from None
+        raise ArgumentError(f"{source!r} is no regular expression: {error}") from None
 
 
 def matching(context: Context, pattern: Value) -> list[AdminTable]:

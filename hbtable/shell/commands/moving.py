@@ -6,7 +6,7 @@ from typing import Final
 from hbtable.hbase.admin.structs import AdminTablet, AdminTransition
 from hbtable.shell.commands.regions import described, encoded, tablets_of
 from hbtable.shell.context import Context, show_name, text_of
-from hbtable.shell.errors import BadArgument, ServerError, ShellError
+from hbtable.shell.errors import ArgumentError, ServerError, ShellError
 from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 _REFUSED: Final = "org.apache.hadoop.hbase.exceptions.MergeRegionException"
@@ -84,11 +84,11 @@ def merge_region(context: Context, arguments: list[Value]) -> Value:
     values = [one for argument in arguments for one in (argument if isinstance(argument, list) else [argument])]
     names = [name for name in values if not isinstance(name, (bool, type(None)))]
     if len(names) < 2:
-        raise BadArgument("Must pass at least 2 regions to merge")
+        raise ArgumentError("Must pass at least 2 regions to merge")
     found = []
     for name in names:
         if not isinstance(name, bytes):
-            raise BadArgument(f"Type of {inspect(name)} is {class_of(name)}, but expected String")
+            raise ArgumentError(f"Type of {inspect(name)} is {class_of(name)}, but expected String")
         region = find_region(context, name)
         if region is None:
             raise ShellError(f"Can't invoke merge on unknown region {show_name(name)}")

@@ -3,7 +3,7 @@
 from hbtable.shell.arguments.names import namespace_of
 from hbtable.shell.commands.listing import pattern_of
 from hbtable.shell.context import Context, show_name, unknown_namespace
-from hbtable.shell.errors import BadArgument, ServerError, ShellError
+from hbtable.shell.errors import ArgumentError, ServerError, ShellError
 from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 
@@ -12,7 +12,7 @@ def create(context: Context, arguments: list[Value]) -> Value:
     properties: dict[str, str] = {}
     for argument in arguments[1:]:
         if not isinstance(argument, dict):
-            raise BadArgument(f"{class_of(argument)} of {inspect(argument)} is not of Hash or String type")
+            raise ArgumentError(f"{class_of(argument)} of {inspect(argument)} is not of Hash or String type")
         properties.update({shown(key): shown(value) for key, value in argument.items()})
     if name in (b"default", b"hbase"):  # the server takes their creation for done
         raise ServerError(
@@ -27,17 +27,17 @@ def alter(context: Context, arguments: list[Value]) -> Value:
     properties = _properties(context, name)
     for argument in arguments[1:]:
         if not isinstance(argument, dict):
-            raise BadArgument(f"{class_of(argument)} of {inspect(argument)} is not of Hash type")
+            raise ArgumentError(f"{class_of(argument)} of {inspect(argument)} is not of Hash type")
         given = dict(argument)
         method = given.pop(b"METHOD", None)
         if method == b"set":
             properties.update({shown(key): shown(value) for key, value in given.items()})
         elif method == b"unset":
             if given.get(b"NAME") is None:
-                raise BadArgument("NAME parameter missing for unset method")
+                raise ArgumentError("NAME parameter missing for unset method")
             properties.pop(shown(given.get(b"NAME")), None)
         else:
-            raise BadArgument(f"Unknown method {shown(method)}")
+            raise ArgumentError(f"Unknown method {shown(method)}")
     context.server.admin("adminAlterNamespace", name, properties)
     return None
 

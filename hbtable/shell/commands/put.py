@@ -6,7 +6,7 @@ from hbtable.shell.arguments import columns
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.arguments.options import check_attributes, whole
 from hbtable.shell.context import Context, row_of
-from hbtable.shell.errors import BadArgument, ServerError
+from hbtable.shell.errors import ArgumentError, ServerError
 from hbtable.shell.language.literals import Value, inspect, shown
 
 
@@ -30,11 +30,13 @@ def timed(rest: list[Value], what: str) -> tuple[int, dict[Value, Value]]:
         rest = rest[:-1]
     check_attributes(given)
     if len(rest) > 1:
-        raise BadArgument(f"the options of {what} are a hash such as {{ATTRIBUTES => {{...}}}}, not {inspect(rest[1])}")
+        raise ArgumentError(
+            f"the options of {what} are a hash such as {{ATTRIBUTES => {{...}}}}, not {inspect(rest[1])}"
+        )
     if not rest or rest[0] is None:
         return -1, given
     if not isinstance(rest[0], (int, float)) or isinstance(rest[0], bool):
-        raise BadArgument(f"the timestamp of {what} is a number of milliseconds since 1970, not {inspect(rest[0])}")
+        raise ArgumentError(f"the timestamp of {what} is a number of milliseconds since 1970, not {inspect(rest[0])}")
     timestamp = whole(int(rest[0]), "a timestamp")
     if timestamp < 0:  # the server would take -1 for now
         raise ServerError("java.lang.IllegalArgumentException", f"Timestamp cannot be negative. ts={timestamp}")

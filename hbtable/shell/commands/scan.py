@@ -6,7 +6,7 @@ from hbtable.shell.arguments.options import scan_options
 from hbtable.shell.context import Context
 from hbtable.shell.errors import UnknownMethod
 from hbtable.shell.language.literals import Value, class_of, inspect
-from hbtable.shell.scanning import Scan
+from hbtable.shell.scanning import PagedScan
 
 
 def scan(context: Context, arguments: list[Value]) -> Value:
@@ -18,7 +18,7 @@ def scan(context: Context, arguments: list[Value]) -> Value:
         raise UnknownMethod(f"undefined method `any?' for {inspect(given)}:{class_of(given)}")
     options = scan_options(given)
     showing = options.showing
-    found = Scan(context, table, options)
+    found = PagedScan(context, table, options)
     for row, cells in found:
         key = showing.formatter(row)
         for cell in cells or ():

@@ -3,7 +3,7 @@
 from hbtable.hbase.admin.structs import AdminServer
 from hbtable.shell.commands.moving import known_region
 from hbtable.shell.context import Context, text_of
-from hbtable.shell.errors import BadArgument, ServerError
+from hbtable.shell.errors import ArgumentError, ServerError
 from hbtable.shell.language.literals import Value, class_of, inspect, shown
 
 
@@ -13,17 +13,17 @@ def name_of(server: AdminServer) -> str:
 
 def servers_named(context: Context, wanted: Value) -> list[AdminServer]:
     """`'*'`: all that live. A name, or an array of them: host, `host,port` or `host,port,startcode`; each server once.
-    BadArgument for a name that none has."""
+    ArgumentError for a name that none has."""
     names = [] if wanted == b"*" else wanted if isinstance(wanted, list) else [wanted]
     if not all(isinstance(name, bytes) for name in names):
-        raise BadArgument(f"{class_of(wanted)} of {inspect(wanted)} is not of Array/String type")
+        raise ArgumentError(f"{class_of(wanted)} of {inspect(wanted)} is not of Array/String type")
     if wanted == []:
         return []
     try:
         found: list[AdminServer] = context.server.admin("adminServers", names)
     except ServerError as error:
         if error.java_class == "java.lang.IllegalArgumentException":
-            raise BadArgument(str(error)) from None
+            raise ArgumentError(str(error)) from None
         raise
     return found
 
@@ -75,9 +75,9 @@ def decommission_regionservers(context: Context, arguments: list[Value]) -> Valu
     """A server or an array of them, by host, `host,port` or `host,port,startcode`; whether regions are to leave."""
     wanted, offload = arguments[0], arguments[1] if len(arguments) > 1 else False
     if not isinstance(wanted, (bytes, list)) or wanted == b"*":
-        raise BadArgument(f"{class_of(wanted)} of {inspect(wanted)} is not of Array/String type")
+        raise ArgumentError(f"{class_of(wanted)} of {inspect(wanted)} is not of Array/String type")
     if not isinstance(offload, (bool, bytes)):
-        raise BadArgument(f"{shown(offload)} is not a boolean value")
+        raise ArgumentError(f"{shown(offload)} is not a boolean value")
     names = [one.name.encode() for one in servers_named(context, wanted)]
     context.server.admin("adminDecommission", names, shown(offload).lower() == "true")
     return None
@@ -87,12 +87,12 @@ def recommission_regionserver(context: Context, arguments: list[Value]) -> Value
     """A server, and an array of encoded names of regions to move to it."""
     server, regions = arguments[0], arguments[1] if len(arguments) > 1 else []
     if not isinstance(server, bytes):
-        raise BadArgument(f"{class_of(server)} of {inspect(server)} is not of String type")
+        raise ArgumentError(f"{class_of(server)} of {inspect(server)} is not of String type")
     if not isinstance(regions, list):
-        raise BadArgument(f"{class_of(regions)} of {inspect(regions)} is not of Array type")
+        raise ArgumentError(f"{class_of(regions)} of {inspect(regions)} is not of Array type")
     found = servers_named(context, server)
     if len(found) > 1:
-        raise BadArgument(f"{shown(server)} has several servers: {' '.join(map(name_of, found))}")
+        raise ArgumentError(f"{shown(server)} has several servers: {' '.join(map(name_of, found))}")
     known = [known_region(context, region) for region in regions]
     context.server.admin("adminRecommission", found[0].name.encode())
     for table, tablet in known:

@@ -1,13 +1,13 @@
-"""get_slowlog_responses, clear_slowlog_responses: requests that took long, of each server's own front door."""
+"""get_slowlog_responses, clear_slowlog_responses: requests that took long, of each server's own gateway."""
 
 import json
 from typing import Final
 
 from hbtable.hbase.admin.structs import AdminServer, AdminSlowRequest
 from hbtable.shell.commands.servers import name_of, servers_named
-from hbtable.shell.connection import Connection
+from hbtable.shell.connection import ShellConnection
 from hbtable.shell.context import Context
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value, inspect, shown
 
 _MOST: Final = 10
@@ -18,15 +18,15 @@ def get_slowlog_responses(context: Context, arguments: list[Value]) -> Value:
     """`'*'`, a server or an array of them; then a hash with LIMIT, TABLE_NAME, CLIENT_IP, FILTER_BY_OP."""
     options = arguments[1] if len(arguments) > 1 else {}
     if not isinstance(options, dict):
-        raise BadArgument("Filter parameters are not Hash")
+        raise ArgumentError("Filter parameters are not Hash")
     for option in options:
         if option not in _KNOWN:
-            raise BadArgument(f"{shown(option)}: slow requests are chosen by {', '.join(map(shown, _KNOWN))}")
+            raise ArgumentError(f"{shown(option)}: slow requests are chosen by {', '.join(map(shown, _KNOWN))}")
     if options.get(b"FILTER_BY_OP", b"OR") not in (b"OR", b"AND"):
-        raise BadArgument("FILTER_BY_OP should be either OR / AND")
+        raise ArgumentError("FILTER_BY_OP should be either OR / AND")
     most = options.get(b"LIMIT", _MOST)
     if not isinstance(most, int) or most < 0:
-        raise BadArgument(f"LIMIT must be a number, not {inspect(most)}")
+        raise ArgumentError(f"LIMIT must be a number, not {inspect(most)}")
     context.out.say("Retrieved SlowLog Responses from RegionServers")
     for server in servers_named(context, arguments[0]):
         requests: list[AdminSlowRequest] = _ask(context, server, "adminSlowRequests")
@@ -46,12 +46,12 @@ def clear_slowlog_responses(context: Context, arguments: list[Value]) -> Value:
 
 
 def _ask(context: Context, server: AdminServer, method: str) -> list[AdminSlowRequest]:
-    """Each front door knows its own requests only, so it is asked itself. CannotConnect."""
+    """Each gateway knows its own requests only, so it is asked itself. CannotConnect."""
     here = context.server
     if (server.host, server.port) == (here.host, here.port):
         found: list[AdminSlowRequest] = here.admin(method)
         return found
-    connection = Connection(f"{server.host}:{server.port}")
+    connection = ShellConnection(f"{server.host}:{server.port}")
     try:
         found = connection.admin(method)
     finally:

@@ -3,7 +3,7 @@
 from hbtable.hbase.admin.structs import AdminTable
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.context import Context, show_name
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value
 
 
@@ -25,7 +25,7 @@ def enable(context: Context, arguments: list[Value]) -> Value:
 def drop(context: Context, arguments: list[Value]) -> Value:
     name = table_of(arguments[0])
     if is_on(existing(context, name)):
-        raise BadArgument(f"Table {show_name(name)} is enabled. Disable it first.", about=("enabled table", name))
+        raise ArgumentError(f"Table {show_name(name)} is enabled. Disable it first.", about=("enabled table", name))
     context.server.hbase("deleteTable", name)
     return None
 
@@ -53,7 +53,7 @@ def existing(context: Context, name: bytes) -> AdminTable:
     """`Table X does not exist.`"""
     found = context.find_table(name)
     if found is None:
-        raise BadArgument(f"Table {show_name(name)} does not exist.", about=("table", name))
+        raise ArgumentError(f"Table {show_name(name)} does not exist.", about=("table", name))
     return found
 
 

@@ -9,7 +9,7 @@ from hbtable.shell.commands.regions import described
 from hbtable.shell.commands.servers import servers_named
 from hbtable.shell.commands.switches import is_true
 from hbtable.shell.context import Context, show_name, text_of
-from hbtable.shell.errors import BadArgument, ServerError
+from hbtable.shell.errors import ArgumentError, ServerError
 from hbtable.shell.language.literals import Value, shown
 
 _REFUSED: Final = "org.apache.hadoop.hbase.DoNotRetryIOException"
@@ -35,7 +35,7 @@ def major_compact(context: Context, arguments: list[Value]) -> Value:
 def _compact(context: Context, arguments: list[Value], major: bool) -> None:
     name, tablet = _place_of(context, arguments[0])
     if len(arguments) > 2 and arguments[2] not in (b"NORMAL", b"MOB"):
-        raise BadArgument("only NORMAL or MOB accepted for type!")
+        raise ArgumentError("only NORMAL or MOB accepted for type!")
     family = _family_of(context, name, arguments)
     context.on_table(name, "adminCompact", major, tablet.tablet_id if tablet is not None else 0, family)
 
@@ -53,7 +53,7 @@ def compaction_switch(context: Context, arguments: list[Value]) -> Value:
     wanted = arguments[1] if len(arguments) > 1 and arguments[1] is not None else b"*"
     names = [one.name.encode() for one in servers_named(context, wanted)]
     if not names:
-        raise BadArgument("no tablet server was named; without names all are meant")
+        raise ArgumentError("no tablet server was named; without names all are meant")
     before: dict[str, bool] = context.server.admin("adminCompactionSwitch", is_true(arguments[0]), names)
     context.out.begin(("['SERVER'", "'PREV_STATE']"))
     for server, on in sorted(before.items()):

@@ -3,7 +3,7 @@
 from typing import Final
 
 from hbtable.shell.context import Context
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value, shown
 
 _KINDS: Final = {b"SPLIT": b"splits", b"MERGE": b"merges"}
@@ -27,7 +27,7 @@ def is_true(value: Value) -> bool:
 def _kind(value: Value) -> bytes:
     kind = _KINDS.get(value) if isinstance(value, bytes) else None
     if kind is None:
-        raise BadArgument("only SPLIT or MERGE accepted for type!")
+        raise ArgumentError("only SPLIT or MERGE accepted for type!")
     return kind
 
 

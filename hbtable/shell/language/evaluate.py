@@ -7,12 +7,12 @@ arguments as Ruby's methods would: t.put 'r', ... is put with the table in front
 from collections.abc import Callable
 from typing import Protocol, final
 
-from hbtable.shell.errors import BadType, UnknownMethod, UnknownName
+from hbtable.shell.errors import ArgumentTypeError, UnknownMethod, UnknownName
 from hbtable.shell.language.constants import ALIASES, CONSTANTS
 from hbtable.shell.language.literals import Value, class_of, inspect, shown
 from hbtable.shell.language.methods import calculate
 from hbtable.shell.language.methods import call as call_method
-from hbtable.shell.language.syntax import Arithmetic, Array, Assign, Call, Constant, Hash, Literal, Node, Text
+from hbtable.shell.language.syntax import Arithmetic, Array, Assignment, Call, Constant, Hash, Literal, Node, Text
 
 
 class Receiver(Protocol):
@@ -47,7 +47,7 @@ class Interpreter:
             return {_key(self.evaluate(key)): self.evaluate(value) for key, value in node.pairs}
         if isinstance(node, Constant):
             return self._constant(node)
-        if isinstance(node, Assign):
+        if isinstance(node, Assignment):
             self.variables[node.name] = value = self.evaluate(node.value)
             return value
         if isinstance(node, Arithmetic):
@@ -98,7 +98,7 @@ class Interpreter:
 def _key(value: Value) -> Value:
     """Arrays and hashes cannot be looked up here; nobody uses them as keys."""
     if isinstance(value, (list, dict)):
-        raise BadType(f"{inspect(value)} cannot be a key")
+        raise ArgumentTypeError(f"{inspect(value)} cannot be a key")
     return value
 
 

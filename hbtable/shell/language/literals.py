@@ -89,7 +89,7 @@ def _printable(code: int) -> str:
 
 
 def class_of(value: Value) -> str:
-    """Ruby's name of its class, for sentences."""
+    """Ruby's name of its class, for messages."""
     names = ((bool, "TrueClass" if value else "FalseClass"), (bytes, "String"), (int, "Integer"), (float, "Float"),
              (list, "Array"), (dict, "Hash"), (Symbol, "Symbol"), (type(None), "NilClass"))  # fmt: skip
     return next((name for kind, name in names if isinstance(value, kind)), type(value).__name__)

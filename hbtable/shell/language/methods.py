@@ -4,7 +4,7 @@ reachable through them."""
 from collections.abc import Callable
 from typing import Final
 
-from hbtable.shell.errors import BadType, UnknownMethod
+from hbtable.shell.errors import ArgumentTypeError, UnknownMethod
 from hbtable.shell.language.literals import Symbol, Value, class_of, inspect, shown
 
 _HELD_BYTES: Final = 1 << 24
@@ -23,7 +23,7 @@ def _last(value: list[Value]) -> Value:
 def _split(value: bytes, mark: Value = b" ") -> Value:
     """As Ruby: a blank is any white space, empty pieces at the end are dropped."""
     if not isinstance(mark, bytes):
-        raise BadType(f"wrong argument type {class_of(mark)} (expected Regexp)")
+        raise ArgumentTypeError(f"wrong argument type {class_of(mark)} (expected Regexp)")
     pieces: list[Value] = list(value.split() if mark == b" " else value.split(mark) if mark else _characters(value))
     while pieces and pieces[-1] == b"":
         pieces.pop()
@@ -92,7 +92,7 @@ _OF_KIND: Final[dict[type, dict[str, Method]]] = {
 
 
 def call(value: Value, name: str, arguments: list[Value], at: int) -> Value:
-    """UnknownMethod with the place `at` of the name, BadType."""
+    """UnknownMethod with the place `at` of the name, ArgumentTypeError."""
     method = _OF_ALL.get(name) or _OF_KIND.get(type(value), {}).get(name)
     if method is None or (arguments and (name not in ("split", "join") or len(arguments) > 1)):
         raise UnknownMethod(f"undefined method `{name}' for {inspect(value)}:{class_of(value)}", at)
@@ -100,16 +100,17 @@ def call(value: Value, name: str, arguments: list[Value], at: int) -> Value:
 
 
 def calculate(sign: str, left: Value, right: Value, at: int) -> Value:
-    """+ - * / % ** of numbers, + of strings and arrays, a string or an array so many times. BadType in Ruby's words."""
+    """+ - * / % ** of numbers, + of strings and arrays, a string or an array so many times. ArgumentTypeError in Ruby's
+    words."""
     if isinstance(left, (bytes, list)) and sign in "+*":
         return _repeated(left, right, at) if sign == "*" else _appended(left, right, at)
     if isinstance(left, bool) or not isinstance(left, (int, float)):
         raise UnknownMethod(f"undefined method `{sign}' for {inspect(left)}:{class_of(left)}", at)
     if isinstance(right, bool) or not isinstance(right, (int, float)):
         name = inspect(right) if right is None or isinstance(right, bool) else class_of(right)
-        raise BadType(f"{name} can't be coerced into {class_of(left)}", at)
+        raise ArgumentTypeError(f"{name} can't be coerced into {class_of(left)}", at)
     if sign in "/%" and not right:
-        raise BadType("divided by 0", at)
+        raise ArgumentTypeError("divided by 0", at)
     if sign == "+":
         return left + right
     if sign == "-":
@@ -125,15 +126,15 @@ def calculate(sign: str, left: Value, right: Value, at: int) -> Value:
 
 def _power(left: float, right: float, at: int) -> Value:
     if abs(right) > _POWERS or (isinstance(left, int) and abs(left) > 1 << 64):
-        raise BadType("argument too big", at)
+        raise ArgumentTypeError("argument too big", at)
     if not left and right < 0:
-        raise BadType("divided by 0", at)
+        raise ArgumentTypeError("divided by 0", at)
     try:
         found = left**right
     except OverflowError:
         return float("inf")
     if isinstance(found, complex):
-        raise BadType("a negative number has no such root", at)
+        raise ArgumentTypeError("a negative number has no such root", at)
     return found
 
 
@@ -143,12 +144,12 @@ def _appended(left: bytes | list[Value], right: Value, at: int) -> Value:
     if isinstance(left, list) and isinstance(right, list):
         return left + right
     kind = "nil" if right is None else class_of(right)
-    raise BadType(f"no implicit conversion of {kind} into {class_of(left)}", at)
+    raise ArgumentTypeError(f"no implicit conversion of {kind} into {class_of(left)}", at)
 
 
 def _repeated(left: bytes | list[Value], right: Value, at: int) -> Value:
     if isinstance(right, bool) or not isinstance(right, int):
-        raise BadType(f"no implicit conversion of {class_of(right)} into Integer", at)
+        raise ArgumentTypeError(f"no implicit conversion of {class_of(right)} into Integer", at)
     if right < 0 or right * len(left) > _HELD_BYTES:
-        raise BadType("argument too big" if right > 0 else "negative argument", at)
+        raise ArgumentTypeError("argument too big" if right > 0 else "negative argument", at)
     return left * right

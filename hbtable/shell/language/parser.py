@@ -18,7 +18,7 @@ from typing import Final
 
 from hbtable.shell.errors import SyntaxMistake
 from hbtable.shell.language.literals import Symbol
-from hbtable.shell.language.syntax import Arithmetic, Array, Assign, Call, Constant, Hash, Literal, Node, Text
+from hbtable.shell.language.syntax import Arithmetic, Array, Assignment, Call, Constant, Hash, Literal, Node, Text
 from hbtable.shell.language.tokens import Embedded, Token, incomplete, mistake, tokenize
 
 _BEGINS_VALUE: Final = frozenset(("number", "text", "symbol", "constant", "word", "[", "{", "("))
@@ -55,11 +55,11 @@ class _Parser:
         token, after = self._peek(), self._tokens[self._place + 1]
         if token.kind in ("word", "constant") and after.kind == "=":
             self._place += 2
-            return Assign(str(token.value), self._statement(), token.at)
+            return Assignment(str(token.value), self._statement(), token.at)
         if token.kind == "word" and after.kind == "+=":
             self._place += 2
             before = Call(None, str(token.value), [], True, token.at)
-            return Assign(str(token.value), Arithmetic("+", before, self._statement(), after.at), token.at)
+            return Assignment(str(token.value), Arithmetic("+", before, self._statement(), after.at), token.at)
         if token.kind == "constant" and after.kind == "text":  # LIST 't1': a command in capitals
             self._place += 1
             return Call(None, str(token.value), self._items(), False, token.at)

@@ -55,7 +55,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Assign:
+class Assignment:
     """name = value"""
 
     name: str
@@ -73,4 +73,4 @@ class Arithmetic:
     at: int
 
 
-Node = Literal | Text | Array | Hash | Constant | Call | Assign | Arithmetic
+Node = Literal | Text | Array | Hash | Constant | Call | Assignment | Arithmetic

@@ -11,7 +11,7 @@ from hbtable.shell.context import show_name
 from hbtable.shell.errors import ShellError
 from hbtable.shell.language.constants import CONSTANTS
 from hbtable.shell.prompt.specials import Specials
-from hbtable.shell.session import Session
+from hbtable.shell.session import ShellSession
 
 _FIRST_WORD: Final = re.compile(r"\s*([\\a-z_]*)$")
 _IN_QUOTES: Final = re.compile(r"""['"]([^'"]*)$""")
@@ -23,7 +23,7 @@ _SPECIALS: Final = ("use", "\\watch", "\\x")
 class ShellCompleter(Completer):
     """Asks the server for names as they are now; without a server there are none."""
 
-    def __init__(self, session: Session, specials: Specials) -> None:
+    def __init__(self, session: ShellSession, specials: Specials) -> None:
         self._session = session
         self._specials = specials
 

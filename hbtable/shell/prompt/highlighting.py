@@ -9,7 +9,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer
 
 from hbtable.shell.language.constants import CONSTANTS
-from hbtable.shell.session import Session
+from hbtable.shell.session import ShellSession
 
 _PIECE: Final = re.compile(
     r"""(?P<comment>\#.*)|(?P<text>'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?)|(?P<constant>[A-Z][A-Z0-9_]*)"""
@@ -22,7 +22,7 @@ _STYLES: Final = {"comment": "ansibrightblack", "text": "ansigreen", "number": "
 class ShellLexer(Lexer):
     """Unknown words and constants are red before they are sent."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ShellSession) -> None:
         self._session = session
 
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:

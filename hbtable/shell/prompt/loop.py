@@ -21,7 +21,7 @@ from hbtable.shell.prompt.highlighting import ShellLexer
 from hbtable.shell.prompt.hints import hint_line
 from hbtable.shell.prompt.paging import PagedStream
 from hbtable.shell.prompt.specials import Specials
-from hbtable.shell.session import Session, show_error
+from hbtable.shell.session import ShellSession, show_error
 
 _BANNER: Final = """\
 HBase Shell (hbtable {version}, {host}:{port})
@@ -56,7 +56,7 @@ def run_prompt(options: ShellOptions) -> int:
             return leave.status & 255
 
 
-def _run_one(session: Session, specials: Specials, paged: PagedStream, text: str) -> None:
+def _run_one(session: ShellSession, specials: Specials, paged: PagedStream, text: str) -> None:
     """One statement and its errors."""
     try:
         if not specials.run(text):
@@ -84,7 +84,7 @@ def _confirm(question: str) -> bool:
         return False
 
 
-def _reader(session: Session, specials: Specials) -> PromptSession[str]:
+def _reader(session: ShellSession, specials: Specials) -> PromptSession[str]:
     return PromptSession(
         history=FileHistory(str(history_path())),
         completer=ShellCompleter(session, specials),
@@ -99,7 +99,7 @@ def _reader(session: Session, specials: Specials) -> PromptSession[str]:
     )
 
 
-def reader_text(_: Session) -> str:
+def reader_text(_: ShellSession) -> str:
     """What is being typed at this moment."""
     from prompt_toolkit.application import get_app
 

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from hbtable.shell.errors import BadArgument, ShellError
+from hbtable.shell.errors import ArgumentError, ShellError
 from hbtable.shell.language.parser import parse
 from hbtable.shell.language.syntax import Call
 from hbtable.shell.language.tokens import first_outside
@@ -31,7 +31,7 @@ class Redirection(NamedTuple):
 
 
 def redirection(text: str, knows: Callable[[str], bool]) -> Redirection | None:
-    """None: there is none, the text is the language's business. BadArgument when what follows the sign is no target.
+    """None: there is none, the text is the language's business. ArgumentError when what follows the sign is no target.
 
     `knows` tells the names of commands.
     """
@@ -42,7 +42,7 @@ def redirection(text: str, knows: Callable[[str], bool]) -> Redirection | None:
     sign = found.group(1) if found is not None else ""
     target = text[found.end() :].strip() if found is not None else ""
     if sign == "|":
-        raise BadArgument("a command of the system is called by |! and not by |: scan 't1' |! grep x")
+        raise ArgumentError("a command of the system is called by |! and not by |: scan 't1' |! grep x")
     return Redirection(text[:at], sign, _command(target) if sign == "|!" else _file(sign, target))
 
 
@@ -73,7 +73,7 @@ def _is_command(text: str, knows: Callable[[str], bool]) -> bool:
 def _file(sign: str, target: str) -> str:
     found = _FILE.fullmatch(target)
     if found is None:
-        raise BadArgument(
+        raise ArgumentError(
             f"behind {sign} belongs the name of one file, in quotes if it holds blanks: list {sign} tables.txt"
         )
     quoted = found.group(1) or found.group(2)
@@ -84,7 +84,7 @@ def _command(target: str) -> str:
     try:
         words = shlex.split(target, comments=True)
     except ValueError as error:
-        raise BadArgument(f"the command behind |! cannot be read: {error}") from None
+        raise ArgumentError(f"the command behind |! cannot be read: {error}") from None
     if not words or "\n" in target:
-        raise BadArgument("behind |! belongs one command of the system, on the same line: scan 't1' |! grep x")
+        raise ArgumentError("behind |! belongs one command of the system, on the same line: scan 't1' |! grep x")
     return target

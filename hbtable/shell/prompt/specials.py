@@ -13,12 +13,12 @@ from typing import IO, Final, final
 
 from hbtable.shell.answers.formats import make_output
 from hbtable.shell.context import show_name
-from hbtable.shell.errors import BadArgument, Incomplete, ShellError
+from hbtable.shell.errors import ArgumentError, Incomplete, ShellError
 from hbtable.shell.language.parser import parse
 from hbtable.shell.language.syntax import Call, Node, Text
 from hbtable.shell.prompt.paging import PagedStream
 from hbtable.shell.prompt.redirection import Redirection, command_part, redirection
-from hbtable.shell.session import Session
+from hbtable.shell.session import ShellSession
 
 _WATCH: Final = re.compile(r"\\watch(?:\s+(\d+(?:\.\d+)?))?\s+(.+)", re.DOTALL)
 _USE: Final = re.compile(r"""\s*use(?:\s+(['"])([^'"]+)\1)?\s*$""")
@@ -31,7 +31,7 @@ _ON_CELLS: Final = ("put", "get", "scan", "count", "delete", "deleteall", "incr"
 class Specials:
     """`current`: the table in use."""
 
-    def __init__(self, session: Session, paged: PagedStream) -> None:
+    def __init__(self, session: ShellSession, paged: PagedStream) -> None:
         self._session = session
         self._paged = paged
         self._drawn = False
@@ -46,9 +46,9 @@ class Specials:
         elif text.strip() == "\\x":
             self._draw()
         elif text.strip().startswith("\\"):
-            raise BadArgument("there is \\watch SECONDS COMMAND and \\x")
+            raise ArgumentError("there is \\watch SECONDS COMMAND and \\x")
         elif found := _PROMPT.match(text):
-            raise BadArgument(f"the prompt was pasted with the command; leave {found.group().strip()} out")
+            raise ArgumentError(f"the prompt was pasted with the command; leave {found.group().strip()} out")
         elif goes := redirection(text, self._session.catalogue.knows):
             self._redirect(goes)
         elif self.current is not None:

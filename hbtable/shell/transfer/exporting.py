@@ -15,14 +15,14 @@ from typing import Final, final
 
 from hbtable.hbase.admin.structs import AdminColumn, AdminPage, AdminRead, AdminRow, AdminScan
 from hbtable.model.read import ALL_VERSIONS
-from hbtable.shell.connection import Connection
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.connection import ShellConnection
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer import parts
 from hbtable.shell.transfer.origin import State, origin_of, refuse_another
-from hbtable.shell.transfer.parts import Part
+from hbtable.shell.transfer.parts import ExportPart
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.records import ROW_KEY, to_json
-from hbtable.shell.transfer.workers import Workers, outcomes
+from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
 
 _LOSSLESS: Final = ("jsonl", "parquet")
 
@@ -48,7 +48,7 @@ class _Export:
     """One export under way."""
 
     def __init__(self, options: ExportOptions, progress: Progress) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[ExportPart] = []
         self.origin: State = {}
         self._options = options
         self._progress = progress
@@ -56,7 +56,7 @@ class _Export:
         versions = ALL_VERSIONS if options.format in _LOSSLESS else 1
         self._read = AdminRead(_wanted(options.columns), max_versions=versions, cache_blocks=False)
 
-    def write_part(self, server: Connection, part: Part) -> None:
+    def write_part(self, server: ShellConnection, part: ExportPart) -> None:
         if part.done:
             return
         if self._options.format == "parquet":
@@ -66,7 +66,7 @@ class _Export:
         part.done = True
         self._save()
 
-    def _write_text(self, server: Connection, part: Part) -> None:
+    def _write_text(self, server: ShellConnection, part: ExportPart) -> None:
         path = part.path(self._options.path)
         if part.position is None:
             part.begin()
@@ -83,7 +83,7 @@ class _Export:
                 part.bytes, part.position = file.tell(), page.position
                 self._save()
 
-    def _write_parquet(self, server: Connection, part: Part) -> None:
+    def _write_parquet(self, server: ShellConnection, part: ExportPart) -> None:
         from hbtable.shell.transfer.parquet import RowsWriter
 
         part.begin()
@@ -94,7 +94,7 @@ class _Export:
                 part.rows += len(page.rows)
         part.take(path)
 
-    def _pages(self, server: Connection, part: Part) -> Iterator[AdminPage]:
+    def _pages(self, server: ShellConnection, part: ExportPart) -> Iterator[AdminPage]:
         position = part.position
         while True:
             options = self._options
@@ -122,12 +122,12 @@ class _Export:
 
 
 def run_export(address: str, options: ExportOptions, clock: Callable[[], float]) -> str:
-    """The closing sentence. Started again after a break it goes on with the parts as they are."""
+    """The closing message. Started again after a break it goes on with the parts as they are."""
     if options.format not in _LOSSLESS and not options.columns:
-        raise BadArgument("name the columns of a CSV or TSV: --columns f:a,f:b; JSON lines and Parquet need none")
+        raise ArgumentError("name the columns of a CSV or TSV: --columns f:a,f:b; JSON lines and Parquet need none")
     progress = Progress(options.path.with_name(f"{options.path.name}.export"), clock)
     export = _Export(options, progress)
-    workers = Workers(address, options.workers)
+    workers = TransferWorkers(address, options.workers)
     try:
         (export.origin,) = outcomes(workers.start([lambda server: _origin(server, options)]))
         if options.anew:
@@ -147,14 +147,14 @@ def run_export(address: str, options: ExportOptions, clock: Callable[[], float])
     return closing
 
 
-def _origin(server: Connection, options: ExportOptions) -> State:
+def _origin(server: ShellConnection, options: ExportOptions) -> State:
     return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
 
 
-def _parts_of(workers: Workers, table: bytes) -> list[Part]:
+def _parts_of(workers: TransferWorkers, table: bytes) -> list[ExportPart]:
     (tablets,) = outcomes(workers.start([lambda server: server.admin("adminTablets", table)]))
     bounds = sorted((tablet.start_row, tablet.stop_row) for tablet in tablets)
-    return [Part(number, start, stop) for number, (start, stop) in enumerate(bounds)]
+    return [ExportPart(number, start, stop) for number, (start, stop) in enumerate(bounds)]
 
 
 def text_of(options: ExportOptions, rows: Sequence[AdminRow]) -> bytes:

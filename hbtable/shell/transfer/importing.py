@@ -13,13 +13,13 @@ from typing import final
 from zlib import crc32
 
 from hbtable.hbase.admin.structs import AdminMutation
-from hbtable.shell.connection import Connection
+from hbtable.shell.connection import ShellConnection
 from hbtable.shell.errors import ShellError
 from hbtable.shell.transfer.origin import FileDigest, State, origin_of, refuse_another
 from hbtable.shell.transfer.progress import Progress
 from hbtable.shell.transfer.reading import BadRecord, header, records
 from hbtable.shell.transfer.rejects import Rejects
-from hbtable.shell.transfer.workers import Workers, outcomes
+from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ImportOptions:
 
 
 @final
-class Source:
+class ImportSource:
     """The file that is read, as it is told apart from another one. Of Parquet, whose records have no offsets, the whole
     file counts as read from the beginning."""
 
@@ -65,7 +65,12 @@ class _Rounds:
     """Collects rows by worker; one round is under way while the next is collected."""
 
     def __init__(
-        self, workers: Workers, options: ImportOptions, progress: Progress, rejects: Rejects, source: Source
+        self,
+        workers: TransferWorkers,
+        options: ImportOptions,
+        progress: Progress,
+        rejects: Rejects,
+        source: ImportSource,
     ) -> None:
         self.done = 0
         self.origin: State = {}
@@ -117,10 +122,10 @@ class _Rounds:
         self._progress.show(self.done, self._offset)
         self._under_way, self._leaving, self._offset = [], [], -1
 
-    def _job(self, batch: list[AdminMutation]) -> Callable[[Connection], int]:
+    def _job(self, batch: list[AdminMutation]) -> Callable[[ShellConnection], int]:
         size = self._options.batch_rows
 
-        def write(server: Connection) -> int:
+        def write(server: ShellConnection) -> int:
             for start in range(0, len(batch), size):
                 server.admin("adminMutateRows", self._options.table, batch[start : start + size])
             return len(batch)
@@ -129,13 +134,13 @@ class _Rounds:
 
 
 def run_import(address: str, options: ImportOptions, clock: Callable[[], float]) -> str:
-    """The closing sentence. ShellError names the place of a bad record; start it again to go on."""
+    """The closing message. ShellError names the place of a bad record; start it again to go on."""
     state_path = options.path.with_name(f"{options.path.name}.{options.table.decode()}.import")
     progress = Progress(state_path, clock, options.path.stat().st_size if options.format != "parquet" else 0)
     if options.anew:
         progress.forget()
-    workers = Workers(address, options.workers)
-    source = Source(options)
+    workers = TransferWorkers(address, options.workers)
+    source = ImportSource(options)
     rejects = Rejects(options.errors, header(options.path, options.format, options.columns))
     rounds = _Rounds(workers, options, progress, rejects, source)
     try:
@@ -149,11 +154,11 @@ def run_import(address: str, options: ImportOptions, clock: Callable[[], float])
     return progress.finish(rounds.done, "imported") + skipped
 
 
-def _origin(server: Connection, options: ImportOptions) -> State:
+def _origin(server: ShellConnection, options: ImportOptions) -> State:
     return origin_of(server, options.table, file_format=options.format, columns=list(options.columns))
 
 
-def _came(progress: Progress, origin: State, source: Source) -> tuple[int, int, int]:
+def _came(progress: Progress, origin: State, source: ImportSource) -> tuple[int, int, int]:
     """(rows written, bad records skipped, offset behind them). BadArgument when what was left is another import's."""
     state = progress.load()
     if not state:

@@ -8,9 +8,9 @@ import hashlib
 from pathlib import Path
 from typing import Final, final
 
-from hbtable.shell.connection import Connection
+from hbtable.shell.connection import ShellConnection
 from hbtable.shell.context import table_error
-from hbtable.shell.errors import BadArgument, ServerError
+from hbtable.shell.errors import ArgumentError, ServerError
 
 State = dict[str, object]
 _PIECE: Final = 1 << 20
@@ -26,7 +26,7 @@ _CHANGED: Final = {
 """In the order in which they are told: a changed file differs in size and digest."""
 
 
-def origin_of(server: Connection, table: bytes, **options: object) -> State:
+def origin_of(server: ShellConnection, table: bytes, **options: object) -> State:
     """As the server knows it now. ShellError: there is no such table."""
     try:
         found = server.admin("adminTable", table)
@@ -37,10 +37,10 @@ def origin_of(server: Connection, table: bytes, **options: object) -> State:
 
 
 def refuse_another(path: Path, state: State, now: State) -> None:
-    """BadArgument when the state at `path` was not kept by the transfer that is to go on."""
-    for what, sentence in _CHANGED.items():
+    """ArgumentError when the state at `path` was not kept by the transfer that is to go on."""
+    for what, message in _CHANGED.items():
         if state.get(what) != now.get(what):
-            raise BadArgument(f"{path} was left by a run that {sentence}; {ANEW}")
+            raise ArgumentError(f"{path} was left by a run that {message}; {ANEW}")
 
 
 ANEW: Final = "begin anew with --anew, which forgets how far that run came"

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 
 from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import PUT
-from hbtable.shell.errors import BadArgument, ShellError
+from hbtable.shell.errors import ArgumentError, ShellError
 from hbtable.shell.transfer.records import BadRecord, Fields
 
 _CELLS: Final = ("row", "column", "timestamp", "value")
@@ -89,7 +89,7 @@ def read_rows(path: Path, columns: Sequence[str], offset: int) -> Iterator[tuple
     if sorted(names) == sorted(_CELLS):
         return _cells(found, [file.schema_arrow.names.index(name) for name in _CELLS], offset)
     if len(names) != len(file.schema_arrow.names):
-        raise BadArgument(f"{path} has {len(file.schema_arrow.names)} columns, and {len(names)} are named")
+        raise ArgumentError(f"{path} has {len(file.schema_arrow.names)} columns, and {len(names)} are named")
     return _wide(found, Fields(names), offset)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from hbtable.hbase.admin.structs import AdminPosition
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer.origin import ANEW
 
 _Saved = dict[str, object]
@@ -25,7 +25,7 @@ _PIECE: Final = 1 << 20
 
 
 @dataclass(slots=True)
-class Part:
+class ExportPart:
     """`bytes` of the part's file, `rows` in it, and where its scan goes on: what is known to be whole."""
 
     number: int
@@ -69,24 +69,26 @@ class Part:
         }
 
 
-def restored(state: dict[str, object], target: Path) -> list[Part]:
-    """[] when nothing was saved. BadArgument when a file is not what was saved."""
+def restored(state: dict[str, object], target: Path) -> list[ExportPart]:
+    """[] when nothing was saved. ArgumentError when a file is not what was saved."""
     found = []
     saved = state.get("parts")
     for number, one in enumerate(saved if isinstance(saved, list) else []):
         held = one["position"]
         position = AdminPosition(_bytes(held[0]), held[1], _bytes(held[2])) if held else None
-        part = Part(number, _bytes(one["start"]), _bytes(one["stop"]), one["rows"], one["bytes"], position, one["done"])
+        part = ExportPart(
+            number, _bytes(one["start"]), _bytes(one["stop"]), one["rows"], one["bytes"], position, one["done"]
+        )
         path = part.path(target)
         if not path.exists():
             part.begin()
         elif part.take(path, part.bytes) != one["digest"]:
-            raise BadArgument(f"{path} was changed since the run that left it; {ANEW}")
+            raise ArgumentError(f"{path} was changed since the run that left it; {ANEW}")
         found.append(part)
     return found
 
 
-def joined(target: Path, parts: Sequence[Part], header: bytes) -> None:
+def joined(target: Path, parts: Sequence[ExportPart], header: bytes) -> None:
     """Text parts as one file, durable on return. A break leaves the parts, and no half target."""
     beside = target.with_name(f"{target.name}.new")
     with beside.open("wb") as whole:
@@ -105,7 +107,7 @@ def forget(target: Path) -> None:
         path.unlink()
 
 
-def remove(target: Path, parts: Sequence[Part]) -> None:
+def remove(target: Path, parts: Sequence[ExportPart]) -> None:
     for part in parts:
         part.path(target).unlink(missing_ok=True)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, final
 
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer.origin import ANEW
 
 _FORMAT: Final = 2
@@ -35,16 +35,18 @@ class Progress:
         return self._path
 
     def load(self) -> dict[str, object]:
-        """{} at the beginning. BadArgument when it cannot be read."""
+        """{} at the beginning. ArgumentError when it cannot be read."""
         try:
             found: object = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         except ValueError:
-            raise BadArgument(f"{self._path} is damaged, so how far the last run came is unknown; {ANEW}") from None
+            raise ArgumentError(f"{self._path} is damaged, so how far the last run came is unknown; {ANEW}") from None
         form = found.get("format", 1) if isinstance(found, dict) else None
         if not isinstance(found, dict) or form != _FORMAT:
-            raise BadArgument(f"{self._path} has format {form}, and this version goes on with {_FORMAT} alone; {ANEW}")
+            raise ArgumentError(
+                f"{self._path} has format {form}, and this version goes on with {_FORMAT} alone; {ANEW}"
+            )
         return found
 
     def save(self, state: dict[str, object]) -> None:
@@ -76,7 +78,7 @@ class Progress:
         sys.stderr.write(f"\r{line}\x1b[K")
 
     def finish(self, rows: int, what: str) -> str:
-        """Removes the file; the closing sentence."""
+        """Removes the file; the closing message."""
         self._path.unlink(missing_ok=True)
         seconds = max(self._clock() - self._started, 0.001)
         if sys.stderr.isatty():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from hbtable.hbase.admin.structs import AdminMutation
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 from hbtable.shell.transfer.records import BadRecord, Fields, from_json, lines
 
 Record = AdminMutation | BadRecord
@@ -17,7 +17,7 @@ __all__ = ["BadRecord", "Record", "header", "records"]
 
 
 def records(path: Path, form: str, columns: Sequence[str], offset: int) -> Iterator[tuple[Record, int]]:
-    """(a row, or what is wrong with it; the offset behind it). BadArgument."""
+    """(a row, or what is wrong with it; the offset behind it). ArgumentError."""
     if form == "parquet":
         from hbtable.shell.transfer.parquet import read_rows
 
@@ -55,7 +55,7 @@ def _fields(file: IO[bytes], separator: str, columns: Sequence[str], offset: int
     if not names:
         names = next(lines(file, separator), ([], b"", 0))[0]
         if not names:
-            raise BadArgument(f"{file.name} is empty and no --columns are given")
+            raise ArgumentError(f"{file.name} is empty and no --columns are given")
     fields = Fields(names)
     if offset:
         file.seek(offset)

@@ -16,7 +16,7 @@ from hbtable.hbase.admin.structs import AdminMutation, AdminOperation, AdminRow
 from hbtable.model.mutation import MAX_ROW_BYTES, PUT
 from hbtable.model.values import LARGEST_I64, whole_number
 from hbtable.shell.answers.formats import plain
-from hbtable.shell.errors import BadArgument
+from hbtable.shell.errors import ArgumentError
 
 ROW_KEY: Final = "HBASE_ROW_KEY"
 TIMESTAMP_KEY: Final = "HBASE_TS_KEY"
@@ -26,7 +26,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class BadRecord(Exception):
-    """One record of the file cannot be used; the sentence says why. `raw`: the record as it stands in the file."""
+    """One record of the file cannot be used; the message says why. `raw`: the record as it stands in the file."""
 
     raw: bytes = b""
 
@@ -79,11 +79,11 @@ def _bytes(value: object) -> bytes:
 
 
 class Fields:
-    """What the fields of a line are. BadArgument."""
+    """What the fields of a line are. ArgumentError."""
 
     def __init__(self, names: Sequence[str]) -> None:
         if ROW_KEY not in names:
-            raise BadArgument(f"one column must be {ROW_KEY}; there is {', '.join(names)}")
+            raise ArgumentError(f"one column must be {ROW_KEY}; there is {', '.join(names)}")
         self._row = names.index(ROW_KEY)
         self._timestamp = names.index(TIMESTAMP_KEY) if TIMESTAMP_KEY in names else -1
         self._width = len(names)

@@ -67,7 +67,7 @@ class MemtableFacts(NamedTuple):
 
 
 class MergePlan(NamedTuple):
-    """What to merge. `str()` of it is a sentence."""
+    """What to merge. `str()` of it is a message."""
 
     key: str
     paths: tuple[str, ...]

@@ -19,7 +19,7 @@ from typing import Final
 from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair
 from hbtable.merge.rules import FamilyRules
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT
-from hbtable.tablet.reads.want import Want
+from hbtable.tablet.reads.column_selection import ColumnSelection
 
 _LONG: Final = 64
 """Seeking anew costs as much as reading a hundred pairs or so."""
@@ -30,30 +30,32 @@ Open = Callable[[bytes, bytes], Iterator[Pair]]
 
 
 def skipping_settled(
-    pairs: Iterator[Pair], open_pairs: Open, stop: bytes, want: Want, size: int
+    pairs: Iterator[Pair], open_pairs: Open, stop: bytes, selection: ColumnSelection, size: int
 ) -> Iterator[list[Pair]]:
     """`pairs`, which `open_pairs` gave up to `stop`, in lists that begin with `size` and grow up to 512, without most
     of what no read can see."""
     while chunk := list(islice(pairs, size)):
         yield chunk
         if len(chunk) >= _LONG:
-            pairs = behind(chunk, pairs, open_pairs, stop, want)
+            pairs = behind(chunk, pairs, open_pairs, stop, selection)
         if size < _LONGEST:
             size *= 2
 
 
-def behind(chunk: list[Pair], pairs: Iterator[Pair], open_pairs: Open, stop: bytes, want: Want) -> Iterator[Pair]:
+def behind(
+    chunk: list[Pair], pairs: Iterator[Pair], open_pairs: Open, stop: bytes, selection: ColumnSelection
+) -> Iterator[Pair]:
     """What is worth reading after `chunk`: the rest of `pairs`, or what begins behind the column of the chunk."""
     column = chunk[0][0][:-SUFFIX_BYTES]
-    if chunk[-1][0].startswith(column) and _is_settled(chunk, column, open_pairs, want):
+    if chunk[-1][0].startswith(column) and _is_settled(chunk, column, open_pairs, selection):
         return open_pairs(column[:-1] + b"\x02", stop)
     return pairs
 
 
-def _is_settled(chunk: list[Pair], column: bytes, open_pairs: Open, want: Want) -> bool:
+def _is_settled(chunk: list[Pair], column: bytes, open_pairs: Open, selection: ColumnSelection) -> bool:
     family_start = column.index(TERMINATOR) + 2
     family_end = column.index(b"\x00", family_start)
-    rule: FamilyRules | None = want.rules.get(column[family_start:family_end])
+    rule: FamilyRules | None = selection.rules.get(column[family_start:family_end])
     if rule is None:
         return True  # the schema has no such family any more
     if rule.new_version_behavior or chunk[-1][0][:-SUFFIX_BYTES] != column:
@@ -64,8 +66,8 @@ def _is_settled(chunk: list[Pair], column: bytes, open_pairs: Open, want: Want) 
     if DELETE_COLUMN in kinds:
         return True
     family = column[: family_end + 1]
-    is_plain = kinds == {PUT} and not want.timed and not any(key[-1] for key, _ in chunk)
-    is_enough = is_plain and len({key[-18:-10] for key, _ in chunk}) >= min(rule.max_versions, want.max_versions)
+    is_plain = kinds == {PUT} and not selection.timed and not any(key[-1] for key, _ in chunk)
+    is_enough = is_plain and len({key[-18:-10] for key, _ in chunk}) >= min(rule.max_versions, selection.max_versions)
     markers = open_pairs(family + TERMINATOR, family + b"\x00\x02")
     newest, masks_exactly = _family_marker(markers if is_enough else islice(markers, _LONGEST))
     if newest is not None and chunk[-1][0][-18:-10] >= newest:  # times stand inverted in keys

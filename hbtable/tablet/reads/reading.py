@@ -23,11 +23,11 @@ from hbtable.model.ranges import RowRange, successor
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, check_request
 from hbtable.model.values import check_bytes
 from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.page import ROW_DONE, PageBuilder
 from hbtable.tablet.reads.reverse import descending
-from hbtable.tablet.reads.sources import Snapshot
+from hbtable.tablet.reads.sources import ReadSnapshot
 from hbtable.tablet.reads.time_limit import TimeLimit
-from hbtable.tablet.reads.want import Want
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import Stack
 from hbtable.tablet.writes.apply import bad_row
@@ -57,9 +57,9 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
         check_bytes("the filter", spec.filter)
         expression = parse(spec.filter, pause)
     row_filter = start(expression) if expression is not None else None
-    snapshot, want = _snapshot(state, spec, row_filter)
+    snapshot, selection = _snapshot(state, spec, row_filter)
     for number, row in enumerate(rows, 1):
-        cells = _cells(state, row, spec, snapshot, want)
+        cells = _cells(state, row, spec, snapshot, selection)
         if cells and expression is not None:
             pause()  # a thousand filters take 4 ms to start
             one = start(expression, pause=pause)  # anew for each row: reads of single rows know nothing of each other
@@ -77,17 +77,17 @@ def _no_pause() -> None:
 
 def read_row(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
     """One row's cells as they are now; no checks, no filter. May switch. Hot: read-modify-writes begin with it."""
-    snapshot, want = _snapshot(state, spec, None)
-    return _cells(state, row, spec, snapshot, want)
+    snapshot, selection = _snapshot(state, spec, None)
+    return _cells(state, row, spec, snapshot, selection)
 
 
 def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:
     """The newest cell of a column, None when there is none, and its own time to live in milliseconds (0: none). No
     checks. May switch. Hot: read-modify-writes begin with it."""
     spec = ReadSpec(columns={family: frozenset((qualifier,))})
-    snapshot, want = _snapshot(state, spec, None)
+    snapshot, selection = _snapshot(state, spec, None)
     seen: list[Pair] = []
-    cells = _cells(state, row, spec, snapshot, want, seen)
+    cells = _cells(state, row, spec, snapshot, selection, seen)
     if not cells:
         return None, 0
     cell = cells[0]
@@ -122,9 +122,9 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     bounds = _bounds(state.range, request)
     exhausted = True
     while not bounds.is_empty():
-        snapshot, want = _snapshot(state, spec, row_filter)
+        snapshot, selection = _snapshot(state, spec, row_filter)
         try:
-            found = _rows(state, request, bounds, snapshot, want, pacer, limit)
+            found = _rows(state, request, bounds, snapshot, selection, pacer, limit)
             exhausted = _fill(page, found, limit)
             if exhausted and limit.reached is not None:
                 exhausted = False
@@ -140,15 +140,20 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     return page.page(exhausted)
 
 
-def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) -> tuple[Snapshot, Want]:
+def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) -> tuple[ReadSnapshot, ColumnSelection]:
     """Taken without a switch between version and sequence."""
     version = state.version
-    want = Want(version.layout, spec, row_filter is not None and row_filter.needs_versions)
-    return Snapshot(version, state.applied, want, state.tally), want
+    selection = ColumnSelection(version.layout, spec, row_filter is not None and row_filter.needs_versions)
+    return ReadSnapshot(version, state.applied, selection, state.tally), selection
 
 
 def _cells(
-    state: TabletState, row: bytes, spec: ReadSpec, snapshot: Snapshot, want: Want, seen: list[Pair] | None = None
+    state: TabletState,
+    row: bytes,
+    spec: ReadSpec,
+    snapshot: ReadSnapshot,
+    selection: ColumnSelection,
+    seen: list[Pair] | None = None,
 ) -> list[Cell]:
     """`seen` is filled with the pairs that the cells were chosen from."""
     now = state.shared.wall.millis()
@@ -161,11 +166,11 @@ def _cells(
                     pairs = iter(seen)
                 for _, cells in visible_rows(
                     pairs,
-                    want.rules,
-                    want.columns,
-                    want.min_timestamp,
-                    want.max_timestamp,
-                    want.max_versions,
+                    selection.rules,
+                    selection.columns,
+                    selection.min_timestamp,
+                    selection.max_timestamp,
+                    selection.max_versions,
                     now,
                     state.tally,
                 ):
@@ -173,12 +178,12 @@ def _cells(
             return []
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
-            snapshot = Snapshot(state.version, state.applied, want, state.tally)
+            snapshot = ReadSnapshot(state.version, state.applied, selection, state.tally)
         except Corruption as error:
             raise state.damaged.told(error) from error
 
 
-def _check_replaced(state: TabletState, snapshot: Snapshot, error: FileNotFound) -> None:
+def _check_replaced(state: TabletState, snapshot: ReadSnapshot, error: FileNotFound) -> None:
     """A file of the snapshot is gone. Corruption unless a compaction has replaced files since."""
     if state.version is snapshot.version:
         raise Corruption(f"tablet {state.tablet_id}", 0, f"an SSTable that METADATA names is gone: {error}") from error
@@ -202,8 +207,8 @@ def _rows(
     state: TabletState,
     request: ScanRequest,
     bounds: RowRange,
-    snapshot: Snapshot,
-    want: Want,
+    snapshot: ReadSnapshot,
+    selection: ColumnSelection,
     pacer: Pacer,
     limit: TimeLimit,
 ) -> Iterator[Row]:
@@ -221,9 +226,23 @@ def _rows(
         lists = snapshot.range_in_lists(start_key, stop_key, caches)
         pairs = pacer.flatten(lists if request.reversed else limit.whole_rows(lists))
         if spec.raw:
-            return raw_rows(pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions)
+            return raw_rows(
+                pairs,
+                selection.rules,
+                selection.columns,
+                selection.min_timestamp,
+                selection.max_timestamp,
+                selection.max_versions,
+            )
         return visible_rows(
-            pairs, want.rules, want.columns, want.min_timestamp, want.max_timestamp, want.max_versions, now, state.tally
+            pairs,
+            selection.rules,
+            selection.columns,
+            selection.min_timestamp,
+            selection.max_timestamp,
+            selection.max_versions,
+            now,
+            state.tally,
         )
 
     start_key, stop_key = range_key(bounds.start), range_key(bounds.stop)

@@ -12,8 +12,8 @@ from typing import Final, final
 from hbtable.encoding.cell_key import Pair, row_prefix
 from hbtable.merge.merging import merge
 from hbtable.merge.tally import Tally
+from hbtable.tablet.reads.column_selection import ColumnSelection, Tails
 from hbtable.tablet.reads.hot_columns import behind, skipping_settled
-from hbtable.tablet.reads.want import Tails, Want
 from hbtable.tablet.version import LoadedFile, Stack, Version
 
 _FEW: Final = 64
@@ -28,19 +28,19 @@ Span = tuple[bytes, bytes, bool]
 
 
 @final
-class Snapshot:
+class ReadSnapshot:
     """A version as one read sees it."""
 
-    __slots__ = ("_sequence", "_stacks", "_tails", "_tally", "_want", "version")
+    __slots__ = ("_selection", "_sequence", "_stacks", "_tails", "_tally", "version")
 
-    def __init__(self, version: Version, sequence: int, want: Want, tally: Tally) -> None:
+    def __init__(self, version: Version, sequence: int, selection: ColumnSelection, tally: Tally) -> None:
         self.version = version
         self._tally = tally
         self._sequence = sequence
-        self._want = want
-        families = want.families
+        self._selection = selection
+        families = selection.families
         self._stacks: Sequence[Stack] = version.stacks if families is None else version.holding(families)
-        tails = want.tails()
+        tails = selection.tails()
         if tails is not None and len(tails) == 1 and len(self._stacks) == 1 and len(self._stacks[0].families) == 1:
             tails = None  # one whole family that is alone in its stack: the whole row there, in one seek
         self._tails = tails
@@ -62,8 +62,8 @@ class Snapshot:
         def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
             return merge(self._row_sources(prefix, start, stop, cache_blocks))
 
-        pairs = behind(first, pairs, reopen, stop, self._want)
-        lists = self._counted(skipping_settled(pairs, reopen, stop, self._want, _FEW))
+        pairs = behind(first, pairs, reopen, stop, self._selection)
+        lists = self._counted(skipping_settled(pairs, reopen, stop, self._selection, _FEW))
         return chain(first, chain.from_iterable(lists))
 
     def range_in_lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
@@ -73,7 +73,7 @@ class Snapshot:
         def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
             return self.range(start, stop, cache)
 
-        return self._counted(skipping_settled(reopen(start, stop), reopen, stop, self._want, _FIRST_LIST))
+        return self._counted(skipping_settled(reopen(start, stop), reopen, stop, self._selection, _FIRST_LIST))
 
     def _counted(self, lists: Iterator[list[Pair]]) -> Iterator[list[Pair]]:
         for one in lists:
@@ -89,7 +89,7 @@ class Snapshot:
                 if memtable.cells:
                     sources.append(memtable.scan(start, stop, self._sequence))
             for file in stack.files:
-                if not (self._want.timed and self._untimely(file)):
+                if not (self._selection.timed and self._untimely(file)):
                     sources.append(file.reader.scan(start, stop, cache_blocks))
         return merge(sources)
 
@@ -109,7 +109,7 @@ class Snapshot:
         if self._tails is not None:
             return self._column_sources(prefix, start, stop, self._tails, cache_blocks)
         sources: list[Iterator[Pair]] = []
-        timed = self._want.timed
+        timed = self._selection.timed
         for stack in self._stacks:
             active = stack.active
             if active is not None and active.cells:
@@ -139,7 +139,7 @@ class Snapshot:
                     sources.append(_memtable_ranges(memtable.scan, ranges, self._sequence))
             for file in stack.files:
                 reader = file.reader
-                if not reader.may_hold_row(prefix) or (self._want.timed and self._untimely(file)):
+                if not reader.may_hold_row(prefix) or (self._selection.timed and self._untimely(file)):
                     continue
                 wanted = self._ranges_in(file, ranges)
                 if wanted:
@@ -160,9 +160,9 @@ class Snapshot:
     def _untimely(self, file: LoadedFile) -> bool:
         """Whether no cell of the file can be in the time range asked for. Markers mask whatever the range is."""
         properties = file.reader.properties
-        want = self._want
+        selection = self._selection
         return properties.markers == 0 and (
-            properties.max_timestamp < want.min_timestamp or properties.min_timestamp >= want.max_timestamp
+            properties.max_timestamp < selection.min_timestamp or properties.min_timestamp >= selection.max_timestamp
         )
 
 

@@ -1,7 +1,7 @@
 """From row mutations to pairs and log records: the checks of a write, its times and its sequence (paper, section 5.3).
 
 Everything is checked before anything is applied: build() changes nothing but the clock, so a refused call leaves no
-trace. Types are, too, below every door: the length of what is no `bytes` may not be that of its bytes, and what can
+trace. Types are, too, below every way in: the length of what is no `bytes` may not be that of its bytes, and what can
 change afterwards would change without the log. It does not switch, and neither does its caller before the records are
 in the log's queue; hence times and sequences are in log order.
 
@@ -31,7 +31,7 @@ from hbtable.model.mutation import (
 )
 from hbtable.model.ranges import RowRange
 from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
-from hbtable.tablet.layout import Layout
+from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.clock import TabletClock
 
 _MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
@@ -39,14 +39,14 @@ _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
 
 
 @final
-class Built:
+class CheckedWrite:
     """A checked write, ready for the log and the memtables."""
 
     __slots__ = ("by_stack", "last_sequence", "layout", "records", "rows", "time")
 
     def __init__(
         self,
-        layout: Layout,
+        layout: LocalityGroupLayout,
         rows: frozenset[bytes],
         by_stack: list[list[Pair]],
         records: list[bytes],
@@ -69,7 +69,7 @@ class NeedsNewest(Exception):
 
 
 @final
-class Builder:
+class WriteBuilder:
     """What stays the same from one write of a tablet to the next."""
 
     __slots__ = (
@@ -85,7 +85,7 @@ class Builder:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: LocalityGroupLayout,
         row_range: RowRange,
         tablet_id: int,
         generation: int,
@@ -103,7 +103,7 @@ class Builder:
         self._max_cell_bytes = max_cell_bytes
         self._max_row_bytes = max_row_bytes
 
-    def build(self, mutations: Sequence[RowMutation], sequence: int) -> Built:
+    def build(self, mutations: Sequence[RowMutation], sequence: int) -> CheckedWrite:
         """The first mutation gets `sequence`, each later one the next. StaleLocation, NoSuchFamily, LimitExceeded,
         InvalidRequest, NeedsNewest: nothing happened. Hot."""
         layout = self._layout
@@ -162,7 +162,7 @@ class Builder:
         if time > clock.highest:
             clock.highest = time
         rows = frozenset([mutation.row for mutation in mutations])
-        return Built(layout, rows, by_stack, records, sequence, time)
+        return CheckedWrite(layout, rows, by_stack, records, sequence, time)
 
     def _any(
         self, mutation: RowMutation, now: int, sequence: int, by_stack: list[list[Pair]]
@@ -214,7 +214,7 @@ class Builder:
             clock.note(row, assigned, deleted)
         return pairs, assigned
 
-    # ------------------------------------------------------------ sentences
+    # ------------------------------------------------------------ messages
 
     def _stale(self, row: bytes) -> StaleLocation:
         return StaleLocation(f"row {row!r} lies outside tablet {self._tablet_id} of table {self._layout.table}")
@@ -265,7 +265,7 @@ def bad_timestamp(timestamp: object) -> InvalidRequest:
     return InvalidRequest(f"the timestamp {shown(timestamp)} is no whole number from 0 to {MAX_TIMESTAMP}")
 
 
-def no_such_family(layout: Layout, family: bytes) -> NoSuchFamily:
+def no_such_family(layout: LocalityGroupLayout, family: bytes) -> NoSuchFamily:
     check_bytes("the column family", family)
     there = ", ".join(name.decode("utf-8", "backslashreplace") for name in sorted(layout.stored))
     missing = family.decode("utf-8", "backslashreplace")

@@ -7,7 +7,7 @@
 
 Where the wall clock lies behind (it was set back, or an earlier server's was ahead) the tablet's time goes on at half
 the wall clock's pace: later versions stay apart, and the wall clock catches up. Jumps of the wall clock do not get here
-(wall.py).
+(wall_clock.py).
 
 So among server-timed operations on a row the later always wins. One past a marker moves only that row's time, not the
 tablet's: a thousand deletes and puts of one row in one millisecond must not carry every other row into the future.

@@ -79,7 +79,7 @@ class Gate:
         deadline = self._runtime.clock_seconds() + self._wait_seconds
         counted = False
         while True:
-            reason, bell = self._reason()
+            reason, waker = self._reason()
             if not reason:
                 return
             if not counted:
@@ -89,7 +89,7 @@ class Gate:
             if left <= 0:
                 raise Unavailable(f"{reason}; nothing was applied, try again")
             self._shared.attention()
-            bell.wait(left)
+            waker.wait(left)
             self.check_served()
 
     def _reason(self) -> tuple[str, Event]:

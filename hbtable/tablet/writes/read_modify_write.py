@@ -18,7 +18,7 @@ from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_n
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import bad_row, no_such_family
-from hbtable.tablet.writes.writing import Writer
+from hbtable.tablet.writes.writing import TabletWriter
 
 _COUNTER_BYTES: Final = 8
 
@@ -29,7 +29,7 @@ class ReadModifyWriter:
 
     __slots__ = ("_state", "_writer")
 
-    def __init__(self, state: TabletState, writer: Writer) -> None:
+    def __init__(self, state: TabletState, writer: TabletWriter) -> None:
         self._state = state
         self._writer = writer
 
@@ -37,10 +37,10 @@ class ReadModifyWriter:
         """As rpc.services.TabletService.increment. Also an amount of 0 writes: a missing cell becomes 0."""
         amount = whole_number("the amount", amount, SMALLEST_I64, LARGEST_I64)
         self._check(row, ((family, qualifier),))
-        turns = self._state.turns
-        turns.take(row)
+        row_locks = self._state.row_locks
+        row_locks.acquire(row)
         try:
-            turns.wait_until_visible(row)
+            row_locks.wait_until_visible(row)
             cell, ttl_millis = self._newest(row, family, qualifier)
             if cell is None:
                 total = amount
@@ -52,7 +52,7 @@ class ReadModifyWriter:
             operation = (PUT, family, qualifier, self._time(row, cell), value)
             self._writer.commit([RowMutation(row, [operation], ttl_millis=ttl_millis)])
         finally:
-            turns.give(row)
+            row_locks.release(row)
         return int.from_bytes(value, "big", signed=True)
 
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
@@ -62,10 +62,10 @@ class ReadModifyWriter:
         for _, _, suffix in values:
             check_bytes("the value", suffix)
         self._check(row, [(family, qualifier) for family, qualifier, _ in values])
-        turns = self._state.turns
-        turns.take(row)
+        row_locks = self._state.row_locks
+        row_locks.acquire(row)
         try:
-            turns.wait_until_visible(row)
+            row_locks.wait_until_visible(row)
             operations: list[Operation] = []
             ttls: list[int] = []
             for family, qualifier, suffix in values:
@@ -78,7 +78,7 @@ class ReadModifyWriter:
                 mutation.ttls = ttls
             built = self._writer.commit([mutation])
         finally:
-            turns.give(row)
+            row_locks.release(row)
         return [
             (family + b":" + qualifier, built.time if timestamp == SERVER_TIME else timestamp, value)
             for _, family, qualifier, timestamp, value in operations
@@ -93,16 +93,16 @@ class ReadModifyWriter:
             check_bytes("the expected value", expected)
         if mutation.row != row:
             raise InvalidRequest(f"the mutation is of row {mutation.row!r}, the check of row {row!r}")
-        turns = self._state.turns
-        turns.take(row)
+        row_locks = self._state.row_locks
+        row_locks.acquire(row)
         try:
-            turns.wait_until_visible(row)
+            row_locks.wait_until_visible(row)
             cell, _ = self._newest(row, family, qualifier)
             if (cell[2] if cell is not None else b"") != (expected or b""):
                 return False
             self._writer.commit([self._not_before(cell, mutation)])
         finally:
-            turns.give(row)
+            row_locks.release(row)
         return True
 
     def _check(self, row: bytes, columns: Sequence[tuple[bytes, bytes]]) -> None:

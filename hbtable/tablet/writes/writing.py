@@ -18,21 +18,21 @@ from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import Built, NeedsNewest
-from hbtable.tablet.writes.row_turns import InFlight
+from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest
+from hbtable.tablet.writes.row_locks import InFlightWrite
 
 
 @final
-class Writer:
+class TabletWriter:
     """Hot. One per tablet."""
 
-    __slots__ = ("_commit_log", "_gate", "_shared", "_state", "_turns")
+    __slots__ = ("_commit_log", "_gate", "_row_locks", "_shared", "_state")
 
     def __init__(self, state: TabletState) -> None:
         self._state = state
         self._gate = state.gate
         self._shared = state.shared
-        self._turns = state.turns
+        self._row_locks = state.row_locks
         self._commit_log = state.environment.log.commit
 
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
@@ -41,24 +41,24 @@ class Writer:
         if gate.shut or (self._shared.memtable_bytes > self._shared.admit_above_bytes and not gate.exempt):
             self._admit(mutations)
         # Looked at after the gate, which may switch: from here to the log's queue nobody can begin to hold a row.
-        if self._turns.held:
-            taken = self._turns.take_all([mutation.row for mutation in mutations])
+        if self._row_locks.held:
+            taken = self._row_locks.acquire_all([mutation.row for mutation in mutations])
             if taken:
                 try:
                     self.commit(mutations)
                 finally:
-                    self._turns.give_all(taken)
+                    self._row_locks.release_all(taken)
                 return
         try:
             self._enqueue(mutations)
         except NeedsNewest:
-            taken = self._turns.take_each({mutation.row for mutation in mutations})
+            taken = self._row_locks.acquire_each({mutation.row for mutation in mutations})
             try:
                 self.commit(mutations)
             finally:
-                self._turns.give_all(taken)
+                self._row_locks.release_all(taken)
 
-    def commit(self, mutations: Sequence[RowMutation]) -> Built:
+    def commit(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
         """The caller holds all rows of the mutations that anybody holds. Waits at the gate. May switch."""
         try:
             self._admit(mutations)
@@ -73,13 +73,13 @@ class Writer:
     def _admit(self, mutations: Sequence[RowMutation]) -> None:
         """Waits at the gate. OutOfSpace: the disk is full, and these are not deletes alone. *Switches.*"""
         self._gate.admit()
-        sentence = self._shared.out_of_space
-        if not sentence or self._gate.exempt:
+        message = self._shared.out_of_space
+        if not message or self._gate.exempt:
             return
         if any(operation[0] == PUT for mutation in mutations for operation in mutation.operations):
-            raise OutOfSpace(sentence)
+            raise OutOfSpace(message)
 
-    def _enqueue(self, mutations: Sequence[RowMutation]) -> Built:
+    def _enqueue(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
         """Visible, and durable as configured, on return. No switch before the log's queue. NeedsNewest: nothing
         happened."""
         state = self._state
@@ -89,18 +89,18 @@ class Writer:
             return built  # no operations at all
         state.writes += last - state.sequence
         state.sequence = last
-        turns = self._turns
-        write = InFlight(built.rows)
+        row_locks = self._row_locks
+        write = InFlightWrite(built.rows)
 
         def apply() -> None:
             state.insert(built.layout, built.by_stack, last)
-            turns.land(write)
+            row_locks.land(write)
 
         records = built.records
-        if not records and not turns.in_flight:
+        if not records and not row_locks.in_flight:
             apply()  # nothing for the log, and nothing of this tablet in its queue
             return built
-        turns.in_flight.append(write)
+        row_locks.in_flight.append(write)
         try:
             self._commit_log(
                 state.tablet_id,
@@ -113,7 +113,7 @@ class Writer:
         except HbtableError:
             # Refused: the log will not apply it. (A task killed while it waits is another matter: the log applies
             # what it took, and the write lands then.)
-            turns.land(write)
+            row_locks.land(write)
             raise
         return built
 
@@ -127,7 +127,7 @@ class Writer:
             if kind != DELETE_VERSION or timestamp not in (SERVER_TIME, MAX_TIMESTAMP):
                 operations.append(operation)
                 continue
-            self._turns.wait_until_visible(mutation.row)
+            self._row_locks.wait_until_visible(mutation.row)
             nth = seen[family, qualifier] = seen.get((family, qualifier), 0) + 1
             spec = ReadSpec(columns={family: frozenset((qualifier,))}, max_versions=ALL_VERSIONS)
             cells = read_row(self._state, mutation.row, spec)

@@ -1,8 +1,8 @@
-"""HDFS's namespace in memory: what the test twins of both HDFS adapters stand on. For tests and simulation.
+"""HDFS's namespace in memory: what the fakes of both HDFS adapters stand on. For tests and simulation.
 
 A NameNode's view without its protocol: folders, files with an inode number, who is writing a file, quotas. Calls are
-instantaneous and atomic, as under the NameNode's one lock; delays, lost answers and frozen nodes belong to the twins
-above. Errors are JavaError with the class and the words of Hadoop 3.4.2, and 2.7.3 where `hadoop_2` is set.
+instantaneous and atomic, as under the NameNode's one lock; delays, lost answers and frozen nodes belong to the fakes
+above. Errors are FakeHadoopError with the class and the words of Hadoop 3.4.2, and 2.7.3 where `hadoop_2` is set.
 
 As measured on the real one (docs/hdfs.md):
     a writer holds the inode, not the path: its file follows a rename, also of a folder above it
@@ -21,8 +21,8 @@ _FS: Final = "org.apache.hadoop.fs."
 ROOT_ID: Final = 16_385
 
 
-class JavaError(Exception):
-    """What the server answers: `java_class` in full, `message` its sentence."""
+class FakeHadoopError(Exception):
+    """What the server answers: `java_class` in full, `message` its message."""
 
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(f"{java_class}: {message}")
@@ -35,7 +35,7 @@ class JavaError(Exception):
 
 
 @final
-class TwinFile:
+class FakeFile:
     """One file's inode. `holder` is "" once it is closed; `received` is what DataNodes have, `synced_bytes` of it seen
     by readers while it is open."""
 
@@ -60,7 +60,7 @@ class TwinFile:
 
 
 @final
-class TwinFolder:
+class FakeFolder:
     """One folder's inode."""
 
     __slots__ = ("children", "inode", "modified_millis")
@@ -68,11 +68,11 @@ class TwinFolder:
     def __init__(self, inode: int, modified_millis: int) -> None:
         self.inode = inode
         self.modified_millis = modified_millis
-        self.children: dict[str, TwinFile | TwinFolder] = {}
+        self.children: dict[str, FakeFile | FakeFolder] = {}
 
 
 @final
-class TwinNamespace:
+class FakeNamespace:
     """All files by absolute path. `capacity_bytes` is a quota on the whole: contents times replication."""
 
     def __init__(
@@ -82,41 +82,41 @@ class TwinNamespace:
         self.hadoop_2 = hadoop_2
         self._wall_millis = wall_millis
         self._last_inode = ROOT_ID
-        self.root = TwinFolder(ROOT_ID, wall_millis())
+        self.root = FakeFolder(ROOT_ID, wall_millis())
 
     # ------------------------------------------------------------ looking
 
-    def find(self, path: str) -> TwinFile | TwinFolder | None:
+    def find(self, path: str) -> FakeFile | FakeFolder | None:
         """None when there is nothing; also below a file. Knows /.reserved/.inodes/<number>."""
         if path.startswith("/.reserved/.inodes/"):
             wanted = path.rpartition("/")[2]
             return next((node for _, node in self._walk("", self.root) if str(node.inode) == wanted), None)
-        node: TwinFile | TwinFolder = self.root
+        node: FakeFile | FakeFolder = self.root
         for name in _names(path):
-            if isinstance(node, TwinFile) or name not in node.children:
+            if isinstance(node, FakeFile) or name not in node.children:
                 return None
             node = node.children[name]
         return node
 
-    def file(self, path: str) -> TwinFile:
+    def file(self, path: str) -> FakeFile:
         """FileNotFoundException unless it is a file."""
         node = self.find(path)
         if node is None:
             raise _not_found(f"File does not exist: {path}")
-        if isinstance(node, TwinFolder):
+        if isinstance(node, FakeFolder):
             raise _not_found(f"Path is not a file: {path}")
         return node
 
-    def list(self, path: str) -> list[tuple[str, TwinFile | TwinFolder]]:
+    def list(self, path: str) -> list[tuple[str, FakeFile | FakeFolder]]:
         """Name and node of each child, ascending; of a file itself, under the name ""."""
         node = self.find(path)
         if node is None:
             raise _not_found(f"File {path} does not exist.")
-        return [("", node)] if isinstance(node, TwinFile) else sorted(node.children.items())
+        return [("", node)] if isinstance(node, FakeFile) else sorted(node.children.items())
 
-    def files(self) -> dict[str, TwinFile]:
+    def files(self) -> dict[str, FakeFile]:
         """Every file by path, for tests to look at."""
-        return {path: node for path, node in self._walk("", self.root) if isinstance(node, TwinFile)}
+        return {path: node for path, node in self._walk("", self.root) if isinstance(node, FakeFile)}
 
     def used_bytes(self) -> int:
         return sum(len(file.received) * file.replication for file in self.files().values())
@@ -125,31 +125,31 @@ class TwinNamespace:
 
     def create(
         self, path: str, holder: str, replication: int = 3, overwrite: bool = False, create_parent: bool = True
-    ) -> TwinFile:
+    ) -> FakeFile:
         """A new file, being written by `holder` (one name per writer, as a DFSClient's)."""
         existing = self.find(path)
-        if isinstance(existing, TwinFolder):
-            raise JavaError(_FS + "FileAlreadyExistsException", f"{path} already exists as a directory")
+        if isinstance(existing, FakeFolder):
+            raise FakeHadoopError(_FS + "FileAlreadyExistsException", f"{path} already exists as a directory")
         if existing is not None and not overwrite:
             if existing.holder:
-                raise JavaError(
+                raise FakeHadoopError(
                     _PROTOCOL + "AlreadyBeingCreatedException",
                     f"Failed to CREATE_FILE {path} for {holder} because this file lease is currently owned by "
                     f"{existing.holder}",
                 )
-            raise JavaError(_FS + "FileAlreadyExistsException", f"{path} for client {holder} already exists")
+            raise FakeHadoopError(_FS + "FileAlreadyExistsException", f"{path} for client {holder} already exists")
         folder = self._folder_for(path, create_parent or self.hadoop_2)
         if existing is not None:
             existing.deleted = True
-        file = TwinFile(self._next_inode(), holder, replication, self._wall_millis())
+        file = FakeFile(self._next_inode(), holder, replication, self._wall_millis())
         folder.children[_names(path)[-1]] = file
         return file
 
-    def append(self, path: str, holder: str) -> TwinFile:
+    def append(self, path: str, holder: str) -> FakeFile:
         """Opens a closed file again."""
         file = self.file(path)
         if file.holder:
-            raise JavaError(
+            raise FakeHadoopError(
                 _PROTOCOL + "AlreadyBeingCreatedException",
                 f"Failed to APPEND_FILE {path} for {holder} because this file lease is currently owned by "
                 f"{file.holder}",
@@ -157,42 +157,42 @@ class TwinNamespace:
         file.holder, file.synced_bytes = holder, len(file.received)
         return file
 
-    def write(self, file: TwinFile, holder: str, content: bytes) -> None:
+    def write(self, file: FakeFile, holder: str, content: bytes) -> None:
         """Bytes reach the DataNodes; not yet seen by readers."""
         self.check_lease(file, holder)
         if self.capacity_bytes is not None:
             needed = self.used_bytes() + len(content) * file.replication
             if needed > self.capacity_bytes:
-                raise JavaError(
+                raise FakeHadoopError(
                     _PROTOCOL + "DSQuotaExceededException",
                     f"The DiskSpace quota of / is exceeded: quota = {self.capacity_bytes} B but diskspace consumed = "
                     f"{needed} B",
                 )
         file.received += content
 
-    def sync(self, file: TwinFile, holder: str) -> None:
+    def sync(self, file: FakeFile, holder: str) -> None:
         """hsync: what was written is durable, and seen by readers."""
         self.check_lease(file, holder)
         file.synced_bytes = len(file.received)
         file.modified_millis = self._wall_millis()
 
-    def complete(self, file: TwinFile, holder: str) -> None:
+    def complete(self, file: FakeFile, holder: str) -> None:
         """Closes the file for good."""
         self.check_lease(file, holder)
         self._close(file)
 
-    def check_lease(self, file: TwinFile, holder: str) -> None:
+    def check_lease(self, file: FakeFile, holder: str) -> None:
         if file.deleted:
             raise _not_found(f"File does not exist: inode {file.inode}. Holder {holder} does not have any open files.")
         if file.holder != holder:
-            raise JavaError(
+            raise FakeHadoopError(
                 _NN + "LeaseExpiredException",
                 f"INode {file.inode} is not open for writing (current holder {file.holder or 'none'}). "
                 f"Holder {holder} does not have any open files.",
             )
 
     def recover_lease(self, path: str) -> bool:
-        """Takes the file from its writer. True: it is closed, its length final. False: ask again; the twin that wants
+        """Takes the file from its writer. True: it is closed, its length final. False: ask again; the fake that wants
         recovery to take time says so itself before it calls this."""
         file = self.file(path)
         if file.holder:
@@ -210,19 +210,19 @@ class TwinNamespace:
         if node is None:
             raise _not_found(f"rename source {source} is not found.")
         if source == target:
-            raise JavaError(
+            raise FakeHadoopError(
                 _FS + "FileAlreadyExistsException", f"The source {source} and destination {target} are the same"
             )
         there = self.find(target)
         if there is not None and not overwrite:
-            raise JavaError(_FS + "FileAlreadyExistsException", f"rename destination {target} already exists")
-        if isinstance(there, TwinFolder):
-            raise JavaError("java.io.IOException", f"rename destination directory is not empty: {target}")
+            raise FakeHadoopError(_FS + "FileAlreadyExistsException", f"rename destination {target} already exists")
+        if isinstance(there, FakeFolder):
+            raise FakeHadoopError("java.io.IOException", f"rename destination directory is not empty: {target}")
         parent = self.find(_parent(target))
         if parent is None:
             raise _not_found(f"rename destination parent {target} not found.")
-        if isinstance(parent, TwinFile):
-            raise JavaError(_FS + "ParentNotDirectoryException", f"rename destination parent {target} is a file.")
+        if isinstance(parent, FakeFile):
+            raise FakeHadoopError(_FS + "ParentNotDirectoryException", f"rename destination parent {target} is a file.")
         if there is not None:
             there.deleted = True
         self._unlink(source)
@@ -230,11 +230,11 @@ class TwinNamespace:
 
     def rename_or_false(self, source: str, target: str) -> bool:
         """The rename without options: false for each reason there is. A target that is a folder is moved into."""
-        if isinstance(self.find(target), TwinFolder):
+        if isinstance(self.find(target), FakeFolder):
             target = f"{target}/{_names(source)[-1]}"
         try:
             self.rename(source, target)
-        except JavaError:
+        except FakeHadoopError:
             return False
         return True
 
@@ -243,13 +243,13 @@ class TwinNamespace:
         node = self.find(path)
         if node is None:
             return False
-        if isinstance(node, TwinFolder):
+        if isinstance(node, FakeFolder):
             if node.children and not recursive:
-                raise JavaError(
+                raise FakeHadoopError(
                     _FS + "PathIsNotEmptyDirectoryException", f"`{path} is non empty': Directory is not empty"
                 )
             for _, below in self._walk("", node):
-                if isinstance(below, TwinFile):
+                if isinstance(below, FakeFile):
                     below.deleted = True
         else:
             node.deleted = True
@@ -262,35 +262,35 @@ class TwinNamespace:
         self._last_inode += 1
         return self._last_inode
 
-    def _close(self, file: TwinFile) -> None:
+    def _close(self, file: FakeFile) -> None:
         file.holder = ""
         file.synced_bytes = len(file.received)
         file.modified_millis = self._wall_millis()
 
     def _unlink(self, path: str) -> None:
         parent = self.find(_parent(path))
-        assert isinstance(parent, TwinFolder)
+        assert isinstance(parent, FakeFolder)
         del parent.children[_names(path)[-1]]
 
-    def _folder_for(self, path: str, make: bool) -> TwinFolder:
+    def _folder_for(self, path: str, make: bool) -> FakeFolder:
         """The folder that holds `path`."""
         folder, above = self.root, ""
         for name in _names(path)[:-1]:
             above += f"/{name}"
             child = folder.children.get(name)
-            if isinstance(child, TwinFile):
-                raise JavaError(_FS + "ParentNotDirectoryException", f"{above} (is not a directory)")
+            if isinstance(child, FakeFile):
+                raise FakeHadoopError(_FS + "ParentNotDirectoryException", f"{above} (is not a directory)")
             if child is None:
                 if not make:
                     raise _not_found(f"Parent directory doesn't exist: {_parent(path)}")
-                child = folder.children[name] = TwinFolder(self._next_inode(), self._wall_millis())
+                child = folder.children[name] = FakeFolder(self._next_inode(), self._wall_millis())
             folder = child
         return folder
 
-    def _walk(self, above: str, folder: TwinFolder) -> Iterator[tuple[str, TwinFile | TwinFolder]]:
+    def _walk(self, above: str, folder: FakeFolder) -> Iterator[tuple[str, FakeFile | FakeFolder]]:
         for name, node in sorted(folder.children.items()):
             yield f"{above}/{name}", node
-            if isinstance(node, TwinFolder):
+            if isinstance(node, FakeFolder):
                 yield from self._walk(f"{above}/{name}", node)
 
 
@@ -302,5 +302,5 @@ def _parent(path: str) -> str:
     return path.rstrip("/").rpartition("/")[0] or "/"
 
 
-def _not_found(message: str) -> JavaError:
-    return JavaError("java.io.FileNotFoundException", message)
+def _not_found(message: str) -> FakeHadoopError:
+    return FakeHadoopError("java.io.FileNotFoundException", message)

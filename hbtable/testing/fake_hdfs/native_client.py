@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, NoReturn, TypeVar, final
 
 from hbtable.runtime.interface import Runtime
-from hbtable.testing.fake_hdfs.namespace import JavaError, TwinFile, TwinFolder
-from hbtable.testing.fake_hdfs.native_cluster import FROZEN, KILLED, UP, TwinCluster, TwinNode
+from hbtable.testing.fake_hdfs.namespace import FakeFile, FakeFolder, FakeHadoopError
+from hbtable.testing.fake_hdfs.native_cluster import FROZEN, KILLED, UP, FakeDataNode, FakeHdfs
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class PanicException(BaseException):
     """What pyo3 raises for a panic."""
 
 
-class TwinStatus(NamedTuple):
+class FakeStatus(NamedTuple):
     """hdfs-native's FileStatus."""
 
     path: str
@@ -35,10 +35,10 @@ class TwinStatus(NamedTuple):
 
 
 @final
-class TwinClient:
+class FakeHdfsClient:
     """Implements hdfs_native_client.NativeClient for one process."""
 
-    def __init__(self, cluster: TwinCluster, runtime: Runtime, name: str = "client") -> None:
+    def __init__(self, cluster: FakeHdfs, runtime: Runtime, name: str = "client") -> None:
         self.cluster = cluster
         self.runtime = runtime
         self.name = name
@@ -89,24 +89,24 @@ class TwinClient:
 
     # ------------------------------------------------------------ names
 
-    def get_file_info(self, path: str) -> TwinStatus:
-        def look() -> TwinStatus:
+    def get_file_info(self, path: str) -> FakeStatus:
+        def look() -> FakeStatus:
             node = self.cluster.names.find(path)
             if node is None:
                 raise FileNotFoundError(path)
-            length = node.length_bytes if isinstance(node, TwinFile) else 0
-            return TwinStatus(path, length, isinstance(node, TwinFolder), node.modified_millis)
+            length = node.length_bytes if isinstance(node, FakeFile) else 0
+            return FakeStatus(path, length, isinstance(node, FakeFolder), node.modified_millis)
 
         return self._asked(look)
 
-    def list_status(self, path: str, recursive: bool) -> Iterable[TwinStatus]:
+    def list_status(self, path: str, recursive: bool) -> Iterable[FakeStatus]:
         """Recursive only, and without the folders."""
 
-        def look() -> list[TwinStatus]:
+        def look() -> list[FakeStatus]:
             names = self.cluster.names
             names.list(path)
             return [
-                TwinStatus(name, file.length_bytes, False, file.modified_millis)
+                FakeStatus(name, file.length_bytes, False, file.modified_millis)
                 for name, file in names.files().items()
                 if name == path or name.startswith(f"{path}/")
             ]
@@ -114,8 +114,8 @@ class TwinClient:
         assert recursive
         yield from self._asked(look)
 
-    def read(self, path: str) -> "TwinReader":
-        return self._asked(lambda: TwinReader(self, self.cluster.names.file(path)))
+    def read(self, path: str) -> "FakeReader":
+        return self._asked(lambda: FakeReader(self, self.cluster.names.file(path)))
 
     def recover_lease(self, path: str) -> bool:
         return self._asked(lambda: self.cluster.recover(path))
@@ -126,9 +126,9 @@ class TwinClient:
     def rename(self, source: str, target: str, overwrite: bool) -> None:
         def change() -> None:
             names = self.cluster.names
-            if isinstance(names.find(source), TwinFile) and isinstance(names.find(target), TwinFolder):
-                sentence = f"Source {source} and destination {target} must both be directories"
-                raise JavaError("java.io.IOException", sentence)
+            if isinstance(names.find(source), FakeFile) and isinstance(names.find(target), FakeFolder):
+                message = f"Source {source} and destination {target} must both be directories"
+                raise FakeHadoopError("java.io.IOException", message)
             names.rename(source, target, overwrite)
 
         self._changed(change)
@@ -138,23 +138,23 @@ class TwinClient:
 
     # ------------------------------------------------------------ writing
 
-    def create(self, path: str, replication: int) -> "TwinWriter":
-        def change() -> TwinFile:
+    def create(self, path: str, replication: int) -> "FakeWriter":
+        def change() -> FakeFile:
             names = self.cluster.names
             there = names.find(path)
-            if isinstance(there, TwinFile) and there.holder == self.name:
+            if isinstance(there, FakeFile) and there.holder == self.name:
                 own = f"{self.name} is already the current lease holder."
                 raise FileExistsError(f"Failed to CREATE_FILE {path} for {self.name} because {own}{_TRACE}")
             return names.create(path, self.name, replication)
 
-        return TwinWriter(self, self._changed(change))
+        return FakeWriter(self, self._changed(change))
 
-    def check_lease(self, file: TwinFile) -> None:
+    def check_lease(self, file: FakeFile) -> None:
         """The part of every sync that asks the NameNode."""
         self._reach()
         _native(lambda: self.cluster.names.check_lease(file, self.name))
 
-    def await_node(self, node: TwinNode) -> None:
+    def await_node(self, node: FakeDataNode) -> None:
         """Until it answers: for ever when it was killed."""
         while node.state != UP:
             if node.state == KILLED:
@@ -163,13 +163,13 @@ class TwinClient:
 
 
 @final
-class TwinWriter:
+class FakeWriter:
     """hdfs-native's RawFileWriter."""
 
-    def __init__(self, client: TwinClient, file: TwinFile) -> None:
+    def __init__(self, client: FakeHdfsClient, file: FakeFile) -> None:
         self._client = client
         self._file = file
-        self._replicas: dict[TwinNode, int] | None = None
+        self._replicas: dict[FakeDataNode, int] | None = None
 
     def write(self, data: bytes) -> int:
         client, file = self._client, self._file
@@ -180,12 +180,12 @@ class TwinWriter:
             _native(lambda: client.cluster.names.write(file, client.name, data))
         return len(data)
 
-    def _set_up(self) -> dict[TwinNode, int]:
+    def _set_up(self) -> dict[FakeDataNode, int]:
         client = self._client
         nodes = client.cluster.pipeline(self._file.replication)
         if not nodes:
-            sentence = "File could only be written to 0 of the 1 minReplication nodes."
-            raise RuntimeError(f'RPCError("java.io.IOException", "{sentence}")')
+            message = "File could only be written to 0 of the 1 minReplication nodes."
+            raise RuntimeError(f'RPCError("java.io.IOException", "{message}")')
         if nodes[0].state == KILLED:
             raise OSError("Connection refused (os error 111)")
         if nodes[0].state == FROZEN:
@@ -225,10 +225,10 @@ class TwinWriter:
 
 
 @final
-class TwinReader:
+class FakeReader:
     """hdfs-native's RawFileReader: the copies in an order of its own, which it never changes."""
 
-    def __init__(self, client: TwinClient, file: TwinFile) -> None:
+    def __init__(self, client: FakeHdfsClient, file: FakeFile) -> None:
         self._client = client
         self._file = file
         self._length = 0 if file.holder else len(file.received)
@@ -266,7 +266,7 @@ def _native(call: Callable[[], T]) -> T:
     """The NameNode's errors as hdfs-native raises them."""
     try:
         return call()
-    except JavaError as error:
+    except FakeHadoopError as error:
         if error.short_class == "FileNotFoundException":
             raise FileNotFoundError(error.message + _TRACE) from error
         if error.short_class in ("FileAlreadyExistsException", "AlreadyBeingCreatedException"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from hbtable.runtime.interface import Event, Runtime
-from hbtable.testing.fake_hdfs.namespace import TwinFile, TwinNamespace
+from hbtable.testing.fake_hdfs.namespace import FakeFile, FakeNamespace
 
 UP: Final = "up"
 FROZEN: Final = "frozen"
@@ -17,7 +17,7 @@ KILLED: Final = "killed"
 
 
 @dataclass(frozen=True)
-class TwinQuirks:
+class FakeHdfsQuirks:
     """Chances are of one call each; 0 switches a quirk off."""
 
     call_seconds: float = 0.001
@@ -50,7 +50,7 @@ class TwinQuirks:
 
 
 @final
-class TwinNode:
+class FakeDataNode:
     """One DataNode."""
 
     def __init__(self, name: str, changed: Event) -> None:
@@ -61,33 +61,33 @@ class TwinNode:
 
 
 @final
-class TwinBlock:
-    """The only block of one file: how long each replica is. What the writer sent is TwinFile.received; a replica has a
+class FakeBlock:
+    """The only block of one file: how long each replica is. What the writer sent is FakeFile.received; a replica has a
     prefix of it."""
 
     __slots__ = ("recovered_at_seconds", "replicas")
 
     def __init__(self) -> None:
-        self.replicas: dict[TwinNode, int] = {}
+        self.replicas: dict[FakeDataNode, int] = {}
         self.recovered_at_seconds: float | None = None
 
 
 @final
 @dataclass
-class TwinCluster:
+class FakeHdfs:
     """NameNode and DataNodes."""
 
     runtime: Runtime
-    quirks: TwinQuirks = field(default_factory=TwinQuirks)
+    quirks: FakeHdfsQuirks = field(default_factory=FakeHdfsQuirks)
     node_count: int = 3
     safe_mode: bool = False
     namenode_up: bool = True
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.runtime.random.getrandbits(64))
-        self.nodes = [TwinNode(f"dn{number + 1}", self.runtime.event()) for number in range(self.node_count)]
-        self.names = TwinNamespace(self.runtime.wall_millis)
-        self._blocks: dict[int, TwinBlock] = {}
+        self.nodes = [FakeDataNode(f"dn{number + 1}", self.runtime.event()) for number in range(self.node_count)]
+        self.names = FakeNamespace(self.runtime.wall_millis)
+        self._blocks: dict[int, FakeBlock] = {}
 
     # ------------------------------------------------------------ faults
 
@@ -110,15 +110,15 @@ class TwinCluster:
 
     # ------------------------------------------------------------ for the clients
 
-    def pipeline(self, replication: int) -> list[TwinNode]:
+    def pipeline(self, replication: int) -> list[FakeDataNode]:
         """DataNodes for a new block, as the NameNode picks them."""
         now = self.runtime.clock_seconds()
         after = self.quirks.dead_after_seconds
         known = [node for node in self.nodes if node.state == UP or now - node.since_seconds < after]
         return self.chance.sample(known, min(replication, len(known)))
 
-    def block(self, file: TwinFile) -> TwinBlock:
-        return self._blocks.setdefault(file.inode, TwinBlock())
+    def block(self, file: FakeFile) -> FakeBlock:
+        return self._blocks.setdefault(file.inode, FakeBlock())
 
     def recover(self, path: str) -> bool:
         """One recover_lease: whether the file is complete. The first one shuts the writer out."""

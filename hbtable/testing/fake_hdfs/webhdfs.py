@@ -1,12 +1,12 @@
 """WebHDFS in memory, with what goes wrong there: carries the adapter's requests in tests and simulation.
 
-    namespace = TwinNamespace(runtime.wall_millis)
-    twin = WebHdfsTwin(runtime, namespace, random.Random(seed))
+    namespace = FakeNamespace(runtime.wall_millis)
+    fake = FakeWebHdfs(runtime, namespace, random.Random(seed))
     fs = WebHdfsFileSystem(process, twin.hosts, "/hbtable", twin.http(process), calls=TaskCalls(process))
     twin.quirks.lost_reply = 0.05
     twin.frozen.add(twin.nodes[0])
 
-Requests are served by tasks of the twin's own runtime, so a client that stops waiting, or dies, changes nothing about
+Requests are served by tasks of the fake's own runtime, so a client that stops waiting, or dies, changes nothing about
 what happens. Contents take their way through webhdfs_datanodes.py. How it ends when nothing is wrong was measured
 on Hadoop 3.4.2; docs/hdfs.md.
 """
@@ -17,22 +17,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from hbtable.fs.webhdfs.requests import HeldContent, HoldHttp, Http, NoAnswer, NotSent, Request, Response
+from hbtable.fs.webhdfs.requests import HeldUpload, HoldHttp, Http, NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
 from hbtable.runtime.interface import Runtime
-from hbtable.testing.fake_hdfs.namespace import JavaError, TwinNamespace
-from hbtable.testing.fake_hdfs.webhdfs_datanodes import DataNodeQuirks, TwinDataNodes, TwinHeldContent
-from hbtable.testing.fake_hdfs.webhdfs_namenode import TwinNameNode, answer, refusal
+from hbtable.testing.fake_hdfs.namespace import FakeHadoopError, FakeNamespace
+from hbtable.testing.fake_hdfs.webhdfs_datanodes import FakeDataNodeQuirks, FakeDataNodes, FakeHeldUpload
+from hbtable.testing.fake_hdfs.webhdfs_namenode import FakeNameNode, answer, refusal
 
 _HTTP_PORT: Final = 9864
 _BLOCK_PORT: Final = 9866
-_STANDBY: Final = JavaError(
+_STANDBY: Final = FakeHadoopError(
     "org.apache.hadoop.ipc.StandbyException",
     "Operation category READ is not supported in state standby. Visit https://s.apache.org/sbnn-error",
 )
 
 
 @dataclass
-class WebHdfsQuirks(DataNodeQuirks):
+class FakeWebHdfsQuirks(FakeDataNodeQuirks):
     """How likely each is for a request it can happen to; 0 is never. Versions: those that show it."""
 
     namenode_seconds: float = 0.001
@@ -57,7 +57,7 @@ class WebHdfsQuirks(DataNodeQuirks):
 
 
 @final
-class WebHdfsTwin:
+class FakeWebHdfs:
     """One cluster: two NameNodes of which one is active, some DataNodes. `frozen` ones take connections and never
     answer, nor does a pipeline with one; `dead` ones refuse connections; both are still named in redirects, until the
     NameNode counts them as `gone`."""
@@ -65,14 +65,14 @@ class WebHdfsTwin:
     def __init__(
         self,
         runtime: Runtime,
-        namespace: TwinNamespace,
+        namespace: FakeNamespace,
         chance: random.Random,
-        quirks: WebHdfsQuirks | None = None,
+        quirks: FakeWebHdfsQuirks | None = None,
         nodes: int = 3,
         gateway: bool = False,
     ) -> None:
         self.namespace = namespace
-        self.quirks = quirks or WebHdfsQuirks()
+        self.quirks = quirks or FakeWebHdfsQuirks()
         self.hosts = ("namenode-1:9870", "namenode-2:9870")
         self.active = 0
         self.nodes = tuple(f"datanode-{number}:{_HTTP_PORT}" for number in range(1, nodes + 1))
@@ -80,21 +80,21 @@ class WebHdfsTwin:
         self.dead: set[str] = set()
         self.gone: set[str] = set()
         self.safe_mode = False
-        self.log: list[Request] = []
+        self.log: list[WebHdfsRequest] = []
         """Every request that was carried out, in order."""
         self.between: Callable[[str], None] = lambda path: None
         """Called when a file's bytes are received and before it is completed: for what may come between."""
         self._runtime = runtime
         self._chance = chance
-        self.datanodes = TwinDataNodes(
+        self.datanodes = FakeDataNodes(
             runtime, namespace, chance, self.quirks, self.nodes, self.frozen, self.gone, lambda path: self.between(path)
         )
-        self._namenode = TwinNameNode(namespace, self._choose, self._copies, gateway)
+        self._namenode = FakeNameNode(namespace, self._choose, self._copies, gateway)
 
     def http(self, process: Runtime) -> Http:
         """What a process sends its requests through."""
 
-        def carry(request: Request) -> Response:
+        def carry(request: WebHdfsRequest) -> WebHdfsResponse:
             return self._carry(process, request)
 
         return carry
@@ -102,11 +102,11 @@ class WebHdfsTwin:
     def hold(self, process: Runtime) -> HoldHttp:
         """What a process sends contents through whose end it keeps back."""
 
-        def begin(request: Request) -> HeldContent:
+        def begin(request: WebHdfsRequest) -> HeldUpload:
             if request.host in self.dead or self._happens(self.quirks.refused):
                 raise NotSent(f"{request.host} cannot be reached")
             self.log.append(request)
-            return TwinHeldContent(self.datanodes, process, request, self._happens(self.quirks.lost_reply))
+            return FakeHeldUpload(self.datanodes, process, request, self._happens(self.quirks.lost_reply))
 
         return begin
 
@@ -115,12 +115,12 @@ class WebHdfsTwin:
     def _happens(self, likelihood: float) -> bool:
         return likelihood > 0 and self._chance.random() < likelihood
 
-    def _carry(self, process: Runtime, request: Request) -> Response:
+    def _carry(self, process: Runtime, request: WebHdfsRequest) -> WebHdfsResponse:
         quirks = self.quirks
         if request.host in self.dead or self._happens(quirks.refused):
             raise NotSent(f"{request.host} cannot be reached")
         answered = process.event()
-        responses: list[Response] = []
+        responses: list[WebHdfsResponse] = []
         silent = self._happens(quirks.lost_reply)
         lost = self._happens(quirks.lost_request)
         delay = self._chance.uniform(0, 120.0) if self._happens(quirks.late) else 0.0
@@ -141,7 +141,7 @@ class WebHdfsTwin:
             raise NoAnswer(f"{request.host}: no answer in time")
         return responses[0]
 
-    def _served(self, request: Request) -> Response | None:
+    def _served(self, request: WebHdfsRequest) -> WebHdfsResponse | None:
         """None when nobody ever answers. *Switches.*"""
         self._runtime.sleep(self._chance.uniform(0, 2 * self.quirks.namenode_seconds))
         if request.host in self.frozen:
@@ -154,11 +154,11 @@ class WebHdfsTwin:
                 return self._metrics()
             if self.safe_mode and request.method != "GET":
                 message = "Cannot create file. Name node is in safe mode."
-                return refusal(JavaError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", message))
+                return refusal(FakeHadoopError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", message))
             return self._namenode.serve(request)
         return self.datanodes.serve(request)
 
-    def _metrics(self) -> Response:
+    def _metrics(self) -> WebHdfsResponse:
         live = {
             f"{node.partition(':')[0]}:{_BLOCK_PORT}": {
                 "infoAddr": f"10.0.0.{n}:{_HTTP_PORT}",
@@ -177,7 +177,7 @@ class WebHdfsTwin:
         fitting = [node for node in self.nodes if _block(node) not in without and self.datanodes.takes(node)]
         if not fitting:
             message = f"Failed to find datanode, suggest to check cluster health. excludeDatanodes={','.join(without)}"
-            raise JavaError("java.io.IOException", message)
+            raise FakeHadoopError("java.io.IOException", message)
         return self._chance.choice(fitting)
 
 

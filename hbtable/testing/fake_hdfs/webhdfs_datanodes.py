@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from hbtable.fs.webhdfs.requests import HELD_BACK_BYTES, NoAnswer, Request, Response
+from hbtable.fs.webhdfs.requests import HELD_BACK_BYTES, NoAnswer, WebHdfsRequest, WebHdfsResponse
 from hbtable.runtime.interface import Runtime
-from hbtable.testing.fake_hdfs.namespace import JavaError, TwinFile, TwinNamespace
+from hbtable.testing.fake_hdfs.namespace import FakeFile, FakeHadoopError, FakeNamespace
 from hbtable.testing.fake_hdfs.webhdfs_namenode import refusal, split_target
 
 PIPELINE_SECONDS: Final = 75.0
@@ -22,7 +22,7 @@ _BLOCK_BYTES: Final = 128 << 20
 
 
 @dataclass
-class DataNodeQuirks:
+class FakeDataNodeQuirks:
     """How likely each is for a request it can happen to; 0 is never. Versions: those that show it."""
 
     datanode_seconds: float = 0.015
@@ -38,7 +38,7 @@ class DataNodeQuirks:
     """2.7.3: 201, and the file is absent, or has another length, because a failing close() is not reported. 3.4.2
     reports it."""
 
-    cut_content: float = 0.0
+    cut_upload: float = 0.0
     """All versions: the connection breaks during the content; what had come becomes a complete-looking file."""
 
     room_bytes: float = float("inf")
@@ -53,7 +53,7 @@ class DataNodeQuirks:
 
 
 @final
-class TwinThread:
+class FakeNodeThread:
     """One of a node's."""
 
     def __init__(self, runtime: Runtime, taken_until: list[float], number: int) -> None:
@@ -71,16 +71,16 @@ class TwinThread:
 
 
 @final
-class TwinDataNodes:
+class FakeDataNodes:
     """Serves requests in tasks of the callers. `between` is called with the path when a file's bytes are received and
     before it is completed."""
 
     def __init__(
         self,
         runtime: Runtime,
-        namespace: TwinNamespace,
+        namespace: FakeNamespace,
         chance: random.Random,
-        quirks: DataNodeQuirks,
+        quirks: FakeDataNodeQuirks,
         nodes: tuple[str, ...],
         frozen: set[str],
         gone: set[str],
@@ -95,7 +95,7 @@ class TwinDataNodes:
         self.between = between
         self.copies: dict[int, list[str]] = {}
         """The nodes in a file's pipeline, by inode."""
-        self.held_contents = 0
+        self.held_uploads = 0
         """Begun, and neither ended nor cut off."""
         self.scheduled_bytes = dict.fromkeys(nodes, 0)
         self._nodes = nodes
@@ -103,7 +103,7 @@ class TwinDataNodes:
         self._taken_until = {node: [0.0] * _THREADS for node in nodes}
         self._turns = dict.fromkeys(nodes, 0)
 
-    def serve(self, request: Request) -> Response | None:
+    def serve(self, request: WebHdfsRequest) -> WebHdfsResponse | None:
         """None when nobody ever answers. *Switches.*"""
         thread = self.thread(request.host)
         thread.wait()
@@ -111,15 +111,15 @@ class TwinDataNodes:
             if request.method == "GET":
                 return self._read(request)
             body = request.body if isinstance(request.body, bytes) else _whole(request)
-            return TwinContent(self, thread, request).finish(body)
-        except JavaError as error:
+            return FakeUpload(self, thread, request).finish(body)
+        except FakeHadoopError as error:
             return refusal(error)
 
-    def thread(self, node: str) -> TwinThread:
+    def thread(self, node: str) -> FakeNodeThread:
         """That the next connection to the node falls to."""
         number = self._turns[node]
         self._turns[node] = (number + 1) % _THREADS
-        return TwinThread(self.runtime, self._taken_until[node], number)
+        return FakeNodeThread(self.runtime, self._taken_until[node], number)
 
     def happens(self, likelihood: float) -> bool:
         return likelihood > 0 and self.chance.random() < likelihood
@@ -136,18 +136,18 @@ class TwinDataNodes:
         return node not in self.gone and self.scheduled_bytes[node] + block_bytes <= self.quirks.room_bytes
 
     def pipeline(self, receiver: str, replication: int, block_bytes: int) -> list[str]:
-        """At least one node. JavaError."""
+        """At least one node. FakeHadoopError."""
         fitting = [node for node in self._nodes if self.takes(node, block_bytes)]
         if not fitting:
             message = f"could only be written to 0 of the 1 minReplication nodes. {len(self._nodes)} are running"
-            raise JavaError("java.io.IOException", message)
+            raise FakeHadoopError("java.io.IOException", message)
         count = min(replication, len(fitting))
         if self.quirks.scattered or receiver not in fitting:
             return self.chance.sample(fitting, count)
         others = [node for node in fitting if node != receiver]
         return [receiver, *self.chance.sample(others, count - 1)]
 
-    def _read(self, request: Request) -> Response:
+    def _read(self, request: WebHdfsRequest) -> WebHdfsResponse:
         path, parameters = split_target(request.target)
         file = self.namespace.file(path)
         self.pause()
@@ -155,15 +155,15 @@ class TwinDataNodes:
         size = int(parameters.get("length", len(file.readable)))
         body = file.readable[offset : offset + size]
         if body and self.happens(self.quirks.cut_read):
-            return Response(200, "", body[: self.chance.randrange(len(body))], complete=False)
-        return Response(200, "", body)
+            return WebHdfsResponse(200, "", body[: self.chance.randrange(len(body))], complete=False)
+        return WebHdfsResponse(200, "", body)
 
 
 @final
-class TwinContent:
-    """A content that a DataNode has begun to receive: the file is created, and its pipeline stands. JavaError."""
+class FakeUpload:
+    """A content that a DataNode has begun to receive: the file is created, and its pipeline stands. FakeHadoopError."""
 
-    def __init__(self, nodes: TwinDataNodes, thread: TwinThread, request: Request) -> None:
+    def __init__(self, nodes: FakeDataNodes, thread: FakeNodeThread, request: WebHdfsRequest) -> None:
         self._nodes = nodes
         self._thread = thread
         self._path, parameters = split_target(request.target)
@@ -176,7 +176,7 @@ class TwinContent:
                 "Specified block size is less than configured minimum value (dfs.namenode.fs-limits.min-block-size): "
                 f"{self._block_bytes} < {nodes.quirks.least_block_bytes}"
             )
-            raise JavaError("java.io.IOException", message)
+            raise FakeHadoopError("java.io.IOException", message)
         self._holder = nodes.holder()
         self._file = nodes.namespace.create(self._path, self._holder, replication, overwrite, parents)
         self._pipeline = nodes.pipeline(request.host, replication, self._block_bytes)
@@ -185,27 +185,27 @@ class TwinContent:
             nodes.scheduled_bytes[node] += self._block_bytes
         self._fails_at = nodes.runtime.clock_seconds() + PIPELINE_SECONDS
 
-    def finish(self, body: bytes) -> Response | None:
-        """The answer once all of it came; None when nobody ever answers. *Switches.* JavaError."""
+    def finish(self, body: bytes) -> WebHdfsResponse | None:
+        """The answer once all of it came; None when nobody ever answers. *Switches.* FakeHadoopError."""
         nodes = self._nodes
         nodes.pause()
         if self._stuck():
             self._thread.occupy(self._fails_at)
             return None  # the file stays open, and empty to readers
-        cut = nodes.happens(nodes.quirks.cut_content)
+        cut = nodes.happens(nodes.quirks.cut_upload)
         self._receive(body[: nodes.chance.randrange(len(body) or 1)] if cut else body)
         nodes.between(self._path)
         if nodes.happens(nodes.quirks.slow_close):
             nodes.runtime.sleep(0.4)
         if nodes.happens(nodes.quirks.lying_created):
             self._break()
-            return Response(201, "", b"")
+            return WebHdfsResponse(201, "", b"")
         try:
             self._complete(self._file)
-        except JavaError:
+        except FakeHadoopError:
             if not nodes.namespace.hadoop_2:  # which says 201 all the same
                 raise
-        return None if cut else Response(201, "", b"")
+        return None if cut else WebHdfsResponse(201, "", b"")
 
     def cut_off(self, body: bytes) -> None:
         """The connection ends after so much of it. What came becomes a file that looks complete."""
@@ -215,7 +215,7 @@ class TwinContent:
         self._receive(body)
         try:
             self._complete(self._file)
-        except JavaError:
+        except FakeHadoopError:
             pass  # it was deleted
 
     def _stuck(self) -> bool:
@@ -225,7 +225,7 @@ class TwinContent:
     def _receive(self, body: bytes) -> None:
         self._nodes.namespace.write(self._file, self._holder, body)
 
-    def _complete(self, file: TwinFile) -> None:
+    def _complete(self, file: FakeFile) -> None:
         self._nodes.namespace.complete(file, self._holder)
         for node in self._pipeline:
             self._nodes.scheduled_bytes[node] -= self._block_bytes
@@ -240,20 +240,20 @@ class TwinContent:
 
 
 @final
-class TwinHeldContent:
-    """Implements HeldContent for a caller in `process`; a task of the twin's serves it. `lost`: its answer is."""
+class FakeHeldUpload:
+    """Implements HeldUpload for a caller in `process`; a task of the fake's serves it. `lost`: its answer is."""
 
-    def __init__(self, nodes: TwinDataNodes, process: Runtime, request: Request, lost: bool) -> None:
+    def __init__(self, nodes: FakeDataNodes, process: Runtime, request: WebHdfsRequest, lost: bool) -> None:
         self._nodes = nodes
         self._request = request
         self._lost = lost
         self._ended = nodes.runtime.event()
         self._answered = process.event()
         self._whole = False
-        self._response: Response | None = None
+        self._response: WebHdfsResponse | None = None
         nodes.runtime.spawn(self._serve, name="webhdfs held")
 
-    def finish(self, seconds: float) -> Response:
+    def finish(self, seconds: float) -> WebHdfsResponse:
         self._whole = True
         self._ended.set()
         if not self._answered.wait(seconds) or self._response is None:
@@ -272,21 +272,21 @@ class TwinHeldContent:
         thread = nodes.thread(self._request.host)
         thread.wait()
         try:
-            content = TwinContent(nodes, thread, self._request)
-            nodes.held_contents += 1
+            content = FakeUpload(nodes, thread, self._request)
+            nodes.held_uploads += 1
             self._ended.wait()
-            nodes.held_contents -= 1
+            nodes.held_uploads -= 1
             if self._whole:
                 self._response = content.finish(body)
             else:
                 content.cut_off(body[:-HELD_BACK_BYTES])
-        except JavaError as error:
+        except FakeHadoopError as error:
             self._response = refusal(error)
         if self._response is not None and not self._lost:
             self._answered.set()
 
 
-def _whole(request: Request) -> bytes:
+def _whole(request: WebHdfsRequest) -> bytes:
     assert not isinstance(request.body, bytes)
     request.body.seek(0)
     return request.body.read()

@@ -1,4 +1,4 @@
-"""A NameNode's WebHDFS in memory, over a TwinNamespace: for tests and simulation, under webhdfs.py.
+"""A NameNode's WebHDFS in memory, over a FakeNamespace: for tests and simulation, under webhdfs.py.
 
 Answers what Hadoop 3.4.2 was seen to answer (docs/hdfs.md); `hadoop_2` in the namespace takes out what 2.7.3 does not
 know (LISTSTATUS_BATCH, createflag), `gateway` what HttpFS does not tell (inode numbers, options of a rename).
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final, final
 from urllib.parse import parse_qsl, unquote
 
-from hbtable.fs.webhdfs.requests import PREFIX, Request, Response
-from hbtable.testing.fake_hdfs.namespace import JavaError, TwinFile, TwinFolder, TwinNamespace
+from hbtable.fs.webhdfs.requests import PREFIX, WebHdfsRequest, WebHdfsResponse
+from hbtable.testing.fake_hdfs.namespace import FakeFile, FakeFolder, FakeHadoopError, FakeNamespace
 
 _BATCH: Final = 3
 """A real one has 1,000 entries; so few show what goes wrong between two."""
@@ -23,24 +23,24 @@ def split_target(target: str) -> tuple[str, dict[str, str]]:
     return unquote(path.removeprefix(PREFIX)), dict(parse_qsl(query, keep_blank_values=True))
 
 
-def refusal(error: JavaError) -> Response:
+def refusal(error: FakeHadoopError) -> WebHdfsResponse:
     """As the real one words it."""
     body = {"exception": error.short_class, "javaClassName": error.java_class, "message": error.message}
-    return Response(_STATUS_OF.get(error.short_class, 403), "", json.dumps({"RemoteException": body}).encode())
+    return WebHdfsResponse(_STATUS_OF.get(error.short_class, 403), "", json.dumps({"RemoteException": body}).encode())
 
 
-def answer(body: object) -> Response:
-    return Response(200, "", json.dumps(body).encode())
+def answer(body: object) -> WebHdfsResponse:
+    return WebHdfsResponse(200, "", json.dumps(body).encode())
 
 
 @final
-class TwinNameNode:
+class FakeNameNode:
     """Answers requests at once. `choose` picks a DataNode, given those to be left out by block address; `copies` says
     by the same addresses where a file goes, given its inode number."""
 
     def __init__(
         self,
-        namespace: TwinNamespace,
+        namespace: FakeNamespace,
         choose: Callable[[frozenset[str]], str],
         copies: Callable[[int], list[str]],
         gateway: bool = False,
@@ -50,7 +50,7 @@ class TwinNameNode:
         self._choose = choose
         self._copies = copies
 
-    def serve(self, request: Request) -> Response:
+    def serve(self, request: WebHdfsRequest) -> WebHdfsResponse:
         """Never switches."""
         path, parameters = split_target(request.target)
         operation = parameters.get("op", "")
@@ -59,53 +59,53 @@ class TwinNameNode:
             message = (
                 f'Invalid value for webhdfs parameter "op": {operation} is not a valid {request.method} operation.'
             )
-            return refusal(JavaError("java.lang.IllegalArgumentException", message))
+            return refusal(FakeHadoopError("java.lang.IllegalArgumentException", message))
         try:
             response = served(path, parameters)
-            assert isinstance(response, Response)
+            assert isinstance(response, WebHdfsResponse)
             return response
-        except JavaError as error:
+        except FakeHadoopError as error:
             return refusal(error)
 
     # ------------------------------------------------------------ redirects
 
-    def _put_create(self, path: str, parameters: dict[str, str]) -> Response:
+    def _put_create(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         # Whether the file is there is seen by the DataNode only.
         return self._redirect(path, parameters)
 
-    def _get_open(self, path: str, parameters: dict[str, str]) -> Response:
+    def _get_open(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         file = self.namespace.find(path)
         if file is None:
             self.namespace.file(path)  # says what is missing
-        if isinstance(file, TwinFile):
+        if isinstance(file, FakeFile):
             offset = int(parameters.get("offset", "0"))
             if offset and offset >= file.length_bytes:
                 message = f"Offset={offset} out of the range [0, {file.length_bytes}); OPEN, path={path}"
-                raise JavaError("java.io.IOException", message)
+                raise FakeHadoopError("java.io.IOException", message)
         return self._redirect(path, parameters)
 
-    def _redirect(self, path: str, parameters: dict[str, str]) -> Response:
+    def _redirect(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         node = self._choose(frozenset(parameters.pop("excludedatanodes", "").split(",")))
         if self.namespace.hadoop_2:
             parameters.pop("createflag", None)
         query = "&".join(f"{name}={value}" for name, value in parameters.items())
-        return Response(307, f"http://{node}{PREFIX}{path}?{query}", b"")
+        return WebHdfsResponse(307, f"http://{node}{PREFIX}{path}?{query}", b"")
 
     # ------------------------------------------------------------ looking
 
-    def _get_getfilestatus(self, path: str, parameters: dict[str, str]) -> Response:
+    def _get_getfilestatus(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         node = self.namespace.find(path)
         if node is None:
-            raise JavaError("java.io.FileNotFoundException", f"File does not exist: {path}")
+            raise FakeHadoopError("java.io.FileNotFoundException", f"File does not exist: {path}")
         return answer({"FileStatus": self._fields("", node)})
 
-    def _get_liststatus(self, path: str, parameters: dict[str, str]) -> Response:
+    def _get_liststatus(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         fields = [self._fields(name, node) for name, node in self.namespace.list(path)]
         return answer({"FileStatuses": {"FileStatus": fields}})
 
-    def _get_liststatus_batch(self, path: str, parameters: dict[str, str]) -> Response:
-        if not isinstance(self.namespace.find(path), TwinFolder):
-            raise JavaError("java.io.FileNotFoundException", f"File {path} does not exist.")
+    def _get_liststatus_batch(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
+        if not isinstance(self.namespace.find(path), FakeFolder):
+            raise FakeHadoopError("java.io.FileNotFoundException", f"File {path} does not exist.")
         after = parameters.get("startAfter", "")
         rest = [(name, node) for name, node in self.namespace.list(path) if name > after]
         fields = [self._fields(name, node) for name, node in rest[:_BATCH]]
@@ -115,34 +115,34 @@ class TwinNameNode:
         }
         return answer({"DirectoryListing": listing})
 
-    def _get_get_block_locations(self, path: str, parameters: dict[str, str]) -> Response:
+    def _get_get_block_locations(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         file = self.namespace.file(path)
         blocks = [{"locations": [{"name": name} for name in self._copies(file.inode)]}]
         located = {"fileLength": file.length_bytes, "isUnderConstruction": bool(file.holder), "locatedBlocks": blocks}
         return answer({"LocatedBlocks": located})
 
-    def _fields(self, name: str, node: TwinFile | TwinFolder) -> dict[str, object]:
-        is_file = isinstance(node, TwinFile)
+    def _fields(self, name: str, node: FakeFile | FakeFolder) -> dict[str, object]:
+        is_file = isinstance(node, FakeFile)
         return {
             "pathSuffix": name,
             "type": "FILE" if is_file else "DIRECTORY",
-            "length": node.length_bytes if isinstance(node, TwinFile) else 0,
+            "length": node.length_bytes if isinstance(node, FakeFile) else 0,
             "modificationTime": node.modified_millis,
             "fileId": 0 if self.gateway else node.inode,
         }
 
     # ------------------------------------------------------------ changing names
 
-    def _put_mkdirs(self, path: str, parameters: dict[str, str]) -> Response:
+    def _put_mkdirs(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         self.namespace.mkdirs(path)
         return answer({"boolean": True})
 
-    def _put_rename(self, path: str, parameters: dict[str, str]) -> Response:
+    def _put_rename(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         target, options = parameters["destination"], parameters.get("renameoptions")
         if options is None or self.gateway:
             return answer({"boolean": self.namespace.rename_or_false(path, target)})
         self.namespace.rename(path, target, overwrite=options == "OVERWRITE")
-        return Response(200, "", b"")
+        return WebHdfsResponse(200, "", b"")
 
-    def _delete_delete(self, path: str, parameters: dict[str, str]) -> Response:
+    def _delete_delete(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         return answer({"boolean": self.namespace.delete(path, parameters.get("recursive") == "true")})

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
-from hbtable.runtime.interface import Bell, Deaths, Event, Job, Lock, Task
+from hbtable.runtime.interface import Deaths, Event, Job, Lock, Task, ThreadWaker
 from hbtable.runtime.supervision import TaskDeaths
 from hbtable.testing.simulated.scheduler import ProcessState, Scheduler, SimulatedCrash, SimulatedDeadlock
-from hbtable.testing.simulated.waiting import SimulatedBell, SimulatedEvent, SimulatedLock, SimulatedTask, micros
+from hbtable.testing.simulated.waiting import SimulatedEvent, SimulatedLock, SimulatedTask, SimulatedThreadWaker, micros
 
 T = TypeVar("T")
 
@@ -98,8 +98,8 @@ class SimulatedRuntime:
     def lock(self) -> Lock:
         return SimulatedLock(self.scheduler)
 
-    def bell(self, answer: Callable[[], object]) -> Bell:
-        return SimulatedBell(lambda run: self.spawn(run, name="bell"), answer)
+    def waker(self, answer: Callable[[], object]) -> ThreadWaker:
+        return SimulatedThreadWaker(lambda run: self.spawn(run, name="bell"), answer)
 
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """Calls `function` at a random later time, in the hub, and lets the caller know at a random time after that.
@@ -157,11 +157,9 @@ class SimulatedRuntime:
         end_micros = scheduler.now_micros + micros(self._options.limit_seconds)
         while not reached():
             if not scheduler.advance():
-                raise SimulatedDeadlock(self._sentence("nothing can run any more"))
+                raise SimulatedDeadlock(self._message("nothing can run any more"))
             if scheduler.now_micros > end_micros:
-                raise SimulatedDeadlock(
-                    self._sentence(f"no end within {self._options.limit_seconds} s of virtual time")
-                )
+                raise SimulatedDeadlock(self._message(f"no end within {self._options.limit_seconds} s of virtual time"))
 
     def run_for(self, seconds: float) -> None:
         """Lets this much virtual time pass, whether or not there is anything to do."""
@@ -196,6 +194,6 @@ class SimulatedRuntime:
     def paused(self) -> bool:
         return self._process.paused
 
-    def _sentence(self, what: str) -> str:
+    def _message(self, what: str) -> str:
         clock = self.scheduler.now_micros / 1_000_000
         return f"seed {self._seed}, {clock:.6f} s: {what}: {self.scheduler.describe()}"

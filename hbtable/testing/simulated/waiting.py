@@ -136,8 +136,8 @@ class SimulatedLock:
 
 
 @final
-class SimulatedBell:
-    """Implements runtime.interface.Bell: there are no foreign threads here, so whoever rings is a task."""
+class SimulatedThreadWaker:
+    """Implements runtime.interface.ThreadWaker: there are no foreign threads here, so whoever rings is a task."""
 
     __slots__ = ("_answer", "_closed", "_due", "_spawn")
 

@@ -16,7 +16,7 @@ from hbtable.errors import (
     Unavailable,
 )
 from hbtable.metadata import layout
-from hbtable.metadata.patience import PatienceOptions
+from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING
@@ -117,9 +117,9 @@ def test_an_unavailable_tablet_is_waited_for(cluster, client, put):
     assert rows_of(cluster) == {b"a": b"v"}
 
 
-def test_waiting_ends_at_the_deadline_with_a_sentence(cluster, put):
+def test_waiting_ends_at_the_deadline_with_a_message(cluster, put):
     _, tablets = cluster.put_table(b"t")
-    options = ClientOptions(patience=PatienceOptions(deadline_seconds=3))
+    options = ClientOptions(retry_policy=RetryPolicy(deadline_seconds=3))
     table = Client(cluster.runtime, cluster.session, cluster.transport, options).table(b"t")
     cluster.serve(tablets[0], "")
     with pytest.raises(Unavailable, match=r"table t gave no answer for row b'a' after \d+ tries in 3 seconds"):

@@ -129,7 +129,7 @@ def test_a_fenced_server_is_told_to_stop_and_a_failed_one_to_restart_and_each_th
     """In the operator's log, once, and to every caller the same."""
     bench = ClusterLog(kind)
 
-    def sentence(tablet: int, expected: type[HbtableError]) -> str:
+    def reason(tablet: int, expected: type[HbtableError]) -> str:
         caplog.clear()
         log = bench.open(give_up_seconds=1.0, hedge_seconds=0.1)
         if expected is LockLost:
@@ -145,12 +145,12 @@ def test_a_fenced_server_is_told_to_stop_and_a_failed_one_to_restart_and_each_th
         assert line == str(first.value) == str(second.value)
         return line
 
-    fenced = bench.run(sentence, 1, LockLost)
+    fenced = bench.run(reason, 1, LockLost)
     assert "logs/server-1 was fenced" in fenced
     assert "must stop" in fenced
     assert "restart" not in fenced
     bench = ClusterLog(kind)
-    failed = bench.run(sentence, 2, StorageFailed)
+    failed = bench.run(reason, 2, StorageFailed)
     assert "restart this tablet server: nothing was confirmed for 1 s" in failed
     assert "stop" not in failed
 

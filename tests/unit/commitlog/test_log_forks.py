@@ -1,4 +1,5 @@
-"""Segments that were begun beside each other (switching.py): which one the log goes on in (segments/chain.py)."""
+"""Segments that were begun beside each other (failover_appender.py): which one the log goes on in
+(segments/chain.py)."""
 
 import pytest
 

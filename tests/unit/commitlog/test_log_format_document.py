@@ -6,11 +6,11 @@ from pathlib import Path
 from hbtable.commitlog import groups
 from hbtable.commitlog.group_files import group_file
 from hbtable.commitlog.records import LogRecord, encode_record
-from hbtable.commitlog.recovery import runs
+from hbtable.commitlog.recovery import sorted_runs
 from hbtable.commitlog.recovery.fencing import fence, give_up, marker_path
 from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.commitlog.recovery.manifest import LogFile, Manifest, decode_manifest, encode_manifest
-from hbtable.commitlog.recovery.sorted_logs import recovered
+from hbtable.commitlog.recovery.recovered_edits import recovered
 from hbtable.commitlog.segments import segment
 from hbtable.commitlog.segments.high_water import HighWater, decode_high_water, encode_high_water
 from hbtable.encoding.cell_key import cell_key
@@ -46,7 +46,7 @@ def test_the_segment_reads_as_the_text_says(bench) -> None:
     assert files[run] == _example("run")
     assert files[f"{FOLDER}/sorted/complete"] == _example("list")
     assert run[-12:-4] == _example("run")[-4:].hex()
-    assert runs.decode_list(_example("list"), "p")[0][:2] == (1, 1)
+    assert sorted_runs.decode_list(_example("list"), "p")[0][:2] == (1, 1)
 
 
 def test_the_code_writes_the_segment_of_the_text() -> None:
@@ -59,10 +59,10 @@ def test_the_code_writes_the_segment_of_the_text() -> None:
 
 
 def test_a_list_with_gaps_reads_and_is_written_as_the_text_says() -> None:
-    found, gaps = runs.decode_list_and_gaps(_example("list-with-gaps"), "p")
-    assert found == runs.decode_list(_example("list"), "p")
+    found, gaps = sorted_runs.decode_list_and_gaps(_example("list-with-gaps"), "p")
+    assert found == sorted_runs.decode_list(_example("list"), "p")
     assert gaps == [Gap(f"{FOLDER}/0000000001.log", 68, 183, 1, 1, {20: 7}, {}, None)]
-    assert runs.encode_list(found, gaps) == _example("list-with-gaps")
+    assert sorted_runs.encode_list(found, gaps) == _example("list-with-gaps")
 
 
 def test_the_high_water_mark_reads_and_is_written_as_the_text_says() -> None:

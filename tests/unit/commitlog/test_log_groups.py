@@ -1,11 +1,11 @@
-from hbtable.commitlog.groups import CLEAN_END, HEADER_BYTES, Group, cut_short, frame, group_at, next_group
+from hbtable.commitlog.groups import CLEAN_END, HEADER_BYTES, CommitGroup, cut_short, frame, group_at, next_group
 
 SEED = 12345
 
 
 def test_a_group_is_read_where_it_was_written() -> None:
     data = b"before" + frame(SEED, 6, 9, 8, 2, b"payload", CLEAN_END)
-    assert group_at(data, 6, SEED) == Group(6, 6 + HEADER_BYTES, len(data), 9, 8, 2, CLEAN_END)
+    assert group_at(data, 6, SEED) == CommitGroup(6, 6 + HEADER_BYTES, len(data), 9, 8, 2, CLEAN_END)
 
 
 def test_a_group_at_another_place_or_of_another_segment_is_none() -> None:

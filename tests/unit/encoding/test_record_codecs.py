@@ -93,7 +93,7 @@ def test_a_sealed_body_that_makes_no_sense_is_damage(codec, record):
 @pytest.mark.parametrize(
     "codec, newest", [(tablet_record, tablet_record.MERGE_VERSION), (table_record, table_record.VERSION)]
 )
-def test_a_newer_format_is_refused_with_a_sentence(codec, newest):
+def test_a_newer_format_is_refused_with_a_message(codec, newest):
     newer = newest + 1
     with pytest.raises(UnsupportedFormat, match=f"format {newer} of a newer hbtable; this one reads {newest} at most"):
         codec.decode(seal(codec.KIND, newer, b"who knows"))

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hbtable.errors import Stalled, Unavailable
-from hbtable.fs.calls import MOST_HANGING, ThreadCalls
+from hbtable.fs.blocking_calls import MOST_HANGING, ThreadCalls
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from tests.harness.stand_in import StandIn
+from tests.harness.delegating_fake import DelegatingFake
 
 
-class Deadline(StandIn):
+class Deadline(DelegatingFake):
     """An event; how long somebody waits for it counts from `begun`. On a busy machine a thread may begin late."""
 
     def __init__(self, runtime: GeventRuntime, begun: Callable[[], bool]) -> None:
@@ -25,7 +25,7 @@ class Deadline(StandIn):
         return bool(self.inner.wait(timeout_seconds))
 
 
-class Runtime(StandIn):
+class Runtime(DelegatingFake):
     """Deadlines count from the moment at which so many calls as `rig` says hang."""
 
     def __init__(self, rig: "Rig") -> None:

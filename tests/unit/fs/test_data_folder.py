@@ -145,7 +145,7 @@ def test_a_holder_with_the_same_pid_in_another_container_is_not_this_process(tmp
 
 
 @pytest.mark.parametrize("name", ["a\0b", "half \ud800"])
-def test_a_path_that_no_file_can_have_is_refused_with_a_sentence(tmp_path: Path, name: str) -> None:
+def test_a_path_that_no_file_can_have_is_refused_with_a_message(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidConfiguration, match=r"cannot be used: no file can have this name") as error:
         DataFolder.open(f"{tmp_path}/{name}")
     assert repr(f"{tmp_path}/{name}") in str(error.value)

@@ -21,7 +21,7 @@ def test_addresses_are_taken_apart() -> None:
     "address",
     ["", "ftp://a:1/x", "webhdfs://a/x", "webhdfs://a:1,/x", "webhdfs:///x", "webhdfs://a:1/x y", "hdfs://a:1,b/x"],
 )
-def test_other_addresses_are_refused_with_a_sentence(address: str) -> None:
+def test_other_addresses_are_refused_with_a_message(address: str) -> None:
     with pytest.raises(InvalidConfiguration):
         parse_address(address)
 

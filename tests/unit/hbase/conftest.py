@@ -1,4 +1,4 @@
-"""A front door without a network and without tablets: fakes that honour the interfaces, and a client on bytes."""
+"""A gateway without a network and without tablets: fakes that honour the interfaces, and a client on bytes."""
 
 from bisect import insort
 from collections.abc import Callable, Sequence
@@ -11,20 +11,20 @@ from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
 from hbtable.errors import BadFilter, NoSuchFamily, TableNotEnabled, TableNotFound
-from hbtable.hbase.backend import Tables
+from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.handler import bind
-from hbtable.hbase.calls.reads import Reads
+from hbtable.hbase.calls.reads import ReadCalls
 from hbtable.hbase.calls.scanner_calls import ScannerCalls
 from hbtable.hbase.calls.scanner_ids import ScannerIds, unsaved
 from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
-from hbtable.hbase.calls.tables import AdminCalls
-from hbtable.hbase.calls.writes import Writes
+from hbtable.hbase.calls.tables import TableAdminCalls
+from hbtable.hbase.calls.writes import WriteCalls
 from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
-from hbtable.hbase.codec.interface import Interface
+from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.codec.wires import wires
-from hbtable.hbase.connection import Connection
+from hbtable.hbase.connection import GatewayConnection
+from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.slow import SlowRequests
-from hbtable.hbase.traffic import Traffic
 from hbtable.metrics.registry import Registry
 from hbtable.model import names
 from hbtable.model.cell import Cell, Row
@@ -231,18 +231,18 @@ def check_filter(text: bytes) -> None:
         raise BadFilter(f"there is no filter in {text!r}", 0)
 
 
-class Door:
+class GatewayRig:
     """Everything but the port. `talk` hands bytes to a connection and returns what it sent."""
 
     def __init__(self, message_bytes: int = 1 << 20, answer_bytes: int = 1 << 20) -> None:
         self.runtime: Any = FakeRuntime()
         self.cluster = FakeCluster()
         self.registry = Registry()
-        self.interface = Interface()
+        self.interface = ThriftInterface()
         self.scanners = Scanners(self.runtime, ScannerIds(unsaved()), ScannerOptions())
         self.slow = SlowRequests(256, 0.1, self.scanners.table_of)
         strict, loose = BinaryDialect(self.interface, True), BinaryDialect(self.interface, False)
-        self.traffic = Traffic(
+        self.context = ConnectionContext(
             self.runtime,
             self.interface,
             wires(strict, loose, CompactDialect(self.interface)),
@@ -251,15 +251,13 @@ class Door:
             message_bytes,
             stall_seconds=5.0,
         )
-        tables, pause = Tables(self.cluster.open_table), self.traffic.pause
+        tables, pause = TableBackend(self.cluster.open_table), self.context.pause
         cluster = self.cluster
         parts = [
-            Reads(tables, answer_bytes, pause, self.traffic.transfers),
-            Writes(tables, lambda name: list(cluster.record(name).schema.families), 10 << 20, pause),
-            ScannerCalls(
-                tables, cluster.record, self.scanners, check_filter, answer_bytes, pause, self.traffic.transfers
-            ),
-            AdminCalls(self.runtime, tables, cluster, lambda: "an-id", lambda owner: (owner or "here", 9090), 1.0),
+            ReadCalls(tables, answer_bytes, pause, self.context.budget),
+            WriteCalls(tables, lambda name: list(cluster.record(name).schema.families), 10 << 20, pause),
+            ScannerCalls(tables, cluster.record, self.scanners, check_filter, answer_bytes, pause, self.context.budget),
+            TableAdminCalls(self.runtime, tables, cluster, lambda: "an-id", lambda owner: (owner or "here", 9090), 1.0),
         ]
         bind(self.interface, parts)
         cluster.create_table(TableSchema(b"t", {b"f": FamilySchema(b"f"), b"g": FamilySchema(b"g")}))
@@ -270,21 +268,23 @@ class Door:
 
     def talk(self, *pieces: bytes) -> FakeStream:
         stream = FakeStream(pieces)
-        Connection(stream, "client:1", self.traffic).serve()
-        assert self.traffic.in_flight == 0
+        GatewayConnection(stream, "client:1", self.context).serve()
+        assert self.context.in_flight == 0
         return stream
 
 
 class Client:
     """Encodes calls with thriftpy2's pure Python protocols, decodes answers with them."""
 
-    def __init__(self, door: Door, protocol: str = "binary", framed: bool = False, piece_bytes: int = 0) -> None:
-        self.door = door
+    def __init__(
+        self, gateway: GatewayRig, protocol: str = "binary", framed: bool = False, piece_bytes: int = 0
+    ) -> None:
+        self.gateway = gateway
         self.protocol = protocol
         self.framed = framed
         self.piece_bytes = piece_bytes
         self.sequence = 0
-        self.thrift: Any = door.interface.thrift
+        self.thrift: Any = gateway.interface.thrift
 
     def _codec(self, buffer: Any) -> Any:
         if self.protocol == "compact":
@@ -327,23 +327,23 @@ class Client:
         message = self.encode(method, **arguments)
         size = self.piece_bytes or len(message)
         pieces = [message[first : first + size] for first in range(0, len(message), size)]
-        return self.decode(self.door.talk(*pieces).sent, method)
+        return self.decode(self.gateway.talk(*pieces).sent, method)
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door()
+def gateway() -> GatewayRig:
+    return GatewayRig()
 
 
 @pytest.fixture
-def small_door() -> Door:
+def small_gateway() -> GatewayRig:
     """A message limit of 2,000 bytes and an answer limit of 300."""
-    return Door(message_bytes=2000, answer_bytes=300)
+    return GatewayRig(message_bytes=2000, answer_bytes=300)
 
 
 @pytest.fixture
-def client(door: Door) -> Client:
-    return Client(door)
+def client(gateway: GatewayRig) -> Client:
+    return Client(gateway)
 
 
 @pytest.fixture
@@ -352,9 +352,9 @@ def connect() -> Callable[..., Client]:
 
 
 @pytest.fixture(params=["binary", "loose", "compact"])
-def every_client(request: pytest.FixtureRequest, door: Door) -> Client:
+def every_client(request: pytest.FixtureRequest, gateway: GatewayRig) -> Client:
     """Each protocol, unframed."""
-    return Client(door, request.param)
+    return Client(gateway, request.param)
 
 
 @pytest.fixture

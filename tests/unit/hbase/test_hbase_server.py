@@ -1,4 +1,4 @@
-"""The front door with a real port: many clients, draining."""
+"""The gateway with a real port: many clients, draining."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,29 +6,29 @@ from typing import Any
 import pytest
 from gevent.socket import create_connection
 
-from hbtable.hbase.server import FrontDoor, FrontDoorOptions, Identity
+from hbtable.hbase.server import ClusterIdentity, ThriftGateway, ThriftGatewayOptions
 from hbtable.metrics.registry import Registry
 from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
 
 class Port:
-    def __init__(self, cluster: Any, options: FrontDoorOptions | None = None) -> None:
+    def __init__(self, cluster: Any, options: ThriftGatewayOptions | None = None) -> None:
         self.runtime = GeventRuntime()
         self.registry = Registry()
-        self.door = FrontDoor(
+        self.gateway = ThriftGateway(
             self.runtime,
             lambda handle: sockets.serve("127.0.0.1", 0, handle),
             cluster.open_table,
             cluster,
             self.registry,
-            Identity(lambda: "an-id", lambda owner: (b"host", 1)),
-            options or FrontDoorOptions(drain_seconds=60.0),
+            ClusterIdentity(lambda: "an-id", lambda owner: (b"host", 1)),
+            options or ThriftGatewayOptions(drain_seconds=60.0),
         )
-        self.door.start()
+        self.gateway.start()
 
     def connect(self, source: str = "127.0.0.1") -> Any:
-        return create_connection(("127.0.0.1", self.door.port), source_address=(source, 0))
+        return create_connection(("127.0.0.1", self.gateway.port), source_address=(source, 0))
 
     def gauge(self, name: str) -> float:
         return next(value for gauge, _, value in self.registry.gauges() if gauge == name)
@@ -43,11 +43,11 @@ class Port:
 
 
 @pytest.fixture
-def port(door: Any) -> Iterator[Port]:
-    made = Port(door.cluster)
+def port(gateway: Any) -> Iterator[Port]:
+    made = Port(gateway.cluster)
     yield made
-    made.door.drain()
-    made.door.close()
+    made.gateway.drain()
+    made.gateway.close()
 
 
 def answered(socket: Any, client: Any, method: str, **arguments: Any) -> Any:
@@ -58,9 +58,9 @@ def answered(socket: Any, client: Any, method: str, **arguments: Any) -> Any:
 @pytest.mark.parametrize("protocol", ["binary", "loose", "compact"])
 @pytest.mark.parametrize("framed", [False, True])
 def test_one_port_speaks_all_of_it(
-    port: Port, door: Any, connect: Callable[..., Any], protocol: str, framed: bool
+    port: Port, gateway: Any, connect: Callable[..., Any], protocol: str, framed: bool
 ) -> None:
-    client = connect(door, protocol, framed)
+    client = connect(gateway, protocol, framed)
     socket = port.connect()
     assert answered(socket, client, "getThriftServerType") == 1
     assert answered(socket, client, "getTableNames") == [b"t"]
@@ -70,7 +70,7 @@ def test_one_port_speaks_all_of_it(
     socket.close()
 
 
-def test_a_large_message_in_both_directions(port: Port, door: Any, client: Any) -> None:
+def test_a_large_message_in_both_directions(port: Port, gateway: Any, client: Any) -> None:
     socket = port.connect()
     put = [client.thrift.Mutation(column=b"f:a", value=b"v" * 9_000_000)]
     assert answered(socket, client, "mutateRow", tableName=b"t", row=b"r", mutations=put) is None
@@ -83,15 +83,15 @@ def test_a_large_message_in_both_directions(port: Port, door: Any, client: Any) 
     socket.close()
 
 
-def test_draining_closes_the_idle_and_answers_the_busy(port: Port, door: Any, client: Any) -> None:
+def test_draining_closes_the_idle_and_answers_the_busy(port: Port, gateway: Any, client: Any) -> None:
     idle, busy = port.connect(), port.connect()
     assert answered(idle, client, "getThriftServerType") == 1
     begun, release = port.runtime.event(), port.runtime.event()
-    real = door.table.read_rows
-    door.table.read_rows = lambda rows, spec: begun.set() or (release.wait(60) and real(rows, spec))
+    real = gateway.table.read_rows
+    gateway.table.read_rows = lambda rows, spec: begun.set() or (release.wait(60) and real(rows, spec))
     busy.sendall(client.encode("getRow", tableName=b"t", row=b"r"))
     assert begun.wait(60)
-    drained = port.runtime.spawn(port.door.drain)
+    drained = port.runtime.spawn(port.gateway.drain)
     assert idle.recv(100) == b""
     assert not drained.join(0.02)
     with pytest.raises(ConnectionRefusedError):
@@ -131,8 +131,8 @@ def test_connections_are_counted(port: Port, client: Any) -> None:
     socket.close()
 
 
-def test_when_full_who_never_asked_goes_first_and_then_who_was_idle_for_longest(door: Any, client: Any) -> None:
-    port = Port(door.cluster, FrontDoorOptions(connections=3))
+def test_when_full_who_never_asked_goes_first_and_then_who_was_idle_for_longest(gateway: Any, client: Any) -> None:
+    port = Port(gateway.cluster, ThriftGatewayOptions(connections=3))
     asked, silent, late = port.connect(), port.connect(), port.connect()
     port.wait_until(lambda: port.gauge("hbtable_rpc_connections") == 3.0)
     assert answered(asked, client, "getThriftServerType") == 1
@@ -147,16 +147,16 @@ def test_when_full_who_never_asked_goes_first_and_then_who_was_idle_for_longest(
     assert answered(late, client, "getThriftServerType") == 1
     for socket in (asked, silent, late, newest, another):
         socket.close()
-    port.door.close()
+    port.gateway.close()
 
 
 @pytest.mark.parametrize("protocol", ["binary", "compact"])
 @pytest.mark.parametrize("framed", [False, True])
 def test_who_is_cut_for_room_reads_why_as_its_next_answer(
-    door: Any, connect: Callable[..., Any], protocol: str, framed: bool
+    gateway: Any, connect: Callable[..., Any], protocol: str, framed: bool
 ) -> None:
-    port = Port(door.cluster, FrontDoorOptions(connections=1))
-    client = connect(door, protocol, framed)
+    port = Port(gateway.cluster, ThriftGatewayOptions(connections=1))
+    client = connect(gateway, protocol, framed)
     first = port.connect()
     assert answered(first, client, "getThriftServerType") == 1
     second = port.connect()
@@ -167,11 +167,11 @@ def test_who_is_cut_for_room_reads_why_as_its_next_answer(
     assert first.recv(100) == b""
     first.close()
     second.close()
-    port.door.close()
+    port.gateway.close()
 
 
-def test_a_flood_of_one_address_locks_out_nobody_else(door: Any, client: Any) -> None:
-    port = Port(door.cluster, FrontDoorOptions(connections=4))
+def test_a_flood_of_one_address_locks_out_nobody_else(gateway: Any, client: Any) -> None:
+    port = Port(gateway.cluster, ThriftGatewayOptions(connections=4))
     neighbour = port.connect(source="127.0.0.3")
     assert answered(neighbour, client, "getThriftServerType") == 1
     flood = [port.connect(source="127.0.0.2") for _ in range(3)]
@@ -185,14 +185,14 @@ def test_a_flood_of_one_address_locks_out_nobody_else(door: Any, client: Any) ->
     assert answered(neighbour, client, "getThriftServerType") == 1
     for socket in (neighbour, late, *flood):
         socket.close()
-    port.door.close()
+    port.gateway.close()
 
 
-def test_whoever_comes_when_all_have_requests_under_way_is_turned_away(door: Any, client: Any) -> None:
-    port = Port(door.cluster, FrontDoorOptions(connections=1))
+def test_whoever_comes_when_all_have_requests_under_way_is_turned_away(gateway: Any, client: Any) -> None:
+    port = Port(gateway.cluster, ThriftGatewayOptions(connections=1))
     begun, release = port.runtime.event(), port.runtime.event()
-    real = door.table.read_rows
-    door.table.read_rows = lambda rows, spec: begun.set() or (release.wait(60) and real(rows, spec))
+    real = gateway.table.read_rows
+    gateway.table.read_rows = lambda rows, spec: begun.set() or (release.wait(60) and real(rows, spec))
     busy = port.connect()
     busy.sendall(client.encode("getRow", tableName=b"t", row=b"r"))
     assert begun.wait(60)
@@ -202,11 +202,11 @@ def test_whoever_comes_when_all_have_requests_under_way_is_turned_away(door: Any
     assert client.decode(busy.recv(65536), "getRow") == []
     busy.close()
     refused.close()
-    port.door.close()
+    port.gateway.close()
 
 
-def test_who_does_not_take_an_answer_makes_room_like_an_idle_one(door: Any, client: Any) -> None:
-    port = Port(door.cluster, FrontDoorOptions(connections=1))
+def test_who_does_not_take_an_answer_makes_room_like_an_idle_one(gateway: Any, client: Any) -> None:
+    port = Port(gateway.cluster, ThriftGatewayOptions(connections=1))
     put = [client.thrift.Mutation(column=b"f:a", value=b"v" * 15_000)]
     writer = port.connect()
     assert answered(writer, client, "mutateRow", tableName=b"t", row=b"r", mutations=put) is None
@@ -214,10 +214,10 @@ def test_who_does_not_take_an_answer_makes_room_like_an_idle_one(door: Any, clie
     lazy = port.connect()
     call = client.encode("getRow", tableName=b"t", row=b"r")
     asked = port.runtime.spawn(lazy.sendall, call * 4000)  # 60 MB of answers: more than any socket takes
-    port.wait_until(lambda: any(one.sending for one in port.door._connections))
+    port.wait_until(lambda: any(one.sending for one in port.gateway._connections))
     late = port.connect()
     assert answered(late, client, "getThriftServerType") == 1
     asked.kill()
     lazy.close()
     late.close()
-    port.door.close()
+    port.gateway.close()

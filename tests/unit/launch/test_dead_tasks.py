@@ -3,8 +3,8 @@
 import pytest
 
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.launch.cluster import EmbeddedCluster
-from hbtable.launch.http.status import Status
+from hbtable.launch.embedded_cluster import EmbeddedCluster
+from hbtable.launch.http.status import ProcessStatus
 from hbtable.lockservice.local import LocalLockService
 from hbtable.master.master import Master
 from hbtable.model.schema import FamilySchema, TableSchema
@@ -35,7 +35,7 @@ def test_the_work_goes_on_and_readyz_says_what_happened(
     def life() -> None:
         cluster = EmbeddedCluster(runtime, memory, LocalLockService(memory, runtime))
         cluster.start()
-        status = Status(runtime, cluster.registry, cluster.session)
+        status = ProcessStatus(runtime, cluster.registry, cluster.session)
         assert status.not_ready() == []
         monkeypatch.setattr(owner, method, broken_once)
         cluster.master.wake()

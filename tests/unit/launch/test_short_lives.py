@@ -1,7 +1,7 @@
 """A program that opens its folder again and again, and never for long: what it leaves does not grow with its lives."""
 
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation

@@ -11,8 +11,8 @@ from hbtable.errors import OutcomeUnknown, StorageFailed
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.hbase.errors import declared
 from hbtable.launch import serve
-from hbtable.launch.cluster import EmbeddedCluster
 from hbtable.launch.config.sections import ServerOptions, read_configuration
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
@@ -39,7 +39,7 @@ def test_an_orderly_stop_is_not_taken_for_a_lost_lock(
     def life() -> int:
         folder = str(tmp_path / "data")
         configuration = read_configuration(None, {"HOME": os.devnull}, ())
-        server = serve.Server(configuration, ServerOptions(data=folder, port=0, http_port=0), folder)
+        server = serve.SingleServer(configuration, ServerOptions(data=folder, port=0, http_port=0), folder)
         server.start()
         waiting = server.runtime.spawn(server.wait, name="wait")
         server.runtime.sleep(0.02)

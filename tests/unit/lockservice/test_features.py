@@ -7,9 +7,9 @@ import pytest
 from hbtable.errors import Corruption, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import LOCAL
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.launch.cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice import features
-from hbtable.lockservice.places import CLUSTER
+from hbtable.lockservice.paths import CLUSTER
 from hbtable.master.bootstrap import check_log_kind, cluster_id
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime

@@ -4,7 +4,7 @@ import pytest
 
 from hbtable.errors import Unavailable
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.lockservice.places import MASTER
+from hbtable.lockservice.paths import MASTER
 from hbtable.master.master import Master
 from hbtable.rpc.local import LocalTransport
 from hbtable.testing.memory_lockservice import MemoryLockService

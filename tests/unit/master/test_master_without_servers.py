@@ -24,7 +24,7 @@ def test_no_garbage_is_looked_for_while_metadata_is_not_served() -> None:
         master.acquire()
         for _ in range(5):
             began = runtime.clock_seconds()
-            assert master.cycle() in ("waiting for a tablet server to serve the root tablet", master.last_sentence)
+            assert master.cycle() in ("waiting for a tablet server to serve the root tablet", master.last_message)
             assert runtime.clock_seconds() - began < 0.1
             runtime.sleep(0.6)
 

@@ -249,8 +249,8 @@ def test_what_is_gone_is_no_tablet_and_only_a_later_one_takes_its_row(catalog):
     catalog.put_tablet_if_absent(MARKED)
     assert catalog.read_tablet(16, b"m") == MARKED
     with pytest.raises(Conflict):
-        catalog.bury_tablet(TABLET, GONE)
-    catalog.bury_tablet(MARKED, GONE)
+        catalog.retire_tablet(TABLET, GONE)
+    catalog.retire_tablet(MARKED, GONE)
     assert catalog.read_tablet(16, b"m") is None
     assert catalog.tablet_rows(16) == []
     gone = []
@@ -267,7 +267,7 @@ def test_what_is_gone_is_no_tablet_and_only_a_later_one_takes_its_row(catalog):
 
 def test_what_is_gone_can_be_forgotten(catalog):
     catalog.put_tablet_if_absent(MARKED)
-    catalog.bury_tablet(MARKED, GONE)
+    catalog.retire_tablet(MARKED, GONE)
     catalog.forget_gone(dataclasses.replace(GONE, generation=9))
     assert not catalog.put_tablet_if_absent(TABLET)
     catalog.forget_gone(GONE)

@@ -74,7 +74,7 @@ def test_a_left_child_whose_own_row_stands_is_not_taken_from_the_embedding():
 
 
 @pytest.mark.parametrize(
-    "records, sentence",
+    "records, message",
     [
         ([], "no tablet"),
         ([tablet(1, b"a", b"")], "no tablet covers rows from b'' to b'a'"),
@@ -85,6 +85,6 @@ def test_a_left_child_whose_own_row_stands_is_not_taken_from_the_embedding():
         ([tablet(1, b"", b"g"), tablet(2, b"g", b"g"), tablet(3, b"g", b"")], "empty range"),
     ],
 )
-def test_holes_overlaps_and_missing_ends_are_named(records, sentence):
-    with pytest.raises(Corruption, match=sentence):
+def test_holes_overlaps_and_missing_ends_are_named(records, message):
+    with pytest.raises(Corruption, match=message):
         verify_tiling(records)

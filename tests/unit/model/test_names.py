@@ -1,4 +1,4 @@
-"""Names of tables, namespaces and families: canonical forms and sentences that name the offence."""
+"""Names of tables, namespaces and families: canonical forms and messages that name the offence."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_legal_table_names_have_one_canonical_form(given, canonical):
 
 
 @pytest.mark.parametrize(
-    "given, sentence",
+    "given, message",
     [
         (b"", "may not be empty"),
         (b"a b", r"has ' ' at position 1"),
@@ -47,8 +47,8 @@ def test_legal_table_names_have_one_canonical_form(given, canonical):
         (b"x" * 256, "at most 255 bytes, this one has 256"),
     ],
 )
-def test_illegal_table_names_are_refused_with_the_reason(given, sentence):
-    with pytest.raises(InvalidRequest, match=sentence):
+def test_illegal_table_names_are_refused_with_the_reason(given, message):
+    with pytest.raises(InvalidRequest, match=message):
         names.parse(given)
 
 
@@ -65,7 +65,7 @@ def test_legal_families(family):
 
 
 @pytest.mark.parametrize(
-    "family, sentence",
+    "family, message",
     [
         (b"", "may not be empty"),
         (b".f", "may not begin"),
@@ -78,6 +78,6 @@ def test_legal_families(family):
         (b"f" * 256, "at most 255 bytes"),
     ],
 )
-def test_illegal_families_are_refused_with_the_reason(family, sentence):
-    with pytest.raises(InvalidRequest, match=sentence):
+def test_illegal_families_are_refused_with_the_reason(family, message):
+    with pytest.raises(InvalidRequest, match=message):
         names.check_family(family)

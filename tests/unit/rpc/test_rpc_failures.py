@@ -29,15 +29,15 @@ from hbtable.rpc.codec.calls import METHODS, read_head
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.frames import GOODBYE, Frames
 from hbtable.rpc.local import LocalTransport
-from hbtable.rpc.thrift_server import OTHER_PORT, ThriftServer, ThriftServerOptions
-from hbtable.rpc.thrift_transport import ThriftTransport
+from hbtable.rpc.thrift_server import OTHER_PORT, RpcServer, RpcServerOptions
+from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
-from tests.harness.stand_in import StandIn
+from tests.harness.delegating_fake import DelegatingFake
 
 HOST = "127.0.0.1"
-PATIENT = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60, watch_seconds=0.02)
+LONG_TIMEOUTS = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60, watch_seconds=0.02)
 QUICK = RpcOptions(read_seconds=0.1, write_seconds=0.1, census_seconds=0.05, watch_seconds=0.02)
 """For calls that are given up, under a runtime that starts their time when they have arrived."""
 MUTATION = RowMutation(b"r", [(PUT, b"f", b"q", -1, b"v")])
@@ -50,7 +50,7 @@ def runtime():
     made.close()
 
 
-class Halted(StandIn):
+class Halted(DelegatingFake):
     """A runtime whose clock stands still until `arrived` holds, as often as it is told: a machine that does nothing for
     a while takes no call's time before the peer has got it."""
 
@@ -138,10 +138,10 @@ def against(runtime):
     """against(*answers, options=...) -> (transport, peer)."""
     made = []
 
-    def make(*answers, options=PATIENT, address_of=None, runtime_of_caller=runtime):
+    def make(*answers, options=LONG_TIMEOUTS, address_of=None, runtime_of_caller=runtime):
         peer = Peer(runtime, answers)
         reach = address_of or (lambda name: peer.address)
-        transport = ThriftTransport(runtime_of_caller, reach, lambda: peer.address, options)
+        transport = RpcTransport(runtime_of_caller, reach, lambda: peer.address, options)
         made.extend((transport, peer))
         return transport, peer
 
@@ -158,7 +158,7 @@ def serving(runtime):
     def make(service, incarnation="s1", port=0, options=None):
         roles = LocalTransport()
         roles.register_server(incarnation, service, service)
-        server = ThriftServer(runtime, roles, lambda handle: serve(HOST, port, handle), options)
+        server = RpcServer(runtime, roles, lambda handle: serve(HOST, port, handle), options)
         made.append(server)
         return server, roles, f"{HOST}:{server.start()}"
 
@@ -169,11 +169,11 @@ def serving(runtime):
 
 @pytest.fixture
 def calling(runtime):
-    """calling(address_of, master_address, options, local) -> a ThriftTransport, closed afterwards."""
+    """calling(address_of, master_address, options, local) -> a RpcTransport, closed afterwards."""
     made = []
 
     def make(*arguments, runtime_of_caller=runtime):
-        made.append(ThriftTransport(runtime_of_caller, *arguments))
+        made.append(RpcTransport(runtime_of_caller, *arguments))
         return made[-1]
 
     yield make
@@ -197,7 +197,7 @@ def test_nobody_at_the_address_means_that_nothing_was_begun(calling, runtime):
     free.close()
     asked = []
     transport = calling(
-        lambda name: asked.append(name) or f"{HOST}:{free.port}", lambda: f"{HOST}:{free.port}", PATIENT
+        lambda name: asked.append(name) or f"{HOST}:{free.port}", lambda: f"{HOST}:{free.port}", LONG_TIMEOUTS
     )
     with pytest.raises(StaleLocation, match="did not begin mutate"):
         write(transport)
@@ -231,7 +231,7 @@ def test_a_connection_that_served_and_broke_is_replaced_once_for_reads_only(agai
 def test_a_connection_that_the_peer_closed_between_calls_is_not_used(calling, runtime, serving):
     service = Service()
     server, _, address = serving(service)
-    transport = calling(lambda name: address, lambda: None, PATIENT)
+    transport = calling(lambda name: address, lambda: None, LONG_TIMEOUTS)
     write(transport)
     server.close()  # it says goodbye to idle connections
     serving(service, port=int(address.split(":")[1]))
@@ -335,7 +335,7 @@ def test_another_incarnation_at_the_address_refuses_and_the_address_is_asked_for
     service = Service()
     _, _, address = serving(service, "s2")
     asked = []
-    transport = calling(lambda name: asked.append(name) or address, lambda: None, PATIENT)
+    transport = calling(lambda name: asked.append(name) or address, lambda: None, LONG_TIMEOUTS)
     for _ in range(2):
         with pytest.raises(StaleLocation, match="tablet server s1 is gone"):
             write(transport)
@@ -365,7 +365,7 @@ def test_calls_to_this_process_take_no_detour(calling, runtime):
     def no_address(name=""):
         raise AssertionError("not to be asked")
 
-    transport = calling(no_address, no_address, PATIENT, roles)
+    transport = calling(no_address, no_address, LONG_TIMEOUTS, roles)
     roles.register_server("s1", service, service)
     roles.register_master(service)
     assert transport.tablet_service("s1") is service
@@ -383,7 +383,7 @@ def test_the_master_moves(calling, runtime, serving):
 
     first.register_master(Master())
     where = [old]
-    transport = calling(lambda name: None, lambda: where[0], PATIENT)
+    transport = calling(lambda name: None, lambda: where[0], LONG_TIMEOUTS)
     transport.master().delete_table(b"1")
     first.register_master(None)
     with pytest.raises(Unavailable, match="no master"):
@@ -446,12 +446,12 @@ def test_a_client_of_hbase_is_told_where_to_go(serving, transport):
         client.close()
         return refused.value.message
 
-    sentence = get_hub().threadpool.apply(ask)
-    assert sentence.decode().endswith(OTHER_PORT)
-    assert b"the Thrift port of any tablet server, 9090" in sentence
+    message = get_hub().threadpool.apply(ask)
+    assert message.decode().endswith(OTHER_PORT)
+    assert b"the Thrift port of any tablet server, 9090" in message
 
 
-def test_a_client_of_hbase_that_sends_on_gets_the_sentence(serving):
+def test_a_client_of_hbase_that_sends_on_gets_the_message(serving):
     _, _, address = serving(Service())
     client = create_connection((HOST, int(address.rpartition(":")[2])), 60)
     client.sendall(b"\x80\1\0\1\0\0\0\7mutateRows\0\0\0\7" + bytes(1 << 20))
@@ -501,7 +501,7 @@ def test_a_damaged_answer_is_no_answer(against, answer):
 
 def test_messages_over_the_limit_are_refused_on_either_side(calling, runtime, serving):
     service = Service()
-    _, _, address = serving(service, options=ThriftServerOptions(frame_bytes=2000))
+    _, _, address = serving(service, options=RpcServerOptions(frame_bytes=2000))
     transport = calling(lambda name: address, lambda: None, RpcOptions(frame_bytes=1000))
     with pytest.raises(LimitExceeded, match="over the limit of 1000"):
         transport.tablet_service("s1").read_rows(1, [b"r" * 1000], EVERYTHING)

@@ -16,15 +16,15 @@ from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.frames import Frames, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed
 from hbtable.rpc.local import LocalTransport
-from hbtable.rpc.thrift_server import ThriftServer
-from hbtable.rpc.thrift_transport import ThriftTransport
+from hbtable.rpc.thrift_server import RpcServer
+from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
-from tests.harness.stand_in import StandIn
+from tests.harness.delegating_fake import DelegatingFake
 
 HOST = "127.0.0.1"
-PATIENT = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60, watch_seconds=0.02)
+LONG_TIMEOUTS = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60, watch_seconds=0.02)
 SHORT = RpcOptions(connect_seconds=60, read_seconds=0.5, write_seconds=0.5, watch_seconds=0.02)
 """A length that grew on the way makes the other side wait for the rest."""
 ROW, VALUE = b"row", b"value"
@@ -62,7 +62,7 @@ def service():
 def address(runtime, service):
     roles = LocalTransport()
     roles.register_server("s1", service, service)
-    server = ThriftServer(runtime, roles, lambda handle: serve(HOST, 0, handle))
+    server = RpcServer(runtime, roles, lambda handle: serve(HOST, 0, handle))
     yield f"{HOST}:{server.start()}"
     server.close()
 
@@ -71,8 +71,8 @@ def address(runtime, service):
 def calling(runtime):
     made = []
 
-    def make(address, connect=sockets.connect, options=PATIENT):
-        transport = ThriftTransport(runtime, lambda name: address, lambda: address, options, connect=connect)
+    def make(address, connect=sockets.connect, options=LONG_TIMEOUTS):
+        transport = RpcTransport(runtime, lambda name: address, lambda: address, options, connect=connect)
         made.append(transport)
         return transport.tablet_service("s1")
 
@@ -184,7 +184,7 @@ def test_every_frame_after_the_hello_has_a_checksum(address, service, caplog):
     socket.close()
 
 
-class Corrupting(StandIn):
+class Corrupting(DelegatingFake):
     """A connection on which one bit changes: the `at`-th byte that is sent, or received, after the hello."""
 
     def __init__(self, socket, sent, at, bit):

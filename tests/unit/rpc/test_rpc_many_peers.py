@@ -7,13 +7,13 @@ from hbtable.model.mutation import PUT, RowMutation
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.frames import GOODBYE
 from hbtable.rpc.local import LocalTransport
-from hbtable.rpc.thrift_server import ThriftServer, ThriftServerOptions
-from hbtable.rpc.thrift_transport import ThriftTransport
+from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
+from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
 
 HOST = "127.0.0.1"
-PATIENT = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60)
+LONG_TIMEOUTS = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60)
 
 
 class Service:
@@ -31,9 +31,9 @@ class Port:
         self.runtime = GeventRuntime()
         roles = LocalTransport()
         roles.register_server("s1", service, service)
-        self.server = ThriftServer(self.runtime, roles, lambda handle: serve(HOST, 0, handle), options)
+        self.server = RpcServer(self.runtime, roles, lambda handle: serve(HOST, 0, handle), options)
         self.port = self.server.start()
-        self.transport = ThriftTransport(self.runtime, lambda name: f"{HOST}:{self.port}", lambda: None, PATIENT)
+        self.transport = RpcTransport(self.runtime, lambda name: f"{HOST}:{self.port}", lambda: None, LONG_TIMEOUTS)
 
     def connect(self):
         return create_connection((HOST, self.port))
@@ -70,7 +70,7 @@ def opened():
 
 def test_half_sent_calls_of_many_peers_take_no_more_memory_than_the_port_has(opened):
     limit = 1 << 20
-    port = opened(options=ThriftServerOptions(transfer_bytes=limit))
+    port = opened(options=RpcServerOptions(transfer_bytes=limit))
     peers = [port.connect() for _ in range(6)]
     transfers = port.server.transfers
     for number, peer in enumerate(peers, start=1):
@@ -101,7 +101,7 @@ def test_small_calls_are_not_counted(opened):
 
 
 def test_idle_peers_of_one_address_lock_out_nobody(opened):
-    port = opened(options=ThriftServerOptions(connections=4))
+    port = opened(options=RpcServerOptions(connections=4))
     crowd = [port.connect() for _ in range(12)]
     port.write()
     assert crowd[0].recv(100) == GOODBYE

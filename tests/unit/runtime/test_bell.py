@@ -8,12 +8,12 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 def test_a_foreign_thread_wakes_a_hub_that_waits() -> None:
     runtime = GeventRuntime()
     rung = runtime.event()
-    bell = runtime.bell(rung.set)
-    threads = [threading.Thread(target=bell.ring) for _ in range(5)]
+    waker = runtime.waker(rung.set)
+    threads = [threading.Thread(target=waker.ring) for _ in range(5)]
     for thread in threads:
         thread.start()
     assert rung.wait(60)
     for thread in threads:
         thread.join()
-    bell.close()
+    waker.close()
     runtime.close()

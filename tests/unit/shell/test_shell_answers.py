@@ -97,7 +97,7 @@ def test_the_last_plural_of_a_ttl_follows_the_minutes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sentence", "first", "reason"),
+    ("message", "first", "reason"),
     [
         ("Incorrect filter string A(): 1 arguments are expected", "Incorrect filter string A()", "1 arguments are exp"),
         ("Incorrect Filter String: AND is expected", "Incorrect Filter String", "AND is expected"),
@@ -110,8 +110,8 @@ def test_the_last_plural_of_a_ttl_follows_the_minutes() -> None:
         ("Filter Name X not supported", "Filter Name X not supported", ""),
     ],
 )
-def test_a_refused_filter_in_two_lines(sentence: str, first: str, reason: str) -> None:
-    head, why = filter_errors.in_two(sentence)
+def test_a_refused_filter_in_two_lines(message: str, first: str, reason: str) -> None:
+    head, why = filter_errors.in_two(message)
     assert head == first
     assert why.startswith(reason)
     assert bool(why) == bool(reason)

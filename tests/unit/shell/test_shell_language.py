@@ -2,7 +2,7 @@
 
 import pytest
 
-from hbtable.shell.errors import BadType, Incomplete, SyntaxMistake, UnknownMethod, UnknownName
+from hbtable.shell.errors import ArgumentTypeError, Incomplete, SyntaxMistake, UnknownMethod, UnknownName
 from hbtable.shell.language.evaluate import Interpreter
 from hbtable.shell.language.literals import Symbol, Value, inspect
 from hbtable.shell.language.parser import parse
@@ -107,13 +107,13 @@ def test_values_have_few_methods(text: str) -> None:
 def test_arithmetic_needs_numbers() -> None:
     with pytest.raises(UnknownMethod, match='undefined method `-\' for "a":String'):
         run("'a' - 1")
-    with pytest.raises(BadType, match="no implicit conversion of Integer into String"):
+    with pytest.raises(ArgumentTypeError, match="no implicit conversion of Integer into String"):
         run("'a' + 1")
-    with pytest.raises(BadType, match="String can't be coerced into Integer"):
+    with pytest.raises(ArgumentTypeError, match="String can't be coerced into Integer"):
         run("1 + 'a'")
-    with pytest.raises(BadType):
+    with pytest.raises(ArgumentTypeError):
         run("1 / 0")
-    with pytest.raises(BadType):
+    with pytest.raises(ArgumentTypeError):
         run("'a' * 99999999999")
 
 

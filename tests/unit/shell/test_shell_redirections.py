@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hbtable.shell.catalogue import ENTRIES, Catalogue
-from hbtable.shell.errors import BadArgument, ShellError
+from hbtable.shell.errors import ArgumentError, ShellError
 from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.prompt.paging import PagedStream
 from hbtable.shell.prompt.redirection import Redirection, redirection
@@ -81,7 +81,7 @@ def test_a_sign_behind_a_command_is_one(text: str, sign: str, target: str) -> No
     ],
 )
 def test_a_sign_without_a_target_is_a_mistake(text: str) -> None:
-    with pytest.raises(BadArgument):
+    with pytest.raises(ArgumentError):
         redirection(text, KNOWS)
 
 

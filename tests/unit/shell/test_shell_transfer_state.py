@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hbtable.shell.errors import BadArgument
-from hbtable.shell.transfer.importing import ImportOptions, Source
+from hbtable.shell.errors import ArgumentError
+from hbtable.shell.transfer.importing import ImportOptions, ImportSource
 from hbtable.shell.transfer.origin import refuse_another
 from hbtable.shell.transfer.parts import restored
 from hbtable.shell.transfer.progress import Progress
@@ -33,7 +33,7 @@ def test_an_import_goes_on_with_the_documented_state(tmp_path: Path) -> None:
     assert saved_and_loaded(tmp_path / "state", example) == example
     rows = tmp_path / "rows.csv"
     rows.write_bytes(b"a,1\nb,2\n")
-    source = Source(ImportOptions(b"t", rows, "csv"))
+    source = ImportSource(ImportOptions(b"t", rows, "csv"))
     origin = {name: example[name] for name in ("cluster", "table", "table_id", "file_format", "columns")}
     refuse_another(tmp_path / "state", example, {**origin, **source.read_up_to(4)})
     source.close()
@@ -50,5 +50,5 @@ def test_an_export_goes_on_with_the_documented_state(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"rows": 3}', '{"format": 3}', '{"format": null}'])
 def test_what_is_not_of_this_format_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "state").write_text(text)
-    with pytest.raises(BadArgument, match="--anew"):
+    with pytest.raises(ArgumentError, match="--anew"):
         Progress(tmp_path / "state", lambda: 0.0).load()

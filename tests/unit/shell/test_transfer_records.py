@@ -1,4 +1,4 @@
-"""Records of files: what is no row is a bad record with a sentence, never another row and never a trace."""
+"""Records of files: what is no row is a bad record with a message, never another row and never a trace."""
 
 import io
 import json

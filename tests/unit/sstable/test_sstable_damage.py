@@ -149,7 +149,7 @@ def test_verify_sees_damage_that_the_cache_hides(build, pairs_of) -> None:
         reader.verify()
 
 
-def test_a_newer_format_is_refused_with_a_sentence(table) -> None:
+def test_a_newer_format_is_refused_with_a_message(table) -> None:
     head = table.content[-64:-14] + (2).to_bytes(2, "big")
     footer = head + zlib.crc32(head).to_bytes(4, "big") + table.content[-8:]
     with pytest.raises(UnsupportedFormat, match=r"t/x has SSTable format 2, .* newer hbtable"):

@@ -367,12 +367,12 @@ def test_a_change_that_waits_while_the_tablet_is_closed_is_not_made(bench: Bench
         tablet = bench.open()
         late = []
 
-        def wait_for_a_turn() -> None:
+        def wait_for_a_lock() -> None:
             if not late:
                 late.append(bench.runtime.spawn(tablet.change_record, lambda record: replace(record, logs=())))
             bench.runtime.sleep(0.05)
 
-        bench.records.before_change = wait_for_a_turn
+        bench.records.before_change = wait_for_a_lock
         given_up = tablet.change_record(lambda record: replace(record, owner=""))
         tablet.close()
         late[0].join()

@@ -42,7 +42,7 @@ def test_what_the_log_holds_of_a_dropped_family_is_left_out_and_that_is_said(cap
         assert values(tablet, b"r") == {b"f:q": b"v"}
 
     bench.run(main)
-    [sentence] = [record.getMessage() for record in caplog.records]
-    assert sentence == (
+    [message] = [record.getMessage() for record in caplog.records]
+    assert message == (
         "tablet 20 of table t: cells from the log were left out, because their column families were dropped: 2 of g"
     )

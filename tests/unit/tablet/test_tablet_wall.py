@@ -17,7 +17,7 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.compactions.set_back import moved
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
-from hbtable.tablet.wall import SteadyWall
+from hbtable.tablet.wall_clock import SteadyWallClock
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness.tablet_bench import Bench, delete, put, values
 
@@ -38,7 +38,7 @@ def times(tablet: Tablet, row: bytes) -> list[int]:
 @pytest.mark.parametrize("jump", [YEAR, -YEAR, 301_000, -301_000])
 def test_a_jump_is_refused_until_the_clock_is_right_again(jump: int) -> None:
     runtime = SimulatedRuntime(1)
-    wall = SteadyWall(runtime, 300.0, Registry())
+    wall = SteadyWallClock(runtime, 300.0, Registry())
 
     def main() -> None:
         began = wall.millis()
@@ -59,7 +59,7 @@ def test_a_jump_is_refused_until_the_clock_is_right_again(jump: int) -> None:
 
 def test_what_time_servers_correct_is_followed() -> None:
     runtime = SimulatedRuntime(1)
-    wall = SteadyWall(runtime, 300.0, Registry())
+    wall = SteadyWallClock(runtime, 300.0, Registry())
 
     def main() -> None:
         for _ in range(50):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from hbtable.commitlog.recovery.runs import Run
+from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import LockLost
 from hbtable.sstable.cache import BlockCache
-from hbtable.tabletserver.admin import Administration
+from hbtable.tabletserver.tabletserver_admin import TabletServerAdmin
 
 CALLS = {
     "load_tablet": (None, None),
@@ -27,17 +27,17 @@ class Anything:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_smaller_epoch_than_the_highest_seen_is_refused(call: str) -> None:
-    residence = Anything()
+    online_tablets = Anything()
 
-    def sort(_incarnation: str, _part: bytes) -> Run:
-        residence.calls.append("sort")
-        return Run(1, 1, 2, 3)
+    def sort(_incarnation: str, _part: bytes) -> SortedRun:
+        online_tablets.calls.append("sort")
+        return SortedRun(1, 1, 2, 3)
 
-    admin = Administration(residence, Anything(), Anything(), lambda: None, sort, BlockCache(1), set, print)  # type: ignore[arg-type]
+    admin = TabletServerAdmin(online_tablets, Anything(), Anything(), lambda: None, sort, BlockCache(1), set, print)  # type: ignore[arg-type]
     for epoch, done in ((5, 1), (5, 2), (7, 3)):
         getattr(admin, call)(epoch, *CALLS[call])
-        assert len(residence.calls) == done
+        assert len(online_tablets.calls) == done
     for epoch in (6, 5, 0):
         with pytest.raises(LockLost):
             getattr(admin, call)(epoch, *CALLS[call])
-    assert len(residence.calls) == 3
+    assert len(online_tablets.calls) == 3

@@ -8,8 +8,8 @@ import pytest
 
 from hbtable.errors import LockLost
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import ServerFile, server_file
-from hbtable.master.servers.liveness import bury, look
+from hbtable.lockservice.paths import ServerFile, server_file
+from hbtable.master.servers.liveness import expire_server, list_servers
 from hbtable.tabletserver.membership import Membership, new_incarnation
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -42,15 +42,17 @@ def test_a_server_lives_from_join_to_leave() -> None:
     def test(runtime: SimulatedRuntime, service: MemoryLockService) -> None:
         master = service.open_session("master")
         member = Membership(service.open_session("s"), "00000001-a")
-        assert look(master).living == {}
+        assert list_servers(master).living == {}
         member.claim()
-        assert look(master) == ({}, [], {"00000001-a"}), "its log may begin: nobody takes it for a dead server's"
+        assert list_servers(master) == ({}, [], {"00000001-a"}), (
+            "its log may begin: nobody takes it for a dead server's"
+        )
         member.join(FILE)
-        assert look(master).living == {"00000001-a": FILE}
+        assert list_servers(master).living == {"00000001-a": FILE}
         member.drain()
-        assert look(master).living["00000001-a"].draining
+        assert list_servers(master).living["00000001-a"].draining
         member.leave()
-        assert look(master) == ({}, [], set())
+        assert list_servers(master) == ({}, [], set())
 
     simulated(test)
 
@@ -81,23 +83,23 @@ def test_a_server_that_is_marked_while_it_begins_to_drain_is_both() -> None:
     simulated(test)
 
 
-def test_a_server_whose_session_ended_is_buried_once() -> None:
+def test_a_server_whose_session_ended_is_expired_once() -> None:
     def test(runtime: SimulatedRuntime, service: MemoryLockService) -> None:
         master, session = service.open_session("master"), service.open_session("s")
         joined(session)
         service.expire(session)
-        assert look(master)[:2] == ({}, ["00000001-a"])
-        assert look(master) == ({}, [], set())
+        assert list_servers(master)[:2] == ({}, ["00000001-a"])
+        assert list_servers(master) == ({}, [], set())
 
     simulated(test)
 
 
-def test_a_living_server_cannot_be_buried() -> None:
+def test_a_living_server_cannot_be_expired() -> None:
     def test(runtime: SimulatedRuntime, service: MemoryLockService) -> None:
         master = service.open_session("master")
         joined(service.open_session("s"))
-        assert not bury(master, "00000001-a")
-        assert look(master).living == {"00000001-a": FILE}
+        assert not expire_server(master, "00000001-a")
+        assert list_servers(master).living == {"00000001-a": FILE}
 
     simulated(test)
 

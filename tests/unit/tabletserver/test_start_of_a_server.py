@@ -3,8 +3,8 @@
 from hbtable.fs.interface import AppendFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.places import server_lock
-from hbtable.master.servers.census import take_census
+from hbtable.lockservice.paths import server_lock
+from hbtable.master.servers.server_reports import collect_server_reports
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metrics.registry import Registry
@@ -53,12 +53,12 @@ def test_a_log_begins_under_the_lock_of_its_server() -> None:
             TabletServerOptions(),
         )
         assert fs.begun == {role.incarnation: True}
-        census = take_census(runtime, master, transport)
-        assert (census.starting, census.living) == ({role.incarnation}, set())
+        reports = collect_server_reports(runtime, master, transport)
+        assert (reports.starting, reports.living) == ({role.incarnation}, set())
         role.start()
         transport.register_server(role.incarnation, role.service, role.admin)
-        census = take_census(runtime, master, transport)
-        assert (census.starting, census.living) == (set(), {role.incarnation})
+        reports = collect_server_reports(runtime, master, transport)
+        assert (reports.starting, reports.living) == (set(), {role.incarnation})
         role.stop(clean=False)
 
     runtime.run(main)

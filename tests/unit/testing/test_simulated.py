@@ -72,11 +72,11 @@ def test_a_deadlock_is_reported_with_what_waits_where() -> None:
 
     with pytest.raises(SimulatedDeadlock) as caught:
         runtime.run(main)
-    sentence = str(caught.value)
-    assert "seed 3" in sentence
-    assert "the other waits for a lock held by" in sentence
-    assert "waits for the end of the other" in sentence
-    assert "test_simulated.py:" in sentence
+    message = str(caught.value)
+    assert "seed 3" in message
+    assert "the other waits for a lock held by" in message
+    assert "waits for the end of the other" in message
+    assert "test_simulated.py:" in message
     runtime.crash()
 
 

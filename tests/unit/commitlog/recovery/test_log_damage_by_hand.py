@@ -52,10 +52,10 @@ def test_what_is_dropped_behind_the_mark_is_said_with_its_size_and_the_age_of_th
     content[start:] = b"\xaa" * (len(content) - start)
     told: list[tuple[int, str]] = []
     bench.run(lambda: list(read_log(bench.fs, bench.folder, tell=lambda *one: told.append(one))))
-    ((level, sentence),) = told
+    ((level, reason),) = told
     assert level == logging.WARNING
-    assert f"{len(content) - mark.length_bytes} bytes, {mark.length_bytes} to {len(content)}:" in sentence
-    assert f"byte {mark.length_bytes} of segment 1, as was noted last at 2023-11-14 22:13:2" in sentence
+    assert f"{len(content) - mark.length_bytes} bytes, {mark.length_bytes} to {len(content)}:" in reason
+    assert f"byte {mark.length_bytes} of segment 1, as was noted last at 2023-11-14 22:13:2" in reason
 
 
 def test_a_mark_that_cannot_be_read_is_said(bench) -> None:

@@ -9,7 +9,7 @@ from hbtable.commitlog.records import decode_records
 from hbtable.commitlog.recovery.gaps import Gap, decode_gaps, encode_gaps
 from hbtable.commitlog.recovery.manifest import list_log
 from hbtable.commitlog.recovery.reading import read_log, sound_groups
-from hbtable.commitlog.recovery.salvage import Salvage, salvage
+from hbtable.commitlog.recovery.salvage import SegmentSalvage, salvage
 from hbtable.commitlog.segments.high_water import HighWater, decode_high_water, encode_high_water, high_water_path
 from hbtable.errors import Corruption, UnsupportedFormat
 
@@ -60,13 +60,13 @@ def empty(content: bytearray, chance: random.Random) -> None:
 SPOIL = pytest.mark.parametrize("spoil", [flip, zero, cut, empty])
 
 
-def salvaged(bench) -> Salvage:
+def salvaged(bench) -> SegmentSalvage:
     found = bench.run(lambda: salvage(bench.fs, bench.folder, list_log(bench.fs, bench.folder), lambda: None))
     assert found is not None
     return found
 
 
-def sequences(bench, found: Salvage) -> dict[int, set[int]]:
+def sequences(bench, found: SegmentSalvage) -> dict[int, set[int]]:
     by_tablet: dict[int, set[int]] = {tablet_id: set() for tablet_id in TABLETS}
 
     def read() -> None:

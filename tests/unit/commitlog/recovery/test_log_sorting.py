@@ -3,7 +3,7 @@ import random
 import pytest
 
 from hbtable.commitlog.records import encode_record, places
-from hbtable.commitlog.recovery.sorted_logs import SortedIndexes, recovered
+from hbtable.commitlog.recovery.recovered_edits import SortedRunIndexes, recovered
 from hbtable.errors import Corruption, StorageFailed
 from tests.harness.sorted_log import sort_log
 
@@ -61,7 +61,7 @@ def test_the_next_tablet_of_a_log_reads_no_index_again(bench) -> None:
     sequences = _fill(bench)
     bench.run(sort_log, bench.runtime, bench.fs, bench.folder, None, 10_000)
     runs = [name for name in bench.segments() if name.endswith(".run")]
-    indexes = SortedIndexes()
+    indexes = SortedRunIndexes()
 
     def main(tablet: int) -> list[int]:
         return [record.sequence for record in recovered(bench.fs, bench.folder, tablet, 0, indexes)]

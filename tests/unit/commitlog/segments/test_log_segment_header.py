@@ -37,7 +37,7 @@ def test_every_flipped_bit_and_every_cut_is_noticed() -> None:
     assert all(decode_header(encoded[:length], "p", "server-1", 7) is None for length in range(len(encoded)))
 
 
-def test_a_newer_format_is_refused_with_a_sentence() -> None:
+def test_a_newer_format_is_refused_with_a_message() -> None:
     body = encode_header(HEADER)[:8] + struct.pack(">HH", 2, 100) + bytes(84)
     newer = body + struct.pack(">I", crc32(body))
     with pytest.raises(UnsupportedFormat, match="format 2"):

@@ -14,7 +14,7 @@ from hbtable.errors import (
     StorageFailed,
     Unavailable,
 )
-from hbtable.fs.calls import MOST_HANGING, TaskCalls
+from hbtable.fs.blocking_calls import MOST_HANGING, TaskCalls
 from hbtable.fs.hdfs import client as hdfs_native_client
 from hbtable.fs.hdfs.client import NativePanic, guarded
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
@@ -22,23 +22,25 @@ from hbtable.fs.hdfs.files import NativeReadFile
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.hdfs.threads import WriterThreads
 from hbtable.fs.interface import AppendFile
-from hbtable.testing.fake_hdfs.native_client import PanicException, TwinClient
-from hbtable.testing.fake_hdfs.native_cluster import TwinCluster, TwinNode, TwinQuirks
+from hbtable.testing.fake_hdfs.native_client import FakeHdfsClient, PanicException
+from hbtable.testing.fake_hdfs.native_cluster import FakeDataNode, FakeHdfs, FakeHdfsQuirks
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 
 class World:
     """A pretended cluster and one process that uses it."""
 
-    def __init__(self, seed: int = 1, quirks: TwinQuirks | None = None, nodes: int = 3, replication: int = 2) -> None:
+    def __init__(
+        self, seed: int = 1, quirks: FakeHdfsQuirks | None = None, nodes: int = 3, replication: int = 2
+    ) -> None:
         self.runtime = SimulatedRuntime(seed)
-        self.cluster = TwinCluster(self.runtime, quirks or TwinQuirks(), nodes)
+        self.cluster = FakeHdfs(self.runtime, quirks or FakeHdfsQuirks(), nodes)
         self.options = HdfsNativeOptions(replication=replication, log_replication=replication)
         self.fs = self.another("first")
 
     def another(self, name: str) -> HdfsNativeFileSystem:
         """The file system of another process on the same cluster."""
-        client = TwinClient(self.cluster, self.runtime, name)
+        client = FakeHdfsClient(self.cluster, self.runtime, name)
         return HdfsNativeFileSystem(
             self.runtime, "twin:8020", "/hbtable", self.options, client, TaskCalls(self.runtime)
         )
@@ -51,7 +53,7 @@ class World:
         call()
         return self.runtime.clock_seconds() - started
 
-    def replicas(self, path: str) -> list[TwinNode]:
+    def replicas(self, path: str) -> list[FakeDataNode]:
         return list(self.cluster.block(self.cluster.names.file(f"/hbtable/{path}")).replicas)
 
     def log_on(self, number: int) -> AppendFile:
@@ -271,7 +273,7 @@ def test_a_file_being_written_reads_as_unavailable_and_never_as_short() -> None:
 
 
 def test_closing_does_not_wait_for_the_last_block_and_reading_does() -> None:
-    world = World(quirks=TwinQuirks(slow_completion=1.0))
+    world = World(quirks=FakeHdfsQuirks(slow_completion=1.0))
 
     def body() -> None:
         file = world.fs.create("a")
@@ -300,7 +302,7 @@ def test_a_file_that_cannot_be_completed_is_sealed() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_reads_get_past_a_frozen_or_dead_node(seed: int) -> None:
-    world = World(seed, quirks=TwinQuirks(socket_timeout_seconds=1e9))
+    world = World(seed, quirks=FakeHdfsQuirks(socket_timeout_seconds=1e9))
 
     def body() -> None:
         world.fs.write_file("a", b"content")
@@ -329,15 +331,15 @@ def test_write_file_gets_past_a_frozen_node() -> None:
 
 
 def test_answers_that_were_lost_are_not_taken_for_refusals() -> None:
-    world = World(quirks=TwinQuirks(repeated=1.0))
+    world = World(quirks=FakeHdfsQuirks(repeated=1.0))
 
     def body() -> None:
         with pytest.raises(Stalled, match="its answer lost"):
             world.fs.create("logs/a/1")
-        world.cluster.quirks = TwinQuirks()
+        world.cluster.quirks = FakeHdfsQuirks()
         world.fs.write_file("b", b"content")
         world.fs.write_file("x/y", b"")
-        world.cluster.quirks = TwinQuirks(repeated=1.0)
+        world.cluster.quirks = FakeHdfsQuirks(repeated=1.0)
         world.fs.rename("b", "x/c")
         assert world.fs.read_file("x/c") == b"content"
         with pytest.raises(FileNotFound):
@@ -365,7 +367,7 @@ class Forbidding:
 
 def test_what_is_not_allowed_is_not_tried_again() -> None:
     world = World(1)
-    client = Forbidding(TwinClient(world.cluster, world.runtime, "second"))
+    client = Forbidding(FakeHdfsClient(world.cluster, world.runtime, "second"))
     fs = HdfsNativeFileSystem(world.runtime, "twin:8020", "/hbtable", world.options, client, TaskCalls(world.runtime))
 
     def body() -> None:
@@ -407,7 +409,7 @@ def test_a_reader_that_looks_for_another_copy_never_finds_another_file() -> None
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_write_file_that_was_given_up_never_comes_back_over_a_later_one(seed: int) -> None:
-    world = World(seed, quirks=TwinQuirks(vanished=0.2, repeated=0.2))
+    world = World(seed, quirks=FakeHdfsQuirks(vanished=0.2, repeated=0.2))
 
     def body() -> None:
         last = None
@@ -419,7 +421,7 @@ def test_a_write_file_that_was_given_up_never_comes_back_over_a_later_one(seed: 
                 last = None
                 continue
             last = content
-        world.cluster.quirks = TwinQuirks()
+        world.cluster.quirks = FakeHdfsQuirks()
         world.runtime.sleep(100)
         if last is not None:
             assert world.fs.read_file("a") == last
@@ -574,7 +576,7 @@ def test_a_panic_of_the_library_is_an_error_like_others() -> None:
         guarded(lambda: (_ for _ in ()).throw(KeyboardInterrupt()))
 
 
-def test_without_the_package_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hdfs_native", None)
     with pytest.raises(InvalidConfiguration, match=r"pip install 'hbtable\[native\]'"):
         hdfs_native_client.connect("nowhere:8020", {})

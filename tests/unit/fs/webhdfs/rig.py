@@ -1,14 +1,14 @@
-"""A WebHDFS twin with an adapter over it, for tests of what goes wrong."""
+"""A WebHDFS fake with an adapter over it, for tests of what goes wrong."""
 
 import random
 from collections.abc import Callable
 
-from hbtable.fs.calls import TaskCalls
+from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.options import WebHdfsOptions
-from hbtable.fs.webhdfs.requests import HeldContent, Request
-from hbtable.testing.fake_hdfs.namespace import TwinNamespace
-from hbtable.testing.fake_hdfs.webhdfs import WebHdfsTwin
+from hbtable.fs.webhdfs.requests import HeldUpload, WebHdfsRequest
+from hbtable.testing.fake_hdfs.namespace import FakeNamespace
+from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 ROOT = "/root"
@@ -29,19 +29,19 @@ class Rig:
     ) -> None:
         """`seconds_to_begin`: how long a process's network takes to begin a content whose end is kept back."""
         self.runtime = SimulatedRuntime(seed)
-        self.namespace = TwinNamespace(self.runtime.wall_millis, capacity_bytes, hadoop_2)
+        self.namespace = FakeNamespace(self.runtime.wall_millis, capacity_bytes, hadoop_2)
         chance = random.Random(seed)
-        self.twin = WebHdfsTwin(self.runtime, self.namespace, chance, nodes=nodes, gateway=gateway)
-        self.quirks = self.twin.quirks
-        http = self.twin.http(self.runtime)
+        self.fake = FakeWebHdfs(self.runtime, self.namespace, chance, nodes=nodes, gateway=gateway)
+        self.quirks = self.fake.quirks
+        http = self.fake.http(self.runtime)
         calls = TaskCalls(self.runtime)
-        begin = self.twin.hold(self.runtime)
+        begin = self.fake.hold(self.runtime)
 
-        def hold(request: Request) -> HeldContent:
+        def hold(request: WebHdfsRequest) -> HeldUpload:
             self.runtime.sleep(seconds_to_begin)
             return begin(request)
 
-        self.fs = WebHdfsFileSystem(self.runtime, self.twin.hosts, ROOT, http, options, calls, hold)
+        self.fs = WebHdfsFileSystem(self.runtime, self.fake.hosts, ROOT, http, options, calls, hold)
 
     def run(self, body: Callable[[], None]) -> None:
         self.runtime.run(body)

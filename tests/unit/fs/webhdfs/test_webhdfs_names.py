@@ -14,10 +14,10 @@ from hbtable.errors import (
     StorageFailed,
     Unavailable,
 )
-from hbtable.fs.calls import TaskCalls
+from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.options import WebHdfsOptions
-from hbtable.fs.webhdfs.requests import Http, Request, Response
+from hbtable.fs.webhdfs.requests import Http, WebHdfsRequest, WebHdfsResponse
 from tests.unit.fs.webhdfs.rig import ROOT, Rig
 
 
@@ -46,7 +46,7 @@ def test_a_replacement_that_was_done_and_denied_is_done() -> None:
         rig.fs.write_file("a", b"1")
         rig.fs.put_new("unrelated", b"")
         # Only the rename: a doubled CREATE says "exists already", which nobody but its writer can explain.
-        rig.twin.between = lambda path: setattr(rig.quirks, "doubled", 1.0)
+        rig.fake.between = lambda path: setattr(rig.quirks, "doubled", 1.0)
         rig.fs.write_file("a", b"2")
         assert rig.fs.read_file("a") == b"2"
 
@@ -56,21 +56,21 @@ def test_a_replacement_that_was_done_and_denied_is_done() -> None:
 class Meddling:
     """Between an adapter and the twin: does `meddle` with the requests of one operation."""
 
-    def __init__(self, rig: Rig, operation: str, meddle: Callable[[Http, Request], Response]) -> None:
-        http = rig.twin.http(rig.runtime)
+    def __init__(self, rig: Rig, operation: str, meddle: Callable[[Http, WebHdfsRequest], WebHdfsResponse]) -> None:
+        http = rig.fake.http(rig.runtime)
 
-        def carry(request: Request) -> Response:
+        def carry(request: WebHdfsRequest) -> WebHdfsResponse:
             return meddle(http, request) if f"op={operation}" in request.target else http(request)
 
         options = WebHdfsOptions(names_seconds=1.0, failover_seconds=3.0)
-        self.fs = WebHdfsFileSystem(rig.runtime, rig.twin.hosts, ROOT, carry, options, TaskCalls(rig.runtime))
+        self.fs = WebHdfsFileSystem(rig.runtime, rig.fake.hosts, ROOT, carry, options, TaskCalls(rig.runtime))
 
 
 def test_a_write_file_that_was_given_up_never_comes_back_over_a_later_one() -> None:
     """The NameNode was frozen, say, and has the rename in its queue."""
     rig = Rig()
 
-    def late(http: Http, request: Request) -> Response:
+    def late(http: Http, request: WebHdfsRequest) -> WebHdfsResponse:
         rig.quirks.late = 1.0
         try:
             return http(request)
@@ -93,7 +93,7 @@ def test_a_write_file_that_was_given_up_never_comes_back_over_a_later_one() -> N
 def test_a_write_file_whose_answer_alone_was_lost_is_done() -> None:
     rig = Rig()
 
-    def deaf(http: Http, request: Request) -> Response:
+    def deaf(http: Http, request: WebHdfsRequest) -> WebHdfsResponse:
         rig.quirks.lost_reply = 1.0
         try:
             return http(request)
@@ -107,8 +107,10 @@ def test_a_write_file_whose_answer_alone_was_lost_is_done() -> None:
     rig.run(body)
 
 
-@pytest.mark.parametrize("answer", [Response(200, "", b"<html>Please sign in"), Response(307, "http://x/login", b"")])
-def test_a_page_of_a_proxy_is_not_taken_for_a_change_that_was_made(answer: Response) -> None:
+@pytest.mark.parametrize(
+    "answer", [WebHdfsResponse(200, "", b"<html>Please sign in"), WebHdfsResponse(307, "http://x/login", b"")]
+)
+def test_a_page_of_a_proxy_is_not_taken_for_a_change_that_was_made(answer: WebHdfsResponse) -> None:
     rig = Rig()
 
     def body() -> None:
@@ -163,14 +165,14 @@ def test_a_standby_is_passed_over_and_a_failover_is_followed() -> None:
 
     def body() -> None:
         rig.fs.put_new("a", b"1")
-        rig.twin.active = 1
+        rig.fake.active = 1
         rig.fs.put_new("b", b"2")
         assert rig.fs.read_file("a") == b"1"
         before = rig.runtime.clock_seconds()
         rig.fs.status("b")
         assert rig.runtime.clock_seconds() - before < 0.05, "the active one is remembered"
-        rig.twin.active = 0
-        rig.twin.dead.add(rig.twin.hosts[1])
+        rig.fake.active = 0
+        rig.fake.dead.add(rig.fake.hosts[1])
         assert [status.path for status in rig.fs.list_files("")] == ["a", "b"]
 
     rig.run(body)
@@ -181,7 +183,7 @@ def test_without_an_active_namenode_everything_is_unavailable_in_time() -> None:
 
     def body() -> None:
         rig.fs.put_new("a", b"1")
-        rig.twin.dead.update(rig.twin.hosts)
+        rig.fake.dead.update(rig.fake.hosts)
         calls = (
             lambda: rig.fs.put_new("b", b""),
             lambda: rig.fs.read_file("a"),
@@ -204,7 +206,7 @@ def test_a_namenode_that_never_answers_stalls_changes_and_makes_reads_unavailabl
 
     def body() -> None:
         rig.fs.put_new("a", b"1")
-        rig.twin.frozen.update(rig.twin.hosts)
+        rig.fake.frozen.update(rig.fake.hosts)
         before = rig.runtime.clock_seconds()
         with pytest.raises(Stalled):
             rig.fs.delete("a")

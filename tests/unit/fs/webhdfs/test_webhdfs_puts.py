@@ -7,7 +7,7 @@ import pytest
 from hbtable.errors import AlreadyExists, OutOfSpace, Stalled, StorageFailed, Unavailable
 from hbtable.fs.interface import PutHints
 from hbtable.fs.webhdfs.options import WebHdfsOptions
-from hbtable.testing.fake_hdfs.namespace import JavaError
+from hbtable.testing.fake_hdfs.namespace import FakeHadoopError
 from tests.unit.fs.webhdfs.rig import ROOT, Rig
 
 
@@ -23,9 +23,9 @@ def test_a_created_that_lies_is_not_believed(seed: int) -> None:
     rig.run(body)
 
 
-def test_a_content_cut_on_its_way_looks_complete_and_is_not_acknowledged() -> None:
+def test_an_upload_cut_on_its_way_looks_complete_and_is_not_acknowledged() -> None:
     rig = Rig()
-    rig.quirks.cut_content = 1.0
+    rig.quirks.cut_upload = 1.0
 
     def body() -> None:
         with pytest.raises(Stalled):
@@ -43,7 +43,7 @@ def test_a_content_cut_on_its_way_looks_complete_and_is_not_acknowledged() -> No
 @pytest.mark.parametrize("hadoop_2", [False, True])
 def test_a_file_deleted_while_it_is_put_is_not_acknowledged(hadoop_2: bool) -> None:
     rig = Rig(hadoop_2=hadoop_2)
-    rig.twin.between = lambda path: rig.namespace.delete(path) and None
+    rig.fake.between = lambda path: rig.namespace.delete(path) and None
 
     def body() -> None:
         with pytest.raises(Stalled):
@@ -55,7 +55,7 @@ def test_a_file_deleted_while_it_is_put_is_not_acknowledged(hadoop_2: bool) -> N
 
 def test_a_put_follows_its_folder_when_that_is_renamed_and_is_not_acknowledged() -> None:
     rig = Rig()
-    rig.twin.between = lambda path: rig.namespace.rename(f"{ROOT}/logs", f"{ROOT}/gone")
+    rig.fake.between = lambda path: rig.namespace.rename(f"{ROOT}/logs", f"{ROOT}/gone")
 
     def body() -> None:
         with pytest.raises(Stalled, match="is not there"):
@@ -82,13 +82,13 @@ def test_a_frozen_node_stalls_a_put_no_longer_than_told_and_can_be_avoided() -> 
     took: list[str] = []
 
     def body() -> None:
-        rig.twin.frozen.add(rig.twin.nodes[0])
-        others = rig.twin.nodes[1:]
+        rig.fake.frozen.add(rig.fake.nodes[0])
+        others = rig.fake.nodes[1:]
         before = rig.runtime.clock_seconds()
         with pytest.raises(Stalled):
             rig.fs.put_new("a", b"x", PutHints(others, took.append))
         assert rig.runtime.clock_seconds() - before < 3.5
-        assert took == [rig.twin.nodes[0]]
+        assert took == [rig.fake.nodes[0]]
         rig.fs.put_new("b", b"x", PutHints(took, took.append))
         assert took[1] in others
 
@@ -111,14 +111,14 @@ def test_a_stalled_put_may_still_arrive_and_never_as_something_else() -> None:
 
 def test_a_dead_node_is_left_out_without_asking_it_twice() -> None:
     rig = Rig()
-    rig.twin.dead.update(rig.twin.nodes[:2])
+    rig.fake.dead.update(rig.fake.nodes[:2])
     took: list[str] = []
 
     def body() -> None:
         for number in range(5):
             rig.fs.put_new(f"a{number}", b"x", PutHints((), took.append))
-            assert took[-1] == rig.twin.nodes[2]
-        rig.twin.dead.add(rig.twin.nodes[2])
+            assert took[-1] == rig.fake.nodes[2]
+        rig.fake.dead.add(rig.fake.nodes[2])
         with pytest.raises(Unavailable):
             rig.fs.put_new("b", b"x")
         assert rig.content("b") is None
@@ -130,7 +130,7 @@ def test_who_avoids_every_node_gets_one_all_the_same() -> None:
     rig = Rig()
 
     def body() -> None:
-        rig.fs.put_new("a", b"x", PutHints(rig.twin.nodes))
+        rig.fs.put_new("a", b"x", PutHints(rig.fake.nodes))
         assert rig.content("a") == b"x"
 
     rig.run(body)
@@ -165,7 +165,7 @@ def test_a_server_with_larger_least_blocks_gets_its_own() -> None:
     def body() -> None:
         for number in range(3):
             rig.fs.put_new(f"a{number}", b"x")
-        asked = [request.target for request in rig.twin.log if "op=CREATE" in request.target]
+        asked = [request.target for request in rig.fake.log if "op=CREATE" in request.target]
         assert sum("blocksize=1048576" in target for target in asked) == 2  # of the NameNode, and of the DataNode
 
     rig.run(body)
@@ -177,7 +177,7 @@ def test_a_block_is_as_large_as_the_file_and_that_of_a_large_one_as_hdfs_has_it(
     def body() -> None:
         for size, block in ((0, 1), (1 << 20, 1), ((1 << 20) + 1, 2), (32 << 20, 32), ((32 << 20) + 1, None)):
             rig.fs.put_new(f"a{size}", bytes(size))
-            asked = rig.twin.log[-2].target
+            asked = rig.fake.log[-2].target
             assert (f"blocksize={block << 20}" if block else "replication=3") in asked
             assert bool(block) == ("blocksize" in asked)
 
@@ -193,9 +193,9 @@ def test_a_file_that_an_earlier_try_of_the_same_put_made_is_nobody_elses() -> No
         if left:
             left.pop()
             message = "Cannot complete file. Name node is in safe mode."
-            raise JavaError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", message)
+            raise FakeHadoopError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", message)
 
-    rig.twin.between = enter
+    rig.fake.between = enter
 
     def body() -> None:
         with pytest.raises(Stalled, match="earlier"):
@@ -206,12 +206,12 @@ def test_a_file_that_an_earlier_try_of_the_same_put_made_is_nobody_elses() -> No
 
 def test_safe_mode_is_waited_for_and_then_unavailable() -> None:
     rig = Rig()
-    rig.twin.safe_mode = True
+    rig.fake.safe_mode = True
 
     def body() -> None:
         with pytest.raises(Unavailable, match="SafeMode"):
             rig.fs.put_new("a", b"x")
-        rig.runtime.spawn(lambda: (rig.runtime.sleep(5), setattr(rig.twin, "safe_mode", False)))
+        rig.runtime.spawn(lambda: (rig.runtime.sleep(5), setattr(rig.fake, "safe_mode", False)))
         rig.fs.put_new("a", b"x")
 
     rig.run(body)
@@ -257,7 +257,7 @@ def test_a_server_without_synced_blocks_is_warned_of_once(
     with caplog.at_level(logging.WARNING):
         rig.run(body)
     assert len([record for record in caplog.records if "synced blocks" in record.message]) == warnings
-    asked = [request.target for request in rig.twin.log if "op=CREATE" in request.target]
+    asked = [request.target for request in rig.fake.log if "op=CREATE" in request.target]
     assert all("createflag=CREATE,SYNC_BLOCK" in target for target in asked[:1]), "SYNC_BLOCK alone is refused"
 
 

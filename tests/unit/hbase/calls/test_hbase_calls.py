@@ -6,7 +6,7 @@ import pytest
 from thriftpy2.thrift import TApplicationException
 
 from hbtable import errors
-from hbtable.hbase.codec.arguments import ColumnDescriptor
+from hbtable.hbase.codec.thrift_structs import ColumnDescriptor
 from hbtable.hbase.conversion import family_schema
 from hbtable.hbase.errors import DO_NOT_RETRY, JavaError, declared
 from hbtable.hbase.regions import Region, at_or_before, region_name, table_of_region
@@ -52,7 +52,7 @@ def test_mutate_row_orders_deletes_before_puts(client: Any) -> None:
             mutation(isDelete=True, column=b"g"),
         ],
     )
-    assert client.door.table.mutations[0].operations == [
+    assert client.gateway.table.mutations[0].operations == [
         (DELETE_COLUMN, b"f", b"a", SERVER_TIME, b""),
         (DELETE_FAMILY, b"g", b"", SERVER_TIME, b""),
         (PUT, b"f", b"a", SERVER_TIME, b"1"),
@@ -64,26 +64,26 @@ def test_the_log_is_skipped_only_when_all_ask_for_it(client: Any) -> None:
     skipping = mutation(column=b"f:a", value=b"1", writeToWAL=False)
     client.call("mutateRow", tableName=b"t", row=b"r", mutations=[skipping, mutation(column=b"f:b", value=b"1")])
     client.call("mutateRow", tableName=b"t", row=b"r", mutations=[skipping])
-    assert [mutation.skip_log for mutation in client.door.table.mutations] == [False, True]
+    assert [mutation.skip_log for mutation in client.gateway.table.mutations] == [False, True]
 
 
 def test_the_largest_time_of_a_write_means_now(client: Any) -> None:
     put = [client.thrift.Mutation(column=b"f:a", value=b"1")]
     client.call("mutateRowTs", tableName=b"t", row=b"r", mutations=put, timestamp=MAX_TIMESTAMP)
     client.call("mutateRowTs", tableName=b"t", row=b"r", mutations=put, timestamp=0)
-    assert [m.operations[0][3] for m in client.door.table.mutations] == [SERVER_TIME, 0]
+    assert [m.operations[0][3] for m in client.gateway.table.mutations] == [SERVER_TIME, 0]
 
 
 def test_delete_all_row_deletes_each_family(client: Any) -> None:
     client.call("deleteAllRowTs", tableName=b"t", row=b"r", timestamp=5)
-    operations = client.door.table.mutations[0].operations
+    operations = client.gateway.table.mutations[0].operations
     assert operations == [(DELETE_FAMILY, b"f", b"", 5, b""), (DELETE_FAMILY, b"g", b"", 5, b"")]
 
 
 def test_reads_have_an_exclusive_upper_bound(client: Any) -> None:
     client.call("getRowTs", tableName=b"t", row=b"r", timestamp=5)
     client.call("getVerTs", tableName=b"t", row=b"r", column=b"f:a", timestamp=6, numVersions=9)
-    specs = client.door.table.specs
+    specs = client.gateway.table.specs
     assert (specs[0].max_timestamp, specs[1].max_timestamp, specs[1].max_versions) == (5, 6, 9)
 
 
@@ -142,8 +142,8 @@ def test_a_put_needs_a_colon(client: Any) -> None:
         assert type(failure(client, "mutateRows", tableName=b"t", rowBatches=batches)).__name__ == "IllegalArgument"
 
 
-def test_a_cell_over_the_limit_names_it(client: Any, door: Any) -> None:
-    door.traffic.message_bytes = 1 << 26
+def test_a_cell_over_the_limit_names_it(client: Any, gateway: Any) -> None:
+    gateway.context.message_bytes = 1 << 26
     put = [client.thrift.Mutation(column=b"f:a", value=b"v" * (10 << 20))]
     error = failure(client, "mutateRow", tableName=b"t", row=b"r", mutations=put)
     assert b"KeyValue size too large: column f:a of row r" in error.message
@@ -170,7 +170,7 @@ def test_errors_begin_with_their_java_class(error: errors.HbtableError, java_cla
 
 
 def test_an_unforeseen_error_is_declared_and_logged(client: Any, caplog: pytest.LogCaptureFixture) -> None:
-    client.door.table.fail = ZeroDivisionError("inside")
+    client.gateway.table.fail = ZeroDivisionError("inside")
     error = failure(client, "getRow", tableName=b"t", row=b"r")
     assert b"internal error" in error.message
     assert error.canRetry is False
@@ -178,7 +178,7 @@ def test_an_unforeseen_error_is_declared_and_logged(client: Any, caplog: pytest.
 
 
 def test_where_nothing_is_declared_it_is_an_application_exception(client: Any) -> None:
-    client.door.interface.methods[b"getClusterId"].call = lambda: 1 // 0
+    client.gateway.interface.methods[b"getClusterId"].call = lambda: 1 // 0
     error = failure(client, "getClusterId")
     assert isinstance(error, TApplicationException)
     assert error.type == TApplicationException.INTERNAL_ERROR
@@ -191,10 +191,10 @@ def test_nothing_to_do_succeeds_on_a_missing_table(client: Any) -> None:
     assert b"TableNotFoundException: no" in failure(client, "getRow", tableName=b"no", row=b"r").message
 
 
-def test_many_rows_are_read_in_parts_and_bounded(small_door: Any, connect: Any) -> None:
-    client = connect(small_door)
-    small_door.traffic.message_bytes = 1 << 20
-    small_door.table.cells = {b"r": {b"f:a": (1, b"v")}}
+def test_many_rows_are_read_in_parts_and_bounded(small_gateway: Any, connect: Any) -> None:
+    client = connect(small_gateway)
+    small_gateway.context.message_bytes = 1 << 20
+    small_gateway.table.cells = {b"r": {b"f:a": (1, b"v")}}
     assert len(client.call("getRows", tableName=b"t", rows=[b"x"] * 300 + [b"r"])) == 1
     error = failure(client, "getRows", tableName=b"t", rows=[b"r"] * 300)
     assert b"300 bytes of the largest answer" in error.message
@@ -275,7 +275,7 @@ def test_compactions_by_table_and_by_region(client: Any) -> None:
     client.call("compact", tableNameOrRegionName=b"t")
     name = region_name(b"t", b"", 1700000000000)
     client.call("majorCompact", tableNameOrRegionName=name)
-    assert client.door.cluster.compacted == [(20, False), (20, True)]
+    assert client.gateway.cluster.compacted == [(20, False), (20, True)]
     error = failure(client, "majorCompact", tableNameOrRegionName=region_name(b"t", b"x", 1))
     assert b"there is no region" in error.message
     assert b"TableNotFound" in failure(client, "compact", tableNameOrRegionName=b"no").message
@@ -291,7 +291,7 @@ def test_grant_is_refused_with_a_declared_error(client: Any) -> None:
     ("identity", "answer"), [("6dfa8a3c00004000800000000000000f", "6dfa8a3c-0000-4000-8000-00000000000f"), ("x", "x")]
 )
 def test_the_cluster_id_looks_like_hbases(client: Any, identity: str, answer: str) -> None:
-    admin = client.door.interface.methods[b"getClusterId"].call.__self__
+    admin = client.gateway.interface.methods[b"getClusterId"].call.__self__
     admin._cluster_id = lambda: identity
     assert client.call("getClusterId") == answer.encode()
 
@@ -304,26 +304,26 @@ def test_append_and_check(client: Any) -> None:
     put = client.thrift.Mutation(column=b"f:a")
     assert client.call("checkAndPut", tableName=b"t", row=b"r", column=b"f:a", value=b"yes", mput=put) is True
     assert client.call("checkAndPut", tableName=b"t", row=b"r", column=b"f:a", value=b"no", mput=put) is False
-    assert client.door.table.mutations[-1].operations == [(PUT, b"f", b"a", SERVER_TIME, b"")]
+    assert client.gateway.table.mutations[-1].operations == [(PUT, b"f", b"a", SERVER_TIME, b"")]
 
 
 def test_requests_are_counted_and_slow_ones_remembered(client: Any) -> None:
-    door = client.door
+    gateway = client.gateway
     client.call("getRow", tableName=b"t", row=b"r")
     failure(client, "getRow", tableName=b"no", row=b"r")
 
     def slowly(*_: object) -> list[Any]:
-        door.runtime.now += 0.25
+        gateway.runtime.now += 0.25
         return []
 
-    door.interface.methods[b"getRow"].call = slowly
+    gateway.interface.methods[b"getRow"].call = slowly
     client.call("getRow", tableName=b"t", row=b"r\xff")
-    counted = {labels: value for _, labels, value in door.registry.counters() if value}
+    counted = {labels: value for _, labels, value in gateway.registry.counters() if value}
     assert counted == {
         (("code", "ok"), ("method", "getRow")): 2,
         (("code", "TableNotFound"), ("method", "getRow")): 1,
     }
-    (entry,) = door.slow.newest_first()
+    (entry,) = gateway.slow.newest_first()
     assert (entry["method"], entry["table"], entry["row"], entry["outcome"]) == ("getRow", "t", "r\\xff", "ok")
     assert entry["handling_seconds"] == 0.25
     assert entry["client"] == "client:1"

@@ -13,13 +13,13 @@ from hbtable.model.schema import FamilySchema
 
 
 @pytest.fixture
-def rows(door: Any) -> Any:
+def rows(gateway: Any) -> Any:
     """Ten rows; the table gives three a page."""
     for number in range(10):
         row = b"r%d" % number
-        door.table.rows.append(row)
-        door.table.cells[row] = {b"f:a": (number, b"v%d" % number)}
-    return door.table
+        gateway.table.rows.append(row)
+        gateway.table.cells[row] = {b"f:a": (number, b"v%d" % number)}
+    return gateway.table
 
 
 def fetch(client: Any, number: int, count: int) -> list[bytes]:
@@ -30,7 +30,7 @@ def test_ids_begin_at_zero_and_work_from_any_connection(client: Any, connect: An
     first = client.call("scannerOpen", tableName=b"t", startRow=b"", columns=[])
     second = client.call("scannerOpenWithStop", tableName=b"t", startRow=b"r2", stopRow=b"r4")
     assert (first, second) == (0, 1)
-    other = connect(client.door, "compact", framed=True)
+    other = connect(client.gateway, "compact", framed=True)
     assert fetch(other, second, 10) == [b"r2", b"r3"]
 
 
@@ -66,11 +66,11 @@ def test_odd_numbers_of_rows(client: Any, rows: Any) -> None:
     assert len(fetch(client, number, 2**31 - 1)) == 10
 
 
-def test_an_answer_is_bounded_in_bytes_and_nothing_is_lost(small_door: Any, connect: Any) -> None:
-    client = connect(small_door)
+def test_an_answer_is_bounded_in_bytes_and_nothing_is_lost(small_gateway: Any, connect: Any) -> None:
+    client = connect(small_gateway)
     for number in range(10):
-        small_door.table.rows.append(b"r%d" % number)
-        small_door.table.cells[b"r%d" % number] = {b"f:a": (1, b"v" * 100)}
+        small_gateway.table.rows.append(b"r%d" % number)
+        small_gateway.table.cells[b"r%d" % number] = {b"f:a": (1, b"v" * 100)}
     number = client.call("scannerOpen", tableName=b"t", startRow=b"")
     found = []
     while part := fetch(client, number, 2**31 - 1):
@@ -160,7 +160,7 @@ def test_a_table_disabled_before_its_first_scan_is_reported_at_the_open(client: 
 
 def test_a_family_added_later_is_found(client: Any, rows: Any) -> None:
     client.call("scannerOpen", tableName=b"t", startRow=b"")
-    client.door.cluster.schemas[b"t"].families[b"h"] = FamilySchema(b"h")
+    client.gateway.cluster.schemas[b"t"].families[b"h"] = FamilySchema(b"h")
     assert client.call("scannerOpen", tableName=b"t", startRow=b"", columns=[b"h"]) == 1
 
 

@@ -7,7 +7,7 @@ from thriftpy2.thrift import TApplicationException
 
 from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect, Objects, answer_kind
 from hbtable.hbase.codec.binary_answers import SortedRows
-from hbtable.hbase.codec.interface import Interface
+from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT
 
@@ -30,8 +30,8 @@ VALUES = {
 
 
 @pytest.fixture(scope="module")
-def interface() -> Interface:
-    return Interface()
+def interface() -> ThriftInterface:
+    return ThriftInterface()
 
 
 def written(name: str, sequence: int, result: Any) -> bytes:
@@ -45,7 +45,7 @@ def written(name: str, sequence: int, result: Any) -> bytes:
     return buffer.getvalue()
 
 
-def test_hand_built_answers_are_those_of_the_library(interface: Interface) -> None:
+def test_hand_built_answers_are_those_of_the_library(interface: ThriftInterface) -> None:
     dialect, objects = BinaryDialect(interface, strict=True), Objects(interface)
     for method in interface.methods.values():
         for value in VALUES.get(answer_kind(method.name), []):
@@ -54,8 +54,8 @@ def test_hand_built_answers_are_those_of_the_library(interface: Interface) -> No
 
 
 @pytest.mark.parametrize("protocol", ["binary", "compact"])
-def test_columns_go_out_in_signed_byte_order(door: Any, connect: Any, protocol: str) -> None:
-    client = connect(door, protocol)
+def test_columns_go_out_in_signed_byte_order(gateway: Any, connect: Any, protocol: str) -> None:
+    client = connect(gateway, protocol)
     for column in (b"f:a", b"f:", b"f:\xff", b"f:\x80x", b"f:\x80", b"f:\x00"):
         put = [client.thrift.Mutation(column=column, value=b"v")]
         client.call("mutateRow", tableName=b"t", row=b"r", mutations=put)
@@ -63,7 +63,7 @@ def test_columns_go_out_in_signed_byte_order(door: Any, connect: Any, protocol: 
     assert list(row.columns) == [b"f:", b"f:\x80", b"f:\x80x", b"f:\xff", b"f:\x00", b"f:a"]
 
 
-def test_compact_answers_have_no_negative_number(interface: Interface) -> None:
+def test_compact_answers_have_no_negative_number(interface: ThriftInterface) -> None:
     dialect = CompactDialect(interface)
     assert dialect.reply(interface.methods[b"compact"], -1, None)
 
@@ -71,8 +71,8 @@ def test_compact_answers_have_no_negative_number(interface: Interface) -> None:
 @pytest.mark.parametrize("piece_bytes", [0, 1, 7, 64])
 @pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize("protocol", ["binary", "loose", "compact"])
-def test_the_same_call_in_every_form(door: Any, connect: Any, protocol: str, framed: bool, piece_bytes: int) -> None:
-    client = connect(door, protocol, framed, piece_bytes)
+def test_the_same_call_in_every_form(gateway: Any, connect: Any, protocol: str, framed: bool, piece_bytes: int) -> None:
+    client = connect(gateway, protocol, framed, piece_bytes)
     mutation = client.thrift.Mutation
     client.call(
         "mutateRows",
@@ -90,8 +90,8 @@ def test_the_same_call_in_every_form(door: Any, connect: Any, protocol: str, fra
         ],
         attributes={b"_ttl": (5000).to_bytes(8, "big")},
     )
-    assert [mutation.row for mutation in door.table.mutations] == [b"r%d" % number for number in range(40)]
-    last = door.table.mutations[-1]
+    assert [mutation.row for mutation in gateway.table.mutations] == [b"r%d" % number for number in range(40)]
+    last = gateway.table.mutations[-1]
     assert last.operations == [
         (PUT, b"f", b"a", SERVER_TIME, b"v" * 39),
         (PUT, b"f", b"none", SERVER_TIME, b""),
@@ -103,7 +103,7 @@ def test_the_same_call_in_every_form(door: Any, connect: Any, protocol: str, fra
     rows = client.call("getRowWithColumns", tableName=b"t", row=b"r3", columns=[b"f:a", b"g"], attributes={})
     assert rows[0].row == b"r3"
     assert rows[0].columns[b"f:a"].value == b"vvv"
-    assert door.table.specs[-1].columns == {b"f": frozenset({b"a"}), b"g": None}
+    assert gateway.table.specs[-1].columns == {b"f": frozenset({b"a"}), b"g": None}
 
 
 def test_structs_and_their_defaults(every_client: Any) -> None:
@@ -126,7 +126,7 @@ def test_structs_and_their_defaults(every_client: Any) -> None:
     assert names == {b"t": True, b"new": True}
 
 
-def test_fields_of_newer_clients_are_skipped(door: Any, client: Any) -> None:
+def test_fields_of_newer_clients_are_skipped(gateway: Any, client: Any) -> None:
     message = client.encode("getRow", tableName=b"t", row=b"r")
     extra = (
         b"\x0c\x00\x63"  # field 99, a struct
@@ -134,75 +134,75 @@ def test_fields_of_newer_clients_are_skipped(door: Any, client: Any) -> None:
         b"\x0d\x00\x02\x0b\x08\x00\x00\x00\x01\x00\x00\x00\x01k\x00\x00\x00\x07"
         b"\x04\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x04\x01\x00"
     )
-    assert client.decode(door.talk(message[:-1] + extra + b"\x00").sent, "getRow") == []
+    assert client.decode(gateway.talk(message[:-1] + extra + b"\x00").sent, "getRow") == []
 
 
-def test_a_field_of_another_kind_is_skipped(door: Any, client: Any) -> None:
+def test_a_field_of_another_kind_is_skipped(gateway: Any, client: Any) -> None:
     """A Thrift2 client's `get` sends a struct where this interface has the row."""
     message = client.encode("get", tableName=b"t")
     wrong = b"\x0c\x00\x02\x0b\x00\x01\x00\x00\x00\x01r\x00"
     with pytest.raises(Exception, match=r"no column|no row"):
-        client.decode(door.talk(message[:-1] + wrong + b"\x00").sent, "get")
+        client.decode(gateway.talk(message[:-1] + wrong + b"\x00").sent, "get")
 
 
-def test_an_unknown_method_leaves_the_connection_usable(door: Any, client: Any) -> None:
+def test_an_unknown_method_leaves_the_connection_usable(gateway: Any, client: Any) -> None:
     unknown = client.encode("getRow", tableName=b"t", row=b"r").replace(b"getRow", b"gotRow")
     known = client.encode("getRow", tableName=b"t", row=b"r")
-    sent = door.talk(unknown, known).sent
+    sent = gateway.talk(unknown, known).sent
     end = sent.index(b"\x80\x01\x00\x02")
     assert b"Invalid method name: 'gotRow'" in sent[:end]
     assert client.decode(sent[end:], "getRow") == []
 
 
-def test_a_method_of_the_other_service_is_named_as_such(door: Any, client: Any) -> None:
-    sent = door.talk(client.encode("getRow").replace(b"\x06getRow", b"\x0bputMultiple")).sent
+def test_a_method_of_the_other_service_is_named_as_such(gateway: Any, client: Any) -> None:
+    sent = gateway.talk(client.encode("getRow").replace(b"\x06getRow", b"\x0bputMultiple")).sent
     assert b"Thrift2" in sent
     assert b"this port speaks HBase Thrift1" in sent
 
 
-def test_calls_sent_ahead_are_answered_in_order(door: Any, client: Any) -> None:
+def test_calls_sent_ahead_are_answered_in_order(gateway: Any, client: Any) -> None:
     first = client.encode("getTableNames")
     second = client.encode("getThriftServerType")
-    sent = door.talk(first + second[:5], second[5:]).sent
+    sent = gateway.talk(first + second[:5], second[5:]).sent
     assert sent.index(b"getTableNames") < sent.index(b"getThriftServerType")
 
 
 @pytest.mark.parametrize("protocol", ["binary", "loose", "compact"])
 @pytest.mark.parametrize("framed", [False, True])
 def test_a_message_over_the_limit_is_refused_in_kind(
-    small_door: Any, connect: Any, protocol: str, framed: bool
+    small_gateway: Any, connect: Any, protocol: str, framed: bool
 ) -> None:
-    client = connect(small_door, protocol, framed, piece_bytes=500)
+    client = connect(small_gateway, protocol, framed, piece_bytes=500)
     mutations = [client.thrift.Mutation(column=b"f:a", value=b"v" * 3000)]
     with pytest.raises(TApplicationException, match="limit of 2000"):
         client.call("mutateRow", tableName=b"t", row=b"r", mutations=mutations)
-    assert small_door.table.mutations == []
+    assert small_gateway.table.mutations == []
 
 
-def test_a_length_that_cannot_be_is_refused_before_memory_is_taken(door: Any) -> None:
+def test_a_length_that_cannot_be_is_refused_before_memory_is_taken(gateway: Any) -> None:
     head = b"\x80\x01\x00\x01\x00\x00\x00\x06getRow\x00\x00\x00\x01"
-    stream = door.talk(head + b"\x0b\x00\x01\x7f\xff\xff\xff", b"x" * 100)
+    stream = gateway.talk(head + b"\x0b\x00\x01\x7f\xff\xff\xff", b"x" * 100)
     assert b"over this server's limit" in stream.sent
     assert stream.closed
 
 
-def test_a_list_of_empty_structs_cannot_blow_up(door: Any) -> None:
+def test_a_list_of_empty_structs_cannot_blow_up(gateway: Any) -> None:
     head = b"\x80\x01\x00\x01\x00\x00\x00\x09mutateRow\x00\x00\x00\x01"
-    stream = door.talk(head + b"\x0f\x00\x03\x0c\x7f\xff\xff\xff", b"\x00" * 100)
+    stream = gateway.talk(head + b"\x0f\x00\x03\x0c\x7f\xff\xff\xff", b"\x00" * 100)
     assert b"elements" in stream.sent
 
 
 @pytest.mark.parametrize("protocol", ["binary", "compact"])
-def test_structs_nested_without_end_are_cut_off(door: Any, connect: Any, protocol: str) -> None:
-    client = connect(door, protocol)
+def test_structs_nested_without_end_are_cut_off(gateway: Any, connect: Any, protocol: str) -> None:
+    client = connect(gateway, protocol)
     message = client.encode("getRow")[:-1]
     nested = b"\x0c\x00\x63" if protocol == "binary" else b"\x9c"
-    stream = door.talk(message + nested * 1000)
+    stream = gateway.talk(message + nested * 1000)
     assert b"nested deeper" in stream.sent
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_rubbish_after_a_header_never_does_more_than_close(door: Any, seed: int) -> None:
+def test_rubbish_after_a_header_never_does_more_than_close(gateway: Any, seed: int) -> None:
     import random
 
     dice = random.Random(seed)
@@ -213,15 +213,15 @@ def test_rubbish_after_a_header_never_does_more_than_close(door: Any, seed: int)
     ]
     kinds = bytes([0, 2, 3, 8, 10, 11, 12, 13, 14, 15, 1, 0, 0, 0, 0xFF])
     body = bytes(dice.choice(kinds) for _ in range(dice.randrange(1, 120)))
-    stream = door.talk(dice.choice(heads) + body)
+    stream = gateway.talk(dice.choice(heads) + body)
     assert stream.closed
 
 
 @pytest.mark.parametrize("inner", [b"\x0b", b"\x08", b"\x0f"])
-def test_a_list_of_another_kind_than_the_interface_says_is_skipped(door: Any, inner: bytes) -> None:
+def test_a_list_of_another_kind_than_the_interface_says_is_skipped(gateway: Any, inner: bytes) -> None:
     """Strings where structs belong reached the handler as they were."""
     items = {b"\x0b": b"\x00\x00\x00\x01x", b"\x08": b"\x00\x00\x00\x01", b"\x0f": b"\x08\x00\x00\x00\x00"}[inner]
     head = b"\x80\x01\x00\x01\x00\x00\x00\x0dincrementRows\x00\x00\x00\x01"
-    sent = door.talk(head + b"\x0f\x00\x01" + inner + b"\x00\x00\x00\x01" + items + b"\x00").sent
+    sent = gateway.talk(head + b"\x0f\x00\x01" + inner + b"\x00\x00\x00\x01" + items + b"\x00").sent
     assert b"internal" not in sent
     assert sent.endswith(b"\x00\x00\x00\x01\x00")

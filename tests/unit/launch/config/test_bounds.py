@@ -56,7 +56,7 @@ def test_a_number_beyond_its_bounds_is_refused_by_name(tmp_path: Path, section: 
 def test_a_number_at_its_bounds_is_taken_or_contradicts_another_key(
     tmp_path: Path, section: str, key: str, _: str
 ) -> None:
-    """Never refused for what it is by itself: the sentence then names a second key, or the section's own rule."""
+    """Never refused for what it is by itself: the message then names a second key, or the section's own rule."""
     for end in bounds_of(section, key):
         shown = str(int(end)) if end == int(end) else str(end)
         refused = ""

@@ -22,7 +22,7 @@ from hbtable.launch.config.sections import (
     read_configuration,
     tabletserver_options,
 )
-from hbtable.launch.roles.reaching import check_granted, check_ports
+from hbtable.launch.roles.startup_checks import check_granted, check_ports
 
 MIB = 1 << 20
 

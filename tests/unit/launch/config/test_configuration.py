@@ -47,7 +47,7 @@ def test_the_command_line_beats_the_environment_beats_the_file(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("[server]\nprot = 1\n", "did you mean port?"),
         ("[sever]\nport = 1\n", r"did you mean \[server\]\?"),
@@ -61,8 +61,8 @@ def test_the_command_line_beats_the_environment_beats_the_file(tmp_path: Path) -
         ("[server\n", "not a TOML file"),
     ],
 )
-def test_a_mistake_is_refused_with_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
-    with pytest.raises(InvalidConfiguration, match=sentence):
+def test_a_mistake_is_refused_with_a_message(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=message):
         server(tmp_path, text)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hbtable.launch.http.status import Status
+from hbtable.launch.http.status import ProcessStatus
 from hbtable.metrics.registry import Registry
 from hbtable.testing.memory_lockservice import MemoryLockOptions, MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -14,7 +14,7 @@ def test_readiness_follows_the_lock_and_the_operator() -> None:
     def life() -> None:
         service = MemoryLockService(runtime, options=MemoryLockOptions(session_seconds=10.0))
         session = service.open_session("s")
-        status = Status(runtime, Registry(), session)
+        status = ProcessStatus(runtime, Registry(), session)
         status.open("127.0.0.1", 0)
         assert (status.not_ready(), status.pages("h")) == ([], "")
         service.cut(session)
@@ -35,7 +35,7 @@ def test_a_log_that_was_fenced_counts_as_a_lost_lock(lost: bool) -> None:
     runtime = SimulatedRuntime(seed=1)
 
     def life() -> None:
-        status = Status(runtime, Registry(), MemoryLockService(runtime).open_session("s"), lambda: lost)
+        status = ProcessStatus(runtime, Registry(), MemoryLockService(runtime).open_session("s"), lambda: lost)
         assert status.not_ready() == (["the lock was lost"] if lost else [])
 
     runtime.run(life)

@@ -12,9 +12,9 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.launch.config.cluster_configuration import ClusterOptions, ListenOptions, read_cluster_configuration
 from hbtable.launch.config.sections import tabletserver_options
 from hbtable.launch.roles.addresses import Addresses
-from hbtable.launch.roles.lifeline import LOST, Lifeline
-from hbtable.launch.roles.reaching import check_namenode, check_ports, check_writable
-from hbtable.lockservice.places import MASTER, ServerFile, server_file, server_lock
+from hbtable.launch.roles.startup_checks import check_namenode, check_ports, check_writable
+from hbtable.launch.roles.watchdog import LOST, Watchdog
+from hbtable.lockservice.paths import MASTER, ServerFile, server_file, server_lock
 from hbtable.master.bootstrap import check_log_kind, cluster_id
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.testing.memory_lockservice import MemoryLockService
@@ -166,11 +166,11 @@ def test_a_server_is_found_while_it_lives() -> None:
     def test(runtime, session):
         addresses = Addresses(session)
         assert addresses.server("1-a") is None
-        assert addresses.door("1-a") is None
-        assert (addresses.server(""), addresses.door("")) == (None, None), "asked for a tablet that nobody has"
+        assert addresses.gateway("1-a") is None
+        assert (addresses.server(""), addresses.gateway("")) == (None, None), "asked for a tablet that nobody has"
         session.lock(server_lock("1-a"))
         session.create(server_file("1-a"), ServerFile("h:1", 5, "hdfs", door="h:2").encode())
-        assert (addresses.server("1-a"), addresses.door("1-a")) == ("h:1", (b"h", 2))
+        assert (addresses.server("1-a"), addresses.gateway("1-a")) == ("h:1", (b"h", 2))
         session.unlock(server_lock("1-a"))
         assert addresses.server("1-a") is None, "a transport that asks again learns that it is dead"
         session.delete(server_file("1-a"))
@@ -179,7 +179,7 @@ def test_a_server_is_found_while_it_lives() -> None:
     in_simulation(test)
 
 
-def test_a_server_file_without_a_door_is_understood() -> None:
+def test_a_server_file_without_a_gateway_is_understood() -> None:
     data = b'{"address": "h:1", "draining": false, "log_kind": "hdfs", "started_millis": 5}'
     assert ServerFile.decode("/servers/x", data) == ServerFile("h:1", 5, "hdfs")
 
@@ -224,7 +224,7 @@ def test_a_lost_session_ends_the_process_while_the_hub_hangs() -> None:
         ended.set()
 
     session = _Session()
-    Lifeline(GeventRuntime(), end).watch(session)
+    Watchdog(GeventRuntime(), end).watch(session)
     session.ended = True
     assert ended.wait(60), "this thread, the hub's, has not switched since"
     assert codes == [LOST]
@@ -240,7 +240,7 @@ def test_a_hub_that_hangs_ends_the_process_whose_lease_is_kept_all_the_same(capf
         codes.append(code)
         ended.set()
 
-    Lifeline(runtime, end, hung_seconds=1.0).watch(_Session())
+    Watchdog(runtime, end, hung_seconds=1.0).watch(_Session())
     for _ in range(20):
         runtime.sleep(0.1)
     assert codes == [], "a hub that works is left alone"
@@ -251,17 +251,17 @@ def test_a_hub_that_hangs_ends_the_process_whose_lease_is_kept_all_the_same(capf
 
 def test_a_session_that_is_closed_in_order_ends_nothing() -> None:
     codes: list[int] = []
-    lifeline = Lifeline(GeventRuntime(), codes.append)
-    lifeline.release()
-    lifeline.lost()
+    watchdog = Watchdog(GeventRuntime(), codes.append)
+    watchdog.release()
+    watchdog.lost()
     assert codes == []
 
 
 def test_the_second_signal_ends_the_process_at_once() -> None:
     codes: list[int] = []
-    lifeline = Lifeline(GeventRuntime(), codes.append)
-    lifeline.ask_to_stop()
+    watchdog = Watchdog(GeventRuntime(), codes.append)
+    watchdog.ask_to_stop()
     assert codes == []
-    lifeline.wait()
-    lifeline.ask_to_stop()
+    watchdog.wait()
+    watchdog.ask_to_stop()
     assert codes == [0]

@@ -7,9 +7,9 @@ import pytest
 
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.hbase.admin.structs import AdminMaster, AdminStatus
-from hbtable.hbase.cluster import LivingMaster, Masters
-from hbtable.launch.front_door import masters
-from hbtable.lockservice.places import MASTER
+from hbtable.hbase.cluster_backend import LivingMaster, Masters
+from hbtable.launch.thrift_gateway import masters
+from hbtable.lockservice.paths import MASTER
 from hbtable.master.master import Master
 from hbtable.rpc.local import LocalTransport
 from hbtable.shell.answers.formats import make_output

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from hbtable.errors import Unavailable
-from hbtable.launch.roles.session_handover import VARIABLE, Handover, hand_over, take_over
+from hbtable.launch.roles.session_file import VARIABLE, SessionRecord, hand_over, take_over
 from hbtable.launch.roles.supervisor import SupervisorOptions, supervise
 from hbtable.lockservice.zookeeper.wire import Credentials
 
 QUICK = SupervisorOptions(first_pause_seconds=0.0, longest_pause_seconds=0.0)
-OURS = Handover("zk:1", Credentials(-5, bytes(range(16))))
+OURS = SessionRecord("zk:1", Credentials(-5, bytes(range(16))))
 
 
 class Children:
@@ -39,7 +39,7 @@ class Children:
     def send_signal(self, number) -> None:
         self.events.append(f"signal {int(number)}")
 
-    def close(self, handed: Handover) -> None:
+    def close(self, handed: SessionRecord) -> None:
         self.events.append(handed)
 
 
@@ -129,15 +129,15 @@ def test_a_handover_is_private_and_taken_once(tmp_path: Path) -> None:
 
 CHILD = """
 import os
-from hbtable.launch.roles.lifeline import Lifeline
+from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.runtime.gevent_runtime import GeventRuntime
 runtime = GeventRuntime()
 runtime.spawn(runtime.sleep, 60)  # as long as its ports are open the hub has something to do
-lifeline = Lifeline(runtime)
-lifeline.handle_signals()
-lifeline.watch_supervisor(os.environ)
+watchdog = Watchdog(runtime)
+watchdog.handle_signals()
+watchdog.watch_supervisor(os.environ)
 print("ready", flush=True)
-lifeline.wait()
+watchdog.wait()
 print("stopped in order", flush=True)
 """
 

@@ -7,7 +7,7 @@ from hbtable.errors import LockLost
 from hbtable.fs.interface import HDFS, LOCAL, FileStatus
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.master.files.collector import Collector, CollectorOptions
-from hbtable.master.servers.census import Census
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import TabletRecord
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -59,7 +59,7 @@ class World:
 
     def collect(self) -> str:
         collector = Collector(self.runtime, self.fs, EmptyCatalog(), None, lambda: None, OPTIONS)  # type: ignore[arg-type]
-        return collector.collect(lambda: Census({}, frozenset(), {}))[0]
+        return collector.collect(lambda: ServerReports({}, frozenset(), {}))[0]
 
     def put(self, *paths: str) -> None:
         for path in paths:
@@ -165,10 +165,10 @@ def test_a_master_whose_lease_ran_out_during_its_scans_takes_no_row_for_a_left_o
 
         collector = Collector(world.runtime, world.fs, catalog, None, check, OPTIONS)  # type: ignore[arg-type]
         with pytest.raises(LockLost):
-            collector.collect(lambda: Census({}, frozenset(), {}))
+            collector.collect(lambda: ServerReports({}, frozenset(), {}))
         assert catalog.rows
         valid[0] = True
-        collector.collect(lambda: Census({}, frozenset(), {}))
+        collector.collect(lambda: ServerReports({}, frozenset(), {}))
         assert not catalog.rows
 
     in_world(test)

@@ -5,7 +5,7 @@ from hbtable.commitlog.recovery.manifest import manifest_path
 from hbtable.fs.interface import HDFS
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.master.files.collector import Collector, CollectorOptions
-from hbtable.master.servers.census import Census
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import LogRef, TabletRecord
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -51,7 +51,7 @@ def test_a_log_is_fenced_deleted_and_its_marker_goes_much_later() -> None:
     runtime = SimulatedRuntime(1)
     fs = Shared(MemoryFileSystem(runtime))
     options = CollectorOptions(marker_seconds=1000.0)
-    nobody = Census({}, frozenset(), {})
+    nobody = ServerReports({}, frozenset(), {})
 
     def collect() -> list[str]:
         collector = Collector(runtime, fs, SomeCatalog(), None, lambda: None, options)  # type: ignore[arg-type]
@@ -74,22 +74,22 @@ def test_a_log_is_fenced_deleted_and_its_marker_goes_much_later() -> None:
 def test_the_log_of_a_server_that_is_starting_is_left_alone() -> None:
     runtime = SimulatedRuntime(1)
     fs = Shared(MemoryFileSystem(runtime))
-    census = Census({}, frozenset(), {}, frozenset({NAME}))
+    reports = ServerReports({}, frozenset(), {}, frozenset({NAME}))
 
     def main() -> None:
         fs.memory.write_file(f"logs/{NAME}/0000000001.log", b"just begun")
         collector = Collector(runtime, fs, SomeCatalog(), None, lambda: None, CollectorOptions())  # type: ignore[arg-type]
-        assert collector.collect(lambda: census)[:2] == ("", [])
+        assert collector.collect(lambda: reports)[:2] == ("", [])
         assert not fs.memory.exists(marker_path(NAME))
 
     runtime.run(main)
 
 
 def test_a_log_whose_server_got_tablets_meanwhile_is_fenced_and_stays() -> None:
-    """It began after the census. What it acknowledged until the fence is recovered from its log."""
+    """It began after the list of servers. What it acknowledged until the fence is recovered from its log."""
     runtime = SimulatedRuntime(1)
     fs = Shared(MemoryFileSystem(runtime))
-    nobody = Census({}, frozenset(), {})
+    nobody = ServerReports({}, frozenset(), {})
 
     def main() -> None:
         path = f"logs/{NAME}/0000000001.log"
@@ -108,7 +108,7 @@ def test_a_log_whose_server_got_tablets_meanwhile_is_fenced_and_stays() -> None:
 def test_a_log_that_is_named_after_it_was_deleted_is_empty_whatever_its_server_still_wrote() -> None:
     runtime = SimulatedRuntime(1)
     fs = Shared(MemoryFileSystem(runtime))
-    nobody = Census({}, frozenset(), {})
+    nobody = ServerReports({}, frozenset(), {})
 
     def main() -> None:
         fs.memory.write_file(f"logs/{NAME}/0000000001.log", b"the first file of a server that starts")

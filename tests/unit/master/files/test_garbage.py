@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hbtable.master.files.garbage import ListedFile, Scan, garbage_files, garbage_logs, garbage_markers
+from hbtable.master.files.garbage import ListedFile, MetadataScan, garbage_files, garbage_logs, garbage_markers
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 
@@ -16,8 +16,8 @@ def tablet(tablet_id: int, *files: ListedFile, logs: tuple[str, ...] = (), owner
     return TabletRecord(16, tablet_id, EVERY_ROW, 0, owner, files=(("f", refs),), logs=needed)
 
 
-def scan(*tablets: TabletRecord) -> Scan:
-    return Scan(tablets)
+def scan(*tablets: TabletRecord) -> MetadataScan:
+    return MetadataScan(tablets)
 
 
 def test_what_neither_scan_names_goes() -> None:

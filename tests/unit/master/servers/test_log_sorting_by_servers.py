@@ -5,17 +5,17 @@ import pytest
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.records import encode_record
 from hbtable.commitlog.recovery.fencing import fence, give_up
-from hbtable.commitlog.recovery.parts import decode_part
-from hbtable.commitlog.recovery.runs import list_path
-from hbtable.commitlog.recovery.sorted_logs import recovered, sorted_runs
-from hbtable.commitlog.recovery.sorting import sort_part
+from hbtable.commitlog.recovery.log_ranges import decode_range
+from hbtable.commitlog.recovery.recovered_edits import recovered, sorted_runs
+from hbtable.commitlog.recovery.sorted_runs import list_path
+from hbtable.commitlog.recovery.sorting import sort_range
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.errors import Corruption, HbtableError, LockLost, StaleLocation, Unavailable
 from hbtable.fs.interface import HDFS
 from hbtable.fs.memory import MemoryFileSystem
-from hbtable.lockservice.places import server_file, server_lock
-from hbtable.master.servers.liveness import bury
+from hbtable.lockservice.paths import server_file, server_lock
+from hbtable.master.servers.liveness import expire_server
 from hbtable.master.servers.log_sorting import LogSorting, LogSortingOptions
 from hbtable.metrics.registry import Registry
 from hbtable.testing.memory_lockservice import MemoryLockService
@@ -36,13 +36,13 @@ class Server:
 
     def sort_log_part(self, epoch: int, incarnation: str, part: bytes):
         assert incarnation == NAME
-        segments = decode_part(part)
+        segments = decode_range(part)
         self.asked.append((epoch, segments[0].number))
         if self.seconds:
             self.bench.runtime.sleep(self.seconds)
         if self.error is not None:
             raise self.error
-        return sort_part(self.bench.runtime, self.bench.fs, FOLDER, segments)
+        return sort_range(self.bench.runtime, self.bench.fs, FOLDER, segments)
 
 
 class Shared:
@@ -62,7 +62,7 @@ class Bench:
         self.runtime = SimulatedRuntime(5)
         self.fs = MemoryFileSystem(self.runtime)
         self.servers: dict[str, Server] = {}
-        self.buried: list[str] = []
+        self.expired: list[str] = []
         self.lives = False
 
     def tablet_admin(self, name: str) -> Server:
@@ -70,8 +70,8 @@ class Bench:
             raise StaleLocation(f"{name} is gone")
         return self.servers[name]
 
-    def bury(self, name: str) -> bool:
-        self.buried.append(name)
+    def expire(self, name: str) -> bool:
+        self.expired.append(name)
         return not self.lives
 
     def write(self) -> None:
@@ -86,7 +86,7 @@ class Bench:
         def main() -> None:
             self.write()
             options = LogSortingOptions(part_bytes=4000, patience_seconds=3.0)
-            LogSorting(self.runtime, self.fs, self, self.bury, options).sort(7, NAME, living)  # type: ignore[arg-type]
+            LogSorting(self.runtime, self.fs, self, self.expire, options).sort(7, NAME, living)  # type: ignore[arg-type]
 
         self.runtime.run(main)
 
@@ -108,7 +108,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_every_living_server_sorts_parts_with_the_master_s_epoch(bench) -> None:
+def test_every_living_server_sorts_ranges_with_the_master_s_epoch(bench) -> None:
     bench.servers = {name: Server(bench) for name in "abc"}
     bench.sort(*"abc")
     bench.check()
@@ -117,11 +117,11 @@ def test_every_living_server_sorts_parts_with_the_master_s_epoch(bench) -> None:
     parts = sorted(part for server in asked for _, part in server)
     assert parts == sorted(set(parts))
     assert {epoch for server in asked for epoch, _ in server} == {7}
-    assert bench.buried == [NAME]
+    assert bench.expired == [NAME]
 
 
 @pytest.mark.parametrize("error", [Unavailable("busy"), StaleLocation("connection lost")])
-def test_parts_of_servers_that_fail_are_done_by_the_others(bench, error) -> None:
+def test_ranges_of_servers_that_fail_are_done_by_the_others(bench, error) -> None:
     bench.servers = {"a": Server(bench, error), "b": Server(bench)}
     bench.sort("a", "b", "gone")
     bench.check()
@@ -146,7 +146,7 @@ def test_a_log_that_was_given_up_has_no_records_whatever_its_server_still_wrote(
         give_up(bench.runtime, bench.fs, NAME)
         bench.fs.delete_folder(FOLDER)
         bench.fs.write_file(f"{FOLDER}/0000000007.log", b"late")
-        LogSorting(bench.runtime, bench.fs, bench, bench.bury).sort(7, NAME, [])
+        LogSorting(bench.runtime, bench.fs, bench, bench.expire).sort(7, NAME, [])
         assert list(recovered(bench.fs, FOLDER, 1, 1)) == []
 
     bench.runtime.run(main)
@@ -181,7 +181,7 @@ def test_the_log_of_a_server_that_lives_is_not_touched(bench) -> None:
     assert not any("sorted" in path for path in bench.fs.disk.files)
 
 
-def test_a_server_is_buried_when_its_lock_is_free_and_only_then() -> None:
+def test_a_server_is_expired_when_its_lock_is_free_and_only_then() -> None:
     runtime = SimulatedRuntime(1)
     service = MemoryLockService(runtime)
 
@@ -189,15 +189,15 @@ def test_a_server_is_buried_when_its_lock_is_free_and_only_then() -> None:
         server, master, other = (service.open_session(name) for name in ("server", "master", "other"))
         server.lock(server_lock(NAME))
         server.create(server_file(NAME), b"{}")
-        assert not bury(master, NAME)
+        assert not expire_server(master, NAME)
         # Nor by whoever shares the session: one process may be both.
-        assert not bury(server, NAME)
+        assert not expire_server(server, NAME)
         server.unlock(server_lock(NAME))
         other.lock(server_lock(NAME), b"buried")  # a master that was held up half-way
-        assert not bury(master, NAME)
+        assert not expire_server(master, NAME)
         other.close()
-        assert bury(master, NAME)
-        assert bury(master, NAME)
+        assert expire_server(master, NAME)
+        assert expire_server(master, NAME)
         assert master.list("/servers") == []
 
     runtime.run(main)

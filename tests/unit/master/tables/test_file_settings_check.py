@@ -8,7 +8,7 @@ from hbtable.errors import InvalidRequest
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.tablet.layout import Layout
+from hbtable.tablet.layout import LocalityGroupLayout
 
 
 def table(*families, **options):
@@ -23,14 +23,14 @@ LZO = table(family(b"f", compression="LZO"))
 UNLIKE = table(family(b"f", "one"), family(b"g", "one", compression="SNAPPY", block_bytes=2048), family(b"h"))
 
 
-def test_lzo_is_refused_and_the_sentence_names_what_there_is():
-    sentence = (
+def test_lzo_is_refused_and_the_message_names_what_there_is():
+    message = (
         "column family f of table t: compression LZO is not available; there is NONE, GZ, SNAPPY, LZ4, BZIP2, ZSTD"
     )
     for old in (None, table(family(b"f")), table(family(b"f", compression="GZ"))):
         with pytest.raises(InvalidRequest) as refused:
             check_file_settings(old, LZO)
-        assert str(refused.value) == sentence
+        assert str(refused.value) == message
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_is_done_with_a_table_of_an_older_version_is_shown():
         ("NONE", 65536),
     ]
     for schema in (LZO, UNLIKE):
-        layout = Layout(schema)
+        layout = LocalityGroupLayout(schema)
         for key in layout.keys:
             done = layout.sstable_options(key)
             for one in layout.families(key):

@@ -1,4 +1,4 @@
-"""What the master refuses when a table is created or altered, and that the sentence names it."""
+"""What the master refuses when a table is created or altered, and that the message names it."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def test_a_plain_table_is_fine():
 
 
 @pytest.mark.parametrize(
-    ("schema", "sentence"),
+    ("schema", "message"),
     [
         (TableSchema(b"t"), "table t must have at least one column family"),
         (with_family(max_versions=0), "at least 1 version, not 0"),
@@ -34,8 +34,8 @@ def test_a_plain_table_is_fine():
         (TableSchema(b"t", {b"g": FAMILY}), "under another name"),
     ],
 )
-def test_what_is_refused(schema, sentence):
-    with pytest.raises(InvalidRequest, match=sentence):
+def test_what_is_refused(schema, message):
+    with pytest.raises(InvalidRequest, match=message):
         check_schema(schema)
 
 

@@ -1,6 +1,6 @@
 """The assignment planner: order of levels, choice of server, reasons."""
 
-from hbtable.master.tablets.assignment import Assign, Load, ServerLoad, Snapshot, plan
+from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, Load, ServerLoad, plan
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import TabletRecord
 
@@ -18,55 +18,57 @@ def servers(**served: set[int]) -> dict[str, ServerLoad]:
 
 
 def test_without_servers_nothing_can_be_done() -> None:
-    assert plan(Snapshot([ROOT], {})) == []
+    assert plan(ClusterSnapshot([ROOT], {})) == []
 
 
 def test_root_then_metadata_then_users() -> None:
     live = servers(a=set())
-    assert [one.record.tablet_id for one in plan(Snapshot([record(20), META, ROOT], live))] == [1]
+    assert [one.record.tablet_id for one in plan(ClusterSnapshot([record(20), META, ROOT], live))] == [1]
     served_root = record(1, "a", 0)
     live = servers(a={1})
-    assert [one.record.tablet_id for one in plan(Snapshot([record(20), META, served_root], live))] == [2]
+    assert [one.record.tablet_id for one in plan(ClusterSnapshot([record(20), META, served_root], live))] == [2]
 
 
 def test_served_tablets_stay() -> None:
-    assert plan(Snapshot([record(20, "a")], servers(a={20}, b=set()))) == []
+    assert plan(ClusterSnapshot([record(20, "a")], servers(a={20}, b=set()))) == []
 
 
 def test_a_dead_owners_tablets_go_to_the_server_with_the_fewest() -> None:
-    actions = plan(Snapshot([record(20, "dead"), record(21, "dead"), record(22, "dead")], servers(a={9}, b=set())))
+    actions = plan(
+        ClusterSnapshot([record(20, "dead"), record(21, "dead"), record(22, "dead")], servers(a={9}, b=set()))
+    )
     assert [(type(one), one.server) for one in actions] == [(Assign, "b"), (Assign, "a"), (Assign, "b")]
     assert actions[0].why == "tablet 20 goes to b because its owner dead is dead"
 
 
 def test_bytes_decide_between_equals() -> None:
     live = {"a": ServerLoad(frozenset({9}), 10), "b": ServerLoad(frozenset({8}), 5)}
-    assert [one.server for one in plan(Snapshot([record(20)], live))] == ["b"]
+    assert [one.server for one in plan(ClusterSnapshot([record(20)], live))] == ["b"]
 
 
 def test_a_living_owner_that_does_not_serve_is_asked_again_and_nothing_is_written() -> None:
-    actions = plan(Snapshot([record(20, "a")], servers(a=set(), b=set())))
+    actions = plan(ClusterSnapshot([record(20, "a")], servers(a=set(), b=set())))
     assert actions == [Load(record(20, "a"), "a", "a owns tablet 20 but does not serve it")]
 
 
 def test_a_silent_server_keeps_its_tablets() -> None:
-    snapshot = Snapshot([record(20, "quiet"), record(21, "dead")], servers(a=set()), frozenset({"quiet"}))
+    snapshot = ClusterSnapshot([record(20, "quiet"), record(21, "dead")], servers(a=set()), frozenset({"quiet"}))
     assert [one.record.tablet_id for one in plan(snapshot)] == [21]
 
 
 def test_a_draining_server_gets_nothing_new_and_gives_up_by_itself() -> None:
     live = {"a": ServerLoad(frozenset({20}), draining=True), "b": ServerLoad(frozenset())}
     tablets = [record(20, "a"), record(21, "a"), record(22)]
-    assert [(one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))] == [(22, "b")]
-    assert plan(Snapshot(tablets, {"a": live["a"]})) == []
+    assert [(one.record.tablet_id, one.server) for one in plan(ClusterSnapshot(tablets, live))] == [(22, "b")]
+    assert plan(ClusterSnapshot(tablets, {"a": live["a"]})) == []
 
 
 def test_a_decommissioned_server_gets_nothing_new_and_serves_what_it_was_given() -> None:
     live = {"a": ServerLoad(frozenset({20}), decommissioned=True), "b": ServerLoad(frozenset({1, 2, 3}))}
     tablets = [record(20, "a"), record(21, "a"), record(22), record(23, "dead")]
-    found = [(type(one), one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))]
+    found = [(type(one), one.record.tablet_id, one.server) for one in plan(ClusterSnapshot(tablets, live))]
     assert found == [(Load, 21, "a"), (Assign, 22, "b"), (Assign, 23, "b")], "who may be loading it is not passed over"
-    assert [one.record.tablet_id for one in plan(Snapshot(tablets, {"a": live["a"]}))] == [21]
+    assert [one.record.tablet_id for one in plan(ClusterSnapshot(tablets, {"a": live["a"]}))] == [21]
 
 
 def test_metadata_goes_to_a_server_that_is_stopping_rather_than_to_none_and_users_tablets_do_not() -> None:
@@ -74,8 +76,8 @@ def test_metadata_goes_to_a_server_that_is_stopping_rather_than_to_none_and_user
     busy = ServerLoad(frozenset({21, 22}), draining=True, user_tablets=2)
     tablets = [record(1, "b", 0), META, record(20)]
     live = {"a": busy, "b": done}
-    assert [(one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))] == [(2, "a")]
+    assert [(one.record.tablet_id, one.server) for one in plan(ClusterSnapshot(tablets, live))] == [(2, "a")]
     live["c"] = ServerLoad(frozenset(range(30, 40)))
-    assert [(one.record.tablet_id, one.server) for one in plan(Snapshot(tablets, live))] == [(2, "c")]
-    assert plan(Snapshot(tablets, {"b": done})) == [], "it has nothing that needs METADATA"
-    assert plan(Snapshot([record(20)], {"a": busy})) == []
+    assert [(one.record.tablet_id, one.server) for one in plan(ClusterSnapshot(tablets, live))] == [(2, "c")]
+    assert plan(ClusterSnapshot(tablets, {"b": done})) == [], "it has nothing that needs METADATA"
+    assert plan(ClusterSnapshot([record(20)], {"a": busy})) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hbtable.master.tablets.assignment import Assign, Load, Reassign, ServerLoad, Snapshot, plan
+from hbtable.master.tablets.assignment import Assign, ClusterSnapshot, Load, Reassign, ServerLoad, plan
 from hbtable.master.tablets.failed_loads import REST_SECONDS, TRIES, FailedLoads
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import TabletRecord
@@ -49,22 +49,22 @@ def test_tablets_that_are_no_more_are_forgotten() -> None:
 
 def test_a_tablet_is_taken_from_the_owner_that_cannot_load_it() -> None:
     refusals = {20: frozenset("a")}
-    (action,) = plan(Snapshot([TABLET], {"a": IDLE, "b": BUSY}, refusals=refusals))
+    (action,) = plan(ClusterSnapshot([TABLET], {"a": IDLE, "b": BUSY}, refusals=refusals))
     assert action == Reassign(TABLET, "b", "tablet 20 goes to b because its owner a could not load it")
 
 
 def test_without_another_server_its_owner_is_asked_again() -> None:
     refusals = {20: frozenset("a")}
     for others in ({}, {"b": BUSY._replace(draining=True)}, {"b": BUSY._replace(decommissioned=True)}):
-        (action,) = plan(Snapshot([TABLET], {"a": IDLE, **others}, refusals=refusals))
+        (action,) = plan(ClusterSnapshot([TABLET], {"a": IDLE, **others}, refusals=refusals))
         assert isinstance(action, Load)
 
 
 def test_whoever_failed_it_gets_a_tablet_without_owner_only_when_nobody_else_can() -> None:
     tablets = [TabletRecord(16, 20, EVERY_ROW, 0)]
-    (action,) = plan(Snapshot(tablets, {"a": IDLE, "b": BUSY}, refusals={20: frozenset("a")}))
+    (action,) = plan(ClusterSnapshot(tablets, {"a": IDLE, "b": BUSY}, refusals={20: frozenset("a")}))
     assert (type(action), action.server) == (Assign, "b")
-    (action,) = plan(Snapshot(tablets, {"a": IDLE}, refusals={20: frozenset("a")}))
+    (action,) = plan(ClusterSnapshot(tablets, {"a": IDLE}, refusals={20: frozenset("a")}))
     assert (type(action), action.server) == (Assign, "a")
 
 
@@ -88,5 +88,5 @@ def test_a_server_on_which_load_after_load_fails_comes_last_for_a_while(caplog: 
     assert not loads.struggling()
     idle = IDLE._replace(struggling=True)
     tablets = [TabletRecord(16, 20, EVERY_ROW, 0)]
-    assert plan(Snapshot(tablets, {"a": idle, "b": BUSY}))[0].server == "b"
-    assert plan(Snapshot(tablets, {"a": idle, "b": BUSY._replace(draining=True)}))[0].server == "a"
+    assert plan(ClusterSnapshot(tablets, {"a": idle, "b": BUSY}))[0].server == "b"
+    assert plan(ClusterSnapshot(tablets, {"a": idle, "b": BUSY._replace(draining=True)}))[0].server == "a"

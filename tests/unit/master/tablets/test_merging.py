@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from hbtable.errors import Conflict, InvalidRequest, OutcomeUnknown, Unavailable
-from hbtable.master.servers.census import Census
+from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets import merging
-from hbtable.master.tablets.assignment import ServerLoad, Snapshot, plan
+from hbtable.master.tablets.assignment import ClusterSnapshot, ServerLoad, plan
 from hbtable.master.tablets.merges import GONE_MILLIS, Merges
 from hbtable.master.tablets.ownership import assigned
 from hbtable.metadata.tiling import verify_tiling
@@ -89,8 +89,8 @@ def test_nobody_gets_a_tablet_that_is_half_way():
     marked = merging.marked(LEFT, RIGHT, 99)
     halves = [marked, merging.merged(marked, RIGHT, 0)]
     servers = {"s1": ServerLoad(frozenset())}
-    assert plan(Snapshot(halves, servers)) == []
-    assert len(plan(Snapshot([LEFT, replace(halves[1], absorbs=None)], servers))) == 2
+    assert plan(ClusterSnapshot(halves, servers)) == []
+    assert len(plan(ClusterSnapshot([LEFT, replace(halves[1], absorbs=None)], servers))) == 2
 
 
 # ---------------------------------------------------------------- interruptions
@@ -140,7 +140,7 @@ class View:
         assert expected.range.stop == record.range.stop
         self.before(next(self.numbers), lambda: self.metadata.change(expected.range.stop, expected, record))
 
-    def bury_tablet(self, expected, gone):
+    def retire_tablet(self, expected, gone):
         self.before(next(self.numbers), lambda: self.metadata.change(expected.range.stop, expected, gone))
 
     def forget_gone(self, gone):
@@ -155,7 +155,7 @@ class Idle:
     def vacate(self, record, living): ...
 
 
-NOBODY = Census({}, frozenset(), {})
+NOBODY = ServerReports({}, frozenset(), {})
 
 
 def merges_of(view):

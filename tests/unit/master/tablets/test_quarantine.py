@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.master.tablets.assignment import ServerLoad, Snapshot, plan
+from hbtable.master.tablets.assignment import ClusterSnapshot, ServerLoad, plan
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import TabletRecord
@@ -108,10 +108,10 @@ def test_what_left_in_order_is_not_blamed_for_the_end_of_its_server(story: Story
 def test_being_given_by_hand_ends_it(story: Story) -> None:
     for server in "abc":
         story.dies(server, BAD)
-    assert story.quarantine.sentence([GOOD, BAD]).startswith("tablet 20 is held back because 3 servers")
+    assert story.quarantine.message([GOOD, BAD]).startswith("tablet 20 is held back because 3 servers")
     story.quarantine.given(20, "d")
     assert not story.quarantine.held()
-    assert story.quarantine.sentence([GOOD, BAD]) == ""
+    assert story.quarantine.message([GOOD, BAD]) == ""
 
 
 def test_tablets_that_are_no_more_are_forgotten(story: Story) -> None:
@@ -124,16 +124,16 @@ def test_tablets_that_are_no_more_are_forgotten(story: Story) -> None:
 def test_held_tablets_are_not_planned_and_suspects_are_spread() -> None:
     tablets = [replace(BAD, tablet_id=number) for number in range(20, 26)]
     loads = {"fresh": ServerLoad(frozenset()), "full": ServerLoad(frozenset(range(100, 140)))}
-    actions = plan(Snapshot(tablets, loads, held=frozenset({20, 21})))
+    actions = plan(ClusterSnapshot(tablets, loads, held=frozenset({20, 21})))
     assert [one.server for one in actions] == ["fresh"] * 4
     assert [one.record.tablet_id for one in actions] == [22, 23, 24, 25]
-    actions = plan(Snapshot(tablets, loads, suspects=frozenset({20, 21, 22, 23})))
+    actions = plan(ClusterSnapshot(tablets, loads, suspects=frozenset({20, 21, 22, 23})))
     assert [one.server for one in actions] == ["fresh", "full", "fresh", "full", "fresh", "fresh"]
 
 
 def test_a_suspect_does_not_join_one_that_is_served_already() -> None:
     loads = {"empty": ServerLoad(frozenset({20})), "full": ServerLoad(frozenset(range(100, 140)))}
-    (action,) = plan(Snapshot([replace(BAD, tablet_id=22)], loads, suspects=frozenset({20, 22})))
+    (action,) = plan(ClusterSnapshot([replace(BAD, tablet_id=22)], loads, suspects=frozenset({20, 22})))
     assert action.server == "full"
 
 

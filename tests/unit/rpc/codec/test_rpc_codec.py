@@ -12,7 +12,7 @@ from thriftpy2.thrift import TType
 from thriftpy2.transport import TCyMemoryBuffer
 
 from hbtable import errors
-from hbtable.commitlog.recovery.runs import Run
+from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import BadFilter, Conflict, Corruption, DataDamaged, HbtableError, Unavailable, UnsupportedFormat
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
@@ -21,10 +21,10 @@ from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FamilySchema, TableS
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.rpc.codec import calls
-from hbtable.rpc.codec.binary import REQUIRED, Output, Source, Struct, decode
+from hbtable.rpc.codec.binary import REQUIRED, MessageReader, MessageWriter, Struct, decode
 from hbtable.rpc.codec.calls import METHODS, Failure, Role, read_head
 from hbtable.rpc.codec.cells import CELLS, OPERATIONS, ROW
-from hbtable.rpc.codec.errors import KNOWN, RPC_ERROR, RemoteError, described
+from hbtable.rpc.codec.errors import KNOWN, RPC_ERROR, RpcError, described
 
 IDL = Path(__file__).resolve().parents[4] / "thrift"
 TABLETSERVER = thriftpy2.load(str(IDL / "tabletserver.thrift"), module_name="rpc_tabletserver_thrift")
@@ -83,7 +83,7 @@ schema = st.builds(
 )  # fmt: skip
 flags = st.booleans()
 status = st.builds(TabletStatus, record, count, count, count, count, count, count, flags, flags, count)
-run = st.builds(Run, count, count, count, count)
+run = st.builds(SortedRun, count, count, count, count)
 nothing = st.none()
 
 ARGUMENTS = {
@@ -175,7 +175,7 @@ def test_a_call_and_its_answer_come_back_as_they_were(method, given):
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4
     kind, name, sequence, at = read_head(frame[4:])
     assert (kind, name, sequence) == (calls.CALL, method.name.encode(), 77)
-    assert plain(method.read_arguments(Source(frame[4:]), at)) == plain(arguments)
+    assert plain(method.read_arguments(MessageReader(frame[4:]), at)) == plain(arguments)
     value = given.draw(RESULTS.get(method.name, nothing))
     answer = method.read_reply(method.reply(77, value, None, no_pause)[4:], 77, no_pause)
     assert answer == value
@@ -205,7 +205,7 @@ def test_an_unknown_error_becomes_its_nearest_known_ancestor():
     assert type(described(Novelty("new")).raised()) is Conflict
     damage = described(WorseDamage("path", 3, "bad")).raised()
     assert (type(damage), damage.path, damage.offset, damage.reason) == (Corruption, "path", 3, "bad")
-    assert type(RemoteError(["Unheard", "AlsoUnheard"], "x").raised()) is HbtableError
+    assert type(RpcError(["Unheard", "AlsoUnheard"], "x").raised()) is HbtableError
     assert described(Unavailable("x")).classes == ["Unavailable", "HbtableError"]
     assert set(KNOWN) == {name for name, value in vars(errors).items() if isinstance(value, type)}
 
@@ -258,13 +258,13 @@ def test_the_interface_file_has_the_same_methods(method):
 def test_another_thrift_library_reads_and_writes_the_same(method, given):
     """Decoded by thriftpy2 and written again by it, a call is what it was."""
     arguments = given.draw(st.tuples(*ARGUMENTS[method.name]))
-    out = Output()
+    out = MessageWriter()
     method.arguments.write(arguments, out)
     theirs = getattr(SERVICES[method.role], method.name + "_args")()
     TCyBinaryProtocol(TCyMemoryBuffer(b"".join(out.pieces)), decode_response=False).read_struct(theirs)
     buffer = TCyMemoryBuffer(b"")
     TCyBinaryProtocol(buffer).write_struct(theirs)
-    assert plain(method.read_arguments(Source(buffer.getvalue()), 0)) == plain(arguments)
+    assert plain(method.read_arguments(MessageReader(buffer.getvalue()), 0)) == plain(arguments)
 
 
 # ---------------------------------------------------------------- what peers may send
@@ -280,7 +280,7 @@ def test_damaged_messages_are_refused_and_nothing_else_is_raised(method, given):
         frame[given.draw(st.integers(at, len(frame) - 1))] = given.draw(st.integers(0, 255))
     data = bytes(frame[: given.draw(st.integers(at, len(frame)))])
     try:
-        method.read_arguments(Source(data), at)
+        method.read_arguments(MessageReader(data), at)
     except (Corruption, UnsupportedFormat):
         pass
 
@@ -299,7 +299,7 @@ def test_a_count_is_refused_before_anything_is_made_of_it():
     huge = b"\x0c\x7f\xff\xff\xff"
     for shape in (CELLS, OPERATIONS, calls.READ_ROWS.result.fields[0].shape):
         with pytest.raises(Corruption, match="2147483647 elements in 0 bytes"):
-            decode(shape, Source(huge), 0)
+            decode(shape, MessageReader(huge), 0)
 
 
 def test_fields_of_a_newer_peer_are_skipped_and_the_order_is_free():
@@ -307,12 +307,12 @@ def test_fields_of_a_newer_peer_are_skipped_and_the_order_is_free():
     plain_cell = (b"\x0b\0\1\0\0\0\3f:q", b"\x0a\0\2" + (5).to_bytes(8, "big"), b"\x0b\0\3\0\0\0\1v")
     for fields in (plain_cell, plain_cell[::-1]):
         data = b"\x0c\0\0\0\1" + extra + b"".join(fields) + extra + b"\0"
-        assert decode(CELLS, Source(data), 0) == ([(b"f:q", 5, b"v")], len(data))
+        assert decode(CELLS, MessageReader(data), 0) == ([(b"f:q", 5, b"v")], len(data))
     deep = b"\x0c\0\x63" * 100_000
     with pytest.raises(Corruption, match="nested too deep"):
-        decode(CELLS, Source(b"\x0c\0\0\0\1" + deep), 0)
+        decode(CELLS, MessageReader(b"\x0c\0\0\0\1" + deep), 0)
     with pytest.raises(Corruption, match="a required field is missing"):
-        decode(CELLS, Source(b"\x0c\0\0\0\1" + plain_cell[0] + b"\0"), 0)
+        decode(CELLS, MessageReader(b"\x0c\0\0\0\1" + plain_cell[0] + b"\0"), 0)
 
 
 def test_long_lists_give_others_a_turn_both_ways():

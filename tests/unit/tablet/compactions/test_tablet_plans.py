@@ -9,7 +9,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.tablet.compactions.policy import FileFacts, StackFacts, plan_merge
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.reads.reverse import descending
-from hbtable.tablet.splitting import Candidate, choose_row, middle_row
+from hbtable.tablet.splitting import SplitCandidate, choose_row, middle_row
 
 OPTIONS = TabletOptions(merge_files=3, max_files=6, merge_bytes=10_000)
 
@@ -58,7 +58,7 @@ def test_merging_again_and_again_ends_with_few_files_and_writes_each_byte_few_ti
     assert written <= 500 * 10 * 8
 
 
-def test_a_plan_is_a_sentence() -> None:
+def test_a_plan_is_a_message() -> None:
     assert str(plan_merge(stack(1, 1, 1), OPTIONS)) == "merge 3 SSTables of 's': 3 are of similar size"
 
 
@@ -87,8 +87,8 @@ def test_a_file_that_belongs_mostly_to_the_other_child_is_rewritten() -> None:
     assert "only 10 of its 100 bytes" in plan.why
 
 
-def candidate(row: bytes, weight: int = 1) -> Candidate:
-    return Candidate(cell_key(row, b"f", b"", 1, PUT, 1), weight)
+def candidate(row: bytes, weight: int = 1) -> SplitCandidate:
+    return SplitCandidate(cell_key(row, b"f", b"", 1, PUT, 1), weight)
 
 
 def test_the_split_row_is_the_weighted_median() -> None:

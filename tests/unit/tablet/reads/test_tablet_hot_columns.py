@@ -14,9 +14,9 @@ from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_V
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.tablet.layout import Layout
+from hbtable.tablet.layout import LocalityGroupLayout
+from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.hot_columns import skipping_settled
-from hbtable.tablet.reads.want import Want
 from tests.harness.tablet_bench import Bench, delete, everything, put, values
 
 NOW = 1000
@@ -53,17 +53,17 @@ def pairs_of(runs: list[tuple[int, bytes, int, int, int, int]]) -> list[Pair]:
 
 
 def check(pairs: list[Pair], family: FamilySchema, spec: ReadSpec, size: int) -> None:
-    want = Want(Layout(TableSchema(b"t", {b"f": family})), spec, False)
+    selection = ColumnSelection(LocalityGroupLayout(TableSchema(b"t", {b"f": family})), spec, False)
 
     def open_pairs(start: bytes, stop: bytes) -> Iterator[Pair]:
         return iter([pair for pair in pairs if start <= pair[0] < stop])
 
     def seen(found: Iterator[Pair]) -> list[object]:
         times = (spec.min_timestamp, spec.max_timestamp)
-        return list(rows(found, want.rules, None, *times, spec.max_versions, NOW))
+        return list(rows(found, selection.rules, None, *times, spec.max_versions, NOW))
 
     stop = b"s"
-    kept = chain.from_iterable(skipping_settled(open_pairs(b"", stop), open_pairs, stop, want, size))
+    kept = chain.from_iterable(skipping_settled(open_pairs(b"", stop), open_pairs, stop, selection, size))
     assert seen(kept) == seen(iter(pairs))
 
 
@@ -151,12 +151,12 @@ def test_what_must_not_be_passed_over(
 
 def test_most_versions_are_not_even_read() -> None:
     pairs = pairs_of([(PUT, b"q", 10_000, 5_000, 1, 0), (PUT, b"z", 1, 1, 1, 0)])
-    want = Want(Layout(TableSchema(b"t", {b"f": FamilySchema(b"f")})), ReadSpec(), False)
+    selection = ColumnSelection(LocalityGroupLayout(TableSchema(b"t", {b"f": FamilySchema(b"f")})), ReadSpec(), False)
 
     def open_pairs(start: bytes, stop: bytes) -> Iterator[Pair]:
         return iter([pair for pair in pairs if start <= pair[0] < stop])
 
-    kept = list(chain.from_iterable(skipping_settled(open_pairs(b"", b"s"), open_pairs, b"s", want, 64)))
+    kept = list(chain.from_iterable(skipping_settled(open_pairs(b"", b"s"), open_pairs, b"s", selection, 64)))
     assert len(kept) == 65
     assert kept[-1] == pairs[-1]
 

@@ -300,18 +300,18 @@ def test_a_scan_over_masked_rows_lets_others_run(bench: Bench) -> None:
         tablet = bench.open()
         tablet.mutate([put(b"%05d" % n, b"f:a", b"") for n in range(5000)])
         tablet.mutate([delete(b"%05d" % n, b"f") for n in range(5000)])
-        turns = []
+        row_locks = []
 
         def other() -> None:
             while True:
-                turns.append(True)
+                row_locks.append(True)
                 bench.runtime.sleep(0)
 
         task = bench.runtime.spawn(other)
         bench.runtime.sleep(0)
-        before = len(turns)
+        before = len(row_locks)
         assert everything(tablet) == []
-        assert len(turns) - before >= 10
+        assert len(row_locks) - before >= 10
         task.kill()
 
     bench.run(main)

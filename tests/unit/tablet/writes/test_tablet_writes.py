@@ -50,7 +50,7 @@ def test_the_largest_row_and_cell_are_fine(bench: Bench) -> None:
     bench.run(main)
 
 
-def test_the_sentence_for_an_unknown_family_names_table_and_family(bench: Bench) -> None:
+def test_the_message_for_an_unknown_family_names_table_and_family(bench: Bench) -> None:
     def main() -> None:
         tablet = bench.open()
         with pytest.raises(NoSuchFamily, match="Column family nope does not exist in table t"):

@@ -1,0 +1,105 @@
+"""What operators ask of the cluster beyond tables: a server's compactions, caches, garbage, where everything is."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Protocol, TypeVar, final
+
+from hbtable.errors import HbtableError, StaleLocation
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.tiling import standing
+from hbtable.model.status import CacheEviction, Collection
+from hbtable.model.table import TableRecord
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.services import MasterService
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.parallel import results, run_all
+
+T = TypeVar("T")
+
+
+class AskMaster(Protocol):
+    """Admin.ask: a call of the master, again and again until there is one that takes it."""
+
+    def __call__(self, call: Callable[[MasterService], T]) -> T: ...
+
+
+@final
+class ClusterAdmin:
+    """All calls *switch*."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        transport: Transport,
+        catalog: Catalog,
+        ask: AskMaster,
+        parallel_calls: int,
+    ) -> None:
+        self._runtime = runtime
+        self._transport = transport
+        self._catalog = catalog
+        self._ask = ask
+        self._parallel_calls = parallel_calls
+
+    # ---------------------------------------------------------------- what METADATA says
+
+    def table_records(self) -> list[TableRecord]:
+        """Of all tables in all states, ascending by name."""
+        return self._catalog.tables()
+
+    def every_tablet(self) -> list[TabletRecord]:
+        """METADATA's own included, ascending by table and row. Not a snapshot: rows change while they are read."""
+        return list(standing(self._catalog.all_tablet_rows()))
+
+    # ---------------------------------------------------------------- tablet servers
+
+    def compact_server(self, server: str, major: bool) -> None:
+        """Every tablet that this incarnation serves, a few at once; done on return. StaleLocation when it is gone; the
+        first error otherwise, after all others were compacted. A tablet that left meanwhile is left alone."""
+        admin = self._transport.tablet_admin(server)
+
+        def compact(tablet_id: int) -> None:
+            try:
+                admin.compact(tablet_id, major)
+            except StaleLocation:
+                pass  # moved, split or merged since the list was made
+
+        jobs = [partial(compact, status.record.tablet_id) for status in admin.tablets()]
+        results(run_all(self._runtime, self._parallel_calls, jobs, "compact-server"))
+
+    def roll_log(self, server: str) -> None:
+        """As TabletAdmin.roll_log, of this incarnation. StaleLocation when it is gone."""
+        self._transport.tablet_admin(server).roll_log()
+
+    def switch_compactions(self, server: str, on: bool) -> bool:
+        """As TabletAdmin.switch_compactions, of this incarnation. StaleLocation when it is gone."""
+        return self._transport.tablet_admin(server).switch_compactions(on)
+
+    def clear_block_cache(self, table_id: int, servers: Iterable[str]) -> dict[str, CacheEviction | HbtableError]:
+        """Blocks of a table leave the caches of these incarnations: what each lost, or why it could not be asked."""
+        names = list(servers)
+        jobs = [partial(self._clear, name, table_id) for name in names]
+        return dict(zip(names, run_all(self._runtime, self._parallel_calls, jobs, "clear-cache"), strict=True))
+
+    def _clear(self, server: str, table_id: int) -> CacheEviction:
+        return self._transport.tablet_admin(server).clear_block_cache(table_id)
+
+    # ---------------------------------------------------------------- the master
+
+    def decommission(self, servers: Iterable[str], offload: bool) -> None:
+        """As MasterService.decommission. InvalidRequest, Unavailable."""
+        names = list(servers)
+        self._ask(lambda master: master.decommission(names, offload))
+
+    def recommission(self, server: str) -> None:
+        """As MasterService.recommission. InvalidRequest, Unavailable."""
+        self._ask(lambda master: master.recommission(server))
+
+    def collect_garbage(self) -> Collection:
+        """One garbage collection, over on return. Unavailable."""
+        return self._ask(lambda master: master.collect_garbage())
+
+    def look_at_everything(self) -> None:
+        """The master begins to look at every tablet, and repairs what it finds. Unavailable."""
+        self._ask(lambda master: master.look_at_everything())

@@ -1,0 +1,34 @@
+"""The calls that everything on top of a table needs, the gateway and Rows: client.table.Table has them, and so has
+its stand-in for programs whose threads are not tasks of the runtime (launch.embedded). Tests hand in fakes."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.table import TableRecord
+
+
+class TableCalls(Protocol):
+    """As client.table.Table says. TableNotFound and TableNotEnabled as the table is at the moment of the call."""
+
+    def mutate(self, mutations: Sequence[RowMutation]) -> None: ...
+    def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]: ...
+    def scan_page(self, request: ScanRequest) -> ScanPage:
+        """Across tablets: `next` is None at the end of the range only."""
+
+    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int: ...
+    def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]: ...
+    def check_and_mutate(
+        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool: ...
+
+
+class NamedTableCalls(TableCalls, Protocol):
+    """And what the table is."""
+
+    name: bytes
+
+    def record(self) -> TableRecord: ...
+    def shown_name(self) -> str: ...

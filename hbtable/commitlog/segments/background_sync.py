@@ -1,0 +1,52 @@
+"""Durability "os": every so many bytes a sync that no commit waits for, while appends go on.
+
+It moves the watermark, and leaves little to sync at the end of a segment, when commits do have to wait.
+"""
+
+from collections.abc import Callable
+from typing import final
+
+from hbtable.commitlog.segments.log_end import LogEnd
+from hbtable.runtime.interface import Runtime, Task
+
+
+@final
+class BackgroundSync:
+    """`point_bytes`: the segment length at which the next sync is due."""
+
+    __slots__ = ("_appender", "_every_bytes", "_failed", "_runtime", "_task", "point_bytes")
+
+    def __init__(
+        self, runtime: Runtime, appender: LogEnd, every_bytes: int, failed: Callable[[BaseException], None]
+    ) -> None:
+        self._runtime = runtime
+        self._appender = appender
+        self._every_bytes = every_bytes
+        self._failed = failed
+        self._task: Task | None = None
+        self.point_bytes = every_bytes
+
+    def segment_began(self) -> None:
+        self.point_bytes = self._every_bytes
+
+    def start_if_due(self) -> None:
+        """Does not switch."""
+        if self._appender.offset >= self.point_bytes:
+            self.point_bytes = self._appender.offset + self._every_bytes
+            if self._task is None:
+                self._task = self._runtime.spawn(self._run, name="commit-log-sync")
+
+    def join(self) -> None:
+        """*Switches.* Call it before the segment is closed: a descriptor closed under a running fdatasync may by then
+        be another file's."""
+        if self._task is not None:
+            self._task.join()
+
+    def _run(self) -> None:
+        try:
+            self._appender.sync()
+        except BaseException as error:
+            self._failed(error)  # also when killed: an error that nobody saw must not pass for success
+            raise
+        finally:
+            self._task = None

@@ -1,0 +1,80 @@
+"""The structs that clients send, as tuples in the order of thrift/hbase.thrift. Absent fields are None unless the
+interface gives a default.
+
+Mutations come in thousands per call; the readers make plain tuples of the same shape for them.
+"""
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """A put or a delete of one column, or a delete of a family."""
+
+    is_delete: bool = False
+    column: bytes | None = None
+    value: bytes | None = None
+    write_to_log: bool = True
+
+
+class BatchMutation(NamedTuple):
+    """The mutations of one row among others."""
+
+    row: bytes | None = None
+    mutations: list[Mutation] | None = None
+
+
+class ColumnDescriptor(NamedTuple):
+    """A column family to be created; a time to live of 0 or less means forever."""
+
+    name: bytes | None = None
+    max_versions: int = 3
+    compression: str = "NONE"
+    in_memory: bool = False
+    bloom: str = "NONE"
+    bloom_vector_size: int = 0
+    bloom_hashes: int = 0
+    block_cache: bool = False
+    ttl_seconds: int = 2147483647
+
+
+class TIncrement(NamedTuple):
+    """An amount to add to one counter."""
+
+    table: bytes | None = None
+    row: bytes | None = None
+    column: bytes | None = None
+    amount: int | None = None
+
+
+class TAppend(NamedTuple):
+    """Suffixes for columns of one row, one value a column."""
+
+    table: bytes | None = None
+    row: bytes | None = None
+    columns: list[bytes] | None = None
+    values: list[bytes] | None = None
+
+
+class TScan(NamedTuple):
+    """What to scan: rows, columns, times, filter, and in what form."""
+
+    start_row: bytes | None = None
+    stop_row: bytes | None = None
+    timestamp: int | None = None
+    columns: list[bytes] | None = None
+    caching: int | None = None
+    filter: bytes | None = None
+    batch_size: int | None = None
+    sort_columns: bool | None = None
+    reversed: bool | None = None
+    cache_blocks: bool | None = None
+
+
+class AccessControlEntity(NamedTuple):
+    """A permission; there is no access control to give it to."""
+
+    username: str | None = None
+    scope: int | None = None
+    actions: str | None = None
+    table: bytes | None = None
+    namespace: str | None = None

@@ -1,0 +1,89 @@
+"""What all connections of a gateway share: limits, the methods, and the counting of requests."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import final
+
+from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
+from hbtable.hbase.codec.sniffing import Protocol
+from hbtable.hbase.codec.wires import Wire
+from hbtable.hbase.log_limiter import LogLimiter
+from hbtable.hbase.slow import SlowRequests
+from hbtable.metrics.registry import Registry
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.transfers import Transfers
+
+_REQUESTS = "hbtable_rpc_requests_total"
+_REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
+_SECONDS_HELP = "Seconds from the first byte of a call to the last byte of its answer, by method."
+
+
+@final
+class ConnectionContext:
+    """`in_flight` requests have arrived whole, and their answers are not sent yet."""
+
+    __slots__ = (
+        "budget",
+        "clock",
+        "draining",
+        "host",
+        "in_flight",
+        "log_limiter",
+        "message_bytes",
+        "methods",
+        "pause",
+        "port",
+        "registry",
+        "slow",
+        "stall_seconds",
+        "wall_millis",
+        "wires",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        interface: ThriftInterface,
+        wires: Mapping[Protocol, Wire],
+        registry: Registry,
+        slow: SlowRequests,
+        message_bytes: int,
+        stall_seconds: float,
+        transfer_bytes: int = 256 << 20,
+    ) -> None:
+        self.clock: Callable[[], float] = runtime.clock_seconds
+        self.wall_millis: Callable[[], int] = runtime.wall_millis
+        self.methods: dict[bytes, ThriftMethod] = interface.methods
+        self.wires = wires
+        self.registry = registry
+        self.slow = slow
+        self.message_bytes = message_bytes
+        self.stall_seconds = stall_seconds
+        self.budget = Transfers(transfer_bytes, runtime.sleep)
+        self.log_limiter = LogLimiter(logging.getLogger("hbtable.hbase"), self.clock)
+        self.in_flight = 0
+        self.draining = False
+        self.host = "127.0.0.1"
+        self.port = 0
+
+        def pause() -> None:
+            runtime.sleep(0)
+
+        self.pause: Callable[[], None] = pause
+        self.measure(interface.methods.values())
+        registry.gauge("hbtable_rpc_in_flight", "Thrift calls being carried out.", lambda: float(self.in_flight))
+        registry.gauge(
+            "hbtable_rpc_transfer_bytes",
+            "Bytes of large requests and answers under way.",
+            lambda: float(self.budget.used_bytes),
+        )
+
+    def measure(self, methods: Iterable[ThriftMethod]) -> None:
+        """Counts and times their calls from now on."""
+        for method in methods:
+            method.ok = self.registry.counter(_REQUESTS, _REQUESTS_HELP, method=method.name, code="ok")
+            method.seconds = self.registry.histogram("hbtable_rpc_seconds", _SECONDS_HELP, method=method.name)
+
+    def count(self, method: str, outcome: str) -> None:
+        """A request that did not end well."""
+        self.registry.counter(_REQUESTS, _REQUESTS_HELP, method=method, code=outcome).value += 1

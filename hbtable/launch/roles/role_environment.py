@@ -1,0 +1,98 @@
+"""What both roles of a cluster are built on: session, file system, addresses and the transport between processes.
+
+Its order: ports tried -> file system -> session, and the watchdog on it -> one cluster's, both of them.
+"""
+
+import os
+from collections.abc import Callable
+from typing import final
+
+from hbtable import __version__
+from hbtable.fs.hdfs.options import HdfsNativeOptions
+from hbtable.fs.interface import FileSystem
+from hbtable.fs.opened import FileSystemOptions, open_file_system
+from hbtable.fs.webhdfs.options import WebHdfsOptions
+from hbtable.launch.config.cluster_configuration import ClusterOptions, ListenOptions
+from hbtable.launch.config.configuration import Configuration
+from hbtable.launch.roles.addresses import Addresses
+from hbtable.launch.roles.cluster_identity import join_cluster
+from hbtable.launch.roles.session_file import hand_over
+from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
+from hbtable.launch.roles.watchdog import Watchdog
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
+from hbtable.rpc.connections import RpcOptions
+from hbtable.rpc.local import LocalTransport
+from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
+from hbtable.rpc.thrift_transport import RpcTransport
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.sockets import Address, Socket, TcpListener, serve
+
+
+@final
+class RoleEnvironment:
+    """reach() first, leave() last."""
+
+    fs: FileSystem
+    session: ZooKeeperSession
+    addresses: Addresses
+    cluster_id: str
+
+    def __init__(
+        self, runtime: Runtime, configuration: Configuration, listen: ListenOptions, watchdog: Watchdog
+    ) -> None:
+        self._runtime = runtime
+        self._configuration = configuration
+        self._cluster = configuration.options("cluster", ClusterOptions)
+        self._listen = listen
+        self._watchdog = watchdog
+
+    def reach(self, name: str, ports: list[int]) -> None:
+        """The session is open on return, and its end is this process's. Raises a message: port in use, ZooKeeper or
+        NameNode not reachable, folder not writable or another cluster's, another kind of log. *Switches.*"""
+        runtime, cluster, configuration = self._runtime, self._cluster, self._configuration
+        self._listen.announced()  # refused now, and not when somebody asks for it
+        check_ports(self._listen.host, ports)
+        options = FileSystemOptions(
+            configuration.options("webhdfs", WebHdfsOptions), configuration.options("hdfs", HdfsNativeOptions)
+        )
+        self.fs = open_file_system(cluster.files, runtime, options)
+        check_namenode(runtime, cluster.files)
+        check_writable(runtime, self.fs, cluster.files)
+        session_options = configuration.options("session", ZooKeeperOptions)
+        zookeeper = ZooKeeperLockService(runtime, cluster.zookeeper, cluster.root, session_options)
+        self.session = session = open_session(zookeeper, name, cluster.zookeeper)
+        hand_over(os.environ, cluster.zookeeper, session.credentials)
+        self.addresses = Addresses(self.session)
+        try:
+            check_granted(session_options.session_seconds, session.timeout_seconds, cluster.zookeeper)
+            self.cluster_id = join_cluster(runtime, session, self.fs, cluster.files)
+        except BaseException:
+            session.close()
+            raise
+        self._watchdog.watch(session)
+
+    def leave(self) -> None:
+        """The session ends in order. *Switches.*"""
+        self._watchdog.release()
+        self.session.close()
+
+    def transport(self, local: LocalTransport) -> RpcTransport:
+        """To all roles of the cluster; to those in `local` without a connection."""
+        options = self._configuration.options("rpc", RpcOptions)
+        return RpcTransport(self._runtime, self.addresses.server, self.addresses.master, options, local)
+
+    def serve_roles(self, local: LocalTransport, port: int) -> tuple[RpcServer, str]:
+        """Answers other processes' calls to what is in `local`; the address by which they reach it, listening."""
+
+        def listen(handle: Callable[[Socket, Address], None]) -> TcpListener:
+            return serve(self._listen.host, port, handle)
+
+        options = self._configuration.options("rpc_server", RpcServerOptions)
+        server = RpcServer(self._runtime, local, listen, options)
+        return server, f"{self._listen.announced()}:{server.start()}"
+
+    def banner(self, who: str, pages: str) -> str:
+        """What is printed when a role serves."""
+        cluster = self._cluster
+        lines = [f"hbtable {__version__} {who}", f"files {cluster.files}, ZooKeeper {cluster.zookeeper}{cluster.root}"]
+        return "\n".join([*lines, f"pages {pages}"] if pages else lines)

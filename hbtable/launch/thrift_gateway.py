@@ -1,0 +1,152 @@
+"""The Thrift gateway of a cluster: the client library's tables and administration in the gateway's terms."""
+
+import re
+from collections.abc import Callable
+from typing import Final, final
+
+from hbtable.client.client import Client
+from hbtable.errors import FileNotFound
+from hbtable.fs.interface import FileSystem
+from hbtable.hbase.backend import Address
+from hbtable.hbase.cluster_backend import ClusterBackend, LivingMaster, LivingServer, Masters
+from hbtable.hbase.server import ClusterIdentity, Listen, ThriftGateway, ThriftGatewayOptions
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.paths import INCARNATIONS, MASTER, MasterCandidate, ServerFile
+from hbtable.lockservice.toggles import OperatorToggles
+from hbtable.master.files.collector import GATEWAY_FILES
+from hbtable.metadata.id_allocator import SCANNER_IDS, IdAllocator
+from hbtable.metrics.registry import Registry
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord
+from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.sockets import serve
+
+SCANNERS_FILE: Final = f"{GATEWAY_FILES}/scanners"
+"""Open scanners, between an orderly stop and the next start, of the one gateway of an embedded cluster."""
+
+
+@final
+class ClientTableAdmin:
+    """hbase.backend.TableAdminBackend over the client library."""
+
+    def __init__(self, client: Client, transport: Transport) -> None:
+        self._client = client
+        self._transport = transport
+
+    def records(self) -> list[TableRecord]:
+        return self._client.admin.tables()
+
+    def record(self, name: bytes) -> TableRecord:
+        return self._client.table(name).record()
+
+    def tablets(self, name: bytes) -> list[TabletRecord]:
+        return self._client.admin.tablets(name)
+
+    def create_table(self, schema: TableSchema) -> None:
+        self._client.admin.create_table(schema)
+
+    def delete_table(self, name: bytes) -> None:
+        self._client.admin.delete_table(name)
+
+    def enable_table(self, name: bytes) -> None:
+        self._client.admin.enable_table(name)
+
+    def disable_table(self, name: bytes) -> None:
+        self._client.admin.disable_table(name)
+
+    def compact(self, record: TabletRecord, major: bool) -> None:
+        self._transport.tablet_admin(record.owner).compact(record.tablet_id, major)
+
+
+def make_thrift_gateway(
+    runtime: Runtime,
+    client: Client,
+    transport: Transport,
+    session: Session,
+    registry: Registry,
+    host: str,
+    port: int,
+    options: ThriftGatewayOptions,
+    cluster_id: str,
+    address: Address,
+) -> ThriftGateway:
+    """Not yet listening. `port` 0: any free one. `address`: of the gateway beside a tablet server."""
+
+    def listen(handle: Callable[..., None]) -> object:
+        return serve(host, port, handle)
+
+    when_lost = _scanner_id_when_lost(runtime, session)
+    ids = IdAllocator(session, SCANNER_IDS, in_use=lambda: gateway.scanners.highest(), when_lost=when_lost)
+    identity = ClusterIdentity(lambda: cluster_id, address)
+    listener: Listen = listen  # type: ignore[assignment]  # a Listener has port and stop_accepting
+    gateway = ThriftGateway(
+        runtime,
+        listener,
+        client.table,
+        ClientTableAdmin(client, transport),
+        registry,
+        identity,
+        options,
+        lambda count: ids.take(count).start,
+        ClusterBackend(
+            client.admin,
+            lambda name: client.table(name).record(),
+            lambda: living_servers(session),
+            client.operations,
+            lambda: masters(session),
+            OperatorToggles(session),
+        ),
+    )
+    return gateway
+
+
+def _scanner_id_when_lost(runtime: Runtime, session: Session) -> int:
+    """Without a counter: 0 in a new cluster, whose first server is this one. In an older one it may have been lost, and
+    clients may go on with scanners of ids that nobody wrote down: a clock's milliseconds are above all of those, and
+    what is left of them in 31 bits is none of them but by a rare chance."""
+    try:
+        started = session.read(INCARNATIONS).data
+    except FileNotFound:
+        return 0
+    return runtime.wall_millis() if started.isdigit() and int(started) > 1 else 0
+
+
+def living_servers(session: Session) -> list[LivingServer]:
+    """As the lock service has them. *Switches.*"""
+    living = ServerFile.living(session)
+    return [LivingServer(name, file.started_millis, file.decommissioned) for name, file in living.items()]
+
+
+def masters(session: Session) -> Masters:
+    """As the lock service has them. *Switches.*"""
+    candidates = [LivingMaster(one.address, one.started_millis) for one in MasterCandidate.living(session)]
+    held = session.holder(MASTER)
+    if held is None:
+        return Masters(None, candidates)
+    address = held.data.decode()
+    known = [one for one in candidates if one.address == address]
+    # Of two that announce the same address the older one is a process that has just died.
+    active = known[-1] if known else LivingMaster(address, 0)
+    return Masters(active, [one for one in candidates if one.address != address])
+
+
+def scanners_file(place: str) -> str:
+    """Of one gateway of a cluster: its scanners go on where its clients come back to. `place`: host and port."""
+    return f"{GATEWAY_FILES}/{re.sub('[^A-Za-z0-9.-]', '-', place)}/scanners"
+
+
+def restore_scanners(gateway: ThriftGateway, fs: FileSystem, path: str) -> None:
+    """Scanners saved by the last orderly stop go on. The file is removed first: after a crash they must not come back
+    a second time, at positions that their clients have left behind."""
+    try:
+        saved = fs.read_file(path)
+    except FileNotFound:
+        return
+    fs.delete(path)
+    gateway.scanners.restore(saved)
+
+
+def save_scanners(gateway: ThriftGateway, fs: FileSystem, path: str) -> None:
+    fs.write_file(path, gateway.scanners.save())

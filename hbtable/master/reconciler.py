@@ -1,0 +1,206 @@
+"""Everything is served that should be: one round over the tablets of the cluster (paper, sections 5.1 and 5.2).
+
+First what is needed to read the rest: the root tablet, METADATA's others. Then, table by table: operations that were
+interrupted, tablets without a server, servers that have an older schema. When none of these needs anything tablets
+leave decommissioned servers, and then they are evened out. Splits and merges that a crash interrupted are finished on
+the way. A round remembers nothing but which loads failed (failed_loads.py) and which servers died of what
+(quarantine.py).
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple, final
+
+from hbtable.errors import DataDamaged, HbtableError, LockLost
+from hbtable.master.bootstrap import first_metadata_row
+from hbtable.master.servers.server_reports import ServerReports
+from hbtable.master.tables.tables import TableOperations
+from hbtable.master.tablets.assignment import describe
+from hbtable.master.tablets.placement import Placement
+from hbtable.metadata import layout
+from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.split_repair import complete_split
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, TabletRecord
+from hbtable.runtime.interface import Runtime
+
+log = logging.getLogger(__name__)
+
+
+class Decision(NamedTuple):
+    """What a part of a round decided."""
+
+    message: str
+    """"" when there was nothing to do."""
+    waits: bool = False
+    """Looking again at once would change nothing: something else has to happen first."""
+
+
+_NOTHING_TO_DO: Final = Decision("")
+
+
+@final
+class Reconciler:
+    """`reports` asks the servers now. The caller is the master, and calls one method at a time."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        catalog: Catalog,
+        placement: Placement,
+        tables: TableOperations,
+        reports: Callable[[], ServerReports],
+        saw: Callable[[list[TableRecord], list[TabletRecord], list[GoneTablet]], None],
+    ) -> None:
+        """`saw` is told what METADATA holds, before any tablet is given to a server."""
+        self._runtime = runtime
+        self._catalog = catalog
+        self._placement = placement
+        self._tables = tables
+        self._reports = reports
+        self._saw = saw
+        self._said: set[str] = set()
+        """What was logged of METADATA's damage: once is enough."""
+
+    def system(self, reports: ServerReports) -> Decision:
+        """The root tablet, then METADATA's others: what is needed to read the rest. *Switches.*"""
+        decision = self._place([self._catalog.read_root()], reports)
+        if decision.message:
+            return decision
+        try:
+            first_metadata_row(self._runtime, self._catalog)
+        except DataDamaged as error:
+            self._say_damaged([error])  # it was there before; what of METADATA is sound is to be served
+        return self._place(self._settled_rows(METADATA_TABLE_ID), reports)
+
+    def users(self, reports: ServerReports, may_balance: bool, interrupted: Callable[[], bool]) -> Decision:
+        """Interrupted operations and tablets without a server, table by table. When there is nothing of that to do and
+        it `may_balance`, servers are evened out until that is `interrupted`. METADATA is served. *Switches.*"""
+        damage: list[DataDamaged] = []
+        tables = self._catalog.tables(damage)
+        gone: list[GoneTablet] = []
+        rows = self._repaired(list(self._catalog.all_tablet_rows(gone, damage)))
+        self._say_damaged(damage)
+        self._saw(tables, rows, gone)
+        self._tables.merges.forget_old(gone)
+        self._placement.keep_only([row.tablet_id for row in rows])
+        by_table: dict[int, list[TabletRecord]] = {}
+        for row in rows:
+            by_table.setdefault(row.table_id, []).append(row)
+        decisions: list[Decision] = []
+        for table in tables:
+            if table.state is TableState.DISABLED or self._tables.is_busy(table.schema.name):
+                continue
+            try:
+                decisions.append(self._tend_table(table, by_table.get(table.table_id, []), reports))
+            except LockLost:
+                raise
+            except HbtableError as error:  # one table in trouble must not keep the others waiting
+                decisions.append(Decision(f"waiting: {error}", waits=True))
+        if all(one.waits for one in decisions if one.message):
+            left = self._offload(tables, rows, reports, interrupted)
+            if left.message:
+                return left
+        message = "; ".join(one.message for one in decisions if one.message)
+        # Not while servers die of a tablet: each new one is the emptiest, and would get others to take along. One of a
+        # disabled table is given to nobody.
+        off = {table.table_id for table in tables if table.state is TableState.DISABLED}
+        suspects = self._placement.quarantine.suspects().difference(
+            row.tablet_id for row in rows if row.table_id in off
+        )
+        if damage and not message:
+            return Decision(f"waiting: a part of METADATA cannot be read: {damage[0]}", waits=True)
+        if not message and may_balance and not suspects:
+            return Decision(*self._tables.balancer.round(tables, rows, reports, interrupted))
+        return Decision(message, any(one.waits for one in decisions))
+
+    def _offload(
+        self,
+        tables: list[TableRecord],
+        rows: list[TabletRecord],
+        reports: ServerReports,
+        interrupted: Callable[[], bool],
+    ) -> Decision:
+        """What decommissioned servers are to give away, METADATA's tablets included."""
+        if not any(load.leaving for load in reports.loads.values()):
+            return _NOTHING_TO_DO
+        names = {table.table_id: table.schema.name for table in tables if table.state is TableState.ENABLED}
+        return Decision(*self._tables.decommissions.offload(names, rows, reports, interrupted))
+
+    def _tend_table(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> Decision:
+        if table.state is not TableState.ENABLED:
+            return Decision(self._tables.resume(table))
+        decision = self._serve_table(table, rows, reports)
+        self._tables.alterations.tell_stragglers(
+            table, reports
+        )  # last: one that cannot be told keeps no tablet waiting
+        return decision
+
+    def _serve_table(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> Decision:
+        settled = all(row.owner in reports.living and not row.is_merging() for row in rows)
+        if settled and not self._placement.plan(table.schema.name, rows, reports):
+            return _NOTHING_TO_DO
+        with self._tables.operation(table.schema.name):
+            # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
+            current = self._catalog.read_table(table.schema.name)
+            if current is None or current.state is not TableState.ENABLED:
+                return _NOTHING_TO_DO
+            return self._place(self._placeable(table.table_id), self._reports(), current.schema)
+
+    def _placeable(self, table_id: int) -> list[TabletRecord]:
+        """The table's rows, settled; of those that METADATA can still tell when it cannot tell all."""
+        try:
+            return self._tables.settled(table_id)
+        except DataDamaged:
+            damage: list[DataDamaged] = []
+            rows = self._repaired(self._catalog.tablet_rows(table_id, damage))
+            return [row for row in rows if not row.is_merging()]
+
+    def _say_damaged(self, damage: list[DataDamaged]) -> None:
+        for error in damage:
+            if str(error) not in self._said:
+                self._said.add(str(error))
+                log.error("master: a part of METADATA cannot be read, and its tablets are given to nobody: %s", error)
+
+    def _place(
+        self, tablets: list[TabletRecord], reports: ServerReports, schema: TableSchema = layout.SCHEMA
+    ) -> Decision:
+        """Plans and acts for tablets of one table; nothing to do when they are all served."""
+        actions = self._placement.plan(schema.name, tablets, reports)
+        if not actions:
+            unserved = [tablet for tablet in tablets if tablet.owner not in reports.living]
+            if held := self._placement.quarantine.message(unserved):
+                return Decision(f"waiting: {held}", waits=True)
+            if unserved:
+                more = f" and {len(unserved) - 1} more" if unserved[1:] else ""
+                return Decision(f"waiting for a tablet server to serve {describe(unserved[0])}{more}", waits=True)
+            return _NOTHING_TO_DO
+        problems = self._placement.place_all(actions, lambda _tablet: schema, reports.living)
+        if problems:
+            return Decision(f"waiting: {_first_of(problems)}", waits=True)
+        return Decision(_first_of([action.why for action in actions]))
+
+    def _settled_rows(self, table_id: int) -> list[TabletRecord]:
+        damage: list[DataDamaged] = []
+        rows = self._repaired(self._catalog.tablet_rows(table_id, damage))
+        self._say_damaged(damage)
+        return rows
+
+    def _repaired(self, rows: list[TabletRecord]) -> list[TabletRecord]:
+        """Completes the splits that the rows show; both children are in the answer."""
+        repaired: list[TabletRecord] = []
+        for row in rows:
+            if row.left is None:
+                repaired.append(row)
+                continue
+            current = complete_split(self._catalog, row)
+            left = self._catalog.read_tablet(row.table_id, row.left.range.stop)
+            repaired.extend(one for one in (left, current) if one is not None)
+        # The left child's row may have been there already.
+        unique = {layout.key_of(row): row for row in repaired}
+        return list(unique.values())
+
+
+def _first_of(messages: list[str]) -> str:
+    return messages[0] + (f" (and {len(messages) - 1} more)" if messages[1:] else "")

@@ -1,0 +1,141 @@
+"""Calls to METADATA's own tablets: find the one that holds a row, call its server, try again when it moved.
+
+Shared by the locator, which reads, and the catalog, which writes. `find` and `forget` are the locator's, for table 0.
+A retry repeats only what is known not to have been applied (StaleLocation, Unavailable).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from hbtable.errors import DataDamaged, LockLost, OutcomeUnknown, OutOfSpace, StaleLocation, Unavailable
+from hbtable.metadata import layout
+from hbtable.metadata.retry_policy import RetryCounter, RetryPolicy
+from hbtable.model.cell import Row
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import EVERYTHING, ScanPage, ScanRequest
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+from hbtable.rpc.services import TabletService
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.interface import Runtime
+
+T = TypeVar("T")
+
+
+class MetadataCalls:
+    """One per locator. Every call *switches*."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        transport: Transport,
+        find: Callable[[int, bytes], TabletRecord],
+        forget: Callable[[int, bytes], None],
+        options: RetryPolicy,
+    ) -> None:
+        self._runtime = runtime
+        self._transport = transport
+        self._find = find
+        self._forget = forget
+        self._options = options
+
+    def call(self, row: bytes, function: Callable[[TabletService, TabletRecord], T], repeatable: bool = True) -> T:
+        """`function` with the server and record of the METADATA tablet that holds `row`. *Switches.*
+
+        Unavailable when that tablet cannot be reached within the deadline; nothing was applied then. OutcomeUnknown
+        when `function` is not `repeatable` and its server lost its lock while it ran.
+        """
+        retries: RetryCounter | None = None
+        reason: StaleLocation | Unavailable
+        while True:
+            record: TabletRecord | None = None
+            try:
+                record = self._find(METADATA_TABLE_ID, row)
+                if not record.owner:
+                    raise StaleLocation(f"METADATA tablet {record.tablet_id} is not assigned to a tablet server")
+                return self._once(function, self._transport.tablet_service(record.owner), record, repeatable)
+            except OutOfSpace:
+                raise
+            except StaleLocation as error:
+                reason = error
+            except Unavailable as error:
+                if record is None:
+                    raise  # the level above has tried long enough already
+                reason = error
+            if record is not None:
+                self._forget(METADATA_TABLE_ID, record.range.start)
+            if retries is None:
+                retries = RetryCounter(self._runtime, self._options)
+            if not retries.wait():
+                raise Unavailable(retries.exhausted(f"METADATA row {row!r} could not be reached", reason)) from reason
+
+    def _once(
+        self,
+        function: Callable[[TabletService, TabletRecord], T],
+        service: TabletService,
+        record: TabletRecord,
+        repeatable: bool,
+    ) -> T:
+        try:
+            return function(service, record)
+        except LockLost as error:
+            # That server must stop, not this process: passed on, its LockLost would stop the caller as well.
+            if repeatable:
+                raise StaleLocation(str(error)) from error
+            raise OutcomeUnknown(f"METADATA may or may not have been changed: {error}") from error
+
+    def page(self, rows: RowRange, max_rows: int) -> tuple[list[Row], bytes | None]:
+        """The first of `rows`, from one METADATA tablet, and where to go on: None at the end of the range.
+        The list may be empty before the end: the tablet had nothing more in the range."""
+
+        def scan(service: TabletService, record: TabletRecord) -> tuple[ScanPage, RowRange]:
+            within = rows.intersect(record.range)
+            request = ScanRequest(within, EVERYTHING, max_rows=max_rows)
+            return service.scan(record.tablet_id, request), record.range
+
+        try:
+            page, covered = self.call(rows.start, scan)
+        except DataDamaged as error:
+            sound = RowRange(rows.start, error.first_row)
+            if error.first_row <= rows.start or (rows.stop and error.first_row >= rows.stop):
+                raise
+            found, go_on = self.page(sound, max_rows)
+            return found, error.first_row if go_on is None else go_on
+        if page.next is not None:
+            return page.rows, page.next.row
+        if not covered.stop or (rows.stop and covered.stop >= rows.stop):
+            return page.rows, None
+        return page.rows, covered.stop
+
+    def rows(self, rows: RowRange, page_rows: int = 1000, damage: list[DataDamaged] | None = None) -> Iterator[Row]:
+        """Every row of the range, ascending, each as of the moment its page was read. Rows that cannot be read are
+        passed over, and why is added to `damage`; without that they are DataDamaged. *Switches* between pages."""
+        at: bytes | None = rows.start
+        while at is not None:
+            rest = RowRange(at, rows.stop)
+            try:
+                found, at = self.page(rest, page_rows)
+            except DataDamaged as error:
+                if damage is None:
+                    raise
+                damage.append(error)
+                at = error.stop_row if error.stop_row > rest.start and rest.holds(error.stop_row) else None
+                continue
+            yield from found
+
+    def record_at(self, row: bytes) -> bytes | None:
+        """The stored m:record of one METADATA row; None when there is none."""
+
+        def read(service: TabletService, record: TabletRecord) -> list[Row]:
+            return service.read_rows(record.tablet_id, [row], EVERYTHING)
+
+        for _, cells in self.call(row, read):
+            return stored(cells)
+        return None
+
+
+def stored(cells: list[tuple[bytes, int, bytes]]) -> bytes | None:
+    """The newest m:record among a row's cells."""
+    for column, _, value in cells:
+        if column == layout.COLUMN:
+            return value
+    return None

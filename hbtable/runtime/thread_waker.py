@@ -1,0 +1,37 @@
+"""The way from a foreign thread into the hub: kazoo's threads ring, a task answers.
+
+Invariant: ring() touches only the watcher's thread-safe send. Rings before the answer begins count once; a ring during
+it makes another one follow.
+"""
+
+from collections.abc import Callable
+from typing import final
+
+import gevent
+from gevent.hub import get_hub
+
+
+@final
+class GeventThreadWaker:
+    """Implements runtime.interface.ThreadWaker. Made in the hub's thread."""
+
+    __slots__ = ("_answer", "_wake")
+
+    def __init__(self, answer: Callable[[], object]) -> None:
+        self._answer = answer
+        # Not counted as work: a hub whose tasks all wait for each other still ends with gevent's LoopExit.
+        self._wake = get_hub().loop.async_(ref=False)
+        self._wake.start(self._answer_in_a_task)
+
+    def ring(self) -> None:
+        try:
+            self._wake.send()
+        except ValueError:
+            pass  # closed, or the hub was destroyed: nobody listens any more
+
+    def close(self) -> None:
+        self._wake.stop()
+        self._wake.close()
+
+    def _answer_in_a_task(self) -> None:
+        gevent.spawn_raw(self._answer)

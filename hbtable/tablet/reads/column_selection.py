@@ -1,0 +1,69 @@
+"""What a ReadSpec means for one layout: families, columns, times and versions to look for.
+
+When qualifiers are given, only their columns are read, and the empty qualifier of each family, where family markers sit
+(those mask whatever column is asked for).
+"""
+
+from typing import Final, final
+
+from hbtable.model.cell import MAX_TIMESTAMP
+from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.model.values import whole_number
+from hbtable.tablet.layout import LocalityGroupLayout
+from hbtable.tablet.writes.apply import no_such_family
+
+_MOST_RANGES: Final = 16
+"""With more columns than this, whole rows are read: seeks cost more than cells skipped."""
+
+Tails = tuple[tuple[bytes, bytes, bool], ...]
+"""Ranges of keys within a row, as what follows the row's prefix; False: only family markers are wanted there."""
+
+
+@final
+class ColumnSelection:
+    """The families, columns, times and versions of a read, for one layout."""
+
+    __slots__ = ("columns", "families", "layout", "max_timestamp", "max_versions", "min_timestamp", "rules", "timed")
+
+    def __init__(self, layout: LocalityGroupLayout, spec: ReadSpec, every_version: bool) -> None:
+        """`every_version`: for a filter that looks at older ones. NoSuchFamily."""
+        self.layout = layout
+        self.rules = layout.rules
+        self.columns = spec.columns
+        self.families: frozenset[bytes] | None = None
+        """As they stand in cell keys; None: all."""
+        if spec.columns is not None:
+            stored = layout.stored
+            for family in spec.columns:
+                if family not in stored:
+                    raise no_such_family(layout, family)
+            self.families = frozenset([stored[family] for family in spec.columns])
+        if type(spec.min_timestamp) is not int or type(spec.max_timestamp) is not int:
+            whole_number("the lower time bound", spec.min_timestamp, 0, MAX_TIMESTAMP)
+            whole_number("the upper time bound", spec.max_timestamp, 0, MAX_TIMESTAMP)
+        if type(spec.max_versions) is not int:
+            whole_number("the number of versions", spec.max_versions, 0, ALL_VERSIONS)
+        self.min_timestamp = spec.min_timestamp
+        self.max_timestamp = spec.max_timestamp
+        self.timed = spec.min_timestamp > 0 or spec.max_timestamp < MAX_TIMESTAMP
+        self.max_versions = ALL_VERSIONS if every_version else spec.max_versions
+
+    def tails(self) -> Tails | None:
+        """The parts of a row to read; None: all of it."""
+        columns = self.columns
+        if columns is None:
+            return None
+        tails: list[tuple[bytes, bytes, bool]] = []
+        stored = self.layout.stored
+        for family in sorted(columns):
+            qualifiers = columns[family]
+            start = stored[family] + b"\x00"
+            if qualifiers is None:
+                tails.append((start, stored[family] + b"\x01", True))
+                continue
+            tails.append((start + b"\x00\x01", start + b"\x00\x02", b"" in qualifiers))
+            for qualifier in sorted(qualifiers):
+                if qualifier:
+                    escaped = qualifier.replace(b"\x00", b"\x00\xff") if b"\x00" in qualifier else qualifier
+                    tails.append((start + escaped + b"\x00\x01", start + escaped + b"\x00\x02", True))
+        return tuple(tails) if len(tails) <= _MOST_RANGES else None

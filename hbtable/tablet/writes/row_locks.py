@@ -1,0 +1,124 @@
+"""Who may change a row, and which writes of it are still on their way (bug class 12: check-and-put read a stale value).
+
+A read-modify-write holds its row from before its read until its own write is visible, and begins only when every
+earlier write of the row is visible. A plain write does not hold rows; it only waits while one of its rows is held. So
+plain writes share group commits freely, and what a read-modify-write read is still true when its write is queued.
+
+Turns are handed on in order of arrival. Whoever takes several rows takes them in ascending order, so there is no
+circle.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import final
+
+from hbtable.runtime.interface import Event, Runtime
+
+
+@final
+class InFlightWrite:
+    """One call's write between the log's queue and the memtable."""
+
+    __slots__ = ("landed", "rows")
+
+    def __init__(self, rows: frozenset[bytes]) -> None:
+        self.rows = rows
+        self.landed: Event | None = None
+        """Made by the first that waits; set when the write is visible or refused."""
+
+
+@final
+class RowLocks:
+    """Of one tablet. `held` and `in_flight` are public for the hot path's emptiness checks."""
+
+    __slots__ = ("_runtime", "held", "in_flight")
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self.held: dict[bytes, deque[Event]] = {}
+        """Row -> those that wait for it, in order."""
+        self.in_flight: deque[InFlightWrite] = deque()
+        """In log order."""
+
+    def acquire(self, row: bytes) -> None:
+        """*Switches* while another holds the row. To be followed by give()."""
+        waiting = self.held.get(row)
+        if waiting is None:
+            self.held[row] = deque()
+            return
+        granted = self._runtime.event()
+        waiting.append(granted)
+        try:
+            granted.wait()
+        except BaseException:  # killed while waiting
+            if granted.is_set():
+                self.release(row)  # the turn had come already: pass it on, or the row is stuck for ever
+            else:
+                waiting.remove(granted)
+            raise
+
+    def release(self, row: bytes) -> None:
+        waiting = self.held[row]
+        if waiting:
+            waiting.popleft().set()  # handed over: the row stays held
+        else:
+            del self.held[row]
+
+    def acquire_all(self, rows: Iterable[bytes]) -> list[bytes]:
+        """For a plain write of several rows of which some are held: takes all that are held now, until none of `rows`
+        is held by another. What it took is to be given back once the write is in the log's queue. *Switches.*"""
+        every = frozenset(rows)
+        wanted = every & self.held.keys()
+        while wanted:
+            taken = self.acquire_each(wanted)
+            now_held = every & self.held.keys()
+            if now_held == wanted:
+                return taken
+            # Another row became held while we waited. Taking it now could break the order: begin again with all.
+            self.release_all(taken)
+            wanted |= now_held
+        return []
+
+    def release_all(self, rows: Iterable[bytes]) -> None:
+        for row in rows:
+            self.release(row)
+
+    def wait_until_visible(self, row: bytes) -> None:
+        """*Switches* while a write of the row is on its way. The caller holds the row, so no new one joins."""
+        while True:
+            last = next((write for write in reversed(self.in_flight) if row in write.rows), None)
+            if last is None:
+                return
+            self._wait(last)
+
+    def wait_until_idle(self) -> None:
+        """*Switches* until everything queued so far, and whatever joins meanwhile, has landed."""
+        while self.in_flight:
+            self._wait(self.in_flight[-1])
+
+    def land(self, write: InFlightWrite) -> None:
+        """It is visible now, or refused. Does not switch."""
+        in_flight = self.in_flight
+        if in_flight and in_flight[0] is write:
+            in_flight.popleft()
+        elif write in in_flight:
+            in_flight.remove(write)
+        if write.landed is not None:
+            write.landed.set()
+
+    def acquire_each(self, rows: Iterable[bytes]) -> list[bytes]:
+        """Takes every one of these rows, held or not; what to give back. *Switches.*"""
+        taken: list[bytes] = []
+        try:
+            for row in sorted(rows):
+                self.acquire(row)
+                taken.append(row)
+        except BaseException:
+            self.release_all(taken)
+            raise
+        return taken
+
+    def _wait(self, write: InFlightWrite) -> None:
+        if write.landed is None:
+            write.landed = self._runtime.event()
+        write.landed.wait()

@@ -1,0 +1,112 @@
+"""What the master, and a shell through the client, ask of a tablet server (rpc.services.TabletAdmin).
+
+Each call of a master carries the epoch of its lock. A smaller one than the highest seen comes from a master that was
+deposed without noticing (bug class 10): it is refused, and with LockLost it learns that it must stop.
+"""
+
+from collections.abc import Callable, Collection
+from itertools import chain
+
+from hbtable.commitlog.recovery.sorted_runs import SortedRun
+from hbtable.errors import LockLost, SwitchedOff
+from hbtable.model.schema import TableSchema
+from hbtable.model.status import CacheEviction, TabletStatus
+from hbtable.model.tablet import TabletRecord
+from hbtable.sstable.cache import BlockCache
+from hbtable.tablet.compactions.compaction import COMPACTIONS_OFF
+from hbtable.tablet.shared import SharedState
+from hbtable.tabletserver.online_tablets import OnlineTablets
+from hbtable.tabletserver.requested_compactions import RequestedCompactions
+from hbtable.tabletserver.split import Splitter
+
+
+class TabletServerAdmin:
+    """Implements rpc.services.TabletAdmin. `sort_range`: of the log of an incarnation (commitlog.sorting). `check` is
+    Suspension.refuse. `merging` is Maintenance.merging, `roll_log` CommitLog.roll."""
+
+    def __init__(
+        self,
+        online_tablets: OnlineTablets,
+        splitter: Splitter,
+        shared: SharedState,
+        check: Callable[[], None],
+        sort_range: Callable[[str, bytes], SortedRun],
+        cache: BlockCache,
+        merging: Callable[[], Collection[int]],
+        roll_log: Callable[[], None],
+    ) -> None:
+        self._online_tablets = online_tablets
+        self._splitter = splitter
+        self._shared = shared
+        self._check_lock = check
+        self._sort_range = sort_range
+        self._cache = cache
+        self._merging = merging
+        self._roll_log = roll_log
+        self._asked = RequestedCompactions()
+        self._epoch = 0
+
+    def load_tablet(self, epoch: int, record: TabletRecord, schema: TableSchema) -> None:
+        self._check(epoch)
+        self._online_tablets.load(record, schema)
+
+    def unload_tablet(self, epoch: int, tablet_id: int) -> None:
+        self._check(epoch)
+        self._online_tablets.unload(tablet_id)
+
+    def update_schema(self, epoch: int, table_id: int, schema: TableSchema) -> None:
+        self._check(epoch)
+        self._online_tablets.update_schema(table_id, schema)
+
+    def flush(self, tablet_id: int) -> None:
+        self._check_lock()
+        self._online_tablets.served(tablet_id).flush()
+
+    def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
+        self._check_lock()
+        if not self._shared.compactions_on:
+            raise SwitchedOff(f"nothing was compacted: {COMPACTIONS_OFF}")
+        self._asked.run(self._online_tablets.served(tablet_id), major, family)
+
+    def roll_log(self) -> None:
+        self._check_lock()
+        self._roll_log()
+
+    def switch_compactions(self, on: bool) -> bool:
+        before, self._shared.compactions_on = self._shared.compactions_on, on
+        self._shared.attention()
+        return before
+
+    def split(self, tablet_id: int, split_row: bytes | None) -> bool:
+        self._check_lock()
+        return self._splitter.split(tablet_id, split_row)
+
+    def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> SortedRun:
+        self._check(epoch)
+        return self._sort_range(incarnation, part)
+
+    def tablets(self) -> list[TabletStatus]:
+        merging, asked = self._merging(), self._asked
+        return [
+            tablet.status()._replace(
+                merging=tablet_id in merging or asked.is_merging(tablet_id), major=asked.is_major(tablet_id)
+            )
+            for tablet_id, tablet in self._online_tablets.tablets.items()
+        ]
+
+    def files_in_flight(self) -> set[str]:
+        return set(self._shared.files_in_flight)
+
+    def clear_block_cache(self, table_id: int) -> CacheEviction:
+        blocks = len(self._cache)
+        for tablet in self._online_tablets.tablets.values():
+            if tablet.record.table_id == table_id:
+                for ref in chain.from_iterable(refs for _, refs in tablet.record.files):
+                    self._cache.drop_file(ref.path)
+        return CacheEviction(blocks - len(self._cache), self._cache.capacity_bytes)
+
+    def _check(self, epoch: int) -> None:
+        self._check_lock()
+        if epoch < self._epoch:
+            raise LockLost(f"a master of epoch {epoch} was succeeded by one of epoch {self._epoch}: it must stop")
+        self._epoch = epoch

@@ -1,0 +1,162 @@
+"""The real gateway, every byte of it but the network, over tables that answer the same whatever is asked.
+
+Nothing is kept between calls, so that memory which grows is the gateway's.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from hbtable.errors import NoSuchFamily, TableNotFound
+from hbtable.hbase.codec.message_input import Stream
+from hbtable.hbase.server import ClusterIdentity, ThriftGateway, ThriftGatewayOptions
+from hbtable.metrics.registry import Registry
+from hbtable.model import names
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+
+_CELLS: list[Cell] = [(b"f:a", 7, b"value"), (b"f:b", 2**62, b"x" * 300), (b"f:\xff\x00", 0, b"")]
+_SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f"), b"g": FamilySchema(b"g")})
+
+
+class _Lock:
+    def __enter__(self) -> object:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class _Task:
+    error = None
+
+    def join(self, timeout_seconds: float | None = None) -> bool:
+        return True
+
+    def kill(self) -> None: ...
+
+
+class CannedRuntime:
+    """One task at a time: pausing does nothing, and what is spawned never runs."""
+
+    def __init__(self) -> None:
+        self.pauses = 0
+        self.clock_seconds = time.monotonic
+
+    def wall_millis(self) -> int:
+        return int(time.time() * 1000)
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses += 1
+
+    def lock(self) -> _Lock:
+        return _Lock()
+
+    def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> _Task:
+        return _Task()
+
+
+class CannedTable:
+    """Every row is there, families are f and g."""
+
+    def _check(self, families: object) -> None:
+        for family in families or ():  # type: ignore[attr-defined]
+            if family not in _SCHEMA.families:
+                raise NoSuchFamily(f"Column family {family!r} does not exist in t")
+
+    def mutate(self, mutations: Sequence[RowMutation]) -> None:
+        for mutation in mutations:
+            self._check(operation[1] for operation in mutation.operations)
+
+    def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+        self._check(spec.columns)
+        return [(row, _CELLS) for row in rows]
+
+    def scan_page(self, request: ScanRequest) -> ScanPage:
+        self._check(request.spec.columns)
+        if request.position is not None:
+            return ScanPage([], None)
+        return ScanPage([(b"r1", _CELLS)] * min(request.max_rows, 5), ScanPosition(b"r6"))
+
+    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        self._check((family,))
+        return amount
+
+    def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
+        self._check(family for family, _, _ in values)
+        return _CELLS
+
+    def check_and_mutate(
+        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        self._check((family,))
+        return True
+
+
+class CannedCluster:
+    """Has table t, and lets every other be made and dropped without remembering it."""
+
+    def open_table(self, name: bytes) -> CannedTable:
+        if names.parse(name) != b"t":
+            raise TableNotFound(f"{name!r} does not exist")
+        return CannedTable()
+
+    def records(self) -> list[TableRecord]:
+        return [self.record(b"t")]
+
+    def record(self, name: bytes) -> TableRecord:
+        if name != b"t":
+            raise TableNotFound(f"{name!r} does not exist")
+        return TableRecord(16, TableState.ENABLED, _SCHEMA)
+
+    def tablets(self, name: bytes) -> list[TabletRecord]:
+        self.record(name)
+        return [TabletRecord(16, 20, RowRange(b"", b""), 1700000000000, "server-a")]
+
+    def create_table(self, schema: TableSchema) -> None: ...
+
+    def delete_table(self, name: bytes) -> None:
+        self.record(name)
+
+    def enable_table(self, name: bytes) -> None:
+        self.record(name)
+
+    def disable_table(self, name: bytes) -> None:
+        self.record(name)
+
+    def compact(self, record: TabletRecord, major: bool) -> None: ...
+
+
+class _Listener:
+    port = 9090
+    capacity = 1000
+
+    def stop_accepting(self) -> None: ...
+
+
+class CannedGateway:
+    """serve() is what a listening port would call for each connection."""
+
+    def __init__(self, options: ThriftGatewayOptions | None = None) -> None:
+        self.runtime = CannedRuntime()
+        self.registry = Registry()
+        self.serve: Callable[[Stream, tuple[str, int]], None]
+        cluster = CannedCluster()
+        identity = ClusterIdentity(lambda: "id", lambda owner: (b"localhost", 9090))
+        self.gateway = ThriftGateway(
+            self.runtime,  # type: ignore[arg-type]  # the parts of a runtime that a gateway uses
+            self._listen,
+            cluster.open_table,
+            cluster,
+            self.registry,
+            identity,
+            options,
+        )
+        self.gateway.start()
+
+    def _listen(self, serve: Callable[[Stream, tuple[str, int]], None]) -> _Listener:
+        self.serve = serve
+        return _Listener()

@@ -1,0 +1,279 @@
+"""Every parameter of every public method of hbtable.open() takes every wrong value: it says what is wrong, or what it
+took is read back equal; the neighbours are unharmed, and the folder opens, after a close as after kill -9.
+
+Methods and parameters are found by introspection: a new one must be given a call here.
+"""
+
+import inspect
+import itertools
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hbtable
+from hbtable.client.batch import Batch
+from hbtable.client.rows import Rows
+from hbtable.errors import AlreadyExists, HbtableError, InvalidRequest, NotFound
+from hbtable.launch.embedded import Database, FamilyOptions
+from hbtable.model.schema import FamilySchema
+from tests.harness.wrong_values import VALUES
+
+pytestmark = pytest.mark.integration
+
+NEIGHBOURS = {b"a%03d" % number: {b"f:m": b"%d" % number, b"f:n": b"n"} for number in range(40)}
+ROW = b"m"
+"""The row that the calls change: for each call another one."""
+_numbers = itertools.count()
+
+
+def public(kind: type) -> list[str]:
+    return sorted(name for name, it in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_"))
+
+
+# How each method is called when nothing is wrong: by parameter.
+DATABASE: dict[str, dict[str, Any]] = {
+    "close": {},
+    "table": {"name": "t"},
+    "tables": {},
+    "create_table": {"name": "made", "families": {"f": {}}, "split_rows": ()},
+    "delete_table": {"name": "made", "disable": True},
+    "enable_table": {"name": "made"},
+    "disable_table": {"name": "made"},
+    "is_table_enabled": {"name": "t"},
+    "compact_table": {"name": "t", "major": False},
+    "flush_table": {"name": "t"},
+    "split_table": {"name": "made", "row": b"m"},
+    "tablets": {"name": "t"},
+}
+ROWS: dict[str, dict[str, Any]] = {
+    "families": {},
+    "row": {"row": ROW, "columns": [b"f:m"], "timestamp": None, "include_timestamp": False},
+    "get": {"row": ROW, "columns": None, "timestamp": None, "include_timestamp": False},
+    "rows": {"rows": [ROW, b"a001"], "columns": [b"f"], "timestamp": None, "include_timestamp": True},
+    "cells": {"row": ROW, "column": b"f:m", "versions": 2, "timestamp": None, "include_timestamp": False},
+    "scan": {
+        "row_start": None,
+        "row_stop": None,
+        "row_prefix": None,
+        "columns": None,
+        "filter": None,
+        "timestamp": None,
+        "include_timestamp": False,
+        "batch_size": 1000,
+        "scan_batching": None,
+        "limit": None,
+        "reverse": False,
+    },
+    "put": {"row": ROW, "data": {b"f:m": b"v"}, "timestamp": None, "wal": True},
+    "delete": {"row": ROW, "columns": [b"f:m"], "timestamp": None, "wal": True},
+    "batch": {"timestamp": None, "batch_size": None, "transaction": False, "wal": True},
+    "append": {"row": ROW, "data": {b"f:m": b"v"}},
+    "check_and_put": {"row": ROW, "column": b"f:absent", "expected": None, "data": {b"f:m": b"v"}},
+    "counter_get": {"row": ROW, "column": b"f:counter"},
+    "counter_set": {"row": ROW, "column": b"f:counter", "value": 3},
+    "counter_inc": {"row": ROW, "column": b"f:counter", "value": 1},
+    "counter_dec": {"row": ROW, "column": b"f:counter", "value": 1},
+}
+BATCH: dict[str, dict[str, Any]] = {
+    "put": {"row": ROW, "data": {b"f:m": b"v"}, "wal": None},
+    "delete": {"row": ROW, "columns": [b"f:m"], "wal": None},
+    "send": {},
+}
+
+
+def parameters(calls: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(method, name) for method, arguments in calls.items() for name in arguments]
+
+
+@pytest.mark.parametrize(("kind", "calls"), [(Database, DATABASE), (Rows, ROWS), (Batch, BATCH)])
+def test_the_sweep_knows_every_parameter(kind: type, calls: dict[str, dict[str, Any]]) -> None:
+    found = {
+        method: [name for name in inspect.signature(getattr(kind, method)).parameters if name != "self"]
+        for method in public(kind)
+    }
+    assert found == {method: list(arguments) for method, arguments in calls.items()}
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """One for the whole sweep. At its end what it holds is what a copy of the folder of a killed process holds, and
+    what it holds when it was closed and opened again."""
+    path = tmp_path_factory.mktemp("doors") / "data"
+    database = hbtable.open(str(path), durability="os")
+    table = database.create_table("t", {"f": {"max_versions": 1000}}, split_rows=[b"zzz"])
+    with table.batch() as batch:
+        for row, data in NEIGHBOURS.items():
+            batch.put(row, data)
+    try:
+        yield database
+        before = contents(database)
+        killed = path.with_name("killed")
+        shutil.copytree(path, killed)
+        with hbtable.open(str(killed), durability="os") as copy:
+            assert contents(copy) == before
+    finally:
+        database.close()
+    with hbtable.open(str(path), durability="os") as again:
+        assert contents(again) == before
+
+
+def contents(database: Database) -> dict[bytes, Any]:
+    found = {}
+    for name in database.tables():
+        table = database.table(name)
+        rows = list(table.scan(include_timestamp=True)) if database.is_table_enabled(name) else None
+        found[name] = (table.families(), rows, [tablet.range for tablet in database.tablets(name)])
+    return found
+
+
+def attempt(call: Callable[[], Any], named: str) -> tuple[bool, Any]:
+    """(accepted, the answer). Whatever is raised is a proper error: of the tree, or one that names the parameter."""
+    try:
+        answer = call()
+        if inspect.isgenerator(answer):
+            answer = list(answer)
+    except (InvalidRequest, NotFound, AlreadyExists) as error:
+        message = str(error)
+    except (TypeError, ValueError) as error:
+        message = str(error) if named in str(error) else ""
+    else:
+        return True, answer
+    assert message, f"no message, or one without {named!r}"
+    return False, None
+
+
+def neighbours_are_well(database: Database) -> None:
+    table = database.table("t")
+    assert dict(table.scan(row_start=b"a", row_stop=b"b")) == NEIGHBOURS
+    for row, data in table.scan():
+        assert type(row) is bytes
+        assert all(type(column) is bytes and type(value) is bytes for column, value in data.items())
+
+
+@pytest.mark.parametrize(("method", "parameter"), parameters(DATABASE))
+def test_methods_of_the_database(database: Database, method: str, parameter: str) -> None:
+    for value in VALUES.values():
+        if b"made" not in database.tables() and method != "create_table":
+            database.create_table("made", ["f"])
+        if method == "enable_table" and database.is_table_enabled("made"):
+            database.disable_table("made")
+        arguments = {**DATABASE[method], parameter: value()}
+        attempt(lambda arguments=arguments: getattr(database, method)(**arguments), parameter)
+        if method == "create_table":
+            for name in set(database.tables()) - {b"t"}:
+                use(database.table(name))
+                database.delete_table(name, disable=True)
+    if b"made" in database.tables():
+        if not database.is_table_enabled("made"):
+            database.enable_table("made")
+        use(database.table("made"))
+        database.delete_table("made", disable=True)
+    neighbours_are_well(database)
+
+
+def use(table: Rows) -> None:
+    """It serves rows."""
+    for family in table.families():
+        table.put(ROW, {family + b":q": b"v"})
+    assert len(table.row(ROW)) == len(table.families())
+
+
+def test_options_are_all_but_what_the_master_says() -> None:
+    assert {field.name for field in fields(FamilySchema)} - set(FamilyOptions.__annotations__) == {"name", "added_in"}
+
+
+@pytest.mark.parametrize("option", list(FamilyOptions.__annotations__))
+def test_options_of_a_family(database: Database, option: str) -> None:
+    default = getattr(FamilySchema(b"f"), option)
+    for number, value in enumerate(VALUES.values()):
+        given = value()
+        families: Any = {"f": {option: given}}
+        accepted, table = attempt(lambda families=families: database.create_table("options", families), option)
+        if accepted:
+            kept = getattr(table.families()[b"f"], option)
+            assert kept == given, number
+            assert type(kept) is type(given) is type(default), number
+            table.put(ROW, {b"f:q": b"v"})
+            database.flush_table("options")
+            assert table.row(ROW) == {b"f:q": b"v"}
+            database.delete_table("options", disable=True)
+        assert database.tables() == [b"t"]
+
+
+@pytest.mark.parametrize(("method", "parameter"), parameters(ROWS))
+def test_methods_of_a_table(database: Database, method: str, parameter: str) -> None:
+    table = database.table("t")
+    for what, value in VALUES.items():
+        arguments = given(ROWS[method], parameter, value())
+        accepted, answer = attempt(lambda arguments=arguments: getattr(table, method)(**arguments), parameter)
+        if accepted:
+            read_back(table, method, arguments, answer, what)
+            if parameter == "wal":
+                table.delete(arguments.get("row", ROW))  # what was not logged is not in the copy
+    neighbours_are_well(database)
+
+
+def given(arguments: dict[str, Any], parameter: str, value: Any) -> dict[str, Any]:
+    """With a row that no call had before: a time far ahead would hide what comes after."""
+    fresh = {name: b"m%06d" % next(_numbers) for name, it in arguments.items() if it == ROW}
+    return {**arguments, **fresh, parameter: value}
+
+
+def read_back(table: Rows, method: str, arguments: dict[str, Any], answer: Any, what: str) -> None:
+    """What was accepted is there, as it was given."""
+    if method == "put" or (method == "check_and_put" and answer):
+        found = table.row(bytes(memoryview(arguments["row"])))
+        for column, value in arguments["data"].items():
+            assert found[bytes(memoryview(column))] == bytes(memoryview(value)), what
+    elif method == "append":
+        for column, value in arguments["data"].items():
+            assert answer[bytes(memoryview(column))].endswith(bytes(memoryview(value))), what
+    elif method == "counter_set":
+        assert table.counter_get(arguments["row"], arguments["column"]) == arguments["value"], what
+    elif method in ("counter_inc", "counter_dec"):
+        assert answer == table.counter_get(arguments["row"], arguments["column"]), what
+        if arguments["row"].startswith(b"m0"):
+            assert answer == (arguments["value"] if method == "counter_inc" else -arguments["value"]), what
+    elif method in ("row", "get", "cells"):
+        assert type(answer) in (dict, list), what
+    elif method == "batch":
+        row = b"n%06d" % next(_numbers)
+        with answer as batch:
+            batch.put(row, {b"f:m": b"2"})
+        table.delete(row)
+
+
+@pytest.mark.parametrize(("method", "parameter"), parameters(BATCH))
+def test_methods_of_a_batch(database: Database, method: str, parameter: str) -> None:
+    table = database.table("t")
+    for what, value in VALUES.items():
+        batch = table.batch()
+        arguments = given(BATCH[method], parameter, value())
+
+        def call(batch: Batch = batch, arguments: dict[str, Any] = arguments) -> None:
+            getattr(batch, method)(**arguments)
+            batch.send()
+
+        accepted, _ = attempt(call, parameter)
+        if accepted and method == "put":
+            read_back(table, "put", arguments, None, what)
+        if accepted and parameter == "wal":
+            table.delete(arguments["row"])
+    neighbours_are_well(database)
+
+
+@pytest.mark.parametrize("parameter", ["path", "durability"])
+def test_opening(tmp_path: Path, parameter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = []
+    for value in VALUES.values():
+        arguments: dict[str, Any] = {"path": str(tmp_path / "data"), "durability": "os", parameter: value()}
+        try:
+            hbtable.open(**arguments).close()
+        except (HbtableError, ValueError, OSError) as error:
+            refused.append(str(error))
+    assert all(refused)

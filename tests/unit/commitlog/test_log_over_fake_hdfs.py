@@ -1,0 +1,82 @@
+"""A commit log through the native adapter over its fake while a DataNode is killed or frozen: stalls are short, nothing
+is lost, also when another process fences the log meanwhile."""
+
+import pytest
+
+from hbtable.commitlog.opening import open_log
+from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.records import encode_record
+from hbtable.commitlog.recovery.fencing import fence, is_fenced
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.segment import log_folder
+from hbtable.encoding.cell_key import cell_key
+from hbtable.errors import HbtableError
+from hbtable.fs.blocking_calls import TaskCalls
+from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
+from hbtable.metrics.registry import Registry
+from hbtable.testing.fake_hdfs.native_client import FakeHdfsClient
+from hbtable.testing.fake_hdfs.native_cluster import FakeHdfs, FakeHdfsQuirks
+from hbtable.testing.simulated.runtime import SimulatedRuntime
+
+INCARNATION = "server-1"
+KEY = cell_key(b"row", b"cf", b"column", 1_700_000_000_000, 8, 77)
+
+
+def connect(cluster: FakeHdfs, runtime: SimulatedRuntime, name: str) -> HdfsNativeFileSystem:
+    client = FakeHdfsClient(cluster, runtime, name)
+    return HdfsNativeFileSystem(runtime, "twin:8020", "/hbtable", client=client, calls=TaskCalls(runtime))
+
+
+@pytest.mark.parametrize("fenced", [False, True], ids=["", "fenced"])
+@pytest.mark.parametrize("seed", range(12))
+def test_commits_go_on_when_a_node_is_lost_and_none_is(seed: int, fenced: bool) -> None:
+    runtime = SimulatedRuntime(seed)
+    cluster = FakeHdfs(runtime, FakeHdfsQuirks(repeated=0.02))
+    acknowledged: set[tuple[int, int]] = set()
+    longest = [0.0]
+    lost: list[bool] = []
+
+    def body() -> None:
+        fs = connect(cluster, runtime, "server")
+
+        def see() -> bool:
+            return is_fenced(fs, INCARNATION)
+
+        log = open_log(runtime, fs, INCARNATION, LogOptions(), Registry(), see, lambda: lost.append(True))
+        end = runtime.clock_seconds() + 6
+
+        def client(tablet: int) -> None:
+            for sequence in range(1, 100_000):
+                if runtime.clock_seconds() > end:
+                    return
+                started = runtime.clock_seconds()
+                try:
+                    log.commit(tablet, sequence, encode_record(tablet, 1, sequence, 0, [(KEY, b"v")]), lambda: None)
+                except HbtableError:
+                    assert fenced
+                    return
+                longest[0] = max(longest[0], runtime.clock_seconds() - started)
+                acknowledged.add((tablet, sequence))
+                runtime.sleep(0.01)
+
+        clients = [runtime.spawn(client, 20 + number) for number in range(3)]
+        runtime.sleep(runtime.random.uniform(0.5, 1))
+        (cluster.kill if seed % 2 else cluster.freeze)(seed % 3)
+        master = connect(cluster, runtime, "master")
+        if fenced:
+            runtime.sleep(runtime.random.uniform(0, 1))
+            manifest = fence(runtime, master, INCARNATION)
+        for task in clients:
+            task.join()
+            assert task.error is None
+        if not fenced:
+            log.close()
+            manifest = fence(runtime, master, INCARNATION)
+        found = {(record.tablet_id, record.sequence) for record in read_log(master, log_folder(INCARNATION), manifest)}
+        assert acknowledged <= found
+        assert len(acknowledged) > 50
+
+    runtime.run(body)
+    assert bool(lost) == fenced
+    if not fenced:
+        assert longest[0] < 4

@@ -1,0 +1,162 @@
+"""Bounds over all clients: large transfers, turns, log lines, connections."""
+
+import logging
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from hbtable.errors import Unavailable
+from hbtable.hbase.codec.message_input import MessageInput
+from hbtable.hbase.log_limiter import LINES, LogLimiter
+from hbtable.runtime.transfers import SMALL_BYTES, Transfers
+
+
+class Trace:
+    """What was cut, and how often somebody slept."""
+
+    def __init__(self, limit: int) -> None:
+        self.cut: list[str] = []
+        self.slept = 0
+        self.wake: Any = lambda: None
+        self.budget = Transfers(limit, self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept += 1
+        self.wake()
+
+    def begin(self, name: str) -> Any:
+        return self.budget.begin(lambda: self.cut.append(name))
+
+
+def test_beyond_the_budget_the_message_that_began_first_is_cut() -> None:
+    trace = Trace(100)
+    for name in "abc":
+        trace.budget.arrive(trace.begin(name), 40)
+    assert (trace.cut, trace.budget.used_bytes) == (["a"], 80)
+
+
+def test_a_request_that_is_itself_the_oldest_ends() -> None:
+    trace = Trace(100)
+    first = trace.begin("a")
+    trace.budget.arrive(first, 90)
+    with pytest.raises(ConnectionAbortedError):
+        trace.budget.arrive(first, 90)
+    assert (trace.cut, trace.budget.used_bytes) == (["a"], 0)
+
+
+def test_an_answer_is_not_cut_for_its_own_room() -> None:
+    trace = Trace(100)
+    first, answer = trace.begin("a"), trace.begin("b")
+    trace.budget.arrive(first, 90)
+    trace.budget.send(answer, 500)
+    assert (trace.cut, trace.budget.used_bytes) == (["a"], 500)
+    trace.budget.end(answer)
+    trace.budget.end(answer)
+    assert trace.budget.used_bytes == 0
+
+
+def test_what_the_server_works_on_stays_and_others_wait_or_are_refused() -> None:
+    trace = Trace(100)
+    working = trace.budget.begin(None)
+    assert not trace.budget.collect(working, 150)
+    with pytest.raises(Unavailable, match="try again"):
+        trace.budget.demand(trace.budget.begin(None), 10)
+    trace.wake = lambda: trace.budget.end(working)
+    arriving = trace.begin("late")
+    arriving.cut = None
+    trace.budget.arrive(arriving, 50)
+    assert (trace.slept, trace.cut) == (1, [])
+
+
+class Drip:
+    """A stream that hands out `data` in pieces."""
+
+    def __init__(self, data: bytes, piece: int) -> None:
+        self.data, self.piece, self.closed = data, piece, False
+
+    def recv(self, most: int) -> bytes:
+        size = min(most, self.piece)
+        found, self.data = self.data[:size], self.data[size:]
+        return found
+
+    def sendall(self, data: bytes) -> None: ...
+    def settimeout(self, seconds: float | None) -> None: ...
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _input(
+    data: bytes,
+    piece: int,
+    pauses: list[int],
+    budget: Transfers | None = None,
+    clock: Callable[[], float] = lambda: 0.0,
+    framed: bool = False,
+) -> MessageInput:
+    budget = budget or Transfers(1 << 30, lambda seconds: None)
+    return MessageInput(Drip(data, piece), 1 << 20, 1.0, lambda: pauses.append(1), budget, clock, framed)
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_message_that_drips_has_a_deadline_and_a_slow_one_has_not(framed: bool) -> None:
+    def take(seconds_a_piece: float, piece: int) -> bytes:
+        """The clock goes on whenever something has arrived."""
+        ticks = count()
+        size = 100_000
+        data = size.to_bytes(4, "big") + b"x" * size if framed else b"x" * size
+        source = _input(data, piece, [], clock=lambda: next(ticks) * seconds_a_piece / 2, framed=framed)
+        assert source.begin()
+        return source.take(size)
+
+    with pytest.raises(TimeoutError):
+        take(0.5, 1)
+    assert len(take(0.5, 1000)) == 100_000
+
+
+def test_small_pieces_of_a_message_let_others_run() -> None:
+    pauses: list[int] = []
+    source = _input(b"x" * 60000, 60000, pauses)
+    assert source.begin()
+    for _ in range(60000):
+        source.take(1)
+    assert len(pauses) >= 50
+
+
+def test_messages_that_wait_for_no_answer_let_others_run() -> None:
+    pauses: list[int] = []
+    source = _input(b"x" * 1000, 1000, pauses)
+    count = 0
+    while source.begin():
+        source.take(1)
+        count += 1
+    assert count == 1000
+    assert len(pauses) >= 100
+
+
+def test_a_large_message_is_counted_while_it_is_there_and_forgotten_after() -> None:
+    budget = Transfers(1 << 30, lambda seconds: None)
+    source = _input(b"x" * 500_000, 1000, [], budget)
+    assert source.begin()
+    assert budget.used_bytes == 0
+    source.take(SMALL_BYTES * 2)
+    assert budget.used_bytes >= SMALL_BYTES
+    while source.begin():
+        assert budget.used_bytes < SMALL_BYTES * 2
+        source.take(1)
+    assert budget.used_bytes == 0
+    assert source.data == b""
+
+
+def test_a_flood_of_warnings_is_a_few_lines_and_a_number(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    log_limiter = LogLimiter(logging.getLogger("clients"), lambda: now[0])
+    with caplog.at_level(logging.WARNING):
+        for number in range(1000):
+            log_limiter.warning("client %d is wrong", number)
+        assert len(caplog.messages) == LINES
+        now[0] = 61.0
+        log_limiter.warning("again")
+    assert caplog.messages[-2:] == [f"{1000 - LINES} more warnings about clients were left out", "again"]
