@@ -1,0 +1,105 @@
+"""Names that a reader of HBase or LevelDB guesses right (docs/glossary.md): words that were given up stay out, and a
+public class is found by its name alone."""
+
+import ast
+import io
+import re
+import tokenize
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("hbtable", "tests", "cluster-tests", ".ci")
+FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+INSTEAD = {
+    "bell": "waker",
+    "buried": "expired",
+    "bury": "expire (a server), retire (a tablet)",
+    "census": "server reports",
+    "complain": "warn",
+    "complaints": "log limiter",
+    "door": "gateway",
+    "doors": "gateways",
+    "lifeline": "watchdog",
+    "patience": "retry policy, retries, timeout",
+    "patient": "timeout",
+    "residence": "online tablets",
+    "sentence": "message, reason",
+    "sentences": "messages",
+    "switch": "toggle; a switch is one of tasks",
+    "switched": "toggled; a switch is one of tasks",
+    "switches": "toggles; a switch is one of tasks",
+    "switching": "failover; a switch is one of tasks",
+    "traffic": "connection context",
+    "twin": "fake",
+    "twins": "fakes",
+    "upkeep": "reconciler",
+}
+"""Words that are no part of a name any more, and what is said instead."""
+
+KEPT = {
+    "metadata_patience_seconds": "a key of the configuration",
+    "census_seconds": "a key of the configuration",
+    "patience_seconds": "a key of the configuration, and those beside it",
+    "door": "a key of the server file",
+    "balance_switch": "HBase's command; a call between roles",
+    "compaction_switch": "HBase's command",
+    "splitormerge_switch": "HBase's command",
+    "adminBalanceSwitch": "a call on the wire",
+    "adminCompactionSwitch": "a call on the wire",
+    "adminSwitch": "a call on the wire",
+    "switch_compactions": "a call between roles",
+    "BALANCE_SWITCH": "a call between roles",
+    "SWITCH_COMPACTIONS": "a call between roles",
+    "SwitchedOff": "an error on the wire",
+    "switch": "greenlet's own; a call between roles",
+    "switches": "of tasks, and the module of HBase's command",
+    "_SWITCH_SECONDS": "between threads",
+}
+"""Names that have one of them all the same, and why. Of `switch` only those of tasks and threads are to be added."""
+
+NAMESAKES: dict[str, str] = {}
+"""Public classes of the same name in two packages, and why that misleads nobody."""
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def _given_up(name: str) -> list[str]:
+    if name in KEPT or name.startswith("test_"):
+        return []
+    return [f"{name}: say {INSTEAD[word]}" for word in _words(name) if word in INSTEAD]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_words_that_were_given_up_stay_out_of_names(path: Path) -> None:
+    with path.open(encoding="utf-8") as file:
+        tokens = list(tokenize.generate_tokens(io.StringIO(file.read()).readline))
+    names = {token.string for token in tokens if token.type == tokenize.NAME} | {path.stem}
+    assert not [complaint for name in sorted(names) for complaint in _given_up(name)]
+
+
+def test_a_word_that_was_given_up_is_found() -> None:
+    assert _given_up("FrontDoorOptions") == ["FrontDoorOptions: say gateway"]
+    assert _given_up("last_sentence") == ["last_sentence: say message, reason"]
+    assert not _given_up("metadata_patience_seconds")
+
+
+def test_every_exception_is_needed() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in FILES if path != Path(__file__))
+    assert not [name for name in KEPT if not re.search(rf"\b{name}\b", text)]
+
+
+def test_a_public_class_has_its_name_for_itself() -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in (ROOT / "hbtable").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(str(path.relative_to(ROOT)))
+    twice = {name: sorted(paths) for name, paths in found.items() if len(paths) > 1}
+    assert {name: paths for name, paths in twice.items() if name not in NAMESAKES} == {}, "say of what it is one"
+    assert set(NAMESAKES) <= set(twice), "take it off the list"
