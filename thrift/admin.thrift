@@ -271,7 +271,7 @@ service HbtableAdmin {
   list<string> adminDeadServers() throws (1: IOError io)
   /** Owners of tablets that neither live nor are known to be dead. */
   list<string> adminUnknownServers() throws (1: IOError io)
-  /** Of this front door alone, newest first. */
+  /** Of this gateway alone, newest first. */
   list<AdminSlowRequest> adminSlowRequests() throws (1: IOError io)
   void adminClearSlowRequests() throws (1: IOError io)
 

@@ -1,4 +1,4 @@
-"""How patient a client is, and how much it does at once."""
+"""How long a client tries again, and how much it does at once."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -11,7 +11,7 @@ MAX_CACHED_TABLES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """One client's patience and width."""
+    """One client's retries, and how many calls it makes at once."""
 
     retry_policy: RetryPolicy = field(default_factory=lambda: RetryPolicy(deadline_seconds=60.0))
     """How long a call rides out moving tablets and absent servers. Only calls known not to have been applied are

@@ -1,5 +1,5 @@
 """The calls that everything on top of a table needs, the gateway and Rows: client.table.Table has them, and so has
-its stand-in for programs whose threads are not tasks of the runtime (launch.embedded). Tests hand in fakes."""
+its counterpart for programs whose threads are not tasks of the runtime (launch.embedded). Tests hand in fakes."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -11,7 +11,7 @@ Unlike HBase's parser it takes operators of any precedence inside brackets, and 
 unbalanced brackets, and bytes right after a closing quote. Blank is space or tab.
 
 A filter is evaluated for every cell while other requests wait: so how much one text may ask for is bounded here, below
-every door.
+every way in.
 """
 
 import re

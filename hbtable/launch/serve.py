@@ -75,7 +75,7 @@ class SingleServer:
         self._folder_watch: FolderWatch | None = None
 
     def start(self) -> None:
-        """Serving on return. Raises a message: folder in use, port in use, damaged file."""
+        """Serving on return. Raises an error that says what is in the way: folder in use, port in use, damaged file."""
         options = self._options
         check_ports(options.host, [options.port, options.http_port])
         self._folder = DataFolder.open(self._path, f"{options.host}:{options.port}")

@@ -90,8 +90,8 @@ def check_same(session: Session, fs: FileSystem) -> None:
 
 
 def identity_damage(files: FileStore, fs: FileSystem) -> list[str]:
-    """What is wrong with the two of one machine's folder, in messages; a folder without the file `cluster` was written
-    by an older hbtable, and is sound. *Switches.*"""
+    """What is wrong with the two of one machine's folder, a message each; a folder without the file `cluster` was
+    written by an older hbtable, and is sound. *Switches.*"""
     found = folder_id(fs)
     try:
         file = files.load(CLUSTER)

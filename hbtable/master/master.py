@@ -102,9 +102,7 @@ class Master:
         locator = Locator(session, transport, runtime, LocatorOptions(retry_policy=retry_policy))
         self._catalog = catalog = Catalog(session, locator, fs)
         garbage = collector_options or CollectorOptions()
-        logs = LogSorting(
-            runtime, fs, transport, lambda incarnation: expire_server(session, incarnation), sorting_options
-        )
+        logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
         self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
         unnamed: set[int] = set()
         self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed)
@@ -289,9 +287,8 @@ class Master:
         if self._looked_at == reports.living and now < self._scan_due and not self._cycle_asked_for:
             return self._collect() or self.last_message
         self._looked_at = None
-        self._cycle_asked_for = (
-            False  # what is asked from here on may be for a tablet that this cycle has passed already
-        )
+        # What is asked for from here on may be for a tablet that this cycle has passed already.
+        self._cycle_asked_for = False
         self._system_served = False
         message, waits = self._reconciler.system(reports)
         self._system_served = not message

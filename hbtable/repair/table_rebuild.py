@@ -32,8 +32,8 @@ class TableRebuild:
     """`view` need not be complete."""
 
     def __init__(
-        self, evidence: Evidence, view: MetadataView, files: UserFiles, writer: RepairWriter, report: Report, seen: Seen,
-        reader: MetadataReader,
+        self, evidence: Evidence, view: MetadataView, files: UserFiles, writer: RepairWriter, report: Report,
+        seen: Seen, reader: MetadataReader,
     ) -> None:  # fmt: skip
         self._evidence = evidence
         self._view = view

@@ -7,7 +7,7 @@ from hbtable.errors import InvalidConfiguration
 
 @dataclass(frozen=True)
 class TabletOptions:
-    """Sizes and patience of every tablet of a server."""
+    """Sizes and waiting times of every tablet of a server."""
 
     memtable_bytes: int = 64 << 20
     """A memtable of this size is to be flushed. Larger: fewer SSTables, more memory, longer recovery."""

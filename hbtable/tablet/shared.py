@@ -1,4 +1,5 @@
-"""What all tablets of one server share: the memory budget of memtables, file names, and a bell for maintenance.
+"""What all tablets of one server share: the memory budget of memtables, file names, and an event that wakes
+maintenance.
 
 Invariant: `memtable_bytes` is the sum of bytes_used over all active and frozen memtables of all loaded tablets; every
 change happens in the same stretch without a switch as the change of the memtable.

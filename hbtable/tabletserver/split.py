@@ -68,7 +68,7 @@ class Splitter:
                 self._finish(tablet)  # an earlier split: one child can be embedded at a time
             # The ids come first: they may need the lock service, and writes wait from the freeze on.
             left_id, right_id = self._new_tablet_id(), self._new_tablet_id()
-            # The children's turns as well: METADATA shows them before its answer is here, and a master that finds them
+            # The children's locks as well: METADATA shows them before its answer is here, and a master that finds them
             # not served asks for them to be loaded, or takes them back.
             with self._online_tablets.lock(left_id), self._online_tablets.lock(right_id):
                 child = self._swapped(tablet, row, left_id, right_id)

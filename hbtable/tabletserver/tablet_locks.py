@@ -27,18 +27,18 @@ class TabletLocks:
         self._runtime = runtime
         self._locks = KeyedLocks[int](runtime)
         self._unloads: Counter[int] = Counter()
-        """Of those who have the turn or wait for it, how many unload the tablet."""
+        """Of those who hold the lock or wait for it, how many unload the tablet."""
         self._opening: dict[int, Event] = {}
         """Tablets that are being opened: set when one is, or when that is to end."""
 
     def any(self) -> bool:
-        """Somebody has a turn, or waits for one. Does not switch."""
+        """Somebody holds a lock, or waits for one. Does not switch."""
         return bool(self._locks)
 
     @contextmanager
     def hold(self, tablet_id: int, unloads: bool = False) -> Iterator[None]:
-        """`unloads`: a load that has the turn, or waits for it, is Unavailable. *Switches* on entry when somebody else
-        has it."""
+        """`unloads`: a load that holds the lock, or waits for it, is Unavailable. *Switches* on entry when somebody
+        else has it."""
         if not unloads:
             with self._locks.hold(tablet_id):
                 yield
@@ -55,8 +55,8 @@ class TabletLocks:
                 del self._unloads[tablet_id]
 
     def opened(self, tablet_id: int, open_tablet: Callable[[], T]) -> T:
-        """What `open_tablet` returns or raises. The caller has the turn. Unavailable when somebody wants to unload the
-        tablet: nothing that `open_tablet` began goes on. *Switches.*"""
+        """What `open_tablet` returns or raises. The caller holds the lock. Unavailable when somebody wants to unload
+        the tablet: nothing that `open_tablet` began goes on. *Switches.*"""
         given_up = Unavailable(f"the load of tablet {tablet_id} was given up, because it is to be unloaded")
         if tablet_id in self._unloads:
             raise given_up

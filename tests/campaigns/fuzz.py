@@ -191,7 +191,7 @@ def _fits(form: Form, first: list[bytes]) -> bool:
 
 
 def _valid_ones_are_answered(mix: Mix, gateway: CannedGateway) -> None:
-    """After all that, the same door answers every method in every form, with the numbers of the calls."""
+    """After all that, the same gateway answers every method in every form, with the numbers of the calls."""
     for form in (*FORMS, *LOOSE):
         names = [name.encode() for name in methods()]
         calls = [encode(form, name, mix.messages.arguments(name.decode()), number) for number, name in enumerate(names)]

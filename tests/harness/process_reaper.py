@@ -1,7 +1,7 @@
 """What is to be ended when this process is killed before it could clean up: servers that are no children, and roles.
 
 A shell waits at the other end of a pipe. The kernel closes our end whenever and however this process ends; then the
-shell runs what is still in the will.
+shell runs the commands that are still there.
 """
 
 import subprocess

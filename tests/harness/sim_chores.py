@@ -18,7 +18,7 @@ CHORES = ("move", "split", "compact", "balance", "stop")
 (simulation/test_merges.py, test_decommissioning.py and test_schema_chores.py)."""
 
 _STOP_SECONDS = 6.0
-"""An operator's patience with a server that stops in order."""
+"""How long an operator waits for a server that stops in order."""
 
 
 class Operator:

@@ -1,4 +1,4 @@
-"""Values to hand to every parameter of every door: of every wrong type, and at the edges of the right ones."""
+"""Values to hand to every parameter of every way in: of every wrong type, and at the edges of the right ones."""
 
 from array import array
 from collections.abc import Callable, Iterator

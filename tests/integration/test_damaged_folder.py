@@ -19,7 +19,8 @@ pytestmark = pytest.mark.integration
 
 ROWS = [b"%04d" % number for number in range(400)]
 SOON_SECONDS = 20.0
-"""Two seconds, on a machine that does nothing else; what this is not to be is the minute of a client's patience."""
+"""Two seconds, on a machine that does nothing else; what this is not to be is the minute for which a client tries
+again."""
 
 
 def filled(folder: Path) -> None:

@@ -102,7 +102,7 @@ def test_the_sweep_knows_every_parameter(kind: type, calls: dict[str, dict[str, 
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """One for the whole sweep. At its end what it holds is what a copy of the folder of a killed process holds, and
     what it holds when it was closed and opened again."""
-    path = tmp_path_factory.mktemp("doors") / "data"
+    path = tmp_path_factory.mktemp("calls") / "data"
     database = hbtable.open(str(path), durability="os")
     table = database.create_table("t", {"f": {"max_versions": 1000}}, split_rows=[b"zzz"])
     with table.batch() as batch:

@@ -148,7 +148,7 @@ class Caller:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    folder: Path = tmp_path_factory.mktemp("doors") / "data"
+    folder: Path = tmp_path_factory.mktemp("calls") / "data"
     with ServerProcess(folder, ["log.durability=os"]) as server:
         with closing(server.connect()) as connection:
             connection.create_table("t", {"f": {"max_versions": 1000}})

@@ -51,7 +51,7 @@ ROOT = "lockservice/files/root-tablet"
 
 HARMLESS = {
     "lockservice/epochs": "locks and sessions end with the process, so none of an earlier one is left",
-    "lockservice/files/servers": "the file of a dead server: nobody holds its lock, and it is buried once more",
+    "lockservice/files/servers": "the file of a dead server: nobody holds its lock, and it is expired once more",
 }
 """Older copies of these change nothing, and there is nothing to report."""
 

@@ -24,7 +24,7 @@ class GatewayRig:
     """The parts of a gateway that answer operators, in a process of its own."""
 
     def __init__(self, cluster):
-        client, session = cluster.client, Node(cluster, "door").session
+        client, session = cluster.client, Node(cluster, "gateway").session
         tables = TableBackend(client.table)
         gateway = GatewayCluster(
             client.admin,
@@ -56,7 +56,7 @@ def filled(cluster, machine, servers):
 
 
 class SlowTablet(DelegatingFake):
-    """A tablet whose compactions wait for a bell."""
+    """A tablet whose compactions wait for an event."""
 
     def __init__(self, tablet, waker):
         super().__init__(tablet)
@@ -98,7 +98,7 @@ def test_the_state_of_compactions_is_what_really_runs(cluster_of, machine, asked
 
 
 class Late(DelegatingFake):
-    """A tablet server's administration that hears of compactions when a bell rings."""
+    """A tablet server's administration that hears of compactions when an event is set."""
 
     def __init__(self, inner, waker):
         super().__init__(inner)

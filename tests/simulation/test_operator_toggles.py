@@ -103,7 +103,7 @@ def test_a_server_of_a_cluster_sees_what_was_switched_elsewhere(machine):
     def body():
         cluster.start(2)
         cluster.client.admin.create_table(machine.schema())
-        OperatorToggles(Node(cluster, "door").session).turn("splits", False)
+        OperatorToggles(Node(cluster, "gateway").session).turn("splits", False)
         with pytest.raises(SwitchedOff):
             cluster.client.admin.split(b"t", b"m")
 

@@ -138,7 +138,8 @@ class _Fencer:
         self._options = options
 
     def until_done(self, step: Callable[[], T]) -> T:
-        """Tries again after what may pass: Unavailable and StorageFailed. The last error when patience is over."""
+        """Tries again after what may pass: Unavailable and StorageFailed. The last error when the deadline has
+        passed."""
         deadline = self._runtime.clock_seconds() + self._options.patience_seconds
         while True:
             try:

@@ -42,7 +42,7 @@ completely, or not in the usual shape."""
 
 
 class WireError(Exception):
-    """Something about the bytes of a client; the message is meant for it and for the log."""
+    """The bytes of a client are wrong. The message goes to the client and into the log."""
 
 
 class Malformed(WireError):

@@ -39,7 +39,7 @@ class MasterProcess:
         self._status: ProcessStatus
 
     def start(self) -> None:
-        """A candidate on return. Raises a message, as Parts.reach does."""
+        """A candidate on return. Raises what RoleEnvironment.reach raises."""
         self._environment.reach("master", [self._listen.master_port, self._listen.http_port])
         try:
             self._stand()

@@ -47,8 +47,9 @@ class RoleEnvironment:
         self._watchdog = watchdog
 
     def reach(self, name: str, ports: list[int]) -> None:
-        """The session is open on return, and its end is this process's. Raises a message: port in use, ZooKeeper or
-        NameNode not reachable, folder not writable or another cluster's, another kind of log. *Switches.*"""
+        """The session is open on return, and its end is this process's. Raises an error that says what is in the way:
+        port in use, ZooKeeper or NameNode not reachable, folder not writable or another cluster's, another kind of log.
+        *Switches.*"""
         runtime, cluster, configuration = self._runtime, self._cluster, self._configuration
         self._listen.announced()  # refused now, and not when somebody asks for it
         check_ports(self._listen.host, ports)

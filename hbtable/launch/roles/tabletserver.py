@@ -52,7 +52,7 @@ class TabletServerProcess:
         self._status: ProcessStatus
 
     def start(self) -> None:
-        """Serving on return, as far as the master has given it tablets. Raises a message, as Parts.reach does."""
+        """Serving on return, as far as the master has given it tablets. Raises what RoleEnvironment.reach raises."""
         listen = self._listen
         self._environment.reach("tabletserver", [listen.thrift_port, listen.tabletserver_port, listen.http_port])
         try:

@@ -74,8 +74,8 @@ class Watchdog:
 
     def watch(self, session: Session) -> None:
         """Ends the process as soon as the session is over, or the hub hangs, until release()."""
-        supervise(self._runtime, self._beat, name="lifeline")
-        thread = threading.Thread(target=self._watch, args=(session,), name="hbtable lifeline", daemon=True)
+        supervise(self._runtime, self._beat, name="watchdog")
+        thread = threading.Thread(target=self._watch, args=(session,), name="hbtable watchdog", daemon=True)
         thread.start()
 
     def release(self) -> None:

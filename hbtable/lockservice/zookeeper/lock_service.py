@@ -46,7 +46,7 @@ class ZooKeeperOptions:
     """The share of a session by which this process stops trusting it before the service ends it. Larger: more room for
     clocks that differ and for the half tick by which followers tell the leader late; less time to reconnect in."""
     call_seconds: float = 4.0
-    """After so long without an answer a call fails. Longer: more patience with a change of leaders; while the service
+    """After so long without an answer a call fails. Longer: it rides out a slower change of leaders; while the service
     is away its callers wait longer."""
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """The log of a dead tablet server, from its death to its sorted runs (paper, section 6: the master sorts logs in
 parallel on the tablet servers).
 
-    bury      its lock is taken and its server file deleted: it can never serve again (liveness.py)
+    expire    its lock is taken and its server file deleted: it can never serve again (liveness.py)
     fence     its log comes to an end, whatever a zombie still does (commitlog.fencing)
     parts     each living server sorts one at a time; what a server fails or is slow at, another one does, and the
               master itself what nobody else does

@@ -47,7 +47,7 @@ def collect_server_reports(
     def question(name: str) -> list[TabletStatus]:
         return transport.tablet_admin(name).tablets()
 
-    answers = run_all(runtime, _PARALLEL, [lambda name=name: question(name) for name in names], "census")  # type: ignore[misc]
+    answers = run_all(runtime, _PARALLEL, [lambda name=name: question(name) for name in names], "server reports")  # type: ignore[misc]
     loads: dict[str, ServerLoad] = {}
     statuses: dict[str, list[TabletStatus]] = {}
     for name, answer in zip(names, answers, strict=True):

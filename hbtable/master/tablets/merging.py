@@ -8,7 +8,7 @@ order cells of one row, and the sides have no row in common.
     rest          L [a, m)                           R [m, b)
     marked        L merges into (b, M, gen of R)     R
     committed     L merges into ...                  M [a, b), absorbs m      R's row became M's
-    buried        gone, generation of M              M [a, b), absorbs m
+    retired       gone, generation of M              M [a, b), absorbs m
     done          gone, generation of M              M [a, b)
 
 Nobody may own L from the mark on, nor M before it is done.

@@ -59,7 +59,7 @@ class CallTimeout(Enum):
 
     READ = "read"
     WRITE = "write"
-    REPORTS = "census"
+    REPORTS = "reports"
     LOAD = "load"
     ORDER = "order"
     COMPACT = "compact"

@@ -42,7 +42,7 @@ def list_liveservers(context: Context, _: list[Value]) -> Value:
 
 
 def list_deadservers(context: Context, _: list[Value]) -> Value:
-    """By their names inside hbtable: where a server was reached is forgotten when it is buried."""
+    """By their names inside hbtable: where a server was reached is forgotten when it is expired."""
     _listed(context, "SERVERNAME", context.server.admin("adminDeadServers"))
     return None
 

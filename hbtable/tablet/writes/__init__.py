@@ -1,1 +1,1 @@
-"""A write's way through a tablet: its turn, its checks, its time and sequence, the log."""
+"""A write's way through a tablet: its row lock, its checks, its time and sequence, the log."""

@@ -1,6 +1,6 @@
 """Increment, append, check-and-mutate: read a row and write it, as one step (docs/contract.md: writes).
 
-Each holds its row's turn, waits until every earlier write of the row is visible, reads, and writes before the turn is
+Each holds its row's lock, waits until every earlier write of the row is visible, reads, and writes before the lock is
 given on (bug class 12). A call whose outcome is unknown is never repeated in here (bug class 11).
 
 Over a cell with a timestamp in the future increment and append give the new cell that timestamp + 1, so that it is the

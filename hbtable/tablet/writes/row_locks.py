@@ -4,7 +4,7 @@ A read-modify-write holds its row from before its read until its own write is vi
 earlier write of the row is visible. A plain write does not hold rows; it only waits while one of its rows is held. So
 plain writes share group commits freely, and what a read-modify-write read is still true when its write is queued.
 
-Turns are handed on in order of arrival. Whoever takes several rows takes them in ascending order, so there is no
+Locks are handed on in order of arrival. Whoever acquires several rows acquires them in ascending order, so there is no
 circle.
 """
 
@@ -41,7 +41,7 @@ class RowLocks:
         """In log order."""
 
     def acquire(self, row: bytes) -> None:
-        """*Switches* while another holds the row. To be followed by give()."""
+        """*Switches* while another holds the row. To be followed by release()."""
         waiting = self.held.get(row)
         if waiting is None:
             self.held[row] = deque()
@@ -52,7 +52,7 @@ class RowLocks:
             granted.wait()
         except BaseException:  # killed while waiting
             if granted.is_set():
-                self.release(row)  # the turn had come already: pass it on, or the row is stuck for ever
+                self.release(row)  # the lock was handed over already: pass it on, or the row is stuck for ever
             else:
                 waiting.remove(granted)
             raise

@@ -99,7 +99,7 @@ class SimulatedRuntime:
         return SimulatedLock(self.scheduler)
 
     def waker(self, answer: Callable[[], object]) -> ThreadWaker:
-        return SimulatedThreadWaker(lambda run: self.spawn(run, name="bell"), answer)
+        return SimulatedThreadWaker(lambda run: self.spawn(run, name="waker"), answer)
 
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """Calls `function` at a random later time, in the hub, and lets the caller know at a random time after that.

@@ -55,7 +55,7 @@ class Loaded:
 
 @pytest.fixture
 def run():
-    """Calls with a runtime, a METADATA row and a residence over both."""
+    """Calls with a runtime, a METADATA row and online tablets over both."""
 
     def call(body):
         runtime, row = SimulatedRuntime(1), Row(FIRST)
