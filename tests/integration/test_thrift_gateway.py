@@ -44,6 +44,11 @@ class Running:
             self._portal.close()
             self._portal = self._server = None
 
+    def split(self, table: bytes, row: bytes) -> None:
+        assert self._portal is not None
+        assert self._server is not None
+        self._portal.call(self._server.cluster.client.admin.split, table, row)
+
     def connect(self, transport: str = "buffered", protocol: str = "binary") -> Any:
         return happybase.Connection("127.0.0.1", self.port, transport=transport, protocol=protocol)
 
