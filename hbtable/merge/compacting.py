@@ -21,6 +21,7 @@ from typing import final
 from hbtable.encoding.cell_key import INVERT, KNOWN_FLAGS, TERMINATOR, Pair, check_known
 from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
+from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.mutation import PUT
 
 
@@ -45,7 +46,7 @@ class _Covers:
 
 
 def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no calls per plain put
-    pairs: Iterable[Pair], rules: Rules, now_millis: int, drop_markers: bool
+    pairs: Iterable[Pair], rules: Rules, now_millis: int, drop_markers: bool, tally: Tally = UNREAD
 ) -> Iterator[Pair]:
     """The pairs to be kept, keys strictly ascending. `pairs` are whole rows of whole families, ascending, equals
     allowed. With `drop_markers` the caller promises that every older pair of these families is among them; then no
@@ -54,8 +55,7 @@ def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no cal
     family = column = b"\x00\x00"  # no key begins so
     rule: FamilyRules | None = None
     marks: Markers | None = None
-    covers = _Covers()
-    last_head = b""
+    covers, last_head = _Covers(), b""
     for pair in pairs:
         key = pair[0]
         head = key[:-9]  # up to and including the kind: equal but for the sequence
@@ -85,6 +85,7 @@ def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no cal
         if flags > KNOWN_FLAGS:
             check_known(key)  # before anything is dropped: what the cell means is unknown
         if marks is not None and marks.hides(timestamp, INVERT - from_bytes(key[-9:-1])):
+            tally.dead += 1
             continue
         expiry = -1
         if flags:

@@ -22,7 +22,10 @@ Attributes = tuple[tuple[str, str], ...]
 """(name, value) ascending by name: what people wrote into a schema that hbtable keeps and shows for them."""
 
 READ_ONLY: Final = ("READONLY", "true")
-"""The one attribute of a table that hbtable obeys: every write is refused. See is_read_only()."""
+"""An attribute of a table that hbtable obeys: every write is refused. See is_read_only()."""
+
+MAJOR_COMPACTION: Final = "hbase.hregion.majorcompaction"
+"""Another: milliseconds between major compactions; 0: only those that are asked for. See major_compaction_millis()."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class TableSchema:
     split_bytes: int = 0
     """Size at which a tablet of this table splits; 0: the server's option."""
     attributes: Attributes = ()
-    """Kept and shown; only READ_ONLY is obeyed."""
+    """Kept and shown; only READ_ONLY and MAJOR_COMPACTION are obeyed."""
 
     def groups(self) -> dict[str, tuple[bytes, ...]]:
         """Locality group name -> its families, both ascending."""
@@ -79,3 +82,9 @@ class TableSchema:
 def is_read_only(schema: TableSchema) -> bool:
     """As HBase reads the attribute: true is true in any case, everything else is false."""
     return any(name == READ_ONLY[0] and value.lower() == READ_ONLY[1] for name, value in schema.attributes)
+
+
+def major_compaction_millis(schema: TableSchema) -> int | None:
+    """What the table says; None when it says nothing, or no whole number that a clock could count."""
+    text = next((value for name, value in schema.attributes if name == MAJOR_COMPACTION), "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

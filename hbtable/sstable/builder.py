@@ -13,6 +13,7 @@ from hbtable.encoding.cell_key import INVERT, SUFFIX_BYTES, TERMINATOR
 from hbtable.model.mutation import PUT
 from hbtable.sstable import bloom, compression
 from hbtable.sstable.block import encode_block
+from hbtable.sstable.garbage_counts import GarbageCounter
 from hbtable.sstable.index import IndexBuilder
 from hbtable.sstable.layout import Handle, encode_footer, seal
 from hbtable.sstable.properties import Properties, SSTableIdentity, encode_properties
@@ -50,6 +51,7 @@ class SSTableBuilder:
         "_cells",
         "_column",
         "_compression",
+        "_counts",
         "_first_key",
         "_identity",
         "_index",
@@ -72,6 +74,7 @@ class SSTableBuilder:
         "blocks",
         "footer_checksum",
         "length_bytes",
+        "masked",
         "properties",
     )
 
@@ -95,6 +98,9 @@ class SSTableBuilder:
         self._column = _NOWHERE
         self._cells = 0
         self._markers = 0
+        self._counts = GarbageCounter()
+        self.masked = 0
+        """Cells that its markers masked: whoever left them out says it before finish()."""
         self._key_bytes = 0
         self._value_bytes = 0
         self._min_timestamp = INVERT
@@ -183,7 +189,10 @@ class SSTableBuilder:
         self._min_sequence = min(self._min_sequence, INVERT - max(sequences))
         self._max_sequence = max(self._max_sequence, INVERT - min(sequences))
         self._cells += len(keys)
-        self._markers += len(keys) - numbers[1::4].count(PUT)
+        kinds = numbers[1::4]
+        markers = len(keys) - kinds.count(PUT)
+        self._markers += markers
+        self._counts.observe(keys, kinds if markers else (), numbers[3::4], self.blocks)
         key_bytes = sum(map(len, keys))
         self._key_bytes += key_bytes
         self._value_bytes += self._pending_bytes - key_bytes
@@ -225,4 +234,5 @@ class SSTableBuilder:
             max_timestamp=self._max_timestamp,
             first_sequence=self._min_sequence if has_cells else 0,
             last_sequence=self._max_sequence,
+            garbage=self._counts.counted(self._cells, self.masked) if self._identity.since_millis else None,
         )

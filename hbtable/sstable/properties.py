@@ -3,10 +3,11 @@ r"""What an SSTable says of itself: enough to rebuild METADATA from the files al
 Stored as a block (sstable.block) whose keys are the names of the fields below and whose values are varints for numbers,
 plain bytes for keys, UTF-8 for texts, and length-prefixed texts one after another for `replaced`. Unknown names are
 skipped: a later hbtable may add fields without a new format version. The fields of `Origin` came later: files of older
-hbtables lack them.
+hbtables lack them; and so came `since_millis` and the fields of `GarbageCounts`.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from hbtable.encoding import varint
 from hbtable.errors import Corruption
@@ -42,6 +43,21 @@ class SSTableIdentity:
     """The highest time that the server assigned to a cell of the tablet before the file was begun; 0: none."""
     origin: Origin | None = None
     """None in files of older hbtables."""
+    since_millis: int = 0
+    """When the oldest change in it was flushed that no major compaction has seen; 0: nobody said."""
+
+
+@dataclass(frozen=True, slots=True)
+class GarbageCounts:
+    """What background work asks of a file. None of it is needed to read one."""
+
+    family_markers: int
+    rows: int
+    """About."""
+    masked: int
+    """Cells that its markers masked when it, or an input of its compaction, was written."""
+    mortal: int
+    """Cells with a time to live of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,8 @@ class Properties:
     max_timestamp: int
     first_sequence: int
     last_sequence: int
+    garbage: GarbageCounts | None = None
+    """None in files of older hbtables, and where since_millis is 0."""
 
 
 def encode_properties(properties: Properties) -> bytes:
@@ -90,8 +108,14 @@ def encode_properties(properties: Properties) -> bytes:
         fields[b"rows_start"] = identity.origin.start
         fields[b"rows_stop"] = identity.origin.stop
         fields[b"table"] = identity.origin.table
+    if properties.garbage is not None:
+        fields |= {name: varint.encode(getattr(properties.garbage, name.decode())) for name in _GARBAGE}
+        fields[b"since_millis"] = varint.encode(identity.since_millis)
     names = sorted(fields)
     return encode_block(names, [fields[name] for name in names], 16)
+
+
+_GARBAGE: Final = (b"family_markers", b"masked", b"mortal", b"rows")
 
 
 def decode_properties(path: str, offset: int, raw: bytes) -> Properties:
@@ -115,6 +139,7 @@ def _properties(fields: dict[bytes, bytes]) -> Properties:
         replaced=_texts(fields[b"replaced"]),
         clock_millis=_number(fields, "clock_millis"),
         origin=_origin(fields),
+        since_millis=_number(fields, "since_millis") if b"since_millis" in fields else 0,
     )
     return Properties(
         identity=identity,
@@ -129,7 +154,14 @@ def _properties(fields: dict[bytes, bytes]) -> Properties:
         max_timestamp=_number(fields, "max_timestamp"),
         first_sequence=_number(fields, "first_sequence"),
         last_sequence=_number(fields, "last_sequence"),
+        garbage=_garbage(fields),
     )
+
+
+def _garbage(fields: dict[bytes, bytes]) -> GarbageCounts | None:
+    if b"since_millis" not in fields:
+        return None
+    return GarbageCounts(**{name.decode(): _number(fields, name.decode()) for name in _GARBAGE})
 
 
 def _origin(fields: dict[bytes, bytes]) -> Origin | None:

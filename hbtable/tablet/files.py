@@ -11,7 +11,7 @@ that leaves no doubt, because it may be named all the same (bug class 5).
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import final
 
 from hbtable.encoding.cell_key import Pair
@@ -59,10 +59,17 @@ class SSTableOutput:
         """Files of which the record may yet come to know: see refused()."""
 
     def write(
-        self, pairs: Iterable[Pair], options: SSTableOptions, identity: SSTableIdentity, in_memory: bool, pacer: Pacer
+        self,
+        pairs: Iterable[Pair],
+        options: SSTableOptions,
+        identity: SSTableIdentity,
+        in_memory: bool,
+        pacer: Pacer,
+        masked: Callable[[], int] = lambda: 0,
     ) -> LoadedFile | None:
         """Durable, reopened, and still in flight on return: call settled(), unasked() or refused() next. None, and no
-        file, when there are no pairs. *Switches.* OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
+        file, when there are no pairs. `masked` is asked after the last pair: how many cells were left out because
+        markers among the pairs mask them. *Switches.* OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
         chunks = pacer.chunks(pairs)
         first = next(chunks, None)
         if first is None:
@@ -70,7 +77,7 @@ class SSTableOutput:
         path = self._shared.new_path(identity.table_id)
         self._shared.files_in_flight.add(path)
         try:
-            ref = self._write(path, SSTableBuilder(options, identity), first, chunks, pacer)
+            ref = self._write(path, SSTableBuilder(options, identity), first, chunks, pacer, masked)
             return open_sstable(self._fs, self._cache, ref, in_memory)
         except BaseException:
             self._drop(path)
@@ -106,7 +113,13 @@ class SSTableOutput:
         # that log is replayed: it stays in flight until this process ends.
 
     def _write(
-        self, path: str, builder: SSTableBuilder, first: list[Pair], chunks: Iterable[list[Pair]], pacer: Pacer
+        self,
+        path: str,
+        builder: SSTableBuilder,
+        first: list[Pair],
+        chunks: Iterable[list[Pair]],
+        pacer: Pacer,
+        masked: Callable[[], int],
     ) -> SSTableRef:
         add = builder.add
         for key, value in first:
@@ -125,6 +138,7 @@ class SSTableOutput:
                     if waiting_bytes >= self._output_bytes:
                         file.append(b"".join(waiting))
                         waiting, waiting_bytes = [], 0
+            builder.masked = masked()
             waiting.append(builder.finish(pacer.pause))
             file.append(b"".join(waiting))
             # Before anything may name it: METADATA must not point at bytes that a crash takes away.

@@ -21,6 +21,10 @@ class TabletOptions:
     """SSTables of a locality group at which writers wait for a compaction. Larger: reads may become slow."""
     merge_bytes: int = 2 << 30
     """A merging compaction reads at most so many bytes. Larger: fewer files, longer compactions."""
+    major_compaction_seconds: float = 604_800.0
+    """How long deleted, overwritten and expired cells stay on disk at most, about: each locality group has a major
+    compaction after so long since its oldest change, give or take a half. A table's own hbase.hregion.majorcompaction
+    (milliseconds) counts first. 0: never by itself. Longer: less rewriting."""
     write_wait_seconds: float = 10.0
     """How long a writer waits for memory, for fewer files or for a split before it is told Unavailable."""
     slice_seconds: float = 0.004

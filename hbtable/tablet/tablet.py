@@ -22,7 +22,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
 from hbtable.tablet import recovery
 from hbtable.tablet.compactions.compaction import Compactor
-from hbtable.tablet.compactions.planning import planned_flush, planned_merge
+from hbtable.tablet.compactions.planning import planned_flush, planned_major, planned_merge, useless_files
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
@@ -196,9 +196,14 @@ class Tablet:
 
     def needs_compaction(self) -> str:
         """The planned merge as a message; "" when none is worth it."""
-        if self._state.version.dropped():
-            return "it has SSTables that hold nothing but dropped column families"
+        if useless_files(self._state):
+            return "it has SSTables of dropped column families only, or of which all cells have expired"
         plan = planned_merge(self._state)
+        return str(plan) if plan is not None else ""
+
+    def needs_major(self) -> str:
+        """The major compaction that is due by age, as a message; "" when none is. It can wait for others."""
+        plan = planned_major(self._state)
         return str(plan) if plan is not None else ""
 
     def needs_split(self, limit_bytes: int) -> bool:
@@ -213,14 +218,17 @@ class Tablet:
         self._compactor.flush()
 
     def compact(self, major: bool, family: bytes = b"") -> None:
-        """The most useful merge, or a major compaction of everything; of one family's files alone, which are those of
-        its locality group, or nothing when there is no such family. *Switches.* As flush()."""
+        """The most useful merge, last of all what is due by age; or a major compaction of everything; of one family's
+        files alone, which are those of its locality group, or nothing when there is no such family. *Switches.* As
+        flush()."""
         stored = self._state.version.layout.stored.get(family, family)
         if major:
             self._compactor.major(stored)
             return
         self._compactor.discard()
-        plan = planned_merge(self._state, stored)  # anew: files may have come and gone meanwhile
+        plan = planned_merge(self._state, stored) or planned_major(
+            self._state, stored
+        )  # anew: files may have come and gone meanwhile
         if plan is not None:
             self._compactor.merge(plan)
 

@@ -7,7 +7,7 @@ tablet ends with a write to them. A tablet whose job failed is left alone for a 
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from hbtable.commitlog.interface import CommitLog
 from hbtable.errors import HbtableError, SwitchedOff
@@ -27,12 +27,33 @@ from hbtable.tabletserver.maintenance_plan import (
     plan,
 )
 
+_LOOK_SECONDS: Final = 60
+"""How often it is looked again whether something has expired, or is due by age."""
+
+_PAUSES: Final = 4
+"""Of its own length, after each compaction that was due by age: they take a fifth of the processor at most."""
+
+_HEADERS_BYTES: Final = 1024
+"""More than a segment without any records has."""
+
 _LOT: Final = 50_000
 """Deleted cells that reads came across, after which it is looked again whether a compaction is worth it."""
 
 log = logging.getLogger(__name__)
 
 _DONE: Final = {"flush": "flushed", "compact": "compacted", "split": "looked at for a split"}
+
+
+class _Noted(NamedTuple):
+    """What was found out about a tablet's files. `as_of`: how many are damaged, deleted cells that reads met (in lots),
+    the minute."""
+
+    record: TabletRecord
+    schema: TableSchema
+    as_of: tuple[int, int, int]
+    split: str
+    merge: str
+    aged: str
 
 
 @final
@@ -65,9 +86,11 @@ class Maintenance:
         self._not_before: dict[int, float] = {}
         self._unsplittable: dict[int, int] = {}
         """Tablet -> its size when a split found no row to split at: one huge row. Tried again when it has doubled."""
-        self._noted: dict[int, tuple[TabletRecord, str, str, int, TableSchema, int]] = {}
-        """Tablet -> record, why to split, why to compact, damaged files, schema, deleted cells that reads met, in lots:
-        as of the last look at its files."""
+        self._noted: dict[int, _Noted] = {}
+        self._aged_not_before = 0.0
+        self._rolled_at = runtime.clock_seconds()
+        self._rolled_bytes = 0
+        """Of the log when it was last rolled, or let go of segments: with no more than these nothing was written."""
         self._stopping = False
         self._task: Task | None = None
 
@@ -120,14 +143,16 @@ class Maintenance:
     def waiting(self) -> float:
         """Tablets whose merging compaction is due and has not begun."""
         running = self._running_compactions()
-        return float(sum(1 for tablet_id, noted in self._noted.items() if noted[2] and tablet_id not in running))
+        return float(sum(1 for tablet_id, noted in self._noted.items() if noted.merge and tablet_id not in running))
 
     def merging(self) -> set[int]:
         """Tablets whose merging compaction runs, or waits for its turn."""
         due = set()
-        for tablet_id, (record, _, why, *_) in self._noted.items():
+        for tablet_id, noted in self._noted.items():
             tablet = self._tablets.get(tablet_id)
-            if why and tablet is not None and tablet.record is record:  # what is known of other files is out of date
+            if (
+                noted.merge and tablet is not None and tablet.record is noted.record
+            ):  # what is known of other files is out of date
                 due.add(tablet_id)
         return due | self._running_compactions()
 
@@ -145,16 +170,35 @@ class Maintenance:
                 return  # without the lock nothing may be committed any more
             if self._session.valid() and not self._stopping:  # suspended: nothing is begun until it is known
                 self.look()
+                self._roll_if_due()
+
+    def _roll_if_due(self) -> None:
+        now = self._runtime.clock_seconds()
+        self._rolled_bytes = min(self._rolled_bytes, self._log.size_bytes)
+        if now - self._rolled_at >= self._options.roll_seconds:
+            self._rolled_at = now
+            if self._log.size_bytes > self._rolled_bytes + _HEADERS_BYTES:
+                self._runtime.spawn(self._roll, name="log-roll")
+
+    def _roll(self) -> None:
+        try:
+            self._log.roll()
+        except HbtableError as error:
+            log.info("the log goes on in the same segment for another %g s: %s", self._options.roll_seconds, error)
+        self._rolled_bytes = self._log.size_bytes
 
     def _facts(self, tablet: Tablet) -> TabletFacts:
         record = tablet.record
         noted = self._noted.get(record.tablet_id)
-        damaged, schema = len(tablet.damaged), tablet.schema
-        lots = tablet.dead_cells_met // _LOT
-        if noted is None or noted[0] is not record or noted[4] is not schema or (noted[3], noted[5]) != (damaged, lots):
-            # Files change with the record only, and what is to be done about them with the schema, so a thousand quiet
-            # tablets cost nothing here.
-            noted = (record, self._why_split(tablet), tablet.needs_compaction(), damaged, schema, lots)
+        schema = tablet.schema
+        # Each tablet has its own second, so that a thousand are not looked at in one stretch.
+        minute = (int(self._runtime.clock_seconds()) + 7 * record.tablet_id) // _LOOK_SECONDS
+        as_of = (len(tablet.damaged), tablet.dead_cells_met // _LOT, minute)
+        if noted is None or noted.record is not record or noted.schema is not schema or noted.as_of != as_of:
+            # Files change with the record only, and what is to be done about them with the schema and the time, so a
+            # thousand quiet tablets cost little here.
+            merge = tablet.needs_compaction()
+            noted = _Noted(record, schema, as_of, self._why_split(tablet), merge, "" if merge else tablet.needs_major())
             self._noted[record.tablet_id] = noted
         return TabletFacts(
             record.tablet_id,
@@ -162,11 +206,12 @@ class Maintenance:
             tablet.memtable_bytes,
             self._memtable_limit_bytes,
             tablet.memtable_age_seconds,
-            noted[1],
-            noted[2],
+            noted.split,
+            noted.merge,
             # Fifty tablets of a dead server: the flushes of the first would keep clients waiting for the last.
             tablet.needs_old_logs and not self._shared.loading,
             tablet.needs_flush(),
+            noted.aged,
         )
 
     def _why_split(self, tablet: Tablet) -> str:
@@ -185,6 +230,8 @@ class Maintenance:
         # On a full disk a file that would not fit only takes, until it fails, the room that deletes and drops need.
         size = tablet.memtable_bytes if isinstance(decision, Flush) else tablet.sstable_bytes()
         if not self._shared.has_room_for(size):
+            return False
+        if isinstance(decision, Compact) and decision.can_wait and now < self._aged_not_before:
             return False
         same = sum(1 for other in self._busy.values() if type(other) is type(decision))
         match decision:
@@ -214,6 +261,9 @@ class Maintenance:
                 decision.why,
             )
             self._not_before.pop(tablet_id, None)
+            if isinstance(decision, Compact) and decision.can_wait:
+                ended = self._runtime.clock_seconds()
+                self._aged_not_before = ended + _PAUSES * (ended - begin)
         except SwitchedOff:
             self._not_before[tablet_id] = self._runtime.clock_seconds() + self._options.retry_seconds  # as was asked
         except HbtableError as error:

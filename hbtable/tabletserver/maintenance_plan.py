@@ -1,7 +1,8 @@
 """What a tablet server should flush, compact and split next (paper, sections 5.4 and 6). Pure.
 
 Flushes come first, because writers wait for memory and log room; then merging and major compactions, which readers wait
-for; then splits. Within each kind METADATA tablets come first: every user tablet's flush ends with a write to them.
+for; then splits; last what is due by age alone. Within each kind METADATA tablets come first: every user tablet's flush
+ends with a write to them.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,6 +26,9 @@ class MaintenanceOptions:
     recovery, fewer small SSTables of quiet tablets."""
     flush_age_seconds: float = 3600.0
     """A memtable is flushed when its oldest cell is older. Longer: old log segments live longer."""
+    roll_seconds: float = 3600.0
+    """A segment of the log that anything was written to ends after so long, so that it can be let go: what was deleted
+    leaves the log, too. Longer: fewer small segments on a quiet server."""
     split_bytes: int = 256 << 20
     """A tablet of more SSTable bytes splits, unless its table says otherwise. 0: never."""
     parallel_flushes: int = 2
@@ -53,6 +57,8 @@ class TabletFacts(NamedTuple):
     """Its record still names logs of earlier servers, though nothing or little is left in them."""
     deleted: str = ""
     """Why its memtables should be flushed for what is deleted in them; "" when they should not."""
+    aged: str = ""
+    """Why it should have a major compaction although nobody waits for it; "" when it should not."""
 
 
 class Flush(NamedTuple):
@@ -67,6 +73,8 @@ class Compact(NamedTuple):
 
     tablet_id: int
     why: str
+    can_wait: bool = False
+    """It is due by age alone: it takes its place behind all others, and leaves pauses between itself and its like."""
 
 
 class Split(NamedTuple):
@@ -92,7 +100,8 @@ def plan(
         for facts in ordered
         if facts.too_large and facts.tablet_id != ROOT_TABLET_ID
     ]
-    return [*flushes, *compactions, *splits]
+    aged = [Compact(facts.tablet_id, facts.aged, True) for facts in ordered if facts.aged and not facts.compaction]
+    return [*flushes, *compactions, *splits, *aged]
 
 
 def _flushes(

@@ -21,7 +21,7 @@ from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation,
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import READ_ONLY, FamilySchema, TableSchema, is_read_only
 from hbtable.tablet.compactions import policy
-from hbtable.tablet.compactions.planning import planned_merge
+from hbtable.tablet.compactions.planning import planned_major, planned_merge
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.version import Stack
@@ -245,7 +245,7 @@ class TabletMachine(RuleBasedStateMachine):
     def compact_one(self, tablet: Tablet, major: bool) -> None:
         before = self._files_of_g(tablet)
         kept_apart = self._is_regrouped(tablet)
-        plan = planned_merge(tablet._state)
+        plan = planned_merge(tablet._state) or planned_major(tablet._state)
         self.bench.run(tablet.compact, major)
         if major:
             self._flushed(tablet)

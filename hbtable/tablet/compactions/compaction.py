@@ -18,16 +18,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, final
 
-from hbtable.encoding import table_record
 from hbtable.encoding.cell_key import Pair
 from hbtable.errors import Corruption, SwitchedOff, Unavailable
 from hbtable.memtable.memtable import Memtable
 from hbtable.merge.compacting import compacted
 from hbtable.merge.merging import merge
-from hbtable.model.schema import TableSchema
-from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+from hbtable.merge.tally import Tally
+from hbtable.model.tablet import TabletRecord
 from hbtable.sstable.properties import Origin, SSTableIdentity
+from hbtable.tablet.compactions.planning import since_millis, table_bytes, useless_files
 from hbtable.tablet.compactions.policy import MergePlan
 from hbtable.tablet.compactions.regroup import of_families
 from hbtable.tablet.compactions.set_back import moved
@@ -158,31 +157,31 @@ class Compactor:
                     self._took("merging", begin)
 
     def discard(self) -> None:
-        """SSTables without a family of the schema are not named any more; nothing is read or written. *Switches.* As
-        flush()."""
+        """SSTables without a family of the schema, or of which all cells have expired, are not named any more; nothing
+        is read or written. *Switches.* As flush()."""
         with self._merging:
-            stacks = self._state.version.dropped()
-            if stacks:
+            gone = useless_files(self._state)
+            if gone:
                 self._check_cancelled()
-                self._discard(stacks)
+                self._discard(gone)
 
-    def _discard(self, stacks: Sequence[Stack]) -> None:
+    def _discard(self, gone: Sequence[tuple[Stack, tuple[LoadedFile, ...]]]) -> None:
         state = self._state
-        paths = {file.ref.path for stack in stacks for file in stack.files}
+        paths = {file.ref.path for _, files in gone for file in files}
 
         def edit(record: TabletRecord) -> TabletRecord:
-            for stack in stacks:
+            for stack, _ in gone:
                 kept = tuple(ref for ref in record.files_of(stack.key) if ref.path not in paths)
                 record = with_files(record, stack.key, kept)
             return record
 
         def swap() -> None:
             version = state.version
-            for stack in stacks:
-                version = version.compacted(stack.key, stack.files, None)
+            for stack, files in gone:
+                version = version.compacted(stack.key, files, None)
             state.install(version)
 
-        self._name_compacted(edit, swap, tuple(file for stack in stacks for file in stack.files), [])
+        self._name_compacted(edit, swap, tuple(file for _, files in gone for file in files), [])
 
     def major(self, family: bytes = b"") -> None:
         """Every stack, or the one that holds this family (as it stands in cell keys), becomes one SSTable without
@@ -337,6 +336,7 @@ class Compactor:
         layout = state.version.layout
         runtime = state.environment.runtime
         record = state.keeper.record
+        now = state.shared.wall.millis()
         identity = SSTableIdentity(
             record.table_id,
             record.tablet_id,
@@ -344,12 +344,22 @@ class Compactor:
             record.generation,
             tuple(file.ref.path for file in inputs),
             clock_millis,
-            Origin(record.range.start, record.range.stop, complete_to, _table_bytes(record.table_id, layout.schema)),
+            Origin(record.range.start, record.range.stop, complete_to, table_bytes(record.table_id, layout.schema)),
+            now if drop_markers else min(map(since_millis, inputs), default=now),
         )
         pacer = Pacer(runtime, state.environment.options.slice_seconds, check)
         # Paced before it is thinned out, too: a million masked cells that leave nothing take their time all the same.
-        kept = compacted(pacer.paced(pairs), layout.rules, state.shared.wall.millis(), drop_markers)
-        return self._output.write(kept, layout.sstable_options(stack.key), identity, layout.in_memory(stack.key), pacer)
+        tally = Tally()
+        kept = compacted(pacer.paced(pairs), layout.rules, now, drop_markers, tally)
+        before = sum(garbage.masked for file in inputs if (garbage := file.reader.properties.garbage) is not None)
+        return self._output.write(
+            kept,
+            layout.sstable_options(stack.key),
+            identity,
+            layout.in_memory(stack.key),
+            pacer,
+            lambda: 0 if drop_markers else before + tally.dead,
+        )
 
 
 def _complete_to(inputs: tuple[LoadedFile, ...]) -> int:
@@ -357,9 +367,3 @@ def _complete_to(inputs: tuple[LoadedFile, ...]) -> int:
     origins = [file.reader.properties.identity.origin for file in inputs]
     known = [origin.complete_to for origin in origins if origin is not None]
     return max([*known, *(file.ref.last_sequence for file in inputs)], default=0)
-
-
-def _table_bytes(table_id: int, schema: TableSchema) -> bytes:
-    if table_id == METADATA_TABLE_ID:
-        return b""
-    return table_record.encode(TableRecord(table_id, TableState.ENABLED, schema))

@@ -1,34 +1,68 @@
-"""What policy.py is told of a loaded tablet, and what it answers. Looks only; does not switch."""
+"""What the pure policies are told of a loaded tablet, and what they answer. Looks only; does not switch."""
 
-from hbtable.tablet.compactions.policy import FileFacts, MemtableFacts, MergePlan, StackFacts, plan_merge, why_flush
+from hbtable.encoding import table_record
+from hbtable.model.schema import TableSchema, major_compaction_millis
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.tablet.compactions.garbage import Aging, Expiring, is_aged, wholly_expired
+from hbtable.tablet.compactions.policy import (
+    FileFacts,
+    MemtableFacts,
+    MergePlan,
+    StackFacts,
+    plan_major,
+    plan_merge,
+    why_flush,
+)
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.version import LoadedFile, key_range
+from hbtable.tablet.version import LoadedFile, Stack, key_range
+
+_NO_COUNTS = (0, 0, 0)
 
 
 def planned_merge(state: TabletState, family: bytes = b"") -> MergePlan | None:
     """The most urgent merge; of the stack of one family (as it stands in cell keys) alone when one is given."""
-    keys = key_range(state.range)
-    version, damaged = state.version, state.damaged
-    dead_met = state.tally.dead - state.dead_at_compaction
     facts = []
-    for stack in version.stacks:
-        if family and family not in stack.families:
-            continue
-        shares_families = version.shares_families(stack)
-        runs = stack.sound_runs(damaged)
+    for stack in _stacks(state, family):
         # Beside a damaged file markers have to stay, so that nothing is gained by a merge because of them.
-        readable = version.stacks if shares_families else (stack,)
-        counts_markers = not any(file.ref.path in damaged for one in readable for file in one.files)
-        for run in runs:
-            files = [_facts(file, keys, counts_markers) for file in run]
-            facts.append(StackFacts(stack.key, files, shares_families, dead_met))
+        counts_markers = _is_sound(state, stack)
+        for run in stack.sound_runs(state.damaged):
+            facts.append(_stack_facts(state, stack, run, counts_markers))
     return plan_merge(facts, state.environment.options)
 
 
-def _facts(file: LoadedFile, keys: tuple[bytes, bytes], counts_markers: bool) -> FileFacts:
-    properties = file.reader.properties
-    markers = properties.markers if counts_markers else 0
-    return FileFacts(file.ref.path, file.bytes_in(keys), file.ref.length_bytes, properties.cells, markers)
+def planned_major(state: TabletState, family: bytes = b"") -> MergePlan | None:
+    """The major compaction of a stack that is due by age. None beside damage: it would not be a major one."""
+    schema = state.version.layout.schema
+    millis = major_compaction_millis(schema)
+    period = int(state.environment.options.major_compaction_seconds * 1000) if millis is None else millis
+    now = state.shared.wall.millis()
+    for stack in _stacks(state, family):
+        if not stack.files or not _is_sound(state, stack):
+            continue
+        files = [_aging(state, stack, file, now) for file in stack.files]
+        if is_aged(files, period, now, f"{state.tablet_id} {stack.files[0].ref.path}".encode()):
+            waited = now - min(file.since_millis for file in files)
+            return plan_major(_stack_facts(state, stack, stack.files, True), waited)
+    return None
+
+
+def useless_files(state: TabletState) -> list[tuple[Stack, tuple[LoadedFile, ...]]]:
+    """SSTables of which nothing can be seen: those of dropped families, and those of which every cell has expired."""
+    found = [(stack, stack.files) for stack in state.version.dropped()]
+    now = state.shared.wall.millis()
+    for stack in state.version.stacks:
+        longest = _ttls(state, stack)[1]
+        if not longest or not stack.files:
+            continue
+        files = [
+            Expiring(path, now if path in state.damaged else properties.max_timestamp, properties.markers)
+            for path, properties in ((file.ref.path, file.reader.properties) for file in stack.files)
+        ]
+        gone = frozenset(wholly_expired(files, longest, now, state.version.shares_families(stack)))
+        if gone:
+            found.append((stack, tuple(file for file in stack.files if file.ref.path in gone)))
+    return found
 
 
 def planned_flush(state: TabletState) -> str:
@@ -38,3 +72,72 @@ def planned_flush(state: TabletState) -> str:
         return ""
     cells = sum(memtable.cells for stack in state.version.stacks for memtable in stack.memtables())
     return why_flush(MemtableFacts(cells, markers, state.tally.dead - state.dead_at_flush))
+
+
+def since_millis(file: LoadedFile) -> int:
+    """When the oldest change in the file was flushed. Files of older hbtables tell about when the newest one was."""
+    identity = file.reader.properties.identity
+    return identity.since_millis or identity.clock_millis
+
+
+def table_bytes(table_id: int, schema: TableSchema) -> bytes:
+    """What a new file says of its table (properties.Origin)."""
+    if table_id == METADATA_TABLE_ID:
+        return b""
+    return table_record.encode(TableRecord(table_id, TableState.ENABLED, schema))
+
+
+# ------------------------------------------------------------ facts
+
+
+def _stacks(state: TabletState, family: bytes) -> list[Stack]:
+    return [stack for stack in state.version.stacks if not family or family in stack.families]
+
+
+def _is_sound(state: TabletState, stack: Stack) -> bool:
+    version, damaged = state.version, state.damaged
+    if not damaged:
+        return True
+    readable = version.stacks if version.shares_families(stack) else (stack,)
+    return not any(file.ref.path in damaged for one in readable for file in one.files)
+
+
+def _stack_facts(state: TabletState, stack: Stack, files: tuple[LoadedFile, ...], counts_markers: bool) -> StackFacts:
+    keys = key_range(state.range)
+    dead_met = state.tally.dead - state.dead_at_compaction
+    facts = [_facts(file, keys, counts_markers) for file in files]
+    return StackFacts(stack.key, facts, state.version.shares_families(stack), dead_met)
+
+
+def _facts(file: LoadedFile, keys: tuple[bytes, bytes], counts_markers: bool) -> FileFacts:
+    properties = file.reader.properties
+    garbage = properties.garbage
+    path, length, cells = file.ref.path, file.ref.length_bytes, properties.cells
+    if not counts_markers:
+        return FileFacts(path, file.bytes_in(keys), length, cells, 0)
+    masking = (garbage.family_markers, garbage.rows, garbage.masked) if garbage is not None else _NO_COUNTS
+    return FileFacts(path, file.bytes_in(keys), length, cells, properties.markers, *masking)
+
+
+def _aging(state: TabletState, stack: Stack, file: LoadedFile, now_millis: int) -> Aging:
+    properties = file.reader.properties
+    origin, garbage = properties.identity.origin, properties.garbage
+    shortest = _ttls(state, stack)[0]
+    is_clean = (
+        not properties.markers
+        and garbage is not None
+        and not garbage.mortal
+        and not (shortest and now_millis - properties.min_timestamp > shortest)
+        and origin is not None
+        and origin.table == table_bytes(state.keeper.record.table_id, state.version.layout.schema)
+    )
+    return Aging(since_millis(file), is_clean)
+
+
+def _ttls(state: TabletState, stack: Stack) -> tuple[int, int]:
+    """The shortest and the longest time to live of the stack's families, in milliseconds. 0: no cell expires; or not
+    every one does."""
+    rules = [rule for family, rule in state.version.layout.rules.items() if family in stack.families]
+    mortal = [rule.ttl_millis for rule in rules if rule.ttl_millis]
+    every = bool(rules) and all(rule.ttl_millis and not rule.min_versions for rule in rules)
+    return min(mortal, default=0), max(mortal) if every else 0

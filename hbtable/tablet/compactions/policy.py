@@ -4,9 +4,9 @@ Rules, first that fits, per stack:
   1. too many files: merge the cheapest run of neighbours
   2. files of similar size: merge a run in which no file is larger than all newer ones of it together (size-tiered: each
      byte is rewritten about once per factor of `merge_files` in size)
-  3. a large share of delete markers: a major compaction, so that deleted data goes away in time; of the whole tablet
-     when files of another grouping may hold what the markers mask, because they could not be dropped otherwise, and
-     the same file would be rewritten for ever
+  3. a large share of delete markers, and of what they mask: a major compaction, so that deleted data goes away in
+     time; of the whole tablet when files of another grouping may hold what the markers mask, because they could not be
+     dropped otherwise, and the same file would be rewritten for ever
   4. reads came across so many deleted cells that they were dearer than such a compaction
   5. a file shared with a split's other child, mostly useless here: rewrite it
 Runs are neighbours in age. Nothing here decides whether markers may be dropped: the compaction looks at what it reads.
@@ -15,6 +15,7 @@ Runs are neighbours in age. Nothing here decides whether markers may be dropped:
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from hbtable.tablet.compactions.garbage import Masking, masked_cells
 from hbtable.tablet.layout import shown_key
 from hbtable.tablet.options import TabletOptions
 
@@ -41,6 +42,9 @@ class FileFacts(NamedTuple):
     length_bytes: int
     cells: int
     markers: int
+    family_markers: int = 0
+    rows: int = 0
+    masked: int = 0
 
     def is_mostly_useless(self) -> bool:
         return self.useful_bytes * 2 < self.length_bytes
@@ -87,6 +91,12 @@ def plan_merge(stacks: Sequence[StackFacts], options: TabletOptions) -> MergePla
     return max(plans, key=lambda plan: len(plan.paths), default=None)
 
 
+def plan_major(stack: StackFacts, waited_millis: int) -> MergePlan:
+    """All of a stack, because of its age."""
+    why = f"its oldest change waits since {waited_millis // 1000} s"
+    return _plan(stack.key, stack.files, why)._replace(regroups=stack.shares_families)
+
+
 def _plan_stack(stack: StackFacts, options: TabletOptions) -> MergePlan | None:
     key, files, shares_families, dead_met = stack
     if len(files) > options.max_files:
@@ -98,8 +108,10 @@ def _plan_stack(stack: StackFacts, options: TabletOptions) -> MergePlan | None:
         return _plan(key, run, f"{len(run)} are of similar size")
     cells = sum(file.cells for file in files)
     markers = sum(file.markers for file in files)
-    if cells >= _MANY_CELLS and markers * _MARKER_SHARE >= cells:
-        return _plan(key, files, f"{markers} of {cells} cells are delete markers")._replace(regroups=shares_families)
+    masked = masked_cells([Masking(*file[3:]) for file in files]) if markers else 0
+    if cells >= _MANY_CELLS and (markers + masked) * _MARKER_SHARE >= cells:
+        why = f"{markers} of {cells} cells are delete markers, which mask about {masked}"
+        return _plan(key, files, why)._replace(regroups=shares_families)
     if markers and dead_met >= _worth(cells):
         return _plan(key, files, f"reads met {dead_met} deleted cells")._replace(regroups=shares_families)
     for file in files:

@@ -58,3 +58,14 @@ def test_metadata_first_and_flushes_before_compactions_before_splits() -> None:
 def test_metadata_tablets_split_and_the_root_tablet_never_does() -> None:
     assert kinds([tablet(1, table_id=0, too_large="large")]) == []
     assert kinds([tablet(2, table_id=0, too_large="large")]) == [(Split, 2)]
+
+
+def test_what_is_deleted_in_memory_is_flushed() -> None:
+    assert kinds([tablet(20, deleted="its memtable holds 6000 delete markers")]) == [(Flush, 20)]
+
+
+def test_what_is_due_by_age_alone_comes_last_and_once() -> None:
+    tablets = [tablet(20, aged="old"), tablet(21, aged="old", compaction="many files"), tablet(22, too_large="large")]
+    decided = plan(tablets, 0, (), OPTIONS)
+    assert [(type(one), one.tablet_id) for one in decided] == [(Compact, 21), (Split, 22), (Compact, 20)]
+    assert [one.can_wait for one in decided if isinstance(one, Compact)] == [False, True]

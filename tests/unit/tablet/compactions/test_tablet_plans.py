@@ -78,7 +78,10 @@ def test_markers_that_mask_cells_of_an_earlier_grouping_call_for_a_regrouping() 
     plan = plan_merge(stacks, OPTIONS)
     assert plan is not None
     assert plan.regroups
-    assert str(plan) == "regroup all SSTables, because of 'f/g': 5000 of 10000 cells are delete markers"
+    assert (
+        str(plan)
+        == "regroup all SSTables, because of 'f/g': 5000 of 10000 cells are delete markers, which mask about 0"
+    )
 
 
 def test_a_file_that_belongs_mostly_to_the_other_child_is_rewritten() -> None:
