@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, final
 
 from hbtable.errors import BadFilter
 from hbtable.filters import expression as ex
-from hbtable.filters.comparators import KINDS, OPERATORS, test_of
+from hbtable.filters.comparators import KINDS, OPERATORS, check
 
 _MAX_INT: Final = 2**31 - 1
 _MAX_LONG: Final = 2**63 - 1
@@ -129,7 +129,7 @@ class _Arguments:
             )
         comparison = ex.Comparison(operator, shown, value)
         try:
-            test_of(comparison)  # a pattern that can't be used is refused here, not in the middle of a scan
+            check(comparison)  # a pattern that can't be used is refused here, not in the middle of a scan
         except ValueError as error:
             raise self._error("Incorrect comparator", str(error), at) from error
         return comparison

@@ -2,9 +2,9 @@
 
 from typing import final
 
-from hbtable.filters.comparators import Test
 from hbtable.filters.expression import ColumnRange
 from hbtable.filters.node import INCLUDE, INCLUDE_NEXT_COLUMN, NEXT_COLUMN, NEXT_FAMILY, SKIP, FilterNode
+from hbtable.filters.searching import Test
 from hbtable.model.cell import Cell
 
 

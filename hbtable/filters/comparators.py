@@ -9,27 +9,30 @@ substring and regexstring know only "found" (0) and "not found" (1), as HBase; w
 DependentColumnFilter lets through, `<` is "not found", `>=` is "found", `<=` always holds and `>` never.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from hbtable.filters.expression import Comparison
-from hbtable.filters.patterns import finder
-
-Test = Callable[[bytes], bool]
+from hbtable.filters.searching import PartsOf, Searches, Test, here
 
 OPERATORS: Final = ("<", "<=", "=", "!=", ">", ">=")
 KINDS: Final = ("binary", "binaryprefix", "regexstring", "substring")
 
 
-def test_of(comparison: Comparison) -> Test:
+def check(comparison: Comparison) -> None:
     """ValueError, saying why, for a pattern that can't be used."""
+    test_of(comparison, Searches(here, lambda: None), lambda row, cells: ())
+
+
+def test_of(comparison: Comparison, searches: Searches, parts_of: PartsOf) -> Test:
+    """`parts_of` a row is what the test will be called with. ValueError as check()."""
     if comparison.kind == "binary":
         return _compared(comparison.operator, comparison.value)
     if comparison.kind == "binaryprefix":
         compared = _compared(comparison.operator, comparison.value)
         length = len(comparison.value)
         return lambda part: compared(part[:length])
-    found = finder(comparison.value) if comparison.kind == "regexstring" else _container(comparison.value)
+    search = searches.regex if comparison.kind == "regexstring" else searches.substring
+    found = search(comparison.value, parts_of)
     if comparison.operator in ("=", ">="):
         return found
     if comparison.operator in ("!=", "<"):
@@ -48,16 +51,3 @@ def _compared(operator: str, value: bytes) -> Test:
         ">=": value.__le__,
     }
     return tests[operator]
-
-
-def _container(value: bytes) -> Test:
-    wanted = value.decode("utf-8", "replace").lower()
-    if wanted.isascii():
-        needle = wanted.encode("ascii")
-
-        def contains_ascii(part: bytes) -> bool:
-            # Lower-casing can bring in an ASCII letter only from U+0130 and U+212A: the long way knows them.
-            return needle in part.lower() or (not part.isascii() and wanted in part.decode("utf-8", "replace").lower())
-
-        return contains_ascii
-    return lambda part: wanted in part.decode("utf-8", "replace").lower()

@@ -7,7 +7,7 @@ is filtered again for each piece, so the state to keep is the one before the row
 Unlike HBase, a version beyond those asked for is never shown to a filter.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import final
 
 from hbtable.errors import InvalidRequest
@@ -17,6 +17,7 @@ from hbtable.filters import row_filters as rows_
 from hbtable.filters.comparators import test_of
 from hbtable.filters.lists import AllNode, AnyNode, SkipNode, WhileNode
 from hbtable.filters.node import INCLUDE, NEXT_FAMILY, STEP, FilterNode
+from hbtable.filters.searching import Ask, PartsOf, Searches, here
 from hbtable.model.cell import Cell
 
 Pause = Callable[[], object]
@@ -34,14 +35,15 @@ def _go_on() -> None:
 
 
 def start(
-    expression: ex.Expression, is_reversed: bool = False, state: bytes = b"", pause: Pause = _go_on
+    expression: ex.Expression, is_reversed: bool = False, state: bytes = b"", pause: Pause = _go_on, ask: Ask = here
 ) -> "RowFilter":
     """A fresh evaluation, or the continuation of the one whose state() was `state` (InvalidRequest when it was not
-    this expression's). `pause` is called again and again while it works."""
-    root = _node_of(expression, is_reversed)
+    this expression's). `pause` is called again and again while it works, `ask` where a search may take long."""
+    searches = Searches(ask, pause)
+    root = _node_of(expression, is_reversed, searches)
     if state and root.load(state, 0) != len(state):
         raise InvalidRequest("the filter state of the scan's position belongs to another filter")
-    return RowFilter(root, expression, pause)
+    return RowFilter(root, expression, searches, pause)
 
 
 # Once the row key has passed, these keep every cell.
@@ -52,10 +54,21 @@ _ROWWISE = (ex.Page, ex.Prefix, ex.InclusiveStop, ex.RowKey, ex.All)
 class RowFilter:
     """One scan's filter. Not to be shared between scans: it remembers rows."""
 
-    __slots__ = ("_cellwise", "_mid_row_end", "_pause", "_root", "_transforms", "_weight", "_work", "needs_versions")
+    __slots__ = (
+        "_cellwise",
+        "_mid_row_end",
+        "_pause",
+        "_root",
+        "_transforms",
+        "_weight",
+        "_work",
+        "needs_versions",
+        "searches",
+    )
 
-    def __init__(self, root: FilterNode, expression: ex.Expression, pause: Pause) -> None:
+    def __init__(self, root: FilterNode, expression: ex.Expression, searches: Searches, pause: Pause) -> None:
         self._root = root
+        self.searches = searches
         self._pause = pause
         self._weight = _weight(expression)
         self._work = 0  # since the last pause
@@ -149,30 +162,32 @@ def _limited(cells: Sequence[Cell], max_versions: int) -> list[Cell]:
     return kept
 
 
-def _node_of(expression: ex.Expression, is_reversed: bool) -> FilterNode:  # noqa: C901 -- one case a filter
+def _node_of(expression: ex.Expression, is_reversed: bool, searches: Searches) -> FilterNode:  # noqa: C901 -- one case a filter
     match expression:
         case ex.All(members):
-            return AllNode([_node_of(member, is_reversed) for member in members])
+            return AllNode([_node_of(member, is_reversed, searches) for member in members])
         case ex.AnyOf(members):
-            return AnyNode([_node_of(member, is_reversed) for member in members])
+            return AnyNode([_node_of(member, is_reversed, searches) for member in members])
         case ex.Skip(member):
-            return SkipNode(_node_of(member, is_reversed))
+            return SkipNode(_node_of(member, is_reversed, searches))
         case ex.While(member):
-            return WhileNode(_node_of(member, is_reversed))
+            return WhileNode(_node_of(member, is_reversed, searches))
         case ex.Prefix(prefix):
             return rows_.PrefixNode(prefix, is_reversed)
         case ex.InclusiveStop(row):
             return rows_.InclusiveStopNode(row, is_reversed)
         case ex.RowKey(comparison):
-            return rows_.RowKeyNode(test_of(comparison))
+            return rows_.RowKeyNode(test_of(comparison, searches, _row))
         case ex.Page(rows):
             return rows_.PageNode(rows)
         case ex.SingleColumnValue(column, comparison, drop, latest, exclude):
-            return rows_.SingleColumnValueNode(column, test_of(comparison), drop, latest, exclude)
+            return rows_.SingleColumnValueNode(
+                column, test_of(comparison, searches, _values_of(column)), drop, latest, exclude
+            )
         case ex.DependentColumn(column, drop, None):
             return rows_.DependentColumnNode(column, drop, None)
         case ex.DependentColumn(column, drop, ex.Comparison() as comparison):
-            return rows_.DependentColumnNode(column, drop, test_of(comparison))
+            return rows_.DependentColumnNode(column, drop, test_of(comparison, searches, _values_of(column)))
         case ex.KeyOnly(length_as_value):
             return cells_.KeyOnlyNode(length_as_value)
         case ex.FirstKeyOnly():
@@ -186,16 +201,36 @@ def _node_of(expression: ex.Expression, is_reversed: bool) -> FilterNode:  # noq
         case ex.Timestamps(millis):
             return cells_.TimestampsNode(millis)
         case ex.Family(comparison):
-            return cells_.FamilyNode(test_of(comparison))
+            return cells_.FamilyNode(test_of(comparison, searches, _families))
         case ex.Qualifier(comparison):
-            return cells_.QualifierNode(test_of(comparison))
+            return cells_.QualifierNode(test_of(comparison, searches, _qualifiers))
         case ex.Value(comparison):
-            return cells_.ValueNode(test_of(comparison))
+            return cells_.ValueNode(test_of(comparison, searches, _values))
         case ex.ColumnRange():
             return cells_.ColumnRangeNode(expression)
         case ex.ColumnValue(column, comparison):
-            return cells_.ColumnValueNode(column, test_of(comparison))
+            return cells_.ColumnValueNode(column, test_of(comparison, searches, _values_of(column)))
     raise AssertionError(expression)
+
+
+def _row(row: bytes, cells: Sequence[Cell]) -> Sequence[bytes]:
+    return (row,)
+
+
+def _families(row: bytes, cells: Sequence[Cell]) -> Iterable[bytes]:
+    return {column[: column.index(b":")] for column, _, _ in cells}
+
+
+def _qualifiers(row: bytes, cells: Sequence[Cell]) -> Iterator[bytes]:
+    return (column[column.index(b":") + 1 :] for column, _, _ in cells)
+
+
+def _values(row: bytes, cells: Sequence[Cell]) -> Iterator[bytes]:
+    return (value for _, _, value in cells)
+
+
+def _values_of(wanted: bytes) -> PartsOf:
+    return lambda row, cells: (value for column, _, value in cells if column == wanted)
 
 
 def _holds(expression: ex.Expression, wanted: Callable[[ex.Expression], bool]) -> bool:

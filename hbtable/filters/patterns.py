@@ -5,13 +5,15 @@ U+FFFD), `.` also matches a line end, \w \d \s mean ASCII, `$` also stands befor
 Java takes is taken, what it refuses is refused, but for what is refused by name: the flags x, u and U, \X, \b{g},
 references to later groups and, under the flag i, back-references.
 
-RE2 searches, in linear time whatever the pattern, where it has the construct. Where it has not (look-around, possessive
-repetitions, atomic groups, back-references, anchors of lines) the engine `regex` does; it backtracks, so a search has
-SEARCH_SECONDS, and one that takes longer ends the scan with LimitExceeded.
+RE2 searches where it has the construct. Its time is bounded by the size of its program times the text, and where that
+product is small it searches at once, in the hub. Everything else is for a worker process (searching.py): long texts,
+large patterns, and what RE2 has not (look-around, possessive repetitions, atomic groups, back-references, anchors of
+lines). For that the engine `regex` is there; it backtracks, so a search has SEARCH_SECONDS.
 """
 
 from collections.abc import Callable
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 import re2
 import regex
@@ -24,35 +26,96 @@ from hbtable.filters.java_regex.pattern import Node
 PATTERN_BYTES: Final = 4096
 SEARCH_SECONDS: Final = 0.1
 
+HUB_STEPS: Final = 200_000
+"""Instructions of a program times bytes of a text, each 15 ns at most: 3 ms."""
+
+_HUB_INSTRUCTIONS: Final = 1500
+"""A larger program takes milliseconds to compile, and some take many seconds."""
+
+_MOST_INSTRUCTIONS: Final = 400_000
+"""What RE2 takes in its 8 MiB, about."""
+
+_HUB_MEMORY: Final = 1 << 20
+"""For each of the patterns that are kept, the states that RE2 finds while it searches included."""
+
 Finder = Callable[[bytes], bool]
 
 
-def finder(pattern: bytes) -> Finder:
-    """ValueError, saying why, when the pattern is malformed, too long or not supported."""
-    if len(pattern) > PATTERN_BYTES:
-        raise ValueError(f"the pattern has {len(pattern)} bytes, the limit is {PATTERN_BYTES}")
-    text = pattern.decode("utf-8", "replace")
-    tree = parse(text)
+class Pattern(NamedTuple):
+    """A pattern that may be searched for, as far as the hub does it."""
+
+    find: Finder | None
+    """None: never in the hub."""
+    instructions: int
+    """Of its program."""
+    odd_ends: bool
+    r"""Whether a text that ends in \r\n is for a worker."""
+    odd_letters: bool
+    """Whether a text that is not ASCII is for a worker."""
+
+    @property
+    def hub_bytes(self) -> int:
+        """Longer texts are for a worker."""
+        return HUB_STEPS // self.instructions if self.find is not None else -1
+
+
+@lru_cache(128)
+def compiled(pattern: bytes) -> Pattern:
+    """ValueError, saying why, when the pattern is malformed, too long or not supported. Takes milliseconds at most."""
+    text, tree = _read(pattern)
     linear = re2_text.written(tree)
     if linear is None:
-        return _backtracking(text, tree)
+        return Pattern(None, 0, False, False)
+    instructions = re2_text.instructions(tree)
+    if instructions > _MOST_INSTRUCTIONS:
+        raise ValueError(f"the pattern {text[:100]!r} is too large: written out it has {instructions} steps")
+    if instructions > _HUB_INSTRUCTIONS:
+        return Pattern(None, instructions, False, False)
+    search = _search_of_re2(text, linear, _HUB_MEMORY)
+    anchors = re2_text.anchors(tree)
+
+    def find(part: bytes) -> bool:
+        return search(part if part.isascii() else part.decode("utf-8", "replace")) is not None
+
+    words = not anchors.isdisjoint(("word", "not word"))
+    return Pattern(find, max(1, instructions), "final end" in anchors, words)
+
+
+def finder(pattern: bytes, seconds: float = SEARCH_SECONDS) -> Finder:
+    """Searches right here, however long that takes; where it backtracks, LimitExceeded after so many `seconds`.
+    ValueError as compiled()."""
+    text, tree = _read(pattern)
+    linear = re2_text.written(tree)
+    if linear is None:
+        return _backtracking(text, tree, seconds)
     search = _search_of_re2(text, linear)
     anchors = re2_text.anchors(tree)
     if not anchors & {"final end", "word", "not word"}:
         return lambda part: search(part if part.isascii() else part.decode("utf-8", "replace")) is not None
-    return _with_exceptions(text, tree, search, anchors)
+    return _with_exceptions(text, tree, search, anchors, seconds)
 
 
-def _search_of_re2(text: str, linear: str) -> Callable[[bytes | str], object]:
+def _read(pattern: bytes) -> tuple[str, Node]:
+    if len(pattern) > PATTERN_BYTES:
+        raise ValueError(f"the pattern has {len(pattern)} bytes, the limit is {PATTERN_BYTES}")
+    text = pattern.decode("utf-8", "replace")
+    return text, parse(text)
+
+
+def _search_of_re2(text: str, linear: str, memory: int = 0) -> Callable[[bytes | str], object]:
     options = re2.Options()
     options.log_errors = False
+    if memory:
+        options.max_mem = memory
     try:
         return re2.compile(linear, options).search
     except re2.error as error:
         raise ValueError(f"the pattern {text[:100]!r} is too large: {error}") from error
 
 
-def _with_exceptions(text: str, tree: Node, search: Callable[[bytes | str], object], anchors: frozenset[str]) -> Finder:
+def _with_exceptions(
+    text: str, tree: Node, search: Callable[[bytes | str], object], anchors: frozenset[str], seconds: float
+) -> Finder:
     """RE2, but for the texts of which its anchors are not Java's."""
     other: list[Finder] = []
     ends = "final end" in anchors
@@ -61,14 +124,14 @@ def _with_exceptions(text: str, tree: Node, search: Callable[[bytes | str], obje
     def find(part: bytes) -> bool:
         if (ends and part.endswith(b"\r\n")) or (words and not part.isascii()):
             if not other:
-                other.append(_backtracking(text, tree))
+                other.append(_backtracking(text, tree, seconds))
             return other[0](part)
         return search(part if part.isascii() else part.decode("utf-8", "replace")) is not None
 
     return find
 
 
-def _backtracking(text: str, tree: Node) -> Finder:
+def _backtracking(text: str, tree: Node, seconds: float) -> Finder:
     try:
         search = regex.compile(regex_text.written(tree), regex.VERSION1).search
     except (regex.error, OverflowError, RecursionError) as error:
@@ -76,10 +139,10 @@ def _backtracking(text: str, tree: Node) -> Finder:
 
     def find(part: bytes) -> bool:
         try:
-            return search(part.decode("utf-8", "replace"), timeout=SEARCH_SECONDS) is not None
+            return search(part.decode("utf-8", "replace"), timeout=seconds) is not None
         except TimeoutError as error:
             raise LimitExceeded(
-                f"the pattern {text[:100]!r} took more than {SEARCH_SECONDS} s over {len(part)} bytes; nested "
+                f"the pattern {text[:100]!r} took more than {seconds} s over {len(part)} bytes; nested "
                 "repetitions, look-around and back-references make it try every way to match: write it without them"
             ) from error
 

@@ -3,8 +3,8 @@
 from typing import Protocol, final
 
 from hbtable.encoding import varint
-from hbtable.filters.comparators import Test
 from hbtable.filters.node import INCLUDE, NEXT_FAMILY, SKIP, FilterNode, load_number
+from hbtable.filters.searching import Test
 from hbtable.model.cell import Cell
 
 

@@ -6,7 +6,10 @@ does not stand between the two. \b is ASCII's in RE2 and not in Java. Such texts
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
+
+import re2
 
 from hbtable.filters.java_regex import charset
 from hbtable.filters.java_regex.charset import CharSet, Property
@@ -14,6 +17,11 @@ from hbtable.filters.java_regex.pattern import Anchor, Chars, Choice, Node, Rege
 
 _MOST_REPEATS: Final = 1000
 """RE2's own limit."""
+
+_OF_OTHERS: Final = 3
+"""Instructions of an anchor, about."""
+_OF_NOTHING: Final = 4
+"""Of the empty pattern."""
 
 _NEVER: Final = r"[^\x{0}-\x{10ffff}]"
 _SURROGATES: Final = ((0xD800, 0xDFFF),)
@@ -24,6 +32,30 @@ def written(node: Node) -> str | None:
         return _text(node, is_last=True)
     except _NotInRe2:
         return None
+
+
+def instructions(node: Node) -> int:
+    """About how many RE2's program has, of a tree that it can be written for: before it is compiled, because that may
+    take long."""
+    match node:
+        case Chars(chars):
+            return _of_set(chars)
+        case Sequence(items):
+            return 1 + sum(map(instructions, items))
+        case Choice(items):
+            return 1 + sum(1 + instructions(item) for item in items)
+        case RegexGroup(item, _):
+            return instructions(item)
+        case Repeat(item, least, most, _):
+            return 1 + (1 + instructions(item)) * max(1, least, most or 0)
+    return _OF_OTHERS
+
+
+@lru_cache(1024)
+def _of_set(chars: CharSet) -> int:
+    """A set of letters that are not ASCII is a little machine over their bytes."""
+    text = _set(chars)
+    return 1 if len(text) == 1 else max(1, re2.compile(text, re2.Options()).programsize - _OF_NOTHING)
 
 
 def anchors(node: Node) -> frozenset[str]:

@@ -24,6 +24,7 @@ from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, check_request
 from hbtable.model.values import check_bytes
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.column_selection import ColumnSelection
+from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
 from hbtable.tablet.reads.page import ROW_DONE, PageBuilder
 from hbtable.tablet.reads.reverse import descending
 from hbtable.tablet.reads.sources import ReadSnapshot
@@ -33,6 +34,7 @@ from hbtable.tablet.version import Stack
 from hbtable.tablet.writes.apply import bad_row
 
 _ROWS_BETWEEN_PAUSES = 16
+_ROWS_BETWEEN_LOOKS = 256
 _SMALL_PAGE = 256
 
 
@@ -62,7 +64,10 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
         cells = _cells(state, row, spec, snapshot, selection)
         if cells and expression is not None:
             pause()  # a thousand filters take 4 ms to start
-            one = start(expression, pause=pause)  # anew for each row: reads of single rows know nothing of each other
+            # Anew for each row: reads of single rows know nothing of each other.
+            one = start(expression, pause=pause, ask=ask_worker(state.environment.runtime))
+            if one.searches.may_ask:
+                one.searches.ahead([(row, cells)])
             cells = [] if one.skips_row(row) else one.apply(row, cells, spec.max_versions)
         if cells:
             found.append((row, cells))
@@ -114,7 +119,8 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
             raise InvalidRequest("a raw scan shows what is stored as it is: it takes no filter")
         filter_state = request.position.filter_state if request.position is not None else b""
         expression = parse(spec.filter, pacer.pause)
-        row_filter = start(expression, request.reversed, filter_state, pacer.pause)
+        ask = ask_worker(state.environment.runtime)
+        row_filter = start(expression, request.reversed, filter_state, pacer.pause, ask)
     page = PageBuilder(request, row_filter)
     if page.is_finished():
         return page.page(True)
@@ -125,7 +131,10 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
         snapshot, selection = _snapshot(state, spec, row_filter)
         try:
             found = _rows(state, request, bounds, snapshot, selection, pacer, limit)
-            exhausted = _fill(page, found, limit)
+            asks = row_filter is not None and row_filter.searches.may_ask
+            if row_filter is not None and asks:
+                found = looking_ahead(found, row_filter.searches)
+            exhausted = _fill(page, found, limit, 1 if asks else _ROWS_BETWEEN_LOOKS)
             if exhausted and limit.reached is not None:
                 exhausted = False
                 page.reach(limit.reached)
@@ -189,14 +198,14 @@ def _check_replaced(state: TabletState, snapshot: ReadSnapshot, error: FileNotFo
         raise Corruption(f"tablet {state.tablet_id}", 0, f"an SSTable that METADATA names is gone: {error}") from error
 
 
-def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit) -> bool:
+def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit, between_looks: int) -> bool:
     """Whether nothing more was found, else the page is full. Hot."""
     add, number = page.add, 0
     try:
         for number, (row, cells) in enumerate(found, 1):
             if add(row, cells):
                 return False
-            if not number & 255 and limit.is_over():  # a filter may take long for each
+            if not number % between_looks and limit.is_over():  # a filter may take long for each
                 return False
         return True
     finally:

@@ -2,14 +2,16 @@
 
 import pytest
 
+from hbtable.filters import comparators
 from hbtable.filters.comparators import OPERATORS
-from hbtable.filters.comparators import test_of as compared
 from hbtable.filters.expression import Comparison
 from hbtable.filters.patterns import finder
+from hbtable.filters.searching import Searches, here
 
 
 def holds(operator, kind, value, part):
-    return compared(Comparison(operator, kind, value))(part)
+    searches = Searches(here, lambda: None)
+    return comparators.test_of(Comparison(operator, kind, value), searches, lambda row, cells: ())(part)
 
 
 @pytest.mark.parametrize("part", [b"", b"a", b"ab", b"abc", b"b", b"\xff"])

@@ -1,0 +1,212 @@
+"""Searches in cell parts, each where it does no harm: short ones here, in the hub, all others in a worker process.
+
+A question to a worker costs 0.1 ms and what it takes to copy the parts, so a scan that asks often looks some rows ahead
+and asks about all their parts at once (ahead()). What is not known then, because one of them took long or was never
+asked for, is asked when it is met: only there it may end in an error.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Final, final
+
+from hbtable.errors import LimitExceeded
+from hbtable.filters.patterns import HUB_STEPS, SEARCH_SECONDS, compiled, finder
+from hbtable.model.cell import Cell, Row
+
+Test = Callable[[bytes], bool]
+
+Ask = Callable[[Sequence[bytes], float], Sequence[bytes]]
+"""answer() in a worker process, within so many seconds of the processor. LimitExceeded, saying why, without an answer.
+*Switches.*"""
+
+PartsOf = Callable[[bytes, Sequence[Cell]], Iterable[bytes]]
+"""The parts of a row that a filter compares."""
+
+_HURRIED_SECONDS: Final = 0.005
+"""For each part that is asked ahead."""
+_ASK_SECONDS: Final = 1.0
+"""For a question as a whole, compiling the pattern included."""
+_ASK_SECONDS_PER_BYTE: Final = 1e-7
+_ASK_BYTES: Final = 1 << 20
+"""Of all parts that are asked ahead for one test at a time."""
+_KEPT: Final = 1000
+"""Answers about parts that nobody looked ahead for; their bytes are kept with them."""
+_SUBSTRING_STEPS: Final = 3
+"""What a byte of lower-casing costs, as patterns.HUB_STEPS counts."""
+
+_NOT_FOUND, _FOUND, _UNKNOWN = b"01?"
+
+
+def answer(parts: Sequence[bytes]) -> Sequence[bytes]:
+    """In a worker process. `parts`: kind of comparison, value, b"hurried" or b"", and what to search in. A byte for
+    each of these; or b"" and why there is none."""
+    kind, value, hurried, *texts = parts
+    found = bytearray()
+    try:
+        find = _finder(kind, value, _HURRIED_SECONDS if hurried else SEARCH_SECONDS)
+        for text in texts:
+            found.append(_FOUND if find(text) else _NOT_FOUND)
+    except LimitExceeded as error:
+        if not hurried:
+            return [b"", str(error).encode("utf-8", "replace")]
+        found += bytes([_UNKNOWN]) * (len(texts) - len(found))
+    except ValueError as error:
+        return [b"", str(error).encode("utf-8", "replace")]
+    return [bytes(found)]
+
+
+@lru_cache(16)
+def _finder(kind: bytes, value: bytes, seconds: float) -> Test:
+    return finder(value, seconds) if kind == b"regexstring" else container(value)
+
+
+def container(value: bytes) -> Test:
+    """HBase's SubstringComparator: contained, both lower-cased as text."""
+    wanted = value.decode("utf-8", "replace").lower()
+    if wanted.isascii():
+        needle = wanted.encode("ascii")
+
+        def contains_ascii(part: bytes) -> bool:
+            # Lower-casing can bring in an ASCII letter only from U+0130 and U+212A: the long way knows them.
+            return needle in part.lower() or (not part.isascii() and wanted in part.decode("utf-8", "replace").lower())
+
+        return contains_ascii
+    return lambda part: wanted in part.decode("utf-8", "replace").lower()
+
+
+def here(parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+    """An Ask without a worker, for whoever has nobody to keep waiting."""
+    return answer(parts)
+
+
+@final
+class Searches:
+    """All the searching tests of one running filter. `pause` lets other tasks run when it is time."""
+
+    def __init__(self, ask: Ask, pause: Callable[[], object]) -> None:
+        self.ask = ask
+        self._pause = pause
+        self._steps = 0  # since the last pause
+        self._asked: list[_Asked] = []
+        self._looks_ahead = True
+        self.asks = False
+        """A worker was asked, so that looking ahead is worth while."""
+
+    @property
+    def may_ask(self) -> bool:
+        """There are tests that some parts are too much for."""
+        return bool(self._asked)
+
+    def ahead(self, rows: Sequence[Row]) -> None:
+        """Asks about all parts of these rows that a worker has to look at, and forgets those of earlier ones.
+        *Switches.*"""
+        for asked in self._asked:
+            try:
+                asked.ahead(rows)
+            except LimitExceeded:
+                self._looks_ahead = self.asks = False  # whoever needs the part that did it will be told
+                return
+
+    def has_asked(self) -> None:
+        self.asks = self._looks_ahead
+
+    def regex(self, value: bytes, parts_of: PartsOf) -> Test:
+        """ValueError as patterns.compiled()."""
+        pattern = compiled(value)
+        find, instructions, longest = pattern.find, pattern.instructions, pattern.hub_bytes
+        odd_ends, odd_letters = pattern.odd_ends, pattern.odd_letters
+
+        def is_for_a_worker(part: bytes) -> bool:
+            return len(part) > longest or (odd_ends and part.endswith(b"\r\n")) or (odd_letters and not part.isascii())
+
+        asked = self._worker(b"regexstring", value, parts_of, is_for_a_worker)
+        if find is None:
+            return asked.found
+
+        def test(part: bytes) -> bool:
+            if len(part) > longest or ((odd_ends or odd_letters) and is_for_a_worker(part)):
+                return asked.found(part)
+            self._steps += len(part) * instructions
+            if self._steps > HUB_STEPS:
+                self.give_way()
+            return find(part)
+
+        return test
+
+    def substring(self, value: bytes, parts_of: PartsOf) -> Test:
+        find = container(value)
+        longest = HUB_STEPS // _SUBSTRING_STEPS
+        asked = self._worker(b"substring", value, parts_of, lambda part: len(part) > longest)
+
+        def test(part: bytes) -> bool:
+            if len(part) > longest:
+                return asked.found(part)
+            self._steps += len(part) * _SUBSTRING_STEPS
+            if self._steps > HUB_STEPS:
+                self.give_way()
+            return find(part)
+
+        return test
+
+    def give_way(self) -> None:
+        self._steps = 0
+        self._pause()
+
+    def _worker(self, kind: bytes, value: bytes, parts_of: PartsOf, is_for_a_worker: Test) -> "_Asked":
+        asked = _Asked(self, kind, value, parts_of, is_for_a_worker)
+        self._asked.append(asked)
+        return asked
+
+
+@final
+class _Asked:
+    """One comparison whose answers come from a worker. What they were is kept for the rows that are looked at."""
+
+    def __init__(self, searches: Searches, kind: bytes, value: bytes, parts_of: PartsOf, is_for_a_worker: Test) -> None:
+        self._searches = searches
+        self._kind = kind
+        self._value = value
+        self._parts_of = parts_of
+        self._is_for_a_worker = is_for_a_worker
+        self._known: dict[bytes, bool] = {}
+
+    def found(self, part: bytes) -> bool:
+        known = self._known.get(part)
+        if known is None:
+            self._searches.has_asked()
+            known = self._ask([part], b"")[0] == _FOUND
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[part] = known
+        return known
+
+    def ahead(self, rows: Sequence[Row]) -> None:
+        self._known = {}
+        wanted: dict[bytes, None] = {}
+        size = 0
+        for row, cells in rows:
+            for part in self._parts_of(row, cells):
+                if size < _ASK_BYTES and part not in wanted and self._is_for_a_worker(part):
+                    wanted[part] = None
+                    size += len(part)
+        if wanted:
+            parts = list(wanted)
+            for part, verdict in zip(parts, self._ask(parts, b"hurried"), strict=True):
+                if verdict != _UNKNOWN:
+                    self._known[part] = verdict == _FOUND
+
+    def _ask(self, parts: Sequence[bytes], hurried: bytes) -> bytes:
+        size = sum(map(len, parts))
+        shown = self._value[:100].decode("utf-8", "replace")
+        try:
+            verdicts, *reasons = self._searches.ask(
+                [self._kind, self._value, hurried, *parts], _ASK_SECONDS + _ASK_SECONDS_PER_BYTE * size
+            )
+        except LimitExceeded as error:
+            raise LimitExceeded(
+                f"the filter's {self._kind.decode()} {shown!r} could not be looked for in {size} bytes: {error}; "
+                "a simpler pattern, or one for shorter cells, can"
+            ) from error
+        if reasons:
+            raise LimitExceeded(reasons[0].decode())
+        return verdicts

@@ -1,0 +1,43 @@
+"""Filters whose searches run in a worker process: how it is asked, and a scan that looks ahead for it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from hbtable.errors import LimitExceeded
+from hbtable.filters.searching import Ask, Searches, answer
+from hbtable.model.cell import Row
+from hbtable.runtime.interface import Runtime, WorkerDied
+
+_MOST_ROWS: Final = 256
+_MOST_BYTES: Final = 256 << 10
+
+
+def ask_worker(runtime: Runtime) -> Ask:
+    def ask(parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
+        try:
+            return runtime.run_in_process("pattern", answer, parts, seconds)
+        except WorkerDied as error:
+            raise LimitExceeded(f"the worker process {error}") from error
+
+    return ask
+
+
+def looking_ahead(found: Iterator[Row], searches: Searches) -> Iterator[Row]:
+    """`found`, read some rows ahead of who takes them once the filter asks a worker: twice as many each time, since a
+    page that is full wastes those that it does not take. *Switches.*"""
+    most, size = 1, 0
+    rows: list[Row] = []
+    for row in found:
+        if not searches.asks:
+            yield row
+            continue
+        rows.append(row)
+        size += sum(len(value) for _, _, value in row[1])
+        if len(rows) >= most or size >= _MOST_BYTES:
+            searches.ahead(rows)
+            yield from rows
+            most, size = min(2 * most, _MOST_ROWS), 0
+            rows = []
+    if rows:
+        searches.ahead(rows)
+        yield from rows
