@@ -31,6 +31,8 @@ _ASK_BYTES: Final = 1 << 20
 """Of all parts that are asked ahead for one test at a time."""
 _KEPT: Final = 1000
 """Answers about parts that nobody looked ahead for; their bytes are kept with them."""
+_KEPT_BYTES: Final = 64 << 10
+"""Longer parts are asked one at a time: to look one up takes its bytes' time, here."""
 _SUBSTRING_STEPS: Final = 3
 """What a byte of lower-casing costs, as patterns.HUB_STEPS counts."""
 
@@ -171,6 +173,8 @@ class _Asked:
         self._known: dict[bytes, bool] = {}
 
     def found(self, part: bytes) -> bool:
+        if len(part) > _KEPT_BYTES:
+            return self._ask([part], b"")[0] == _FOUND
         known = self._known.get(part)
         if known is None:
             self._searches.has_asked()
@@ -186,7 +190,9 @@ class _Asked:
         size = 0
         for row, cells in rows:
             for part in self._parts_of(row, cells):
-                if size < _ASK_BYTES and part not in wanted and self._is_for_a_worker(part):
+                if len(part) > _KEPT_BYTES or size > _ASK_BYTES:
+                    continue
+                if part not in wanted and self._is_for_a_worker(part):
                     wanted[part] = None
                     size += len(part)
         if wanted:

@@ -1,0 +1,205 @@
+"""Random filters over random cells, through a whole database: however hostile, the hub gives way in time, the answer is
+that of the filter evaluated by itself, and of java.util.regex where it is a pattern alone and Java is there.
+
+    python -m tests.campaigns.filter_fuzz [--filters 2000] [--most-bytes 67108864] [--seed N]
+
+The hub's longest stretch is measured in the processor's time of its thread, beside that of a scan without a filter over
+the same cells: reading and copying a cell of 64 MB takes its time as well.
+"""
+
+import argparse
+import os
+import random
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hbtable.errors import BadFilter, LimitExceeded
+from hbtable.filters.evaluate import start
+from hbtable.filters.grammar import parse
+from hbtable.launch.embedded import Database
+from hbtable.launch.embedded_cluster import EmbeddedOptions
+from hbtable.tablet.options import TabletOptions
+from hbtable.tabletserver.role import TabletServerOptions
+from tests.harness import java_patterns, random_filters
+
+STRETCH_SECONDS = 0.05
+"""More than without a filter. A search in the hub takes 3 ms by its estimate, a pattern to parse up to 20."""
+SMALL_BYTES = 200
+
+
+class Stretch:
+    """The longest time of the hub's thread between two moments at which it lets others run."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._longest = 0.0
+        self._stopped = False
+        self._call(self._begin)
+
+    def _call(self, function):
+        return self._database._portal.call(function)
+
+    def _begin(self) -> None:
+        self._database._portal.runtime.spawn(self._tick, name="stretch")
+
+    def _tick(self) -> None:
+        while not self._stopped:
+            before = time.thread_time()
+            self._database._portal.runtime.sleep(0.0005)  # its own waiting is no processor's time
+            self._longest = max(self._longest, time.thread_time() - before)
+
+    def take(self) -> float:
+        """Since the last time."""
+        longest, self._longest = self._longest, 0.0
+        return longest
+
+    def stop(self) -> None:
+        self._stopped = True
+
+
+def random_value(rng: random.Random, most_bytes: int) -> bytes:
+    """Of any size up to that, small ones as often as large ones."""
+    size = min(most_bytes, int(2 ** (rng.random() * most_bytes.bit_length())))
+    if rng.random() < 0.3:
+        return rng.choice(java_patterns.TEXTS).encode()
+    alphabet = rng.choice((b"a", b"ab", b"ab", b"abc. \r\n", "aé".encode(), "日本".encode(), b"\xff\xc3a"))
+    piece = bytes(rng.choices(alphabet, k=min(size, 5000)))
+    return (piece * (size // len(piece) + 1))[:size] + rng.choice((b"", b"!", b"\r\n", b"\n")) if piece else b""
+
+
+Table = list[tuple[bytes, list[tuple[bytes, bytes]]]]
+
+
+def random_rows(rng: random.Random, most_bytes: int) -> Table:
+    """Ascending. One cell in all is large, or none."""
+    large = rng.randrange(12)
+    rows = [(b"r%d" % row, [b"f:q%d" % column for column in range(3)]) for row in range(4)]
+    return [
+        (row, [(column, random_value(rng, most_bytes if 3 * place + at == large else SMALL_BYTES))
+               for at, column in enumerate(columns)])
+        for place, (row, columns) in enumerate(rows)
+    ]  # fmt: skip
+
+
+Found = list[tuple[bytes, list[tuple[bytes, bytes]]]]
+
+
+def alone(text: bytes, rows: Table) -> Found:
+    """The filter by itself, with every search right here."""
+    running = start(parse(text))
+    found: Found = []
+    for row, cells in rows:
+        if running.finished:
+            break
+        if running.skips_row(row):
+            continue
+        kept = running.apply(row, [(column, 1, value) for column, value in cells], 1)
+        if kept:
+            found.append((row, [(column, value) for column, _, value in kept]))
+    return found
+
+
+def over_a_database(text: bytes, table) -> Found:
+    return [(row, sorted(cells.items())) for row, cells in table.scan(filter=text)]
+
+
+def campaign(filters: int, seed: int, folder: Path, most_bytes: int, stretch_seconds: float, loud: bool) -> list[str]:
+    """What was wrong."""
+    rng = random.Random(seed)
+    wrong: list[str] = []
+    counts = {"answered": 0, "refused": 0, "ended": 0}
+    options = EmbeddedOptions(TabletServerOptions(tablet=TabletOptions(max_cell_bytes=2 * most_bytes)))
+    worst = 0.0
+    with Database(folder / "data", options) as database:
+        stretch = Stretch(database)
+        table = database.create_table("t", {"f": {"max_versions": 1}})
+        number = 0
+        while number < filters:
+            rows = random_rows(rng, most_bytes)
+            for row, cells in rows:
+                for column, value in cells:
+                    table.put(row, {column: value}, timestamp=number + 1)
+            stretch.take()
+            assert over_a_database(b"RowFilter(>=,'binary:')", table) == rows
+            floor = stretch.take()
+            small = sum(len(value) for _, cells in rows for _, value in cells) < 12 * SMALL_BYTES
+            for _ in range(25):
+                number += 1
+                text = random_filters.tree(rng)
+                stretch.take()
+                try:
+                    found = over_a_database(text, table)
+                    counts["answered"] += 1
+                except BadFilter:
+                    counts["refused"] += 1
+                    continue
+                except LimitExceeded:
+                    counts["ended"] += 1
+                    found = None
+                finally:
+                    took = stretch.take()
+                    worst = max(worst, took - floor)
+                    if took > floor + stretch_seconds:
+                        wrong.append(f"the hub stood for {took:.3f} s ({floor:.3f} s without it): {text!r:.300}")
+                if found is not None and small:
+                    try:
+                        expected = alone(text, rows)
+                    except LimitExceeded:
+                        continue  # a worker has other moments to be slow in
+                    if found != expected:
+                        wrong.append(f"{text!r}: {found} instead of {expected}, over {rows}"[:3000])
+            if loud:
+                print(f"{number} filters, {counts}, longest stretch beyond reading {worst:.4f} s", flush=True)
+        stretch.stop()
+    return wrong
+
+
+def beside_java(patterns: int, seed: int, folder: Path) -> list[str]:
+    """ValueFilters of one pattern each, over texts in a table."""
+    rng = random.Random(seed)
+    texts: Sequence[str] = java_patterns.TEXTS
+    # None that are made to take long: Java would not come back.
+    cases = [(rng.choice((java_patterns.pattern(rng), rng.choice(java_patterns.everyday()))), texts)
+             for _ in range(patterns)]  # fmt: skip
+    answers = java_patterns.java_answers(cases, folder)
+    wrong = []
+    with Database(folder / "java") as database:
+        table = database.create_table("t", ["f"])
+        for place, text in enumerate(texts):
+            table.put(b"%03d" % place, {b"f:q": text.encode()})
+        for (pattern, _), answer in zip(cases, answers, strict=True):
+            if "E" in answer or "S" in answer:
+                continue
+            expected = [b"%03d" % place for place, one in enumerate(answer) if one == "1"]
+            quoted = pattern.encode().replace(b"'", b"''")
+            try:
+                found = [row for row, _ in table.scan(filter=b"ValueFilter(=,'regexstring:%b')" % quoted)]
+            except (BadFilter, LimitExceeded):
+                continue  # java_patterns.py looks at these
+            if found != expected:
+                wrong.append(f"{pattern!r}: {found} instead of {expected}")
+    return wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--filters", type=int, default=2000)
+    parser.add_argument("--most-bytes", type=int, default=64 << 20)
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}")
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = campaign(
+            arguments.filters, arguments.seed, Path(folder), arguments.most_bytes, STRETCH_SECONDS, loud=True
+        )
+        if java_patterns.available():
+            wrong += beside_java(arguments.filters, arguments.seed, Path(folder))
+    for one in wrong[:50]:
+        print(one)
+    raise SystemExit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Random filter texts: trees of all filters, with everyday, random and costly patterns."""
+
+import random
+
+from tests.harness import java_patterns
+
+_OPERATORS = (b"<", b"<=", b"=", b"!=", b">", b">=")
+
+
+def costly_pattern(rng: random.Random) -> str:
+    """Made to take long: counted repetitions inside and beside each other, backtracking, large sets."""
+    atom = rng.choice(("a?", "[ab]?", "x?a?", "(a|ab)", "a*", r"\pL", "[à-ÿ]", "(a+)+", "(.*)", r"\w*", "(a|a)*"))
+    count = rng.choice(("*", "+", "{0,30}", "{0,400}", "{0,1000}", "{200}"))
+    core = "".join(f"({atom}){count}" for _ in range(rng.choice((1, 1, 2, 3, 40))))
+    return rng.choice(
+        (f"{core}c", f"(?={core}$)b", f"^(?!{core}z)a", f"{core}\\1c", f"[ab]*a[ab]{{100}}{core}c", f"({core})++c")
+    )
+
+
+def pattern(rng: random.Random) -> str:
+    kind = rng.random()
+    if kind < 0.35:
+        return costly_pattern(rng)
+    return rng.choice(java_patterns.everyday()) if kind < 0.6 else java_patterns.pattern(rng)
+
+
+def comparison(rng: random.Random) -> bytes:
+    kind = rng.random()
+    if kind < 0.6:
+        return rng.choice((b"=", b"!=")) + b",'regexstring:" + _quoted(pattern(rng)) + b"'"
+    if kind < 0.75:
+        return rng.choice((b"=", b"!=")) + b",'substring:" + _quoted(rng.choice(("a", "ab", "É", "k", "aab"))) + b"'"
+    value = _quoted(rng.choice(("", "a", "r3", "q1", "ab")))
+    return rng.choice(_OPERATORS) + b",'" + rng.choice((b"binary:", b"binaryprefix:")) + value + b"'"
+
+
+def leaf(rng: random.Random) -> bytes:
+    compared = comparison(rng)
+    return rng.choice(
+        (
+            b"ValueFilter(%b)" % compared,
+            b"ValueFilter(%b)" % compared,
+            b"RowFilter(%b)" % compared,
+            b"QualifierFilter(%b)" % compared,
+            b"FamilyFilter(%b)" % compared,
+            b"SingleColumnValueFilter('f','q1',%b,%b,%b)"
+            % (compared, rng.choice((b"true", b"false")), rng.choice((b"true", b"false"))),
+            b"ColumnValueFilter('f','q0',%b)" % compared,
+            b"DependentColumnFilter('f','q0',false,%b)" % compared,
+            b"KeyOnlyFilter()",
+            b"FirstKeyOnlyFilter()",
+            b"PageFilter(%d)" % rng.randrange(9),
+            b"PrefixFilter('r%d')" % rng.randrange(4),
+            b"ColumnPaginationFilter(%d,%d)" % (rng.randrange(4), rng.randrange(3)),
+            b"MultipleColumnPrefixFilter('q0','q2')",
+        )
+    )
+
+
+def tree(rng: random.Random, depth: int = 2) -> bytes:
+    kind = rng.random()
+    if kind < 0.6 or not depth:
+        return leaf(rng)
+    if kind < 0.7:
+        return rng.choice((b"SKIP ", b"WHILE ")) + b"(" + tree(rng, depth - 1) + b")"
+    word = rng.choice((b" AND ", b" OR "))
+    members = rng.choice((2, 2, 3, 3, 300 if depth == 2 else 4))
+    return b"(" + word.join(tree(rng, 0 if members > 4 else depth - 1) for _ in range(members)) + b")"
+
+
+def _quoted(text: str) -> bytes:
+    return text.encode().replace(b"'", b"''")
