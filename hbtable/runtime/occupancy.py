@@ -86,7 +86,7 @@ class Occupancy(Generic[G]):
                 return found
         # Hosts that hold as many as each other are one to us: of theirs, too, the one longest idle goes.
         hosts = {host for host, count in self._by_host.items() if count == most}
-        return self._look_up(hosts) or self._look_up(set(self._by_host))
+        return self._look_up(hosts) or self._of_the_largest_host()
 
     def _look_up(self, hosts: set[str]) -> G | None:
         idle = [
@@ -99,6 +99,16 @@ class Occupancy(Generic[G]):
         self._candidates = [(answered, since, guest) for answered, since, _, guest in reversed(found)]
         self._candidates_host = next(iter(hosts), "") if one_host else ""
         return self._next_candidate()
+
+    def _of_the_largest_host(self) -> G | None:
+        """The one longest idle of the hosts that hold most among those that are not wholly at work."""
+        idle = (
+            (-self._by_host[guest.host], guest.answered, guest.idle_since, number, guest)
+            for number, guest in enumerate(self._guests)
+            if not guest.working
+        )
+        found = min(idle, default=None)
+        return None if found is None else found[-1]
 
     def _next_candidate(self) -> G | None:
         while self._candidates:

@@ -49,6 +49,14 @@ def test_a_request_under_way_is_not_cut_and_without_any_other_the_newcomer_may_n
     assert len(occupancy) == 3
 
 
+def test_where_the_largest_address_is_at_work_the_next_larger_one_pays() -> None:
+    guests = [One("a", 0, working=True), One("a", 0, working=True), One("a", 0, working=True)]
+    guests += [One("b", 0), One("c", 0), One("c", 0)]
+    occupancy = full(*guests)
+    assert occupancy.admit(One("a", 9), 6)
+    assert out(guests) == [4]
+
+
 def test_who_asked_again_since_the_last_look_stays() -> None:
     guests = [One("a", at) for at in range(5)]
     occupancy = full(*guests)
