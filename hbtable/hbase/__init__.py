@@ -7,7 +7,7 @@ admin/      cells.py  chores.py  cluster_backend.py  compactions.py  tables.py  
 service,
             thrift/admin.thrift
 meaning     conversion.py  regions.py  errors.py  server_names.py
-around      connection.py (one client), server.py (all of them), transfers.py (their memory), log_limiter.py, slow.py
+around      connection.py (one client), server.py (all of them), log_limiter.py, slow.py
 below       backend.py: what it needs from there
 
 HBase's word *region* for a tablet exists only here.

@@ -31,7 +31,7 @@ from hbtable.hbase.codec.wire import (
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.slow import SlowRequest
-from hbtable.runtime.transfers import SMALL_BYTES
+from hbtable.runtime.memory_budget import SMALL_BYTES
 
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack
@@ -54,18 +54,9 @@ class GatewayConnection:
     answer is sent: a stop waits for that, but not for calls that may never arrive. A runtime.occupancy.Guest."""
 
     __slots__ = (
-        "_context",
-        "_head",
-        "_stream",
-        "_wire",
-        "answered",
-        "busy",
-        "client",
-        "framed",
-        "host",
-        "idle_since",
+        "_context", "_head", "_stream", "_wire", "answered", "busy", "client", "framed", "host", "idle_since",
         "sending",
-    )
+    )  # fmt: skip
 
     def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
         self._stream = stream

@@ -11,7 +11,7 @@ from hbtable.hbase.log_limiter import LogLimiter
 from hbtable.hbase.slow import SlowRequests
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
-from hbtable.runtime.transfers import Transfers
+from hbtable.runtime.memory_budget import MemoryBudget
 
 _REQUESTS = "hbtable_rpc_requests_total"
 _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
@@ -23,21 +23,8 @@ class ConnectionContext:
     """`in_flight` requests have arrived whole, and their answers are not sent yet."""
 
     __slots__ = (
-        "budget",
-        "clock",
-        "draining",
-        "host",
-        "in_flight",
-        "log_limiter",
-        "message_bytes",
-        "methods",
-        "pause",
-        "port",
-        "registry",
-        "slow",
-        "stall_seconds",
-        "wall_millis",
-        "wires",
+        "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods", "pause",
+        "port", "registry", "slow", "stall_seconds", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -59,7 +46,7 @@ class ConnectionContext:
         self.slow = slow
         self.message_bytes = message_bytes
         self.stall_seconds = stall_seconds
-        self.budget = Transfers(transfer_bytes, runtime.sleep)
+        self.budget = MemoryBudget(transfer_bytes, runtime.sleep)
         self.log_limiter = LogLimiter(logging.getLogger("hbtable.hbase"), self.clock)
         self.in_flight = 0
         self.draining = False

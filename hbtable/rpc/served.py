@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Final, final
 
 from hbtable.rpc.frames import GOODBYE, Frames
+from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.runtime.sockets import Address, Socket
-from hbtable.runtime.transfers import SMALL_BYTES, Transfer, Transfers
 
 _UNFRAMED: Final = b"\x80\x01\x00"
 """As the length of a frame it would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
@@ -29,7 +29,7 @@ class Served:
     """`receive()` a call, answer it with `send()`, again and again. `working` and `answered` are for Occupancy."""
 
     __slots__ = (
-        "_arrived", "_clock", "_request", "_socket", "_stall_seconds", "_transfers", "answered", "frames", "host",
+        "_arrived", "_budget", "_clock", "_request", "_socket", "_stall_seconds", "answered", "frames", "host",
         "idle_since", "peer", "working",
     )  # fmt: skip
 
@@ -37,16 +37,16 @@ class Served:
         self,
         socket: Socket,
         peer: Address,
-        transfers: Transfers,
+        budget: MemoryBudget,
         clock: Callable[[], float],
         frame_bytes: int,
         stall_seconds: float,
     ) -> None:
         self._socket = socket
-        self._transfers = transfers
+        self._budget = budget
         self._clock = clock
         self._stall_seconds = stall_seconds
-        self._request: Transfer | None = None
+        self._request: MemoryReservation | None = None
         """The current call, when it is large."""
         self._arrived = 0
         self.frames = Frames(self._begin, self._go_on, frame_bytes)
@@ -63,7 +63,7 @@ class Served:
         self.working = True
         if self._request is not None and message is not None:
             self._request.cut = None
-            self._transfers.collect(self._request, len(message))  # about as much again, once it is decoded
+            self._budget.collect(self._request, len(message))  # about as much again, once it is decoded
         return message
 
     def send(self, data: bytes) -> None:
@@ -81,12 +81,12 @@ class Served:
     def _send_large(self, data: bytes) -> None:
         if self._request is not None:
             self._request.cut = self.cut
-        answer = self._transfers.begin(self.cut)
+        answer = self._budget.begin(self.cut)
         try:
-            self._transfers.send(answer, len(data))
+            self._budget.send(answer, len(data))
             self._socket.sendall(data)
         finally:
-            self._transfers.end(answer)
+            self._budget.end(answer)
 
     def turn_out(self, most: int) -> None:
         self.cut()
@@ -101,7 +101,7 @@ class Served:
         """Nothing of the current call is kept any more. Idempotent."""
         self._arrived = 0
         if self._request is not None:
-            self._transfers.end(self._request)
+            self._budget.end(self._request)
             self._request = None
 
     def _begin(self, most: int) -> bytes:
@@ -121,7 +121,7 @@ class Served:
     def _arrive(self, count: int) -> None:
         self._arrived += count
         if self._request is not None:
-            self._transfers.arrive(self._request, count)
+            self._budget.arrive(self._request, count)
         elif self._arrived > SMALL_BYTES:
-            self._request = self._transfers.begin(self.cut)
-            self._transfers.arrive(self._request, self._arrived)
+            self._request = self._budget.begin(self.cut)
+            self._budget.arrive(self._request, self._arrived)

@@ -25,9 +25,9 @@ from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.served import Foreign, Served
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.sockets import Address, Socket
-from hbtable.runtime.transfers import Transfers
 
 _LOG: Final = logging.getLogger(__name__)
 OTHER_PORT: Final = (
@@ -85,7 +85,7 @@ class RpcServer:
         self._options = options or RpcServerOptions()
         self._listener: RpcListener | None = None
         self._peers = Occupancy[Served]()
-        self.transfers = Transfers(self._options.transfer_bytes, runtime.sleep)
+        self.budget = MemoryBudget(self._options.transfer_bytes, runtime.sleep)
 
     def start(self) -> int:
         """Opens the port and returns it."""
@@ -103,7 +103,7 @@ class RpcServer:
     def _serve(self, socket: Socket, peer: Address) -> None:
         options = self._options
         served = Served(
-            socket, peer, self.transfers, self._runtime.clock_seconds, options.frame_bytes, options.stall_seconds
+            socket, peer, self.budget, self._runtime.clock_seconds, options.frame_bytes, options.stall_seconds
         )
         most = options.connections if self._listener is None else min(options.connections, self._listener.capacity)
         if not self._peers.admit(served, most):

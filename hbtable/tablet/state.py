@@ -48,31 +48,11 @@ class TabletState:
     """One loaded tablet."""
 
     __slots__ = (
-        "applied",
-        "attention_at",
-        "builder",
-        "clock",
-        "damaged",
-        "dead_at_compaction",
-        "dead_at_flush",
-        "environment",
-        "gate",
-        "is_open",
-        "keeper",
-        "markers_at_flush",
-        "max_row_bytes",
-        "range",
-        "reads",
-        "row_locks",
-        "sequence",
-        "shared",
-        "spreading",
-        "tablet_id",
-        "tally",
-        "unflushed_since",
-        "version",
+        "applied", "attention_at", "builder", "clock", "damaged", "dead_at_compaction", "dead_at_flush",
+        "environment", "gate", "is_open", "keeper", "markers_at_flush", "max_row_bytes", "range", "reads",
+        "row_locks", "sequence", "shared", "spreading", "tablet_id", "tally", "unflushed_since", "version",
         "writes",
-    )
+    )  # fmt: skip
 
     def __init__(
         self, environment: Environment, record: TabletRecord, schema: TableSchema, commit: CommitRecord

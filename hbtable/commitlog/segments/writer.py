@@ -42,21 +42,8 @@ class LogWriter:
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
     __slots__ = (
-        "_acknowledger",
-        "_busy",
-        "_doubt",
-        "_end",
-        "_high_water",
-        "_inline_limit",
-        "_ledger",
-        "_metrics",
-        "_queue",
-        "_release",
-        "_rolls",
-        "_runtime",
-        "_segments",
-        "_state",
-        "_waits_for_sync",
+        "_acknowledger", "_busy", "_doubt", "_end", "_high_water", "_inline_limit", "_ledger", "_metrics",
+        "_queue", "_release", "_rolls", "_runtime", "_segments", "_state", "_waits_for_sync",
     )  # fmt: skip
 
     def __init__(

@@ -15,7 +15,7 @@ from hbtable.hbase.conversion import check_row, given_column, upper_bound
 from hbtable.hbase.errors import PLAIN, BadArgument, JavaError
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.read import EVERYTHING, ReadSpec, columns_of
-from hbtable.runtime.transfers import Transfer, Transfers
+from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
 
 Attributes = object
 _ROWS_AT_ONCE = 256
@@ -25,7 +25,9 @@ _ROWS_AT_ONCE = 256
 class ReadCalls:
     """`answer_bytes`: the largest answer to a call for many rows; `pause` lets other tasks run."""
 
-    def __init__(self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None], budget: Transfers) -> None:
+    def __init__(
+        self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None], budget: MemoryBudget
+    ) -> None:
         self._tables = tables
         self._answer_bytes = answer_bytes
         self._pause = pause
@@ -125,7 +127,9 @@ class ReadCalls:
         finally:
             self._budget.end(collected)
 
-    def _in_parts(self, named: TableCalls, rows: Sequence[bytes], spec: ReadSpec, collected: Transfer) -> list[Row]:
+    def _in_parts(
+        self, named: TableCalls, rows: Sequence[bytes], spec: ReadSpec, collected: MemoryReservation
+    ) -> list[Row]:
         found: list[Row] = []
         total = 0
         for first in range(0, len(rows), _ROWS_AT_ONCE):

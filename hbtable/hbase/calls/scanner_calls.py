@@ -24,7 +24,7 @@ from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.ranges import RowRange, between, prefix_stop
 from hbtable.model.read import ReadSpec, ScanRequest, columns_of
 from hbtable.model.table import TableRecord, TableState
-from hbtable.runtime.transfers import Transfer, Transfers
+from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
 
 Attributes = Mapping[bytes, bytes] | None
 Columns = Sequence[bytes] | None
@@ -44,7 +44,7 @@ class ScannerCalls:
         check_filter: Callable[[bytes], object],
         answer_bytes: int,
         pause: Callable[[], None],
-        budget: Transfers,
+        budget: MemoryBudget,
     ) -> None:
         self._tables = tables
         self._record = record
@@ -150,7 +150,7 @@ class ScannerCalls:
         finally:
             self._budget.end(collected)
 
-    def _pages(self, scanner: Scanner, wanted: int, collected: Transfer) -> list[Row]:
+    def _pages(self, scanner: Scanner, wanted: int, collected: MemoryReservation) -> list[Row]:
         table = self._tables.named(scanner.table)
         asked, position = scanner.request, scanner.position
         rows: list[Row] = []

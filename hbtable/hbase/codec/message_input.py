@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from hbtable.hbase.codec.wire import EndOfStream, Malformed, MessageTooLarge
-from hbtable.runtime.transfers import SMALL_BYTES, Transfer, Transfers
+from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 
 _CHUNK: Final = 65536
 _LARGE_CHUNK: Final = 1 << 20
@@ -43,24 +43,8 @@ class MessageInput:
     """
 
     __slots__ = (
-        "_arrived",
-        "_base",
-        "_began",
-        "_budget",
-        "_clock",
-        "_elements",
-        "_pause",
-        "_rest",
-        "_stall_seconds",
-        "_stream",
-        "_takes",
-        "_turn",
-        "begin",
-        "data",
-        "framed",
-        "limit_bytes",
-        "position",
-        "refused_bytes",
+        "_arrived", "_base", "_began", "_budget", "_clock", "_elements", "_pause", "_rest", "_stall_seconds",
+        "_stream", "_takes", "_turn", "begin", "data", "framed", "limit_bytes", "position", "refused_bytes",
         "reservation",
     )  # fmt: skip
 
@@ -70,7 +54,7 @@ class MessageInput:
         limit_bytes: int,
         stall_seconds: float,
         pause: Callable[[], None],
-        budget: Transfers,
+        budget: MemoryBudget,
         clock: Callable[[], float],
         framed: bool = False,
         first: bytes = b"",
@@ -88,7 +72,7 @@ class MessageInput:
         self._began: float | None = None
         """When we first waited for the rest of the current message, without the time that it waited for room."""
         self._budget = budget
-        self.reservation: Transfer | None = None
+        self.reservation: MemoryReservation | None = None
         """The current message, when it is large."""
         self.limit_bytes = limit_bytes
         self.refused_bytes = 0

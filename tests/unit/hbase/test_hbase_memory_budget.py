@@ -10,7 +10,7 @@ import pytest
 from hbtable.errors import Unavailable
 from hbtable.hbase.codec.message_input import MessageInput
 from hbtable.hbase.log_limiter import LINES, LogLimiter
-from hbtable.runtime.transfers import SMALL_BYTES, Transfers
+from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget
 
 
 class Trace:
@@ -20,7 +20,7 @@ class Trace:
         self.cut: list[str] = []
         self.slept = 0
         self.wake: Any = lambda: None
-        self.budget = Transfers(limit, self._sleep)
+        self.budget = MemoryBudget(limit, self._sleep)
 
     def _sleep(self, seconds: float) -> None:
         self.slept += 1
@@ -92,11 +92,11 @@ def _input(
     data: bytes,
     piece: int,
     pauses: list[int],
-    budget: Transfers | None = None,
+    budget: MemoryBudget | None = None,
     clock: Callable[[], float] = lambda: 0.0,
     framed: bool = False,
 ) -> MessageInput:
-    budget = budget or Transfers(1 << 30, lambda seconds: None)
+    budget = budget or MemoryBudget(1 << 30, lambda seconds: None)
     return MessageInput(Drip(data, piece), 1 << 20, 1.0, lambda: pauses.append(1), budget, clock, framed)
 
 
@@ -137,7 +137,7 @@ def test_messages_that_wait_for_no_answer_let_others_run() -> None:
 
 
 def test_a_large_message_is_counted_while_it_is_there_and_forgotten_after() -> None:
-    budget = Transfers(1 << 30, lambda seconds: None)
+    budget = MemoryBudget(1 << 30, lambda seconds: None)
     source = _input(b"x" * 500_000, 1000, [], budget)
     assert source.begin()
     assert budget.used_bytes == 0

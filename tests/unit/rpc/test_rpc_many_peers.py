@@ -72,30 +72,30 @@ def test_half_sent_calls_of_many_peers_take_no_more_memory_than_the_port_has(ope
     limit = 1 << 20
     port = opened(options=RpcServerOptions(transfer_bytes=limit))
     peers = [port.connect() for _ in range(6)]
-    transfers = port.server.transfers
+    budget = port.server.budget
     for number, peer in enumerate(peers, start=1):
         peer.sendall((64 << 20).to_bytes(4, "big") + bytes(300_000))
-        port.until(lambda: transfers.used_bytes + transfers.cut_off * 300_004 == 300_004 * number)  # noqa: B023
-        assert transfers.used_bytes <= limit
-    assert transfers.cut_off == 3
+        port.until(lambda: budget.used_bytes + budget.cut_off * 300_004 == 300_004 * number)  # noqa: B023
+        assert budget.used_bytes <= limit
+    assert budget.cut_off == 3
     assert peers[0].recv(100) == GOODBYE, "it knows that its call was not begun"
     port.write()
     for peer in peers:
         peer.close()
-    port.until(lambda: not port.server.transfers.used_bytes)
+    port.until(lambda: not port.server.budget.used_bytes)
 
 
 def test_a_large_call_is_counted_until_it_is_answered(opened):
     held = []
-    port = opened(Service(lambda: held.append(port.server.transfers.used_bytes)))
+    port = opened(Service(lambda: held.append(port.server.budget.used_bytes)))
     port.write(bytes(1 << 20))
     assert held[0] > 2 << 20, "as it came, and decoded"
-    port.until(lambda: not port.server.transfers.used_bytes)
+    port.until(lambda: not port.server.budget.used_bytes)
 
 
 def test_small_calls_are_not_counted(opened):
     held = []
-    port = opened(Service(lambda: held.append(port.server.transfers.used_bytes)))
+    port = opened(Service(lambda: held.append(port.server.budget.used_bytes)))
     port.write()
     assert held == [0]
 

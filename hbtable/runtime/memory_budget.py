@@ -21,7 +21,7 @@ SMALL_BYTES: Final = 16 << 10
 
 
 @final
-class Transfer:
+class MemoryReservation:
     """One request or answer. `cut` ends its connection; None while the server itself is at work on it."""
 
     __slots__ = ("cut", "size_bytes")
@@ -32,61 +32,61 @@ class Transfer:
 
 
 @final
-class Transfers:
-    """All large transfers of a gateway. `sleep` *switches*."""
+class MemoryBudget:
+    """The memory that the large messages of one port may take together. `sleep` *switches*."""
 
     __slots__ = ("_limit_bytes", "_open", "_sleep", "cut_off", "used_bytes")
 
     def __init__(self, limit_bytes: int, sleep: Callable[[float], None]) -> None:
         self._limit_bytes = limit_bytes
         self._sleep = sleep
-        self._open: dict[Transfer, None] = {}  # ascending by their beginning
+        self._open: dict[MemoryReservation, None] = {}  # ascending by their beginning
         self.used_bytes = 0
         self.cut_off = 0
         """Connections ended for room, ever."""
 
-    def begin(self, cut: Callable[[], None] | None) -> Transfer:
-        transfer = Transfer(cut)
-        self._open[transfer] = None
-        return transfer
+    def begin(self, cut: Callable[[], None] | None) -> MemoryReservation:
+        reservation = MemoryReservation(cut)
+        self._open[reservation] = None
+        return reservation
 
-    def end(self, transfer: Transfer) -> None:
+    def end(self, reservation: MemoryReservation) -> None:
         """Idempotent."""
-        if self._open.pop(transfer, self) is not self:
-            self.used_bytes -= transfer.size_bytes
+        if self._open.pop(reservation, self) is not self:
+            self.used_bytes -= reservation.size_bytes
 
-    def arrive(self, transfer: Transfer, count: int) -> None:
+    def arrive(self, reservation: MemoryReservation, count: int) -> None:
         """`count` bytes more of a request. *Switches* when it has to wait for room. OSError when it was itself cut."""
-        self._grow(transfer, count)
+        self._grow(reservation, count)
         while not self._make_room():
             self._sleep(_WAIT_SECONDS)
-        if transfer not in self._open:
+        if reservation not in self._open:
             raise ConnectionAbortedError("cut off to make room")
 
-    def send(self, transfer: Transfer, count: int) -> None:
+    def send(self, reservation: MemoryReservation, count: int) -> None:
         """An answer of `count` bytes is going to its client."""
-        self._grow(transfer, count)
-        self._make_room(spare=transfer)
+        self._grow(reservation, count)
+        self._make_room(spare=reservation)
 
-    def collect(self, transfer: Transfer, count: int) -> bool:
+    def collect(self, reservation: MemoryReservation, count: int) -> bool:
         """`count` bytes more of an answer that is being put together; False when there is no room for more."""
-        self._grow(transfer, count)
+        self._grow(reservation, count)
         return self._make_room()
 
-    def demand(self, transfer: Transfer, count: int) -> None:
+    def demand(self, reservation: MemoryReservation, count: int) -> None:
         """As collect(), for an answer that cannot end early: Unavailable."""
-        if not self.collect(transfer, count):
+        if not self.collect(reservation, count):
             raise Unavailable(
                 f"the server holds {self.used_bytes} bytes of large requests and answers, more than its bound of "
                 f"{self._limit_bytes}; try again, or ask for fewer rows at a time"
             )
 
-    def _grow(self, transfer: Transfer, count: int) -> None:
-        if transfer in self._open:
-            transfer.size_bytes += count
+    def _grow(self, reservation: MemoryReservation, count: int) -> None:
+        if reservation in self._open:
+            reservation.size_bytes += count
             self.used_bytes += count
 
-    def _make_room(self, spare: Transfer | None = None) -> bool:
+    def _make_room(self, spare: MemoryReservation | None = None) -> bool:
         """False when what is left cannot be cut."""
         while self.used_bytes > self._limit_bytes:
             oldest = next((one for one in self._open if one.cut is not None and one is not spare), None)
