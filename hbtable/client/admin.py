@@ -43,7 +43,8 @@ _UNLOADED = (TableState.DISABLED, TableState.DISABLING)
 
 @final
 class Admin:
-    """All calls *switch*. Names may be given in any spelling; InvalidRequest for what is none."""
+    """Creates, changes and deletes tables, and works on their tablets. All calls *switch*. Names may be given in any
+    spelling; InvalidRequest for what is none."""
 
     def __init__(
         self,

@@ -18,7 +18,8 @@ from hbtable.runtime.interface import Runtime
 
 @final
 class Client:
-    """`session` is only read: the root's location comes from it. `locator`: the process's, when it has one already."""
+    """One client of one cluster. `session` is only read: the root's location comes from it. `locator`: the process's,
+    when it has one already."""
 
     def __init__(
         self,

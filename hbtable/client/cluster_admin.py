@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 class AskMaster(Protocol):
-    """Admin.ask: a call of the master, again and again until there is one that takes it."""
+    """Calls the master, and tries again until one takes the call (Admin.ask)."""
 
     def __call__(self, call: Callable[[MasterService], T]) -> T: ...
 
 
 @final
 class ClusterAdmin:
-    """All calls *switch*."""
+    """Works on servers, caches and garbage, whatever the table. All calls *switch*."""
 
     def __init__(
         self,

@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 
 @final
 class Acknowledger:
-    """`broke` is told of a commit that is durable and could not be applied: memory lacks then what the log has, and
-    nothing may build on it."""
+    """Applies a durable group and wakes those who wait for it. `broke` is told of a commit that is durable and could
+    not be applied: memory lacks then what the log has, and nothing may build on it."""
 
     __slots__ = ("_broke", "_ledger", "_metrics", "_state")
 

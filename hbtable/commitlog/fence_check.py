@@ -17,7 +17,8 @@ _UNKNOWN_PAUSE_SECONDS: Final = 0.1
 
 @final
 class FenceCheck:
-    """`is_fenced` (fencing.is_fenced of this log) raises when it cannot know."""
+    """Asks whether the log is fenced, before a group is acknowledged. `is_fenced` (fencing.is_fenced of this log)
+    raises when it cannot know."""
 
     def __init__(self, runtime: Runtime, folder: str, is_fenced: Callable[[], bool], give_up_seconds: float) -> None:
         self._runtime = runtime

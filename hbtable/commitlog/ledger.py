@@ -23,7 +23,8 @@ class HeldSegment:
 
 @final
 class SegmentLedger:
-    """`active`: the tablets of the segment being written, which commits update directly."""
+    """Knows which tablets need which segment. `active`: the tablets of the segment being written, which commits update
+    directly."""
 
     __slots__ = ("active", "held", "held_bytes")
 

@@ -60,7 +60,8 @@ class CommitBatch:
 
 @final
 class CommitQueue:
-    """`batches`: those that wait, oldest first, bounded by options.queue_bytes. Nothing here switches."""
+    """The commits that wait to be written. `batches`: those that wait, oldest first, bounded by options.queue_bytes.
+    Nothing here switches."""
 
     __slots__ = ("_group_bytes", "_limit_bytes", "_runtime", "_state", "batches", "size_bytes")
 

@@ -24,7 +24,8 @@ class LogBroken(StorageFailed):
 
 @final
 class LogState:
-    """`reason`: why nothing is acknowledged any more, "" while all is well. `closed` is set when close() is done."""
+    """Says whether the log takes commits. `reason`: why nothing is acknowledged any more, "" while all is well.
+    `closed` is set when close() is done."""
 
     __slots__ = ("closed", "closing", "failure", "on_broken", "reason")
 

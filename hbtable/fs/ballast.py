@@ -41,7 +41,8 @@ class BallastOptions:
 
 @final
 class Ballast:
-    """start() once, stop() once. `full` is "" or says that puts are refused, and until when."""
+    """Keeps room on the disk, and gives it up when there is no other. start() once, stop() once. `full` is "" or says
+    that puts are refused, and until when."""
 
     def __init__(self, runtime: Runtime, fs: FileSystem, room: DiskSpace, options: BallastOptions) -> None:
         self._runtime = runtime

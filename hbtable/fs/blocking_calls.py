@@ -25,7 +25,7 @@ _HANGING_PER_LANE: Final = 4
 
 
 class BlockingCalls(Protocol):
-    """How an adapter makes its blocking calls."""
+    """Makes the blocking calls of an adapter."""
 
     def call(self, kind: str, deadline_seconds: float, function: Callable[..., T], *arguments: object) -> T:
         """The function's result, or its error. Stalled when it took longer; it may still take effect. Unavailable when

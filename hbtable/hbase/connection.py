@@ -50,8 +50,9 @@ _HINTS: Final = {
 
 @final
 class GatewayConnection:
-    """`client` is its address, for people, and `host` without the port. `busy` from the last byte of a call until its
-    answer is sent: a stop waits for that, but not for calls that may never arrive. A runtime.occupancy.Guest."""
+    """The connection of one client. `client` is its address, for people, and `host` without the port. `busy` from the
+    last byte of a call until its answer is sent: a stop waits for that, but not for calls that may never arrive. A
+    runtime.occupancy.Guest."""
 
     __slots__ = (
         "_context", "_head", "_stream", "_wire", "answered", "busy", "client", "framed", "host", "idle_since",

@@ -20,7 +20,7 @@ _SECONDS_HELP = "Seconds from the first byte of a call to the last byte of its a
 
 @final
 class ConnectionContext:
-    """`in_flight` requests have arrived whole, and their answers are not sent yet."""
+    """One per gateway. `in_flight` requests have arrived whole, and their answers are not sent yet."""
 
     __slots__ = (
         "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods", "pause",

@@ -45,7 +45,8 @@ class EmbeddedOptions:
 
 
 class EmbeddedCluster:
-    """start() once, stop() once. `client`, `server` and `master` exist between the two."""
+    """A master and a tablet server in this process. start() once, stop() once. `client`, `server` and `master` exist
+    between the two."""
 
     client: Client
     server: TabletServerRole

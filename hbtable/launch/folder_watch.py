@@ -17,8 +17,9 @@ _LOOK_SECONDS: Final = 0.1
 
 @final
 class FolderWatch:
-    """Looks from the start to end(), which comes before the folder is closed. Once the folder is lost every session is
-    over, so that nothing is acknowledged any more, the log says why, and `on_lost` is told."""
+    """Checks the data folder from the start to end(), which comes before the folder is closed.
+    Once the folder is lost every session is over, so that nothing is acknowledged any more, the log says why, and
+    `on_lost` is told."""
 
     def __init__(
         self,

@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 @final
 class LibraryCalls:
-    """call() from any thread; the other methods in the hub. end() comes before the cluster stops: its sessions end
-    then, which would look like a loss."""
+    """Carries calls from any thread into the hub. call() from any thread; the other methods in the hub. end() comes
+    before the cluster stops: its sessions end then, which would look like a loss."""
 
     def __init__(self, portal: Portal, folder: DataFolder) -> None:
         self._portal = portal

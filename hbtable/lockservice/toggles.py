@@ -1,4 +1,5 @@
-"""Switches of the whole cluster: a file `on` or `off` each, so that they outlive every process; without it on."""
+"""What an operator turns on and off for the whole cluster: a file each, so that it outlives every process; on without
+it."""
 
 from typing import Final, final
 
@@ -12,7 +13,7 @@ _OFF: Final = b"off"
 
 @final
 class Toggle:
-    """`path`: of its file (paths.py)."""
+    """A file that says `on` or `off`. `path`: of its file (paths.py)."""
 
     def __init__(self, session: Session, path: str) -> None:
         self._session = session
@@ -53,7 +54,7 @@ class Toggle:
 
 @final
 class OperatorToggles:
-    """Those that need no master to be turned: `splits` and `merges`. InvalidRequest for another name. *Switches.*"""
+    """The toggles that need no master: `splits` and `merges`. InvalidRequest for another name. *Switches.*"""
 
     def __init__(self, session: Session) -> None:
         self._toggles = {"splits": Toggle(session, SPLITS), "merges": Toggle(session, MERGES)}

@@ -27,7 +27,7 @@ _LARGEST_TABLE_ID: Final = 2**32
 
 @final
 class NewIds:
-    """The caller is the master."""
+    """Gives out ids of tables and tablets. The caller is the master."""
 
     def __init__(self, session: Session, fs: FileSystem, catalog: Catalog) -> None:
         self._fs = fs

@@ -42,7 +42,8 @@ _NOTHING_TO_DO: Final = Decision("")
 
 @final
 class Reconciler:
-    """`reports` asks the servers now. The caller is the master, and calls one method at a time."""
+    """Gives every tablet a server that should have one and has none. `reports` asks the servers now. The caller is the
+    master, and calls one method at a time."""
 
     def __init__(
         self,

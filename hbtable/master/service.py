@@ -16,8 +16,9 @@ from hbtable.model.status import Collection
 
 @final
 class MasterCalls:
-    """`check_master` raises Unavailable when this is not the master; `collect` is one garbage collection;
-    `request_cycle` makes the cycle look at every tablet at once; `merges`: whether tablets may be merged."""
+    """Hands each call of rpc.services.MasterService to the part that carries it out. `check_master` raises Unavailable
+    when this is not the master; `collect` is one garbage collection; `request_cycle` makes the cycle look at every
+    tablet at once; `merges`: whether tablets may be merged."""
 
     def __init__(
         self,

@@ -43,7 +43,8 @@ T = TypeVar("T")
 
 
 class Catalog:
-    """`file_system`: where the root's copy goes; None for roles that never write the root's record."""
+    """Reads METADATA and changes it by compare-and-set. `file_system`: where the root's copy goes; None for roles that
+    never write the root's record."""
 
     def __init__(self, session: Session, locator: Locator, file_system: FileSystem | None = None) -> None:
         self._session = session

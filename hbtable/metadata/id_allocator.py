@@ -28,9 +28,9 @@ _IN_HAND: Final = 1 << 20
 
 @final
 class IdAllocator:
-    """`first`: the first number of a new cluster; no counter may say less. `when_lost`: where numbers begin instead
-    when there is no counter. `range_size`: numbers taken at a time; raising it means fewer lock service writes and
-    more numbers lost at each restart. `limit`: the first number that may not be given out.
+    """Gives out numbers of one kind. `first`: the first number of a new cluster; no counter may say less. `when_lost`:
+    where numbers begin instead when there is no counter. `range_size`: numbers taken at a time; raising it means fewer
+    lock service writes and more numbers lost at each restart. `limit`: the first number that may not be given out.
     `in_use`: the highest number that the caller knows to be in use; it may switch. `makes`: whether the counter is made
     where there is none; who knows less than the master leaves that to it."""
 

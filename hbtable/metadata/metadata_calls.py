@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class MetadataCalls:
-    """One per locator. Every call *switches*."""
+    """Calls METADATA's tablets, and tries again when one moved. One per locator. Every call *switches*."""
 
     def __init__(
         self,

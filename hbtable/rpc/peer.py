@@ -33,8 +33,9 @@ from hbtable.runtime.interface import Runtime
 
 @final
 class Peer:
-    """`name`: the incarnation, or "the master". `lives`: does the peer still count as alive? `unreachable`: the class
-    for calls that were not begun. `forget`: the address turned out to be another's."""
+    """Calls one role in another process. `name`: the incarnation, or "the master". `lives`: does the peer still count
+    as alive? `unreachable`: the class for calls that were not begun. `forget`: the address turned out to be
+    another's."""
 
     def __init__(
         self,

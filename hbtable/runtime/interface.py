@@ -61,8 +61,8 @@ class Lock(Protocol):
 class ThreadWaker(Protocol):
     """Lets a thread that is not the hub's make a task run. The one object here that any thread may touch."""
 
-    def ring(self) -> None:
-        """The answer runs as a task soon. Several rings before it begins count once. Nothing after close()."""
+    def wake(self) -> None:
+        """The answer runs as a task soon. Several calls before it begins count once. Nothing after close()."""
 
     def close(self) -> None:
         """From the hub's thread, once."""
@@ -103,7 +103,7 @@ class Runtime(Protocol):
     def lock(self) -> Lock: ...
 
     def waker(self, answer: Callable[[], object]) -> ThreadWaker:
-        """`answer` runs as a task after each ring; it must handle its own errors."""
+        """`answer` runs as a task after each wake(); it must handle its own errors."""
 
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """*Switches.* Runs a blocking function off the hub and returns its result or raises its error.

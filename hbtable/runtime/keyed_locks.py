@@ -14,7 +14,7 @@ K = TypeVar("K", bound=Hashable)
 
 @final
 class KeyedLocks(Generic[K]):
-    """By key."""
+    """One lock for each key."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

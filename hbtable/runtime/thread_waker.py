@@ -1,7 +1,7 @@
-"""The way from a foreign thread into the hub: kazoo's threads ring, a task answers.
+"""The way from a foreign thread into the hub: kazoo's threads wake a task.
 
-Invariant: ring() touches only the watcher's thread-safe send. Rings before the answer begins count once; a ring during
-it makes another one follow.
+Invariant: wake() touches only the watcher's thread-safe send. Calls before the answer begins count once; a call during
+it makes another answer follow.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class GeventThreadWaker:
         self._wake = get_hub().loop.async_(ref=False)
         self._wake.start(self._answer_in_a_task)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         try:
             self._wake.send()
         except ValueError:

@@ -84,8 +84,8 @@ class UnreadableFile:
 
 @final
 class DamagedFiles:
-    """Of one tablet, by path: the first damage that was found in each. `changed` is called, and must not switch, when
-    there is more of it."""
+    """The damaged files of one tablet, by path: the first damage that was found in each. `changed` is
+    called, and must not switch, when there is more of it."""
 
     __slots__ = ("_changed", "_found", "_range", "_table", "_tablet_id")
 

@@ -35,7 +35,8 @@ def families_of_key(key: str) -> tuple[bytes, ...]:
 
 @final
 class LocalityGroupLayout:
-    """Derived once from a schema; immutable. Compared by identity: pairs were spread by this very layout."""
+    """Says which stack holds a family. Derived once from a schema; immutable. Compared by identity: pairs were spread
+    by this very layout."""
 
     __slots__ = ("_by_stored", "keys", "places", "read_only", "rules", "schema", "stored", "table", "writable")
 

@@ -25,8 +25,9 @@ Edit = Callable[[TabletRecord], TabletRecord]
 
 @final
 class RecordKeeper:
-    """Serialises the changes of one tablet's record. `lost`: another owner was found; serve no more. `closed`: nothing
-    changes it any more; what waits for its turn then (the end of a split, a flush) could only spoil another owner's."""
+    """Changes one tablet's record, one change at a time. `lost`: another
+    owner was found; serve no more. `closed`: nothing changes it any more; what waits for its turn then (the end of a
+    split, a flush) could only spoil another owner's."""
 
     __slots__ = ("_lock", "_retry_seconds", "_runtime", "closed", "commit", "lost", "record")
 

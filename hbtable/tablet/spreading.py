@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 @final
 class Spreading:
-    """Of one tablet."""
+    """The pairs of one tablet that are not in a stack yet."""
 
     __slots__ = ("_left_out",)
 

@@ -82,7 +82,7 @@ class TabletState:
         self.unflushed_since = 0.0
         """clock_seconds() of the oldest write that only memtables hold; 0.0 when there is none."""
         self.attention_at = options.memtable_bytes
-        """Memtable bytes at which maintenance is rung."""
+        """Memtable bytes at which maintenance is woken."""
         layout = LocalityGroupLayout(schema)
         self.version = Version(layout, ()).with_layout(layout)
         self.builder = self._builder(layout)
@@ -121,7 +121,7 @@ class TabletState:
                 memtable.add(pairs, last_sequence)
                 grown += memtable.bytes_used - before
                 if memtable.bytes_used >= self.attention_at:
-                    self.attention_at = 2 * memtable.bytes_used  # ring once, not for each write until the flush
+                    self.attention_at = 2 * memtable.bytes_used  # wake it once, not for each write until the flush
                     self.shared.attention()
         if self.is_open:
             self.shared.memtable_bytes += grown

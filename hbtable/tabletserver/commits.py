@@ -14,7 +14,8 @@ from hbtable.model.tablet import TabletRecord
 
 
 class RecordCommits:
-    """`on_foreign` is called (it must not switch) with the record of a tablet whose row has another owner by now."""
+    """Writes records of the tablets of one server to METADATA. `on_foreign` is called (it must not switch) with the
+    record of a tablet whose row has another owner by now."""
 
     def __init__(
         self, catalog: Catalog, on_foreign: Callable[[TabletRecord], None], check: Callable[[], None] = lambda: None

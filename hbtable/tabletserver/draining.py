@@ -26,7 +26,8 @@ _LOOK_SECONDS: Final = 0.1
 
 @final
 class Draining:
-    """drain() once, after the master was told to give no more tablets (Membership.drain)."""
+    """Gives up the tablets of a server that stops. drain() once, after the master was told to give no more tablets
+    (Membership.drain)."""
 
     def __init__(
         self,

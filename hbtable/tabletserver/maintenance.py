@@ -58,8 +58,8 @@ class _Noted(NamedTuple):
 
 @final
 class Maintenance:
-    """`split` is Splitter.split; `tablets` is the online tablets' dictionary. `session`: of the lock under which
-    this server acts."""
+    """Flushes, compacts and splits the tablets of a server in the background. `split` is Splitter.split; `tablets` is
+    the online tablets' dictionary. `session`: of the lock under which this server acts."""
 
     def __init__(
         self,

@@ -33,7 +33,8 @@ log = logging.getLogger(__name__)
 
 @final
 class OnlineTablets:
-    """`open_tablet` recovers a tablet from its files and logs."""
+    """The tablets that this server has, and those that it is loading or unloading. `open_tablet` recovers a tablet from
+    its files and logs."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from hbtable.tablet.tablet import Tablet
 
 @final
 class RequestedCompactions:
-    """Of one server."""
+    """The compactions that were requested of one server."""
 
     def __init__(self) -> None:
         self._merging: Counter[int] = Counter()

@@ -31,9 +31,10 @@ log = logging.getLogger(__name__)
 
 @final
 class Splitter:
-    """`new_tablet_id`: never given out before. `allowed`: whether operators want splits. `insist`: METADATA's log
-    may be another server's, so that a commit for which it had no room may come back (tablet.records); the parent must
-    not have acknowledged anything by then, because its log records would be nobody's."""
+    """Splits tablets of one server. `new_tablet_id`: never given out before. `allowed`: whether operators want splits.
+    `insist`: METADATA's log may be another server's, so that a commit for which it had no room may come back
+    (tablet.records); the parent must not have acknowledged anything by then, because its log records would be
+    nobody's."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @final
 class TabletLocks:
-    """By tablet."""
+    """One lock for each tablet."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

@@ -370,18 +370,18 @@ def test_a_waker_makes_its_answer_run_as_a_task(adapter: Adapter) -> None:
 
     def main() -> None:
         waker = runtime.waker(lambda: seen.append("answered"))
-        waker.ring()
-        waker.ring()
-        assert seen == [], "not within the ring"
+        waker.wake()
+        waker.wake()
+        assert seen == [], "not within the call"
         for _ in range(100):
             runtime.sleep(0.001)
         assert seen == ["answered"]
-        waker.ring()
+        waker.wake()
         for _ in range(100):
             runtime.sleep(0.001)
         assert seen == ["answered"] * 2
         waker.close()
-        waker.ring()
+        waker.wake()
         runtime.sleep(0.001)
         assert seen == ["answered"] * 2
 

@@ -20,8 +20,8 @@ _SPAN_BYTES: Final = 16 << 20
 
 @final
 class GroupRetention:
-    """`oldest`: the first LSN that recovery needs, as every new group says. `ledger` counts a span as a segment, by its
-    first LSN. Nothing here switches."""
+    """Knows which group files are still needed, and deletes the others. `oldest`: the first LSN that recovery needs, as
+    every new group says. `ledger` counts a span as a segment, by its first LSN. Nothing here switches."""
 
     __slots__ = ("_deleted_before", "_files", "_fs", "_ledger", "_runtime", "_span_bytes", "_span_first", "oldest")
 

@@ -21,7 +21,8 @@ from hbtable.runtime.interface import Runtime
 
 @final
 class GroupSender:
-    """For all groups of one log: what one learns about slow nodes serves the next."""
+    """Makes groups durable, each as a file. For all groups of one log: what one learns about slow nodes serves the
+    next."""
 
     def __init__(
         self,

@@ -46,7 +46,8 @@ class LooseRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentSalvage:
-    """`stretches` are segments as reading.sound_groups takes them: several of one file, where damage lies between."""
+    """What a damaged log still holds. `stretches` are segments as reading.sound_groups takes them: several of one file,
+    where damage lies between."""
 
     stretches: list[Segment]
     loose: list[LooseRecord]

@@ -12,7 +12,8 @@ from hbtable.runtime.interface import Runtime, Task
 
 @final
 class BackgroundSync:
-    """`point_bytes`: the segment length at which the next sync is due."""
+    """Syncs the current segment while appends go on. `point_bytes`: the segment length at which the next sync is
+    due."""
 
     __slots__ = ("_appender", "_every_bytes", "_failed", "_runtime", "_task", "point_bytes")
 

@@ -1,5 +1,6 @@
-"""The open end of a log on HDFS: as appender.py, with another segment begun when one stalls (paper, section 6: "each
-tablet server has two log writing threads, each writing to its own log file"; docs/faults.md: two ways for a log).
+"""The open end of a log on HDFS: as appender.py, but a group whose segment stalls goes on in another segment (paper,
+section 6: "each tablet server has two log writing threads, each writing to its own log file"; docs/faults.md: two ways
+for a log).
 
 A group is appended and synced; not confirmed within hedge_seconds, or not possible, it is sent again through a new
 segment, then through a second new one beside that, and so on, first confirmed wins (hedging.py). The pipeline of a new

@@ -90,8 +90,8 @@ def read_high_water(fs: FileSystem, folder: str, tell: Callable[[int, str], None
 
 @final
 class HighWaterWriter:
-    """Of one log that is being written. `lags`: with durability "os" commits are acknowledged before they are
-    synced."""
+    """Writes the mark of one log. `lags`: with durability "os" commits are
+    acknowledged before they are synced."""
 
     __slots__ = (
         "_end",

@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 
 @final
 class SegmentRoller:
-    """`broke` is told of what breaks the log. Unavailable, and so OutOfSpace, means here: refused, nothing written
-    counts."""
+    """Writes to the current segment, and begins the next one when it is full. `broke` is told of what breaks the log.
+    Unavailable, and so OutOfSpace, means here: refused, nothing written counts."""
 
     __slots__ = ("_background_sync", "_broke", "_end", "_folder", "_fs", "_ledger", "_options", "_runtime", "_state")
 

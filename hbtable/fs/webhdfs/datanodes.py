@@ -39,7 +39,8 @@ def parse_live_nodes(page: bytes) -> dict[str, LiveNode]:
 
 @final
 class DataNodes:
-    """`ask` fetches the page; ValueError when there is none. It is asked rarely, and by one task at a time."""
+    """Knows the DataNodes that live. `ask` fetches the page; ValueError when there is none. It is asked rarely, and by
+    one task at a time."""
 
     def __init__(self, clock: Callable[[], float], ask: Callable[[], bytes]) -> None:
         self._clock = clock

@@ -48,7 +48,8 @@ def not_now(error: HadoopError) -> bool:
 
 @final
 class NameNodes:
-    """Knows which address answered last. `identity` are the parameters that say who asks."""
+    """Asks the active NameNode. Remembers which address answered last. `identity` are the parameters that say
+    who asks."""
 
     def __init__(
         self,

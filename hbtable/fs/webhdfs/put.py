@@ -49,7 +49,7 @@ _logger = logging.getLogger(__name__)
 
 @final
 class UploadThreads:
-    """Names kinds of threads so that as many calls run at once as are under way, four to a kind, up to 32."""
+    """Names kinds of threads, up to four calls for each, so that up to 32 uploads run at once."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -32,7 +32,8 @@ _MOST_NODES: Final = 16
 
 @final
 class SilentNodes:
-    """`living` gives the DataNodes that count as such, by HTTP address. Asks only when it is asked."""
+    """Remembers which DataNodes do not answer. `living` gives the DataNodes that count as such, by HTTP address. Asks
+    only when it is asked."""
 
     def __init__(
         self, runtime: Runtime, calls: BlockingCalls, http: Http, living: Callable[[], Mapping[str, LiveNode]]

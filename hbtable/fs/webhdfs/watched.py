@@ -59,7 +59,8 @@ class _Left(NamedTuple):
 
 @final
 class WatchedPuts:
-    """Owns the connections that were left open. `root`: absolute, of the folder that holds unfinished/."""
+    """Uploads files past DataNodes that do not answer. Owns the connections that were left open. `root`: absolute, of
+    the folder that holds unfinished/."""
 
     def __init__(
         self,

@@ -36,7 +36,8 @@ class Stream(Protocol):
 
 @final
 class MessageInput:
-    """Reads messages of at most `limit_bytes` from `stream`; `first` are bytes that were read already.
+    """Reads messages of at most `limit_bytes` from `stream`; `first` are bytes that were
+    read already.
 
     `pause` gives other tasks a turn. A client silent for `stall_seconds` in the middle of a message, or so much behind
     a kilobyte a second, raises TimeoutError; between messages it may be silent for ever.

@@ -93,7 +93,8 @@ class ValueType:
 
 @final
 class StructLayout:
-    """A struct: its fields by id as (shape, index), the values of absent fields, and what to make of the values.
+    """How a struct is decoded: its fields by id as (shape, index), the values of absent fields, and what to
+    make of the values.
 
     `fast_list`, where there is one, decodes a list of this struct from contiguous bytes of the usual shape.
     """

@@ -19,7 +19,8 @@ from hbtable.runtime.interface import Runtime
 
 @final
 class ProcessStatus:
-    """open() once, close() once. `is_lost`: whether this process may not serve any more, though its session goes on."""
+    """Serves the HTTP port of a process, and measures its hub. open() once, close() once. `is_lost`: whether this
+    process may not serve any more, though its session goes on."""
 
     def __init__(
         self,

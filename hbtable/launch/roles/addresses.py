@@ -14,7 +14,8 @@ _MOST_KEPT: Final = 10_000
 
 @final
 class Addresses:
-    """One per process. All calls *switch* when they have to ask, and may raise Unavailable and LockLost then."""
+    """Finds the other roles of the cluster. One per process. All calls *switch* when they have to ask, and may raise
+    Unavailable and LockLost then."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -22,7 +22,7 @@ from hbtable.runtime.interface import Runtime
 
 @final
 class MasterProcess:
-    """start() once, stop() once."""
+    """A master, its session and its ports, in this process. start() once, stop() once."""
 
     master: Master
 

@@ -30,7 +30,7 @@ from hbtable.runtime.sockets import Address, Socket, TcpListener, serve
 
 @final
 class RoleEnvironment:
-    """reach() first, leave() last."""
+    """Opens and closes what a role stands on. reach() first, leave() last."""
 
     fs: FileSystem
     session: ZooKeeperSession

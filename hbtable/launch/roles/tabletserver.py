@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @final
 class TabletServerProcess:
-    """start() once, stop() once."""
+    """A tablet server, its gateway, its session and its ports, in this process. start() once, stop() once."""
 
     role: TabletServerRole
     gateway: ThriftGateway

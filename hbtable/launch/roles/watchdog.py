@@ -39,8 +39,9 @@ _BEATS: Final = 10
 
 @final
 class Watchdog:
-    """Owns the watching thread from watch() to release(). `end` ends the process with an exit code. `hung_seconds`: for
-    how long the hub may come to nothing; far above any pause that it makes, and above what a busy machine costs."""
+    """Ends the process when it must not go on. Owns the watching thread from watch() to release(). `end` ends the
+    process with an exit code. `hung_seconds`: for how long the hub may come to nothing; far above any pause that it
+    makes, and above what a busy machine costs."""
 
     def __init__(self, runtime: Runtime, end: Callable[[int], object] = os._exit, hung_seconds: float = 30.0) -> None:
         self._runtime = runtime

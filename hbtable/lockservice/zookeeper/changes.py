@@ -82,7 +82,8 @@ def _make_folder(node: str, client: KazooClient) -> AsyncResult:
 
 
 class Changes:
-    """The changes of one session. `mark` gives 16 hexadecimal digits, never the same twice."""
+    """Makes the changes of one session, and finds out what became of one without an answer. `mark` gives 16
+    hexadecimal digits, never the same twice."""
 
     def __init__(
         self, connection: ZooKeeperConnection, session: int, clock: Callable[[], float], mark: Callable[[], str]

@@ -26,7 +26,8 @@ _LOOK_SECONDS: Final = 0.25
 
 @final
 class HeldLocks:
-    """The nodes of the locks that this session holds. Any thread may call."""
+    """The locks that this session holds, as nodes of ZooKeeper. Any thread may
+    call."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, int] = {}

@@ -212,7 +212,7 @@ class ZooKeeperSession:
                 changed()
 
         waker = self._runtime.waker(call)
-        self._run(lambda by: self._watches.add(node, waker.ring, by))
+        self._run(lambda by: self._watches.add(node, waker.wake, by))
 
     # ------------------------------------------------------------ the end
 

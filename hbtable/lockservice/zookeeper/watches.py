@@ -23,9 +23,9 @@ _AGAIN_SECONDS: Final = 0.1
 class _Watched:
     """One watched folder. kazoo's threads call `fire`."""
 
-    def __init__(self, node: str, ring: Callable[[], None], wake: Callable[[], None]) -> None:
+    def __init__(self, node: str, notify: Callable[[], None], wake: Callable[[], None]) -> None:
         self.node = node
-        self.ring = ring
+        self.notify = notify
         self.fired = False
         self._wake = wake
 
@@ -50,10 +50,10 @@ class Watches:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def add(self, node: str, ring: Callable[[], None], by: float) -> None:
-        """Every change below the folder's node after the return makes a thread call `ring`. Blocks. Unavailable,
+    def add(self, node: str, notify: Callable[[], None], by: float) -> None:
+        """Every change below the folder's node after the return makes a thread call `notify`. Blocks. Unavailable,
         Doubtful, LockLost."""
-        watched = _Watched(node, ring, self._wake.set)
+        watched = _Watched(node, notify, self._wake.set)
         self._arm(watched, by)
         with self._starting:
             self._watched.append(watched)
@@ -83,7 +83,7 @@ class Watches:
             watched.fired = True
             threading.Timer(_AGAIN_SECONDS, self._wake.set).start()
             return
-        watched.ring()
+        watched.notify()
 
     def _arm(self, watched: _Watched, by: float) -> None:
         watched.fired = False  # first: what fires while we walk makes us walk again

@@ -109,8 +109,8 @@ class CollectionTimes:
 
 
 class Collector:
-    """`check_master` raises LockLost when this is not the master any more, InvalidConfiguration when the files may be
-    another cluster's."""
+    """Moves SSTables to the trash and deletes logs that nobody needs. `check_master` raises LockLost when this is not
+    the master any more, InvalidConfiguration when the files may be another cluster's."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ class _Move(NamedTuple):
 
 @final
 class Trash:
-    """`limit_bytes` 0: bounded by age alone."""
+    """Keeps deleted files for a while. `limit_bytes` 0: bounded by age alone."""
 
     def __init__(self, runtime: Runtime, fs: FileSystem, keep_seconds: float, limit_bytes: int) -> None:
         self._runtime = runtime

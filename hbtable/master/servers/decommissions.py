@@ -46,7 +46,8 @@ def departures(tablets: Sequence[TabletRecord], servers: Mapping[str, ServerLoad
 
 @final
 class Decommissions:
-    """`is_busy`: an operation runs on the table of that name."""
+    """Marks servers that are to leave, and moves their tablets away. `is_busy`: an operation runs on the table of that
+    name."""
 
     def __init__(
         self,

@@ -50,7 +50,8 @@ class LogSortingOptions:
 
 @final
 class LogSorting:
-    """`expire`: False when the server lives after all (liveness.expire_server)."""
+    """Ends and sorts the log of a dead server. `expire`: False when the server lives after all
+    (liveness.expire_server)."""
 
     def __init__(
         self,

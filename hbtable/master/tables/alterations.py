@@ -25,7 +25,7 @@ from hbtable.model.tablet import TabletRecord
 
 @final
 class Alterations:
-    """`reports` and `settled` are those of Tables."""
+    """Changes schemas of tables. `reports` and `settled` are those of TableOperations."""
 
     def __init__(
         self,

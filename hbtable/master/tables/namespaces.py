@@ -16,7 +16,7 @@ from hbtable.model.values import check_bytes
 
 @final
 class Namespaces:
-    """`check_master` raises when this is not the master."""
+    """Creates, alters and deletes namespaces. `check_master` raises when this is not the master."""
 
     def __init__(self, catalog: Catalog, check_master: Callable[[], None]) -> None:
         self._catalog = catalog

@@ -23,7 +23,7 @@ _ROUNDS: Final = 100
 
 @final
 class Balancer:
-    """`is_busy`: an operation runs on the table of that name."""
+    """Moves tablets until all servers serve about as many. `is_busy`: an operation runs on the table of that name."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ _NEVER: Final = _Failed(0, "")
 
 @final
 class FailedLoads:
-    """`clock` in seconds. Does not switch."""
+    """Counts how often a server could not load a tablet. `clock` in seconds. Does not switch."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

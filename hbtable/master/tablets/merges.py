@@ -39,8 +39,8 @@ GONE_MILLIS: Final = 86_400_000
 
 @final
 class Merges:
-    """`operation` and `settled` are those of Tables. `owns_files`: whether each SSTable that a record names lies
-    inside its range."""
+    """Merges two neighbouring tablets into one. `operation` and `settled` are those of TableOperations. `owns_files`:
+    whether each SSTable that a record names lies inside its range."""
 
     def __init__(
         self,

@@ -23,7 +23,8 @@ from hbtable.model.tablet import TabletRecord
 
 @final
 class Moves:
-    """`operation` and `settled` are those of Tables."""
+    """Moves tablets to servers that an operator or the balancer chose. `operation` and `settled` are those of
+    TableOperations."""
 
     def __init__(
         self,

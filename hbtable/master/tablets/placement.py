@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 
 
 class Placement:
-    """`logs` ends and sorts the log of one dead incarnation; it may be asked again for the same one."""
+    """Gives tablets to servers. `logs` ends and sorts the log of one dead incarnation; it may be asked again for the
+    same one."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ class _Story:
 
 @final
 class Quarantine:
-    """`clock` in seconds. Does not switch."""
+    """Holds a tablet back whose servers died one after the other. `clock` in seconds. Does not switch."""
 
     def __init__(self, clock: Callable[[], float], options: QuarantineOptions | None = None) -> None:
         self._clock = clock

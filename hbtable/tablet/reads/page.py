@@ -21,7 +21,7 @@ _CELL_BYTES: Final = 16
 
 @final
 class PageBuilder:
-    """Rows are offered in scan order, each with all its visible cells."""
+    """Collects the rows of one page. Rows are offered in scan order, each with all its visible cells."""
 
     __slots__ = (
         "_filter",

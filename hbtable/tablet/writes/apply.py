@@ -70,7 +70,7 @@ class NeedsNewest(Exception):
 
 @final
 class WriteBuilder:
-    """What stays the same from one write of a tablet to the next."""
+    """Makes pairs and a log record of mutations. What stays the same from one write of a tablet to the next."""
 
     __slots__ = (
         "_clock",

@@ -24,7 +24,8 @@ from typing import final
 
 @final
 class TabletClock:
-    """Hot: tick() once per call of mutate, the row methods only while `rows_ahead` is true or for a delete."""
+    """Gives writes their timestamps. Hot: tick() once per call of mutate, the row methods only while `rows_ahead` is
+    true or for a delete."""
 
     __slots__ = (
         "_clock_seconds",

@@ -18,7 +18,8 @@ from hbtable.tablet.shared import SharedState
 
 @final
 class Gate:
-    """`shut` is the only thing the hot path looks at, beside the shared memory count."""
+    """Stops writers while there is no room for their writes. `shut` is the only thing the hot path looks at, beside the
+    shared memory count."""
 
     __slots__ = (
         "_changed",

@@ -25,7 +25,7 @@ _COUNTER_BYTES: Final = 8
 
 @final
 class ReadModifyWriter:
-    """One per tablet."""
+    """Reads a row of one tablet and writes it, while it holds the row's lock."""
 
     __slots__ = ("_state", "_writer")
 

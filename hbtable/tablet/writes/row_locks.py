@@ -29,7 +29,7 @@ class InFlightWrite:
 
 @final
 class RowLocks:
-    """Of one tablet. `held` and `in_flight` are public for the hot path's emptiness checks."""
+    """The row locks of one tablet. `held` and `in_flight` are public for the hot path's emptiness checks."""
 
     __slots__ = ("_runtime", "held", "in_flight")
 

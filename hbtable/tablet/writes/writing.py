@@ -24,7 +24,7 @@ from hbtable.tablet.writes.row_locks import InFlightWrite
 
 @final
 class TabletWriter:
-    """Hot. One per tablet."""
+    """Takes writes through the log into the memtables of one tablet. Hot."""
 
     __slots__ = ("_commit_log", "_gate", "_row_locks", "_shared", "_state")
 

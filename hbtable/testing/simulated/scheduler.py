@@ -69,7 +69,7 @@ class SimulatedGreenlet:
 
 @final
 class Scheduler:
-    """Virtual time and the choice of the next task for any number of simulated processes."""
+    """Chooses the next task of any number of simulated processes, and moves virtual time on."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(f"schedule {seed}")

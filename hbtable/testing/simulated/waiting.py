@@ -137,7 +137,7 @@ class SimulatedLock:
 
 @final
 class SimulatedThreadWaker:
-    """Implements runtime.interface.ThreadWaker: there are no foreign threads here, so whoever rings is a task."""
+    """Implements runtime.interface.ThreadWaker: there are no foreign threads here, so whoever calls is a task."""
 
     __slots__ = ("_answer", "_closed", "_due", "_spawn")
 
@@ -147,7 +147,7 @@ class SimulatedThreadWaker:
         self._due = False
         self._closed = False
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         if not self._due and not self._closed:
             self._due = True
             self._spawn(self._run)

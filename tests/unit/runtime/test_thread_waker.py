@@ -9,7 +9,7 @@ def test_a_foreign_thread_wakes_a_hub_that_waits() -> None:
     runtime = GeventRuntime()
     rung = runtime.event()
     waker = runtime.waker(rung.set)
-    threads = [threading.Thread(target=waker.ring) for _ in range(5)]
+    threads = [threading.Thread(target=waker.wake) for _ in range(5)]
     for thread in threads:
         thread.start()
     assert rung.wait(60)
