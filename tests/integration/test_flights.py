@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 
 def test_eight_thousand_flights_agree_with_the_csv(tmp_path: Path) -> None:
-    campaign(rows=8000, split="512 KiB", seed=13, folder=tmp_path)
+    campaign(rows=8000, split="256 KiB", seed=13, folder=tmp_path)
 
 
 @pytest.mark.verify
