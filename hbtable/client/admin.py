@@ -34,6 +34,7 @@ from hbtable.rpc.services import MasterService, TabletAdmin
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
+from hbtable.switches import switches
 
 _HIDDEN = (TableState.CREATING, TableState.DELETING)
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class Admin:
 
     # ---------------------------------------------------------------- through the master
 
+    @switches
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
         """Enabled and usable on return. TableExists, NamespaceNotFound, InvalidRequest."""
         table = self._table(schema.name)
@@ -74,71 +76,86 @@ class Admin:
             schema = replace(schema, name=table.name)
         self._change(table, lambda master: master.create_table(schema, split_rows))
 
+    @switches
     def delete_table(self, name: bytes) -> None:
         """TableNotFound, TableNotDisabled."""
         table = self._table(name)
         self._change(table, lambda master: master.delete_table(table.name))
 
+    @switches
     def enable_table(self, name: bytes) -> None:
         """TableNotFound, TableNotDisabled."""
         table = self._table(name)
         self._change(table, lambda master: master.enable_table(table.name))
 
+    @switches
     def disable_table(self, name: bytes) -> None:
         """TableNotFound, TableNotEnabled."""
         table = self._table(name)
         self._change(table, lambda master: master.disable_table(table.name))
 
+    @switches
     def alter_table(self, schema: TableSchema) -> None:
         """Replaces the schema whose version is one less. TableNotFound, Conflict."""
         self._change(self._table(schema.name), lambda master: master.alter_table(schema))
 
+    @switches
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
         """Empty and enabled on return. TableNotFound, TableNotDisabled."""
         table = self._table(name)
         self._change(table, lambda master: master.truncate_table(table.name, keep_splits))
 
+    @switches
     def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
         """To the tablet server with this incarnation, loaded anew if it had it; "": to the least loaded other one, if
         there is one. Served there on return. TableNotFound, TableNotEnabled, InvalidRequest."""
         table = self._table(name)
         self._change(table, lambda master: master.move_tablet(table.name, tablet_id, server))
 
+    @switches
     def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
         """Two or more neighbours become one tablet, which is served on return. TableNotFound, TableNotEnabled,
         InvalidRequest."""
         table = self._table(name)
         self._change(table, lambda master: master.merge_tablets(table.name, tablet_ids))
 
+    @switches
     def balance(self) -> bool:
         """Tablets are spread evenly on return. False: switched off, or not now (services.MasterService.balance)."""
         return self.ask(lambda master: master.balance())
 
+    @switches
     def balance_switch(self, on: bool) -> bool:
         """Whether it was on before."""
         return self.ask(lambda master: master.balance_switch(on))
 
+    @switches
     def balancer_enabled(self) -> bool:
         return self.ask(lambda master: master.balancer_enabled())
 
+    @switches
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
         self.ask(lambda master: master.create_namespace(name, properties))
 
+    @switches
     def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """All its properties from now on. NamespaceNotFound, InvalidRequest."""
         self.ask(lambda master: master.alter_namespace(name, properties))
 
+    @switches
     def delete_namespace(self, name: bytes) -> None:
         """NamespaceNotFound, InvalidRequest while it holds tables."""
         self.ask(lambda master: master.delete_namespace(name))
 
+    @switches
     def _change(self, table: Table, call: Callable[[MasterService], None]) -> None:
         try:
             self.ask(call)
         finally:
             table.invalidate()  # also after a failure: it may have been carried out all the same
 
+    @switches
     def ask(self, call: Callable[[MasterService], T]) -> T:
         """Again and again while nothing was begun, until there is a master that takes it. Unavailable. LockLost when
         this process's own session is over: it finds no master any more."""
@@ -161,6 +178,7 @@ class Admin:
 
     # ---------------------------------------------------------------- what there is
 
+    @switches
     def tables(self) -> list[TableRecord]:
         """User tables of all namespaces, ascending by name, disabled ones included; none that is being created or
         deleted."""
@@ -170,9 +188,11 @@ class Admin:
             if record.state not in _HIDDEN and not is_system(record.schema.name)
         ]
 
+    @switches
     def table_names(self) -> list[bytes]:
         return [record.schema.name for record in self.tables()]
 
+    @switches
     def exists(self, name: bytes) -> bool:
         record = self._catalog.read_table(self._table(name).name)
         return record is not None and record.state not in _HIDDEN
@@ -193,12 +213,14 @@ class Admin:
         """NamespaceNotFound."""
         return self._catalog.namespace_properties(name)
 
+    @switches
     def tablets(self, name: bytes) -> list[TabletRecord]:
         """Ascending, of a disabled table, too. TableNotFound."""
         return self._locator.tablets(self._table(name).record().table_id)
 
     # ---------------------------------------------------------------- on every tablet, or on one
 
+    @switches
     def flush(self, name: bytes, tablet_id: int = 0) -> None:
         """A minor compaction of every tablet, or of one: what was written before the call is in SSTables on return.
         TableNotFound, TableNotEnabled, InvalidRequest when the table has no such tablet."""
@@ -206,20 +228,24 @@ class Admin:
         if not self._on_every_tablet(name, lambda admin, record: admin.flush(record.tablet_id), rows):
             raise TableNotEnabled(f"{self._table(name).shown_name()} is disabled.")
 
+    @switches
     def compact(self, name: bytes, tablet_id: int = 0, family: bytes = b"") -> None:
         """A merging compaction of every tablet, or of one, done on return; with a family only the files of its locality
         group are merged, none when the table has no such family. A disabled table is left alone. TableNotFound,
         InvalidRequest when the table has no such tablet."""
         self._compact(name, tablet_id, False, family)
 
+    @switches
     def major_compact(self, name: bytes, tablet_id: int = 0, family: bytes = b"") -> None:
         """As compact(): everything into one SSTable per locality group, deleted cells gone."""
         self._compact(name, tablet_id, True, family)
 
+    @switches
     def _compact(self, name: bytes, tablet_id: int, major: bool, family: bytes) -> None:
         rows = self._rows_of(name, tablet_id)
         self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, major, family), rows)
 
+    @switches
     def split(self, name: bytes, row: bytes | None = None, tablet_id: int = 0) -> bool:
         """Splits the tablet of `row` at `row`; None: every tablet at its middle, or the one that is named. True when
         anything was split. TableNotFound, TableNotEnabled; InvalidRequest when the table has no such tablet, or the
@@ -248,6 +274,7 @@ class Admin:
                 continue
         return found
 
+    @switches
     def _rows_of(self, name: bytes, tablet_id: int) -> RowRange | None:
         """Of one tablet; None for all of them. Should it split meanwhile, both children are meant."""
         if not tablet_id:
@@ -260,6 +287,7 @@ class Admin:
             "look again"
         )
 
+    @switches
     def _on_every_tablet(
         self, name: bytes, call: Callable[[TabletAdmin, TabletRecord], None], rows: RowRange | None = None
     ) -> bool:
@@ -276,6 +304,7 @@ class Admin:
         results(run_all(self._runtime, self._options.parallel_calls, jobs, "administration"))
         return True
 
+    @switches
     def _on_range(self, table_id: int, rows: RowRange, call: Callable[[TabletAdmin, TabletRecord], None]) -> None:
         """`call` on each tablet that covers `rows`: one, unless it split since it was listed."""
         row = rows.start

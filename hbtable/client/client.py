@@ -14,6 +14,7 @@ from hbtable.metadata.locator import Locator
 from hbtable.model.names import parse
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 
 @final
@@ -65,6 +66,7 @@ class Client:
         """The same table with rows as dicts."""
         return Rows(self.table(name))
 
+    @switches
     def names(self) -> list[bytes]:
-        """User tables of all namespaces, ascending, disabled ones included. *Switches.*"""
+        """User tables of all namespaces, ascending, disabled ones included."""
         return self.admin.table_names()

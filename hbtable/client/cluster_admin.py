@@ -14,6 +14,7 @@ from hbtable.rpc.services import MasterService
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -48,12 +49,14 @@ class ClusterAdmin:
         """Of all tables in all states, ascending by name."""
         return self._catalog.tables()
 
+    @switches
     def every_tablet(self) -> list[TabletRecord]:
         """METADATA's own included, ascending by table and row. Not a snapshot: rows change while they are read."""
         return list(standing(self._catalog.all_tablet_rows()))
 
     # ---------------------------------------------------------------- tablet servers
 
+    @switches
     def compact_server(self, server: str, major: bool) -> None:
         """Every tablet that this incarnation serves, a few at once; done on return. StaleLocation when it is gone; the
         first error otherwise, after all others were compacted. A tablet that left meanwhile is left alone."""
@@ -76,6 +79,7 @@ class ClusterAdmin:
         """As TabletAdmin.switch_compactions, of this incarnation. StaleLocation when it is gone."""
         return self._transport.tablet_admin(server).switch_compactions(on)
 
+    @switches
     def clear_block_cache(self, table_id: int, servers: Iterable[str]) -> dict[str, CacheEviction | HbtableError]:
         """Blocks of a table leave the caches of these incarnations: what each lost, or why it could not be asked."""
         names = list(servers)

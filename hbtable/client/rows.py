@@ -18,6 +18,7 @@ from hbtable.model.ranges import RowRange, between, prefix_stop
 from hbtable.model.read import ALL_VERSIONS, ReadSpec, ScanRequest, columns_of
 from hbtable.model.schema import FamilySchema
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, members, own_bytes, whole_number
+from hbtable.switches import switches
 
 RowDict = dict[bytes, Any]  # bytes, or (bytes, timestamp) with include_timestamp: which one is the caller's choice
 
@@ -140,6 +141,7 @@ class Rows:
 
     # ---------------------------------------------------------------- writes
 
+    @switches
     def put(self, row: bytes, data: Mapping[bytes, bytes], timestamp: int | None = None, wal: bool = True) -> None:
         """All columns or none; durable on return unless `wal` is False."""
         at = SERVER_TIME if timestamp is None else write_time(timestamp)
@@ -184,6 +186,7 @@ class Rows:
         """Makes the counter, at 0, when it is not there."""
         return self.counter_inc(row, column, 0)
 
+    @switches
     def counter_set(self, row: bytes, column: bytes, value: int = 0) -> None:
         value = whole_number("the counter's value", value, SMALLEST_I64, LARGEST_I64)
         column = own_bytes("the column", column)

@@ -14,6 +14,7 @@ from hbtable.model.cell import Row
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ScanPage, ScanPosition, ScanRequest
 from hbtable.model.tablet import TabletRecord
+from hbtable.switches import switches
 
 BETWEEN_TABLETS: Final = 2**31 - 1
 
@@ -26,6 +27,7 @@ class ScanTablet(Protocol):
     ) -> tuple[ScanPage, TabletRecord]: ...
 
 
+@switches
 def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
     """See client.table.Table.scan_page."""
     rows: list[Row] = []

@@ -35,6 +35,7 @@ from hbtable.model.values import check_bytes
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
+from hbtable.switches import switches
 
 
 @final
@@ -66,6 +67,7 @@ class Table:
 
     # ---------------------------------------------------------------- writes
 
+    @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
         """Each row all or nothing, rows of one tablet in this order, tablets in parallel. On return all are durable
         and visible. After an error any of the rows may have been applied, unless they lie in one tablet and the
@@ -91,6 +93,7 @@ class Table:
         results(run_all(self._runtime, self._options.parallel_calls, jobs, "mutate"))
         return None
 
+    @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         """As TabletService.increment. OutcomeUnknown is passed on: the caller alone may decide to add again."""
         check_bytes("the row", row)
@@ -102,6 +105,7 @@ class Table:
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=True)
 
+    @switches
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
         """As TabletService.append: the new cells in the order of `values`, each (family, qualifier, suffix)."""
         check_bytes("the row", row)
@@ -113,6 +117,7 @@ class Table:
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=True)
 
+    @switches
     def check_and_mutate(
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
@@ -130,6 +135,7 @@ class Table:
 
     # ---------------------------------------------------------------- reads
 
+    @switches
     def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
         """One entry for each row that has cells, in the order asked; a row asked twice comes twice."""
         if not rows:
@@ -151,6 +157,7 @@ class Table:
         jobs = [partial(self.read_rows, group, spec) for group in groups]
         return in_order(rows, results(run_all(self._runtime, self._options.parallel_calls, jobs, "read")))
 
+    @switches
     def scan_page(self, request: ScanRequest) -> ScanPage:
         """The next page over as many tablets as it takes: it has `max_rows` rows or passes `max_bytes`, or else
         nothing follows and `next` is None. `next` is for this method alone: it may lie between tablets."""
@@ -160,6 +167,7 @@ class Table:
             return ScanPage([], None)
         return scanning.page(request, self._scan_tablet)
 
+    @switches
     def _scan_tablet(
         self, row: bytes, before: bool, narrow: Callable[[TabletRecord], ScanRequest]
     ) -> tuple[ScanPage, TabletRecord]:
@@ -176,6 +184,7 @@ class Table:
 
     # ---------------------------------------------------------------- the table's record
 
+    @switches
     def record(self) -> TableRecord:
         """As METADATA has it now, never from a cache: a delete of whole rows must know every family. TableNotFound; a
         disabled table has a record, too. METADATA is waited for as long as any tablet is: a dead server may have had
@@ -193,6 +202,7 @@ class Table:
                         retries.exhausted(f"the record of table {self.shown_name()} could not be read", error)
                     ) from error
 
+    @switches
     def _record(self) -> TableRecord:
         record = self._catalog.read_table(self.name)
         if record is None or record.state in (TableState.CREATING, TableState.DELETING):
@@ -200,6 +210,7 @@ class Table:
             raise TableNotFound(self.shown_name())
         return record
 
+    @switches
     def _check_enabled(self) -> None:
         """What a call without a row has to ask METADATA, as no tablet tells it: TableNotFound, TableNotEnabled."""
         self._refuse_disabled(self.record())
@@ -218,6 +229,7 @@ class Table:
     def shown_name(self) -> str:
         return shown(self.name)
 
+    @switches
     def _open(self) -> int:
         """Its id, read from METADATA. TableNotFound, TableNotEnabled; StaleLocation while it is being enabled."""
         record = self._record()
@@ -229,6 +241,7 @@ class Table:
         self._id = record.table_id
         return record.table_id
 
+    @switches
     def _again(
         self,
         error: StaleLocation | Unavailable | LockLost,

@@ -5,13 +5,15 @@ from collections.abc import Iterable
 
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.fs.interface import FileSystem
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
 
+@switches
 def delete_oldest_first(fs: FileSystem, paths: Iterable[str]) -> None:
     """In the order given, which is oldest first: a gap would look like a loss (bug class 4). Only once the log itself
-    says that recovery begins behind them: were one gone before, a crash would make it a lost one. *Switches.*"""
+    says that recovery begins behind them: were one gone before, a crash would make it a lost one."""
     for path in paths:
         try:
             fs.delete(path)

@@ -11,6 +11,7 @@ from typing import Final, final
 from hbtable.commitlog.state import LogBroken
 from hbtable.errors import HbtableError, LockLost
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _UNKNOWN_PAUSE_SECONDS: Final = 0.1
 
@@ -26,15 +27,17 @@ class FenceCheck:
         self._is_fenced = is_fenced
         self._give_up_seconds = give_up_seconds
 
+    @switches
     def pass_once(self) -> None:
-        """Returns when the marker is seen absent. *Switches.* LockLost; any other HbtableError: unknown."""
+        """Returns when the marker is seen absent. LockLost; any other HbtableError: unknown."""
         if self._is_fenced():
             raise LockLost(
                 f"the commit log {self._folder} was fenced: another tablet server has taken over, this one must stop"
             )
 
+    @switches
     def pass_at_last(self) -> None:
-        """Asks until there is an answer. *Switches.* LockLost; LogBroken: none came in give_up_seconds."""
+        """Asks until there is an answer. LockLost; LogBroken: none came in give_up_seconds."""
         give_up_at = self._runtime.clock_seconds() + self._give_up_seconds
         while True:
             try:

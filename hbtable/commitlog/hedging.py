@@ -14,6 +14,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.state import LogBroken
 from hbtable.errors import HbtableError, LockLost, OutOfSpace
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -61,8 +62,9 @@ class Hedge(Generic[T]):
         self._fatal: BaseException | None = None
         self._last_error: HbtableError | None = None
 
+    @switches
     def run(self) -> T:
-        """The result of the first try that succeeds. *Switches.*
+        """The result of the first try that succeeds.
 
         OutOfSpace: a try was refused for want of room, and none is under way. LockLost as raised by a try. LogBroken.
         """
@@ -96,6 +98,7 @@ class Hedge(Generic[T]):
         finally:
             self._given_up = not self._results
 
+    @switches
     def _try(self, number: int) -> None:
         if self._results or self._given_up:
             self._running -= 1

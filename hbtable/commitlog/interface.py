@@ -6,6 +6,8 @@ writer.py implements it over an open file (local disk, HDFS natively), group_fil
 from collections.abc import Callable
 from typing import Protocol
 
+from hbtable.switches import switches
+
 
 class CommitLog(Protocol):
     """One incarnation's log. All calls but close(), commit() and roll() never switch."""
@@ -46,9 +48,11 @@ class CommitLog(Protocol):
     def tablets_of_oldest_segment(self) -> list[int]:
         """The tablets whose flush would let the oldest part of the log go."""
 
+    @switches
     def roll(self) -> None:
         """What is committed from now on lies in another file than what was committed before, which so can be let go as
-        soon as no tablet needs it. *Switches.* Unavailable: not now."""
+        soon as no tablet needs it. Unavailable: not now."""
 
+    @switches
     def close(self) -> None:
-        """Writes what waits and ends the log in order. *Switches.* Idempotent."""
+        """Writes what waits and ends the log in order. Idempotent."""

@@ -14,10 +14,12 @@ from hbtable.commitlog.segments.writer import LogWriter
 from hbtable.fs.interface import LOCAL, WEBHDFS, FileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
 
+@switches
 def open_log(
     runtime: Runtime,
     fs: FileSystem,
@@ -27,7 +29,7 @@ def open_log(
     is_fenced: Callable[[], bool],
     on_lost: Callable[[], None],
 ) -> CommitLog:
-    """The log is there, durably, on return. *Switches.* AlreadyExists, OutOfSpace, StorageFailed, Unavailable,
+    """The log is there, durably, on return. AlreadyExists, OutOfSpace, StorageFailed, Unavailable,
     LockLost.
 
     `is_fenced` (fencing.is_fenced) raises when it cannot know. `on_lost` is called once, and must not switch, when

@@ -14,6 +14,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.state import LogState
 from hbtable.errors import HbtableError, Unavailable
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
 
 
 @final
@@ -50,6 +51,7 @@ class CommitBatch:
         self.error = (kind, reason)
         self.done.set()
 
+    @switches
     def wait(self) -> None:
         """*Switches.* Raises an error of its own for each waiter: a shared one would collect all their tracebacks."""
         self.done.wait()

@@ -17,6 +17,7 @@ from hbtable.errors import FileNotFound, HbtableError, InvalidConfiguration, Out
 from hbtable.fs.interface import DiskSpace, FileSystem
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +60,9 @@ class Ballast:
         self._task: Task | None = None
         self._stopping = False
 
+    @switches
     def start(self) -> None:
-        """What is kept back, or given up, is known on return; to be called before anything is written. *Switches.*"""
+        """What is kept back, or given up, is known on return; to be called before anything is written."""
         held = self._length()
         if not self._size:
             if held:
@@ -79,8 +81,9 @@ class Ballast:
         self._room.when_full = self.ran_out
         self._task = supervise(self._runtime, self._watch, name="ballast")
 
+    @switches
     def stop(self) -> None:
-        """Idempotent. *Switches.*"""
+        """Idempotent."""
         self._room.when_full = _nobody
         self._stopping = True
         self._wake.set()
@@ -97,6 +100,7 @@ class Ballast:
     def free_bytes(self) -> int:
         return self._room.free_bytes()
 
+    @switches
     def _watch(self) -> None:
         while not self._stopping:
             self._wake.wait(None if self._held and not self.full else _LOOK_SECONDS)
@@ -109,12 +113,14 @@ class Ballast:
             except HbtableError as error:
                 log.warning("the ballast could not be changed, and is tried again: %s", error)
 
+    @switches
     def _give_up(self, left_bytes: int) -> None:
         if left_bytes < (self._length() or 0):
             self._room.shrink(BALLAST, left_bytes)
         self._held = False
         log.error("%s", self.full)
 
+    @switches
     def _take_if_there_is_room(self) -> None:
         if self._room.free_bytes() < 2 * self._size:
             return

@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeVar, final
 
 from hbtable.errors import Stalled, Unavailable
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -27,9 +28,10 @@ _HANGING_PER_LANE: Final = 4
 class BlockingCalls(Protocol):
     """Makes the blocking calls of an adapter."""
 
+    @switches
     def call(self, kind: str, deadline_seconds: float, function: Callable[..., T], *arguments: object) -> T:
         """The function's result, or its error. Stalled when it took longer; it may still take effect. Unavailable when
-        too many calls of this kind hang: the function is not called. *Switches.* `kind`: calls of one kind share
+        too many calls of this kind hang: the function is not called. `kind`: calls of one kind share
         threads."""
 
 
@@ -40,6 +42,7 @@ class TaskCalls:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
+    @switches
     def call(self, kind: str, deadline_seconds: float, function: Callable[..., T], *arguments: object) -> T:
         return _within(self._runtime, kind, deadline_seconds, lambda: function(*arguments))[0]
 
@@ -63,6 +66,7 @@ class ThreadCalls:
         self._runtime = runtime
         self._lanes: dict[str, list[_Lane]] = {}
 
+    @switches
     def call(self, kind: str, deadline_seconds: float, function: Callable[..., T], *arguments: object) -> T:
         lane = self._lane(kind)
         given_up = ended = False
@@ -103,6 +107,7 @@ class ThreadCalls:
         return lanes[-1]
 
 
+@switches
 def _within(runtime: Runtime, kind: str, deadline_seconds: float, run: Callable[[], T]) -> tuple[T]:
     done = runtime.event()
     results: list[T] = []

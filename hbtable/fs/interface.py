@@ -28,6 +28,8 @@ list_files do. local.py adds that appends and reads of up to 1 MiB never switch.
 from collections.abc import Callable, Collection
 from typing import Final, NamedTuple, Protocol
 
+from hbtable.switches import switches
+
 LOCAL: Final = "local"
 HDFS: Final = "hdfs"
 WEBHDFS: Final = "webhdfs"
@@ -46,10 +48,12 @@ class AppendFile(Protocol):
 
     path: str
 
+    @switches
     def append(self, data: bytes) -> None:
         """Hands `data` to the operating system, after everything appended before. Not durable on return, but it
         survives the death of this process (on HDFS only after sync()). May switch."""
 
+    @switches
     def sync(self) -> None:
         """Everything appended before the call is durable on return. *Switches* (the wait is off the hub).
         StorageFailed: never call again on this file; what was not synced before must count as lost."""
@@ -64,6 +68,7 @@ class RandomReadFile(Protocol):
     path: str
     length_bytes: int
 
+    @switches
     def read_at(self, offset: int, size: int) -> bytes:
         """Exactly `size` bytes; Corruption when the file is shorter. May switch."""
 
@@ -106,18 +111,21 @@ class FileSystem(Protocol):
     def read_file(self, path: str) -> bytes:
         """The whole content. FileNotFound when absent."""
 
+    @switches
     def write_file(self, path: str, data: bytes) -> None:
-        """Creates or replaces atomically; durable on return. *Switches.*"""
+        """Creates or replaces atomically; durable on return."""
 
+    @switches
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """A new file with exactly this content, complete and durable on return; parent folders are made. Several may be
         under way at once. AlreadyExists. Any other error: the file may be absent, cut short or complete, now or
-        later, so its name must not be used again. *Switches.*"""
+        later, so its name must not be used again."""
 
+    @switches
     def seal(self, path: str) -> int:
         """Takes the file from whoever may still be writing it: after the return no append or sync of theirs
         succeeds and the length, which is returned, is final; nothing that a sync() covered is missing. Any number may
-        seal the same file. FileNotFound; Unavailable: try again. *Switches.*"""
+        seal the same file. FileNotFound; Unavailable: try again."""
 
     def exists(self, path: str) -> bool: ...
 
@@ -151,8 +159,10 @@ class DiskSpace(Protocol):
     def total_bytes(self) -> int:
         """Of the whole disk. Does not switch."""
 
+    @switches
     def reserve(self, path: str, length_bytes: int) -> None:
-        """The file has this length and its space is taken on return. OutOfSpace: it is empty. *Switches.*"""
+        """The file has this length and its space is taken on return. OutOfSpace: it is empty."""
 
+    @switches
     def shrink(self, path: str, length_bytes: int) -> None:
-        """The file, cut to this length, takes no more space than that on return. Needs no room itself. *Switches.*"""
+        """The file, cut to this length, takes no more space than that on return. Needs no room itself."""

@@ -30,6 +30,7 @@ from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHin
 from hbtable.fs.open_files import put_in_pieces
 from hbtable.fs.paths import UNFINISHED, check_path, read_error, write_error
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _INLINE_READ_BYTES: Final = 1 << 20
 
@@ -63,6 +64,7 @@ class LocalAppendFile:
         except OSError as error:
             raise self._system.write_failed(error, self.path, "appending to") from error
 
+    @switches
     def sync(self) -> None:
         self._check_usable()
         self._syncs += 1
@@ -108,6 +110,7 @@ class LocalReadFile:
         self._runtime = runtime
         self._descriptor = descriptor
 
+    @switches
     def read_at(self, offset: int, size: int) -> bytes:
         """Switches only when `size` is above 1 MiB."""
         try:
@@ -165,12 +168,14 @@ class LocalFileSystem:
         numbers = os.statvfs(self.root)
         return numbers.f_blocks * numbers.f_frsize
 
+    @switches
     def reserve(self, path: str, length_bytes: int) -> None:
         try:
             self._runtime.offload("file-write", disk.reserve, self.root, self._absolute(path), length_bytes)
         except OSError as error:
             raise write_error(error, path, "reserving") from error
 
+    @switches
     def shrink(self, path: str, length_bytes: int) -> None:
         try:
             self._runtime.offload("file-write", disk.shrink, self._absolute(path), length_bytes)
@@ -182,6 +187,7 @@ class LocalFileSystem:
         self.check_ours()
         return f"{self.root}/{path}"
 
+    @switches
     def create(self, path: str) -> AppendFile:
         absolute = self._absolute(path)
         try:
@@ -207,6 +213,7 @@ class LocalFileSystem:
             raise read_error(error, path) from error
         return LocalReadFile(self._runtime, path, descriptor, os.fstat(descriptor).st_size)
 
+    @switches
     def read_file(self, path: str) -> bytes:
         file = self.open(path)
         try:
@@ -214,6 +221,7 @@ class LocalFileSystem:
         finally:
             file.close()
 
+    @switches
     def write_file(self, path: str, data: bytes) -> None:
         absolute = self._absolute(path)
         temporary = f"{self.root}/{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
@@ -222,6 +230,7 @@ class LocalFileSystem:
         except OSError as error:
             raise self.write_failed(error, path, "writing") from error
 
+    @switches
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """*Switches.*"""
         put_in_pieces(self, path, data)
@@ -244,6 +253,7 @@ class LocalFileSystem:
         except OSError as error:
             raise read_error(error, path) from error
 
+    @switches
     def list_files(self, folder: str) -> list[FileStatus]:
         """An empty `folder` lists everything."""
         absolute = self._absolute(folder) if folder else self.root
@@ -252,6 +262,7 @@ class LocalFileSystem:
         except OSError as error:
             raise read_error(error, folder) from error
 
+    @switches
     def rename(self, source: str, target: str) -> None:
         absolute_source, absolute_target = self._absolute(source), self._absolute(target)
         try:
@@ -269,6 +280,7 @@ class LocalFileSystem:
         except OSError as error:
             raise self.write_failed(error, target, "renaming to") from error
 
+    @switches
     def delete(self, path: str) -> None:
         absolute = self._absolute(path)
         try:
@@ -278,6 +290,7 @@ class LocalFileSystem:
         except OSError as error:
             raise self.write_failed(error, path, "deleting") from error
 
+    @switches
     def delete_folder(self, folder: str) -> None:
         absolute = self._absolute(folder)
         try:

@@ -19,6 +19,7 @@ from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
 from hbtable.fs.open_files import put_in_pieces
 from hbtable.fs.paths import check_path
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _ENDLESS: Final = 1 << 60
 """Bytes of a disk without a limit."""
@@ -48,6 +49,7 @@ class MemoryAppendFile:
             system.disk.when_full()
             raise OutOfSpace(f"no room left while appending to {self.path}; make room, then try again")
 
+    @switches
     def sync(self) -> None:
         system = self._check_usable()
         content = self._content
@@ -123,6 +125,7 @@ class MemoryFileSystem:
 
     # ------------------------------------------------------------ the port
 
+    @switches
     def create(self, path: str) -> AppendFile:
         """*Switches.*"""
         self._check(path)
@@ -139,6 +142,7 @@ class MemoryFileSystem:
     def read_file(self, path: str) -> bytes:
         return bytes(self._content(path).content)
 
+    @switches
     def write_file(self, path: str, data: bytes) -> None:
         self._check(path)
         self.runtime.sleep(0)  # a real disk takes its time: others run before the new content is in place
@@ -146,10 +150,12 @@ class MemoryFileSystem:
         self.disk.check_room(path, len(data))
         self._change_names({path: MemoryContent(data, len(data), self.runtime.wall_millis())})
 
+    @switches
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """*Switches.*"""
         put_in_pieces(self, path, data)
 
+    @switches
     def seal(self, path: str) -> int:
         """*Switches.*"""
         content = self._content(path)
@@ -169,6 +175,7 @@ class MemoryFileSystem:
         """An empty `folder` lists everything."""
         return [self.status(path) for path in sorted(self._below(folder))]
 
+    @switches
     def rename(self, source: str, target: str) -> None:
         """*Switches.*"""
         content = self._content(source)
@@ -177,11 +184,13 @@ class MemoryFileSystem:
             raise AlreadyExists(f"{target} exists already, so {source} keeps its name")
         self._change_names({source: None, target: content})
 
+    @switches
     def delete(self, path: str) -> None:
         """*Switches.*"""
         self._content(path)
         self._change_names({path: None})
 
+    @switches
     def delete_folder(self, folder: str) -> None:
         """*Switches.*"""
         self._check(folder)
@@ -203,12 +212,14 @@ class MemoryFileSystem:
     def total_bytes(self) -> int:
         return _ENDLESS if self.disk.capacity_bytes is None else self.disk.capacity_bytes
 
+    @switches
     def reserve(self, path: str, length_bytes: int) -> None:
         """*Switches.*"""
         self._check(path)
         self.disk.check_room(path, length_bytes)
         self._change_names({path: MemoryContent(bytes(length_bytes), length_bytes, self.runtime.wall_millis())})
 
+    @switches
     def shrink(self, path: str, length_bytes: int) -> None:
         """*Switches.*"""
         self._content(path)
@@ -234,6 +245,7 @@ class MemoryFileSystem:
         check_path(folder)
         return [path for path in self.disk.files if path.startswith(f"{folder}/")]
 
+    @switches
     def _change_names(self, after: dict[str, MemoryContent | None]) -> None:
         change = self.disk.change_names(after)
         self.runtime.offload("file-write", self.disk.names_settled, change)

@@ -8,12 +8,14 @@ from typing import Final
 from hbtable.errors import FileNotFound, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 PROBES: Final = "probes"
 
 
+@switches
 def probe(runtime: Runtime, fs: FileSystem) -> int:
-    """The file system's wall clock, in milliseconds. *Switches.* Raises what the file system does; Unavailable when
+    """The file system's wall clock, in milliseconds. Raises what the file system does; Unavailable when
     something else is read than was written."""
     path = f"{PROBES}/{runtime.random.getrandbits(64):016x}"
     content = path.encode()

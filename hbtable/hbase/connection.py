@@ -32,6 +32,7 @@ from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.slow import SlowRequest
 from hbtable.runtime.memory_budget import SMALL_BYTES
+from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack
@@ -91,8 +92,9 @@ class GatewayConnection:
                 self._send(self._wire.dialect.refusal(b"", 0, INTERNAL_ERROR, reason), self.framed)
         self._stream.close()
 
+    @switches
     def serve(self) -> None:
-        """Returns when the connection is over. Raises nothing that a client can cause. *Switches.*"""
+        """Returns when the connection is over. Raises nothing that a client can cause."""
         try:
             first, spoken = self._sniff()
             if spoken is None:
@@ -130,6 +132,7 @@ class GatewayConnection:
     def _warn(self, message: str, *values: object) -> None:
         self._context.log_limiter.warning(message, *values)
 
+    @switches
     def _sniff(self) -> tuple[bytes, DetectedProtocol | None]:
         """(what was read, None) when the client left before it said anything."""
         first = b""
@@ -144,6 +147,7 @@ class GatewayConnection:
                 return first, spoken
             self._stream.settimeout(self._context.stall_seconds)
 
+    @switches
     def _serve(self, source: MessageInput, wire: Wire) -> None:
         try:
             self._calls(source, wire)
@@ -156,6 +160,7 @@ class GatewayConnection:
                 self._send(wire.dialect.refusal(name, sequence, PROTOCOL_ERROR, str(error)), source.framed)
                 self._discard(source)
 
+    @switches
     def _discard(self, source: MessageInput) -> None:
         """What is left of a refused message: a frame says how much that is."""
         clock = self._context.clock
@@ -163,6 +168,7 @@ class GatewayConnection:
         most = max(2 * self._context.message_bytes, source.refused_bytes)
         source.discard(most, _DISCARD_SECONDS, lambda: clock() < until)
 
+    @switches
     def _calls(self, source: MessageInput, wire: Wire) -> None:
         """The loop that every request passes through: as few steps as it can be."""
         context = self._context
@@ -248,8 +254,9 @@ class GatewayConnection:
     def _send(self, answer: bytes, framed: bool) -> None:
         self._stream.sendall(_U32(len(answer)) + answer if framed else answer)
 
+    @switches
     def _send_large(self, answer: bytes, source: MessageInput) -> None:
-        """Counted until the client has taken all of it; so is its request, if that was large. *Switches.*"""
+        """Counted until the client has taken all of it; so is its request, if that was large."""
         budget, stream = self._context.budget, self._stream
         if source.reservation is not None:
             source.reservation.cut = stream.close

@@ -38,6 +38,7 @@ from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 _EXPIRY_SECONDS: Final = 60.0
@@ -200,6 +201,7 @@ class ThriftGateway:
     def port(self) -> int:
         return self._context.port
 
+    @switches
     def start(self, host: str = "127.0.0.1") -> None:
         """Opens the port. `host` is what a lost HTTP client is told to connect to."""
         self._scanner_ids.prepare()
@@ -208,8 +210,9 @@ class ThriftGateway:
         self._context.port = self._listener.port
         self._expiry = supervise(self._runtime, self._expire, name="scanner-expiry")
 
+    @switches
     def drain(self) -> int:
-        """No new clients, no new requests; waits for those under way. How many were not done in time. *Switches.*"""
+        """No new clients, no new requests; waits for those under way. How many were not done in time."""
         self._context.draining = True
         if self._listener is not None:
             self._listener.stop_accepting()
@@ -223,6 +226,7 @@ class ThriftGateway:
             _LOG.warning("%d requests were still under way when the server stopped", self._context.in_flight)
         return self._context.in_flight
 
+    @switches
     def close(self) -> None:
         """Cuts off whoever is left. Save `scanners` between drain() and this."""
         if self._expiry is not None:
@@ -231,6 +235,7 @@ class ThriftGateway:
         for connection in self._connections:
             connection.close()
 
+    @switches
     def _serve(self, stream: Stream, address: tuple[str, int]) -> None:
         connection = GatewayConnection(stream, f"{address[0]}:{address[1]}", self._context)
         most = self._options.connections
@@ -246,6 +251,7 @@ class ThriftGateway:
         finally:
             self._connections.leave(connection)
 
+    @switches
     def _expire(self) -> None:
         while True:
             self._runtime.sleep(_EXPIRY_SECONDS)

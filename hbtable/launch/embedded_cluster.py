@@ -23,6 +23,7 @@ from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.local import LocalTransport
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
 
 log = logging.getLogger(__name__)
@@ -73,9 +74,10 @@ class EmbeddedCluster:
         self.lost = runtime.event()
         """Set when the lock is lost: this process must stop."""
 
+    @switches
     def start(self) -> None:
         """Every tablet that can be served is on return; one that cannot is logged. Conflict when another process runs
-        on the same lock service. *Switches.*"""
+        on the same lock service."""
         runtime, options = self._runtime, self._options
         self._begin_ballast()
         self.session = session = self._lock_service.open_session("hbtable")
@@ -111,10 +113,11 @@ class EmbeddedCluster:
             self._end_ballast()
             raise
 
+    @switches
     def stop(self, clean: bool = True) -> str:
         """Clean: everything is in SSTables on return, so the next start reads no log. Otherwise what a crash would
         leave, but for the tidy end of the log. "", or what went so wrong that the process should say so by its exit
-        code. *Switches.*"""
+        code."""
         failure = ""
         # The master first: it would give tablets back that the server unloads.
         self.transport.register_master(None)
@@ -132,6 +135,7 @@ class EmbeddedCluster:
         self._end_ballast()
         return failure
 
+    @switches
     def _begin_ballast(self) -> None:
         """Before anything is written, for there may be no room at all."""
         if self._ballast is not None:
@@ -152,10 +156,12 @@ class EmbeddedCluster:
             "hbtable_out_of_space", "1 while the disk is full and puts are refused.", lambda: float(bool(ballast.full))
         )
 
+    @switches
     def _end_ballast(self) -> None:
         if self._ballast is not None:
             self._ballast.stop()
 
+    @switches
     def _tidy(self) -> None:
         """A process that always ends before maintenance and collections begin would leave everything it overwrites."""
         try:

@@ -9,6 +9,7 @@ from hbtable.fs.data_folder import DataFolder
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class FolderWatch:
             log.error("%s", error)
             self._on_lost(error)
 
+    @switches
     def end(self) -> None:
         """*Switches.*"""
         self._task.kill()

@@ -16,6 +16,7 @@ from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Event, Task
 from hbtable.runtime.portal import Portal
 from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -65,6 +66,7 @@ class LibraryCalls:
         self._watch = FolderWatch(runtime, self._folder, lock_service, folder_lost)
         self._lock_watch = supervise(runtime, lock_watch, name="lock watch")
 
+    @switches
     def end(self) -> None:
         """*Switches.*"""
         self._watch.end()

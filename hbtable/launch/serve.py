@@ -31,6 +31,7 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Task
 from hbtable.runtime.signals import on_stop_signals
 from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ class SingleServer:
         self._lock_watch: Task | None = None
         self._folder_watch: FolderWatch | None = None
 
+    @switches
     def start(self) -> None:
         """Serving on return. Raises an error that says what is in the way: folder in use, port in use, damaged file."""
         options = self._options
@@ -93,6 +95,7 @@ class SingleServer:
             self._folder.close()
             raise
 
+    @switches
     def _open_ports(self) -> None:
         options, cluster = self._options, self.cluster
         self.gateway = make_thrift_gateway(

@@ -22,6 +22,7 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import serve
+from hbtable.switches import switches
 
 SCANNERS_FILE: Final = f"{GATEWAY_FILES}/scanners"
 """Open scanners, between an orderly stop and the next start, of the one gateway of an embedded cluster."""
@@ -113,14 +114,16 @@ def _scanner_id_when_lost(runtime: Runtime, session: Session) -> int:
     return runtime.wall_millis() if started.isdigit() and int(started) > 1 else 0
 
 
+@switches
 def living_servers(session: Session) -> list[LivingServer]:
-    """As the lock service has them. *Switches.*"""
+    """As the lock service has them."""
     living = ServerFile.living(session)
     return [LivingServer(name, file.started_millis, file.decommissioned) for name, file in living.items()]
 
 
+@switches
 def masters(session: Session) -> Masters:
-    """As the lock service has them. *Switches.*"""
+    """As the lock service has them."""
     candidates = [LivingMaster(one.address, one.started_millis) for one in MasterCandidate.living(session)]
     held = session.holder(MASTER)
     if held is None:

@@ -13,6 +13,7 @@ from typing import Final
 from hbtable.errors import Corruption
 from hbtable.lockservice.files import DurableFiles
 from hbtable.lockservice.paths import BALANCER, INCARNATIONS, MERGES, SERVERS, SPLITS
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -20,8 +21,9 @@ _IDENTIFIERS: Final = "/identifiers/"
 _TOGGLES: Final = (BALANCER, SPLITS, MERGES)
 
 
+@switches
 def set_aside_damaged(files: DurableFiles) -> None:
-    """No session may be open. *Switches.*"""
+    """No session may be open."""
     for path in files.paths():
         consequence = _consequence(path)
         if consequence:

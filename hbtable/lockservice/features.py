@@ -21,6 +21,7 @@ from hbtable.errors import Conflict, Corruption, FileNotFound, Unavailable, Unsu
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import CLUSTER
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -65,17 +66,19 @@ def check_known(path: str, used: Collection[str]) -> None:
         )
 
 
+@switches
 def check(session: Session) -> None:
-    """To be called before anything else is read. *Switches.* UnsupportedFormat; fine when there is no cluster yet."""
+    """To be called before anything else is read. UnsupportedFormat; fine when there is no cluster yet."""
     try:
         read_cluster(session.read(CLUSTER).data)
     except FileNotFound:
         return
 
 
+@switches
 def require(session: Session, feature: str) -> None:
     """To be called before the first byte of `feature` is written: it is in the list on return, durably. One call of the
-    lock service once it is. *Switches.* Unavailable: nothing may be written yet."""
+    lock service once it is. Unavailable: nothing may be written yet."""
     check_known("this program", [feature])
     while True:
         try:

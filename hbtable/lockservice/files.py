@@ -20,6 +20,7 @@ from typing import Final, Protocol, final
 from hbtable.errors import Corruption, FileNotFound, InvalidRequest, LimitExceeded, UnsupportedFormat
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import VersionedFile
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -43,17 +44,21 @@ class FileStore(Protocol):
     def load(self, path: str) -> VersionedFile | None:
         """None when there is no such file."""
 
+    @switches
     def put(self, path: str, file: VersionedFile) -> None:
-        """Creates or replaces, durable on return. *Switches.* After an error either state may be there."""
+        """Creates or replaces, durable on return. After an error either state may be there."""
 
+    @switches
     def remove(self, path: str) -> None:
-        """FileNotFound. Durable on return. *Switches.*"""
+        """FileNotFound. Durable on return."""
 
+    @switches
     def paths(self) -> list[str]:
         """All paths, ascending. May switch."""
 
+    @switches
     def reserve_numbers(self, count: int) -> int:
-        """The first of `count` numbers that nobody ever got before, durably. *Switches.*"""
+        """The first of `count` numbers that nobody ever got before, durably."""
 
 
 @final
@@ -100,21 +105,26 @@ class DurableFiles:
             return None
         return _decode(file_path, stored)
 
+    @switches
     def put(self, path: str, file: VersionedFile) -> None:
         self._fs.write_file(_file_of(path), _encode(file))
 
+    @switches
     def remove(self, path: str) -> None:
         self._fs.delete(_file_of(path))
 
+    @switches
     def paths(self) -> list[str]:
         return sorted(_path_of(status.path) for status in self._fs.list_files(_FILES))
 
+    @switches
     def reserve_numbers(self, count: int) -> int:
         first, version = self.next_number() or (self._first_number(), 0)
         # Before the first number is used: a crash after that must not give it out a second time.
         self._fs.write_file(EPOCHS, _encode(VersionedFile(_NUMBER.pack(first + count), version + 1)))
         return first
 
+    @switches
     def set_aside(self, path: str) -> str:
         """The file of this path, or EPOCHS for "", is as if it had never been, on return; where it lies now. Durable.
         *Switches.*"""
@@ -123,6 +133,7 @@ class DurableFiles:
         self._fs.rename(stored, kept)
         return kept
 
+    @switches
     def _first_number(self) -> int:
         if not self._fs.list_files(_FILES):
             return 1

@@ -20,6 +20,7 @@ from hbtable.lockservice.files import FileStore
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import CLUSTER
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ _FLIPPED: Final = 2
 """Ids that differ in so few digits are one id and a damaged copy of it: another cluster's differs in 30."""
 
 
+@switches
 def folder_id(fs: FileSystem) -> str:
     """Empty when there is none."""
     try:
@@ -38,14 +40,16 @@ def folder_id(fs: FileSystem) -> str:
         return ""
 
 
+@switches
 def sound_folder_id(fs: FileSystem) -> str:
     """Empty when there is none, or no id in the file."""
     found = folder_id(fs)
     return found if _ID.fullmatch(found) else ""
 
 
+@switches
 def put_folder_id(runtime: Runtime, fs: FileSystem, new_id: str = "") -> str:
-    """The id that stands there on return, from whoever was first: `new_id`, or one that is drawn. *Switches.*"""
+    """The id that stands there on return, from whoever was first: `new_id`, or one that is drawn."""
     draft = f"{PROBES}/{runtime.random.getrandbits(64):016x}"  # what is left there is collected
     fs.put_new(draft, (new_id or f"{runtime.random.getrandbits(128):032x}").encode())
     problem: AlreadyExists | StorageFailed | None = None
@@ -59,9 +63,10 @@ def put_folder_id(runtime: Runtime, fs: FileSystem, new_id: str = "") -> str:
     return found
 
 
+@switches
 def settle_folder_id(runtime: Runtime, fs: FileSystem, cluster_id: str) -> None:
     """At the start of one machine's cluster: the folder has this id on return. InvalidConfiguration when it has another
-    one: then the lock service is another folder's. *Switches.*"""
+    one: then the lock service is another folder's."""
     if fs.log_kind != LOCAL:
         return  # who joined the cluster has compared them (launch.cluster_identity)
     found = folder_id(fs)
@@ -79,8 +84,9 @@ def settle_folder_id(runtime: Runtime, fs: FileSystem, cluster_id: str) -> None:
     fs.write_file(ID_FILE, cluster_id.encode())
 
 
+@switches
 def check_same(session: Session, fs: FileSystem) -> None:
-    """Before files are deleted: InvalidConfiguration unless both places have the same id. *Switches.*"""
+    """Before files are deleted: InvalidConfiguration unless both places have the same id."""
     named, found = str(json.loads(session.read(CLUSTER).data)["id"]), folder_id(fs)
     if named != found:
         raise InvalidConfiguration(
@@ -89,9 +95,10 @@ def check_same(session: Session, fs: FileSystem) -> None:
         )
 
 
+@switches
 def identity_damage(files: FileStore, fs: FileSystem) -> list[str]:
     """What is wrong with the two of one machine's folder, a message each; a folder without the file `cluster` was
-    written by an older hbtable, and is sound. *Switches.*"""
+    written by an older hbtable, and is sound."""
     found = folder_id(fs)
     try:
         file = files.load(CLUSTER)

@@ -13,6 +13,7 @@ from hbtable.lockservice.files import DurableFiles
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.sessions import LocalSession, SessionTable
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 
 @final
@@ -27,6 +28,7 @@ class LocalLockService:
         self._table = SessionTable(runtime, self._files)
         self._looked = False
 
+    @switches
     def open_session(self, name: str) -> Session:
         if not self._looked:
             self._looked = True

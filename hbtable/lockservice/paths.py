@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from hbtable.errors import Conflict, Corruption, FileNotFound, UnsupportedFormat
 from hbtable.lockservice.interface import Session
+from hbtable.switches import switches
 
 CLUSTER: Final = "/cluster"
 INCARNATIONS: Final = "/incarnations"
@@ -71,8 +72,9 @@ class MasterCandidate:
         return _json(asdict(self))
 
     @staticmethod
+    @switches
     def living(session: Session) -> "list[MasterCandidate]":
-        """All that there are now, ascending by address. *Switches.* Corruption."""
+        """All that there are now, ascending by address. Corruption."""
         held = [(path, session.holder(path)) for path in map(candidate_lock, session.list(MASTERS))]
         found = [MasterCandidate._decode(path, lock.data) for path, lock in held if lock is not None]
         return sorted(found, key=lambda one: (one.address, one.started_millis))
@@ -110,14 +112,16 @@ class ServerFile:
         return _json(asdict(self))
 
     @staticmethod
+    @switches
     def read(session: Session, incarnation: str) -> "ServerFile":
-        """As the lock service has it, whether or not that server lives. *Switches.* FileNotFound, Corruption."""
+        """As the lock service has it, whether or not that server lives. FileNotFound, Corruption."""
         path = server_file(incarnation)
         return ServerFile.decode(path, session.read(path).data)
 
     @staticmethod
+    @switches
     def living(session: Session) -> "dict[str, ServerFile]":
-        """By incarnation: of those that hold their locks, and so may serve. *Switches.* Corruption."""
+        """By incarnation: of those that hold their locks, and so may serve. Corruption."""
         names = session.list(SERVERS)
         found: dict[str, ServerFile] = {}
         for name in names:
@@ -130,8 +134,9 @@ class ServerFile:
         return found
 
     @staticmethod
+    @switches
     def change(session: Session, incarnation: str, edit: "Callable[[ServerFile], ServerFile]") -> None:
-        """Durable on return; `edit` may be called again. *Switches.* FileNotFound, Corruption."""
+        """Durable on return; `edit` may be called again. FileNotFound, Corruption."""
         path = server_file(incarnation)
         while True:
             file = session.read(path)

@@ -15,6 +15,7 @@ from hbtable.errors import AlreadyExists, Conflict, FileNotFound, HbtableError, 
 from hbtable.lockservice.files import FileStore, check_data, check_path
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _NUMBERS_AT_ONCE: Final = 1000
 
@@ -43,6 +44,7 @@ class Watch:
         self.changed = changed
         self.due = False
 
+    @switches
     def call(self) -> None:
         self.due = False  # first: a change during the call asks for another one
         if self.session.valid():
@@ -64,14 +66,17 @@ class SessionTable:
         self._next_number = 0
         self._numbers_end = 0
 
+    @switches
     def open_session(self, name: str, runtime: Runtime) -> "LocalSession":
         """*Switches.* `runtime` runs the session's watches."""
         return LocalSession(self, f"{name}-{self.next_number()}", runtime)
 
+    @switches
     def pause(self) -> None:
         if self._pause is not None:
             self._pause()
 
+    @switches
     def next_number(self) -> int:
         """Greater than every number given out before, also before a restart. *Switches* once in a thousand times."""
         if self._next_number == self._numbers_end:
@@ -85,6 +90,7 @@ class SessionTable:
 
     # ------------------------------------------------------------ files
 
+    @switches
     def load(self, path: str) -> VersionedFile | None:
         file = self._known.get(path)
         if file is None:
@@ -94,6 +100,7 @@ class SessionTable:
                     self._known[path] = file
         return file
 
+    @switches
     def change(self, path: str, decide: Callable[[VersionedFile | None], VersionedFile | None]) -> None:
         """Replaces the file by what `decide` makes of it (None removes it), durably. `decide` may raise."""
         with self._changing:
@@ -158,6 +165,7 @@ class LocalSession:
 
     # ------------------------------------------------------------ locks
 
+    @switches
     def lock(self, path: str, data: bytes = b"") -> int:
         """A session that holds the lock already gets its epoch once more; the data become the new ones."""
         self._begin(path)
@@ -182,6 +190,7 @@ class LocalSession:
             raise Conflict(f"the lock {path} is held by {held.session.session_id}")
         return held
 
+    @switches
     def unlock(self, path: str) -> None:
         """Nothing happens when this session does not hold the lock."""
         self._begin(path)
@@ -190,6 +199,7 @@ class LocalSession:
             del self._table.locks[path]
             self._table.notify(path)
 
+    @switches
     def holder(self, path: str) -> VersionedFile | None:
         """The version is always 1: a lock's data changes only with its holder."""
         self._begin(path)
@@ -198,6 +208,7 @@ class LocalSession:
 
     # ------------------------------------------------------------ files
 
+    @switches
     def create(self, path: str, data: bytes) -> None:
         self._begin(path)
         check_data(path, data)
@@ -209,6 +220,7 @@ class LocalSession:
 
         self._change(path, decide)
 
+    @switches
     def read(self, path: str) -> VersionedFile:
         self._begin(path)
         file = self._table.load(path)
@@ -216,6 +228,7 @@ class LocalSession:
             raise FileNotFound(f"there is no file {path} in the lock service")
         return file
 
+    @switches
     def write(self, path: str, data: bytes, expected_version: int) -> int:
         self._begin(path)
         check_data(path, data)
@@ -226,6 +239,7 @@ class LocalSession:
         self._change(path, decide)
         return expected_version + 1
 
+    @switches
     def delete(self, path: str, expected_version: int = -1) -> None:
         self._begin(path)
 
@@ -234,18 +248,21 @@ class LocalSession:
 
         self._change(path, decide)
 
+    @switches
     def list(self, folder: str) -> list[str]:
         self._begin(folder, folder=True)
         prefix = folder if folder.endswith("/") else f"{folder}/"
         paths = [*self._table.files.paths(), *self._table.locks]
         return sorted({path[len(prefix) :].split("/", 1)[0] for path in paths if path.startswith(prefix)})
 
+    @switches
     def watch(self, folder: str, changed: Callable[[], None]) -> None:
         self._begin(folder, folder=True)
         self._table.watch(Watch(self, folder, changed))
 
     # ------------------------------------------------------------ inside
 
+    @switches
     def _begin(self, path: str, folder: bool = False) -> None:
         if not (folder and path == "/"):
             check_path(path)
@@ -256,6 +273,7 @@ class LocalSession:
         if not self._valid:
             raise LockLost(f"the lock service session {self.session_id} is over")
 
+    @switches
     def _change(self, path: str, decide: Callable[[VersionedFile | None], VersionedFile | None]) -> None:
         def decide_if_valid(before: VersionedFile | None) -> VersionedFile | None:
             self._check_valid()  # it may have ended while we waited for our turn

@@ -6,6 +6,7 @@ from typing import Final, final
 from hbtable.errors import AlreadyExists, FileNotFound, InvalidRequest, UnsupportedFormat
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import MERGES, SPLITS
+from hbtable.switches import switches
 
 _ON: Final = b"on"
 _OFF: Final = b"off"
@@ -19,6 +20,7 @@ class Toggle:
         self._session = session
         self._path = path
 
+    @switches
     def is_on(self) -> bool:
         """*Switches.*"""
         try:
@@ -26,14 +28,16 @@ class Toggle:
         except FileNotFound:
             return True
 
+    @switches
     def turn(self, on: bool) -> bool:
-        """Whether it was on before. Durable on return. *Switches.*"""
+        """Whether it was on before. Durable on return."""
         while True:
             try:
                 return self._turned(_ON if on else _OFF)
             except AlreadyExists:
                 continue  # somebody else turned it at the same moment: this comes after it
 
+    @switches
     def _turned(self, data: bytes) -> bool:
         """AlreadyExists: the file is another one by now."""
         try:

@@ -22,13 +22,15 @@ from hbtable.metadata.catalog import ROOT_COPY_PATH, Catalog
 from hbtable.metadata.root_copy import was_put_back
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 from hbtable.tablet.shared import SSTABLE_FOLDER
 
 _ADDRESSES: Final = {LOCAL: "a folder", HDFS: "hdfs://...", WEBHDFS: "webhdfs://..."}
 
 
+@switches
 def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catalog) -> None:
-    """Makes the cluster when the lock service is empty. Durable on return. *Switches.*
+    """Makes the cluster when the lock service is empty. Durable on return.
 
     InvalidConfiguration when the lock service is empty but the file system holds a cluster: an empty root tablet
     would make all of it garbage; when the two are of different clusters; and for a cluster with another kind of log.
@@ -46,12 +48,14 @@ def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catal
     settle_folder_id(runtime, fs, cluster_id(runtime, session, fs.log_kind, sound_folder_id(fs)))
 
 
+@switches
 def first_metadata_row(runtime: Runtime, catalog: Catalog) -> None:
     """Once the root tablet is served: the row of the last METADATA tablet exists on return."""
     # Its key, that of 'no end row', never goes away: splits narrow the last tablet from the left.
     catalog.put_tablet_if_absent(layout.first_metadata_record(runtime.wall_millis()))
 
 
+@switches
 def _create_root(runtime: Runtime, catalog: Catalog) -> None:
     try:
         catalog.create_root(layout.first_root_record(runtime.wall_millis()))
@@ -59,6 +63,7 @@ def _create_root(runtime: Runtime, catalog: Catalog) -> None:
         return  # another master started at the same moment
 
 
+@switches
 def refuse_old_root(fs: FileSystem, root: TabletRecord) -> None:
     """Corruption when the lock service's record of the root tablet was replaced by an old one."""
     try:
@@ -75,6 +80,7 @@ def refuse_old_root(fs: FileSystem, root: TabletRecord) -> None:
         )
 
 
+@switches
 def refuse_lost_lock_service(fs: FileSystem) -> None:
     """To be called when the lock service has no cluster. InvalidConfiguration when the file system has one."""
     try:
@@ -90,6 +96,7 @@ def refuse_lost_lock_service(fs: FileSystem) -> None:
         )
 
 
+@switches
 def refuse_data(runtime: Runtime, session: Session, fs: FileSystem) -> None:
     """To be called when neither the lock service nor the file system says that there is a cluster. InvalidConfiguration
     when there are files of one all the same: it would be taken for garbage. *Switches*; Unavailable: try again."""
@@ -108,6 +115,7 @@ def refuse_data(runtime: Runtime, session: Session, fs: FileSystem) -> None:
         )
 
 
+@switches
 def _has_records(runtime: Runtime, fs: FileSystem, incarnation: str) -> bool:
     """What cannot be read counts as well."""
     fence(runtime, fs, incarnation, FencingOptions(patience_seconds=0.0))
@@ -117,6 +125,7 @@ def _has_records(runtime: Runtime, fs: FileSystem, incarnation: str) -> bool:
         return True
 
 
+@switches
 def cluster_id(runtime: Runtime, session: Session, log_kind: str, new_id: str = "") -> str:
     """32 hexadecimal digits; made at the first call, together with the kind of the cluster's logs: `new_id`, or drawn.
     *Switches.*"""
@@ -132,9 +141,10 @@ def cluster_id(runtime: Runtime, session: Session, log_kind: str, new_id: str = 
     return str(read_cluster(data)["id"])
 
 
+@switches
 def check_log_kind(session: Session, log_kind: str) -> None:
     """InvalidConfiguration when the cluster's logs are of another kind than this process can write and fence: it could
-    not bring a dead server's log to its end, so it must not take part. *Switches.*"""
+    not bring a dead server's log to its end, so it must not take part."""
     try:
         cluster = read_cluster(session.read(CLUSTER).data)
     except FileNotFound:

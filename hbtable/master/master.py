@@ -33,6 +33,7 @@ from hbtable.model.status import Collection
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
 from hbtable.tablet.files import owns_files
 
 log = logging.getLogger(__name__)
@@ -140,6 +141,7 @@ class Master:
 
     # ---------------------------------------------------------------- life
 
+    @switches
     def acquire(self, address: str = "") -> None:
         """Becomes the master, or Conflict when there is one. Makes the cluster when there is none."""
         self._placement.epoch = self._session.lock(MASTER, address.encode())
@@ -151,8 +153,9 @@ class Master:
         self._task = supervise(self._runtime, lambda: self._live(address), name="master")
         self._watching = supervise(self._runtime, self._watch_session, name="master's session")
 
+    @switches
     def stop(self) -> None:
-        """Ends the task after the step it is in, and frees the lock. Idempotent. *Switches.*"""
+        """Ends the task after the step it is in, and frees the lock. Idempotent."""
         self._stopping = True
         self._wake.set()
         if self._task is not None:
@@ -179,15 +182,18 @@ class Master:
         self._cycle_asked_for = True
         self._wake.set()
 
+    @switches
     def reports(self) -> ServerReports:
         struggling = self._placement.failed_loads.struggling()
         return collect_server_reports(self._runtime, self._session, self._transport, struggling)
 
+    @switches
     def _announce(self, address: str) -> None:
         """Whoever asks how many stand by finds it among the masters, until the session ends."""
         about = MasterCandidate(address, self._runtime.wall_millis())
         self._session.lock(candidate_lock(self._session.session_id), about.encode())
 
+    @switches
     def _live(self, address: str) -> None:
         # The embedded one has no address, and nobody stands by beside it. Started again after a bug, this task may be
         # announced, and the master, already.
@@ -224,6 +230,7 @@ class Master:
             idle = failed or self._looked_at is not None
             self._wake.wait(self._options.period_seconds if idle else _SHORT_PAUSE_SECONDS)
 
+    @switches
     def _watch_session(self) -> None:
         """An idle master, or one whose step hangs, notices as well that it may not go on."""
         session, clock = self._session, self._runtime.clock_seconds
@@ -260,6 +267,7 @@ class Master:
         if not self._session.valid():
             raise Unavailable("the master cannot reach the lock service, and may not act until it does; try again")
 
+    @switches
     def _check_own(self) -> None:
         """Before files are deleted. InvalidConfiguration when they may be another cluster's."""
         self._check()
@@ -276,8 +284,9 @@ class Master:
 
     # ---------------------------------------------------------------- the cycle
 
+    @switches
     def cycle(self) -> str:
-        """One round. Returns what it decided; `everything is served` when there was nothing to do. *Switches.*"""
+        """One round. Returns what it decided; `everything is served` when there was nothing to do."""
         self._check()
         reports = self.reports()
         now = self._runtime.clock_seconds()
@@ -308,6 +317,7 @@ class Master:
         self._scan_due = min(now + pause, balanced_at) if now < balanced_at else now + pause
         return message or self._collect() or _ALL_SERVED
 
+    @switches
     def settle(self) -> None:
         """Cycles until all that can be served is, for starts and tests. Unavailable when METADATA cannot be; a user
         tablet that cannot be is only logged, and tried again by the task."""
@@ -318,6 +328,7 @@ class Master:
         if not self._system_served:
             raise Unavailable(f"METADATA is not served: {self.last_message}")
 
+    @switches
     def _collect(self) -> str:
         if not self._system_served or not self.collections.due():  # without METADATA it would only hold up the placing
             return ""
@@ -328,16 +339,19 @@ class Master:
         """While the disk is full nothing is written that can be done without, and all that can go goes."""
         self.collections.out_of_space = self._placement.logs.out_of_space = out_of_space
 
+    @switches
     def collect_garbage(self) -> str:
         """One collection now; what it did, "" when there was no garbage."""
         return self._collect_now().message
 
+    @switches
     def _collect_now(self) -> Collected:
         collected = self._collector.collect(self.reports, self.collections.out_of_space())
         for incarnation in collected.dead_logs:
             self._placement.forget_log(incarnation)
         return collected
 
+    @switches
     def _collected(self) -> Collection:
         """One that was asked for."""
         try:

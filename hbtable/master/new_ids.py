@@ -18,6 +18,7 @@ from hbtable.metadata.id_allocator import TABLE_IDS, TABLET_IDS, IdAllocator
 from hbtable.metadata.numbers_in_use import NumbersInUse, in_file_names, in_metadata, in_records
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID, GoneTablet, TabletRecord
+from hbtable.switches import switches
 from hbtable.tablet.shared import table_folder
 
 log = logging.getLogger(__name__)
@@ -40,8 +41,9 @@ class NewIds:
         starts = IdAllocator(session, INCARNATIONS, range_size=1)
         self._counters = {TABLE_IDS: self._tables, TABLET_IDS: self._tablets, INCARNATIONS: starts}
 
+    @switches
     def table(self) -> int:
-        """Of which there is neither a tablet nor an SSTable. *Switches.*"""
+        """Of which there is neither a tablet nor an SSTable."""
         while True:
             number = self._tables.next()
             if not self._catalog.tablet_rows(number) and not self._fs.list_files(table_folder(number)):
@@ -49,13 +51,15 @@ class NewIds:
             log.error("table id %d was given out again: there are tablets or SSTables of such a table", number)
             self._in_use = self._known().or_above(in_metadata(self._catalog)).or_above(in_file_names(self._fs))
 
+    @switches
     def tablet(self) -> int:
         """*Switches.*"""
         return self._tablets.next()
 
+    @switches
     def saw(self, tables: Iterable[TableRecord], tablets: Iterable[TabletRecord], gone: Iterable[GoneTablet]) -> None:
         """After a scan of METADATA: every counter is above what it showed on return. One that cannot be read is said in
-        the log: it keeps tables from being made, and none from being served. *Switches.*"""
+        the log: it keeps tables from being made, and none from being served."""
         seen = in_records(tables, tablets, gone)
         self._in_use = in_use = seen if self._in_use is None else self._in_use.or_above(seen)
         for path, least in in_use.needed().items():
@@ -64,6 +68,7 @@ class NewIds:
             except Corruption as error:
                 log.error("no number can be taken: %s; hbtable repair puts the counter right", error)
 
+    @switches
     def _known(self) -> NumbersInUse:
         if self._in_use is None:
             self._in_use = in_metadata(self._catalog)

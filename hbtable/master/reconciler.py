@@ -24,6 +24,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, TabletRecord
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +65,9 @@ class Reconciler:
         self._said: set[str] = set()
         """What was logged of METADATA's damage: once is enough."""
 
+    @switches
     def system(self, reports: ServerReports) -> Decision:
-        """The root tablet, then METADATA's others: what is needed to read the rest. *Switches.*"""
+        """The root tablet, then METADATA's others: what is needed to read the rest."""
         decision = self._place([self._catalog.read_root()], reports)
         if decision.message:
             return decision
@@ -75,9 +77,10 @@ class Reconciler:
             self._say_damaged([error])  # it was there before; what of METADATA is sound is to be served
         return self._place(self._settled_rows(METADATA_TABLE_ID), reports)
 
+    @switches
     def users(self, reports: ServerReports, may_balance: bool, interrupted: Callable[[], bool]) -> Decision:
         """Interrupted operations and tablets without a server, table by table. When there is nothing of that to do and
-        it `may_balance`, servers are evened out until that is `interrupted`. METADATA is served. *Switches.*"""
+        it `may_balance`, servers are evened out until that is `interrupted`. METADATA is served."""
         damage: list[DataDamaged] = []
         tables = self._catalog.tables(damage)
         gone: list[GoneTablet] = []
@@ -116,6 +119,7 @@ class Reconciler:
             return Decision(*self._tables.balancer.round(tables, rows, reports, interrupted))
         return Decision(message, any(one.waits for one in decisions))
 
+    @switches
     def _offload(
         self,
         tables: list[TableRecord],
@@ -129,6 +133,7 @@ class Reconciler:
         names = {table.table_id: table.schema.name for table in tables if table.state is TableState.ENABLED}
         return Decision(*self._tables.decommissions.offload(names, rows, reports, interrupted))
 
+    @switches
     def _tend_table(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> Decision:
         if table.state is not TableState.ENABLED:
             return Decision(self._tables.resume(table))
@@ -138,6 +143,7 @@ class Reconciler:
         )  # last: one that cannot be told keeps no tablet waiting
         return decision
 
+    @switches
     def _serve_table(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> Decision:
         settled = all(row.owner in reports.living and not row.is_merging() for row in rows)
         if settled and not self._placement.plan(table.schema.name, rows, reports):
@@ -149,6 +155,7 @@ class Reconciler:
                 return _NOTHING_TO_DO
             return self._place(self._placeable(table.table_id), self._reports(), current.schema)
 
+    @switches
     def _placeable(self, table_id: int) -> list[TabletRecord]:
         """The table's rows, settled; of those that METADATA can still tell when it cannot tell all."""
         try:
@@ -164,6 +171,7 @@ class Reconciler:
                 self._said.add(str(error))
                 log.error("master: a part of METADATA cannot be read, and its tablets are given to nobody: %s", error)
 
+    @switches
     def _place(
         self, tablets: list[TabletRecord], reports: ServerReports, schema: TableSchema = layout.SCHEMA
     ) -> Decision:
@@ -182,12 +190,14 @@ class Reconciler:
             return Decision(f"waiting: {_first_of(problems)}", waits=True)
         return Decision(_first_of([action.why for action in actions]))
 
+    @switches
     def _settled_rows(self, table_id: int) -> list[TabletRecord]:
         damage: list[DataDamaged] = []
         rows = self._repaired(self._catalog.tablet_rows(table_id, damage))
         self._say_damaged(damage)
         return rows
 
+    @switches
     def _repaired(self, rows: list[TabletRecord]) -> list[TabletRecord]:
         """Completes the splits that the rows show; both children are in the answer."""
         repaired: list[TabletRecord] = []

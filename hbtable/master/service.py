@@ -12,6 +12,7 @@ from hbtable.lockservice.toggles import Toggle
 from hbtable.master.tables.tables import TableOperations
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import Collection
+from hbtable.switches import switches
 
 
 @final
@@ -36,15 +37,18 @@ class MasterCalls:
 
     # ---------------------------------------------------------------- tables and namespaces
 
+    @switches
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
         self._tables.create_table(schema, split_rows)
 
+    @switches
     def delete_table(self, name: bytes) -> None:
         self._tables.delete_table(name)
 
     def enable_table(self, name: bytes) -> None:
         self._tables.enable_table(name)
 
+    @switches
     def disable_table(self, name: bytes) -> None:
         self._tables.disable_table(name)
 
@@ -65,11 +69,13 @@ class MasterCalls:
 
     # ---------------------------------------------------------------- tablets
 
+    @switches
     def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
         self._check_master()
         with self._tables.followed_up():
             self._tables.moves.move(name, tablet_id, server)
 
+    @switches
     def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
         self._check_master()
         if not self._merges.is_on():
@@ -77,26 +83,31 @@ class MasterCalls:
         with self._tables.followed_up():
             self._tables.merges.merge(name, tablet_ids)
 
+    @switches
     def balance(self) -> bool:
         self._check_master()
         with self._tables.followed_up():
             return self._tables.balancer.run()
 
+    @switches
     def balance_switch(self, on: bool) -> bool:
         self._check_master()
         before = self._tables.balancer.toggle.turn(on)
         self._request_cycle()
         return before
 
+    @switches
     def balancer_enabled(self) -> bool:
         self._check_master()
         return self._tables.balancer.toggle.is_on()
 
+    @switches
     def decommission(self, servers: Sequence[str], offload: bool) -> None:
         self._check_master()
         self._tables.decommissions.mark(servers, offload)
         self._request_cycle()
 
+    @switches
     def recommission(self, server: str) -> None:
         self._check_master()
         self._tables.decommissions.unmark(server)

@@ -23,6 +23,7 @@ from hbtable.merge.markers import Markers
 from hbtable.merge.rules import FamilyRules, Rules
 from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.mutation import PUT
+from hbtable.switches import switches
 
 
 @final
@@ -45,6 +46,7 @@ class _Covers:
         return self.forever + sum(expiry >= expiry_millis for expiry in self._expiries) >= enough
 
 
+@switches
 def compacted(  # noqa: C901 -- one pass over every pair of a compaction, no calls per plain put
     pairs: Iterable[Pair], rules: Rules, now_millis: int, drop_markers: bool, tally: Tally = UNREAD
 ) -> Iterator[Pair]:

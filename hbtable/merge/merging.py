@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heapreplace
 
 from hbtable.encoding.cell_key import Pair
+from hbtable.switches import switches
 
 
+@switches
 def merge(sources: list[Iterator[Pair]]) -> Iterator[Pair]:
     """All pairs of all sources, keys ascending. One source costs nothing; runs that no other source interrupts cost
     one comparison a pair."""
@@ -20,6 +22,7 @@ def merge(sources: list[Iterator[Pair]]) -> Iterator[Pair]:
     return _merge_many(sources)
 
 
+@switches
 def _merge_many(sources: list[Iterator[Pair]]) -> Iterator[Pair]:
     # (head's key, place among the sources, head, the source): the place decides before pairs are ever compared.
     heap: list[tuple[bytes, int, Pair, Iterator[Pair]]] = []

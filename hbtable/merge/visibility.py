@@ -14,6 +14,7 @@ from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.read import Columns
+from hbtable.switches import switches
 
 _COLUMNS_REMEMBERED = 4096
 
@@ -23,6 +24,7 @@ _COLUMNS_REMEMBERED = 4096
 _Known = tuple[FamilyRules | None, bytes, int, int, bool]
 
 
+@switches
 def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per plain cell
     pairs: Iterable[Pair],
     rules: Rules,

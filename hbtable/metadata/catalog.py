@@ -31,6 +31,7 @@ from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, shown
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, GoneTablet, TabletRecord
 from hbtable.rpc.services import TabletService
+from hbtable.switches import switches
 
 ROOT_COPY_PATH = "metadata/root-tablet"
 """In the file system: the root's record as of its last change, or the change that was about to be made."""
@@ -54,6 +55,7 @@ class Catalog:
 
     # ---------------------------------------------------------------- tablets
 
+    @switches
     def create_root(self, record: TabletRecord) -> None:
         """Begins a cluster. AlreadyExists when it has a root tablet."""
         data = readable.tablet(record)
@@ -61,10 +63,12 @@ class Catalog:
             self._file_system.write_file(ROOT_COPY_PATH, data)
         self._session.create(layout.ROOT_PATH, data)
 
+    @switches
     def read_root(self) -> TabletRecord:
         """StaleLocation when the cluster was never started."""
         return self._locator.read_root()
 
+    @switches
     def read_tablet(self, table_id: int, end_row: bytes) -> TabletRecord | None:
         """The row of the tablet that ends at `end_row`, with a left child still embedded. None without a row, or when
         the tablet is gone."""
@@ -73,6 +77,7 @@ class Catalog:
         found = self._read(layout.tablet_key(table_id, end_row), _tablet)
         return found if isinstance(found, TabletRecord) else None
 
+    @switches
     def put_tablet_if_absent(self, record: TabletRecord) -> bool:
         """False: a tablet with this end is there, whichever it is, or one was merged away after this record was made:
         then it must not come back. Not for the root."""
@@ -89,6 +94,7 @@ class Catalog:
                 return True
         return True
 
+    @switches
     def replace_tablet(self, expected: TabletRecord, record: TabletRecord) -> None:
         """Compare-and-set of one row (the table and end of both are the same), or of the root's file. Conflict."""
         key = layout.key_of(expected)
@@ -102,6 +108,7 @@ class Catalog:
             )
         self._locator.forget(expected.table_id, expected.range.start)
 
+    @switches
     def delete_tablet(self, expected: TabletRecord) -> None:
         """Conflict when the row holds another record; fine when it is gone."""
         key = layout.key_of(expected)
@@ -109,6 +116,7 @@ class Catalog:
             raise Conflict(f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was kept")
         self._locator.forget(expected.table_id, expected.range.start)
 
+    @switches
     def retire_tablet(self, expected: TabletRecord, gone: GoneTablet) -> None:
         """Of a merged tablet's left half: only that it is gone is kept. Conflict when the row holds another record."""
         key = layout.key_of(expected)
@@ -116,11 +124,13 @@ class Catalog:
             raise Conflict(f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was kept")
         self._locator.forget(expected.table_id, expected.range.start)
 
+    @switches
     def forget_gone(self, gone: GoneTablet) -> None:
         """Its row is removed, if it is still the same."""
         key = layout.tablet_key(gone.table_id, gone.range.stop)
         self._change(key, tablet_record.encode_gone(gone), None, _tablet)
 
+    @switches
     def tablet_rows(self, table_id: int, damage: list[DataDamaged] | None = None) -> list[TabletRecord]:
         """The rows of one table as they stand, ascending, left children still embedded. For tiles: standing().
         `damage` as in MetadataCalls.rows."""
@@ -128,6 +138,7 @@ class Catalog:
         found += tablets_of(self._calls.rows(layout.tablet_rows(table_id), damage=damage))
         return found
 
+    @switches
     def all_tablet_rows(
         self, gone: list[GoneTablet] | None = None, damage: list[DataDamaged] | None = None
     ) -> Iterator[TabletRecord]:
@@ -141,16 +152,19 @@ class Catalog:
 
     # ---------------------------------------------------------------- tables
 
+    @switches
     def read_table(self, name: bytes) -> TableRecord | None:
         """`name` is canonical (model.names)."""
         return self._read(layout.table_key(name), table_record.decode)
 
+    @switches
     def create_table(self, record: TableRecord) -> None:
         """Puts the name row. TableExists when there is one, in whatever state."""
         name = record.schema.name
         if not self._change(layout.table_key(name), None, readable.table(record), table_record.decode):
             raise TableExists(f"table {shown(name)} exists already")
 
+    @switches
     def replace_table(self, expected: TableRecord, record: TableRecord) -> None:
         """Compare-and-set of state and schema. Conflict."""
         name = expected.schema.name
@@ -158,12 +172,14 @@ class Catalog:
         if not self._change(layout.table_key(name), table_record.encode(expected), new, table_record.decode):
             raise Conflict(f"table {shown(name)} was changed by someone else at this moment")
 
+    @switches
     def delete_table(self, expected: TableRecord) -> None:
         """Conflict when the row holds another record; fine when it is gone."""
         name = expected.schema.name
         if not self._change(layout.table_key(name), table_record.encode(expected), None, table_record.decode):
             raise Conflict(f"table {shown(name)} was changed by someone else at this moment")
 
+    @switches
     def tables(self, damage: list[DataDamaged] | None = None) -> list[TableRecord]:
         """Every table in every state, ascending by name. `damage` as in MetadataCalls.rows."""
         return [
@@ -173,30 +189,36 @@ class Catalog:
 
     # ---------------------------------------------------------------- namespaces
 
+    @switches
     def create_namespace(self, name: bytes, properties: Mapping[str, str] | None = None) -> None:
         """AlreadyExists. `default` and `hbase` always exist without a row (see has_namespace)."""
         if not self._change(layout.namespace_key(name), None, readable.namespace(name, properties or {}), _plain):
             raise AlreadyExists(f"namespace {shown(name)} exists already")
 
+    @switches
     def has_namespace(self, name: bytes) -> bool:
         return name in _ALWAYS or self._calls.record_at(layout.namespace_key(name)) is not None
 
+    @switches
     def delete_namespace(self, name: bytes) -> None:
         """NamespaceNotFound. The caller has made sure that it holds no tables."""
         self._change(layout.namespace_key(name), self._namespace_row(name), None, _plain)
 
+    @switches
     def namespace_properties(self, name: bytes) -> dict[str, str]:
         """NamespaceNotFound."""
         if name in _ALWAYS:
             return {}
         return namespace_row.decode(self._namespace_row(name))
 
+    @switches
     def replace_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """NamespaceNotFound, Conflict."""
         current = self._namespace_row(name)
         if not self._change(layout.namespace_key(name), current, readable.namespace(name, properties), _plain):
             raise Conflict(f"namespace {shown(name)} was changed by someone else")
 
+    @switches
     def _namespace_row(self, name: bytes) -> bytes:
         data = self._calls.record_at(layout.namespace_key(name))
         if data is None:
@@ -210,10 +232,12 @@ class Catalog:
 
     # ---------------------------------------------------------------- compare-and-set
 
+    @switches
     def _read(self, key: bytes, decode: Callable[[bytes, str], T]) -> T | None:
         data = self._calls.record_at(key)
         return None if data is None else decode(data, f"METADATA row {key!r}")
 
+    @switches
     def _change(self, key: bytes, expected: bytes | None, new: bytes | None, decode: Callable[[bytes, str], T]) -> bool:
         """From `expected` (None: absent) to `new` (None: removed). False: the row holds something else.
 
@@ -248,6 +272,7 @@ class Catalog:
                 return False
             expected = current  # the same record, in the bytes of an older format
 
+    @switches
     def _compare_and_set(self, key: bytes, expected: bytes | None, new: bytes | None) -> bool:
         if new is None:
             operation = (DELETE_COLUMN, layout.FAMILY, layout.QUALIFIER, SERVER_TIME, b"")
@@ -262,6 +287,7 @@ class Catalog:
 
     # ---------------------------------------------------------------- the root's file
 
+    @switches
     def _root_exists(self) -> bool:
         try:
             self._session.read(layout.ROOT_PATH)
@@ -269,6 +295,7 @@ class Catalog:
             return False
         return True
 
+    @switches
     def _replace_root(self, expected: TabletRecord, record: TabletRecord) -> None:
         file = self._session.read(layout.ROOT_PATH)
         if tablet_record.decode(file.data, layout.ROOT_PATH) != expected:

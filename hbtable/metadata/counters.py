@@ -10,15 +10,17 @@ from hbtable.errors import Corruption
 from hbtable.lockservice.files import FileStore
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.metadata.numbers_in_use import NumbersInUse
+from hbtable.switches import switches
 
 _CURE: Final = (
     "it was lost, or is an old copy, and numbers that are in use would be given out again; the next start puts it right"
 )
 
 
+@switches
 def counter_damage(files: FileStore, in_use: NumbersInUse) -> list[str]:
     """A message about each counter that is missing or says too little. One that cannot be read is left out: who reads
-    every file finds that. *Switches.*"""
+    every file finds that."""
     found: list[str] = []
     for path, least in in_use.needed().items():
         try:
@@ -31,9 +33,10 @@ def counter_damage(files: FileStore, in_use: NumbersInUse) -> list[str]:
     return found
 
 
+@switches
 def put_counters_right(files: FileStore, in_use: NumbersInUse) -> list[str]:
     """Each counter that is missing, cannot be read or says too little says enough on return; a message about each that
-    was changed. No session may be open on these files. *Switches.*"""
+    was changed. No session may be open on these files."""
     done: list[str] = []
     for path, least in in_use.needed().items():
         version = 0

@@ -13,6 +13,7 @@ from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Conflict, Corruption, FileNotFound, LimitExceeded, Unavailable
 from hbtable.lockservice.interface import Session
+from hbtable.switches import switches
 
 TABLET_IDS: Final = "/identifiers/tablet"
 TABLE_IDS: Final = "/identifiers/table"
@@ -58,6 +59,7 @@ class IdAllocator:
         self._taken_up_to = first
         """What this process took lies below: a counter that says less than that was put back."""
 
+    @switches
     def next(self) -> int:
         """A number never given out before, by any process. *Switches* when a new range is needed."""
         if self._next < self._stop:
@@ -69,8 +71,9 @@ class IdAllocator:
             self._next, self._stop = taken.start + 1, taken.stop
         return taken.start
 
+    @switches
     def take(self, count: int) -> range:
-        """`count` numbers at once, durably taken on return. *Switches.* LimitExceeded when they are used up;
+        """`count` numbers at once, durably taken on return. LimitExceeded when they are used up;
         Unavailable when there is no counter and this process does not make it."""
         in_use = self._in_use() + 1 if self._in_use is not None else self._first
         while True:
@@ -88,9 +91,10 @@ class IdAllocator:
                     self._tell(said, version, least, start)
                 return range(start, stop)
 
+    @switches
     def raise_to(self, least: int) -> bool:
         """On return the counter says this at least. True when it was lost, or said less, which the log tells.
-        *Switches.* Corruption when it cannot be read."""
+        Corruption when it cannot be read."""
         if least <= self._first:
             return False  # nothing was ever given out
         while True:
@@ -105,6 +109,7 @@ class IdAllocator:
         """Where numbers go on that are above those in use and those that other processes have in hand, too."""
         return least + _IN_HAND if self._range_size > 1 else least
 
+    @switches
     def _read(self) -> tuple[int, int]:
         """(the next free number, the file's version); (the first of all, 0) when there is no file."""
         try:
@@ -115,6 +120,7 @@ class IdAllocator:
             raise Corruption(self._path, 0, f"{file.data[:40]!r} is not a number")
         return int(file.data), file.version
 
+    @switches
     def _replace(self, version: int, number: int) -> bool:
         """False: another process was faster."""
         data = b"%d" % number

@@ -22,6 +22,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, TabletRecord
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class Locator:
 
     # ---------------------------------------------------------------- lookups
 
+    @switches
     def find(self, table_id: int, row: bytes) -> TabletRecord:
         """The tablet that holds `row`, perhaps out of date. *Switches* on a miss.
 
@@ -99,6 +101,7 @@ class Locator:
                     return record
         return self._miss(table_id, row, before=False)
 
+    @switches
     def find_before(self, table_id: int, stop: bytes) -> TabletRecord:
         """The tablet of the rows right before `stop`; b"" asks for the table's last. Otherwise as find()."""
         record = self._cached_before(table_id, stop)
@@ -123,14 +126,16 @@ class Locator:
     def forget_table(self, table_id: int) -> None:
         self._tables.pop(table_id, None)
 
+    @switches
     def tablets(self, table_id: int) -> list[TabletRecord]:
-        """Every tablet of the table as METADATA has it now, ascending; [] when there are none. *Switches.*"""
+        """Every tablet of the table as METADATA has it now, ascending; [] when there are none."""
         found = [] if table_id != METADATA_TABLE_ID else [self.read_root()]
         found += standing(tablets_of(self.calls.rows(layout.tablet_rows(table_id))))
         for record in found:
             self._learn(record)
         return found
 
+    @switches
     def read_root(self) -> TabletRecord:
         """The root tablet's record from the lock service. StaleLocation while the cluster has none."""
         try:
@@ -161,6 +166,7 @@ class Locator:
         end = record.range.stop
         return record if not end or (stop and end >= stop) else None
 
+    @switches
     def _miss(self, table_id: int, row: bytes, before: bool) -> TabletRecord:
         """One task looks up; the others that miss in the same gap wait for it, and share its failure."""
         while True:
@@ -197,6 +203,7 @@ class Locator:
             index = bisect_right(table.starts, row)
         return table.records[index - 1].range.stop if index else b""
 
+    @switches
     def _look_up(self, table_id: int, row: bytes, before: bool) -> TabletRecord:
         if _in_root(table_id, row, before):
             root = self.read_root()
@@ -212,6 +219,7 @@ class Locator:
                 return self._choose(records, table_id, row, before)
         raise StaleLocation(f"METADATA has no tablet of table {table_id} for row {row!r}")
 
+    @switches
     def _choose(self, records: list[TabletRecord], table_id: int, row: bytes, before: bool) -> TabletRecord:
         """Keeps all that was read; the one asked for is the first that reaches past the row."""
         chosen: TabletRecord | None = None
@@ -233,6 +241,7 @@ class Locator:
         table.learn(record)
 
 
+@switches
 def tablets_of(rows: Iterable[Row], gone: list[GoneTablet] | None = None) -> Iterator[TabletRecord]:
     """The tablets of METADATA rows as scanned. Those that were merged away are left out, and added to `gone`."""
     for key, cells in rows:

@@ -17,6 +17,7 @@ from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.rpc.services import TabletService
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -38,8 +39,9 @@ class MetadataCalls:
         self._forget = forget
         self._options = options
 
+    @switches
     def call(self, row: bytes, function: Callable[[TabletService, TabletRecord], T], repeatable: bool = True) -> T:
-        """`function` with the server and record of the METADATA tablet that holds `row`. *Switches.*
+        """`function` with the server and record of the METADATA tablet that holds `row`.
 
         Unavailable when that tablet cannot be reached within the deadline; nothing was applied then. OutcomeUnknown
         when `function` is not `repeatable` and its server lost its lock while it ran.
@@ -68,6 +70,7 @@ class MetadataCalls:
             if not retries.wait():
                 raise Unavailable(retries.exhausted(f"METADATA row {row!r} could not be reached", reason)) from reason
 
+    @switches
     def _once(
         self,
         function: Callable[[TabletService, TabletRecord], T],
@@ -83,6 +86,7 @@ class MetadataCalls:
                 raise StaleLocation(str(error)) from error
             raise OutcomeUnknown(f"METADATA may or may not have been changed: {error}") from error
 
+    @switches
     def page(self, rows: RowRange, max_rows: int) -> tuple[list[Row], bytes | None]:
         """The first of `rows`, from one METADATA tablet, and where to go on: None at the end of the range.
         The list may be empty before the end: the tablet had nothing more in the range."""
@@ -106,6 +110,7 @@ class MetadataCalls:
             return page.rows, None
         return page.rows, covered.stop
 
+    @switches
     def rows(self, rows: RowRange, page_rows: int = 1000, damage: list[DataDamaged] | None = None) -> Iterator[Row]:
         """Every row of the range, ascending, each as of the moment its page was read. Rows that cannot be read are
         passed over, and why is added to `damage`; without that they are DataDamaged. *Switches* between pages."""
@@ -122,6 +127,7 @@ class MetadataCalls:
                 continue
             yield from found
 
+    @switches
     def record_at(self, row: bytes) -> bytes | None:
         """The stored m:record of one METADATA row; None when there is none."""
 

@@ -15,6 +15,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.id_allocator import SCANNER_IDS, TABLE_IDS, TABLET_IDS
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID, GoneTablet, TabletRecord
+from hbtable.switches import switches
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
 
 
@@ -43,6 +44,7 @@ class NumbersInUse(NamedTuple):
         return {path: least for path, least in said.items() if least}
 
 
+@switches
 def in_records(
     tables: Iterable[TableRecord], tablets: Iterable[TabletRecord], gone: Iterable[GoneTablet] = ()
 ) -> NumbersInUse:
@@ -64,6 +66,7 @@ def in_records(
     return NumbersInUse(table, tablet, start_number(server))
 
 
+@switches
 def in_metadata(catalog: Catalog) -> NumbersInUse:
     """*Switches*; reads all of METADATA."""
     gone: list[GoneTablet] = []
@@ -71,12 +74,14 @@ def in_metadata(catalog: Catalog) -> NumbersInUse:
     return rows.or_above(in_records(catalog.tables(), (), gone))
 
 
+@switches
 def in_file_names(fs: FileSystem) -> NumbersInUse:
     """What SSTables and logs are named after, those of dropped tables included. *Switches*; lists both folders."""
     tables = [_table_of(status.path) for status in fs.list_files(SSTABLE_FOLDER)]
     return NumbersInUse(table=max([NumbersInUse().table, *tables]), started=latest_log(fs))
 
 
+@switches
 def latest_log(fs: FileSystem) -> int:
     """The highest number of a tablet server that has a log. *Switches*; lists the folder."""
     return max((start_number(status.path.split("/")[1]) for status in fs.list_files(LOGS)), default=0)

@@ -9,6 +9,7 @@ from typing import final
 
 from hbtable.errors import HbtableError
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class RetryCounter:
         self._pause = 0.0
         self.attempts = 0
 
+    @switches
     def wait(self) -> bool:
         """*Switches.* Pauses before the next try; False at once when the deadline has passed."""
         self.attempts += 1

@@ -15,12 +15,14 @@ from dataclasses import replace
 from hbtable.errors import Conflict
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import TabletRecord
+from hbtable.switches import switches
 
 
+@switches
 def complete_split(catalog: Catalog, record: TabletRecord) -> TabletRecord | None:
     """`record` as its row was read. The row as it stands now, without an embedded child; None when it is gone.
 
-    Durable on return. *Switches.* The caller must not hold anything that a METADATA write waits for.
+    Durable on return. The caller must not hold anything that a METADATA write waits for.
     """
     current: TabletRecord | None = record
     while current is not None and current.left is not None:

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator
 
 from hbtable.errors import Corruption
 from hbtable.model.tablet import TabletRecord
+from hbtable.switches import switches
 
 
+@switches
 def standing(records: Iterable[TabletRecord]) -> Iterator[TabletRecord]:
     """`records` ascending by METADATA row. Yields each tablet once: embedded left children take the place of rows
     that are not there yet. The embedding stays on the right child's record. Of a merge that was committed only the
@@ -28,6 +30,7 @@ def standing(records: Iterable[TabletRecord]) -> Iterator[TabletRecord]:
         previous = record
 
 
+@switches
 def _without_absorbed(records: Iterable[TabletRecord]) -> Iterator[TabletRecord]:
     waiting: TabletRecord | None = None
     for record in records:
@@ -38,6 +41,7 @@ def _without_absorbed(records: Iterable[TabletRecord]) -> Iterator[TabletRecord]
         yield waiting
 
 
+@switches
 def verify_tiling(records: Iterable[TabletRecord]) -> None:
     """`records` of one table, ascending, embedded ones not yet taken out. They must cover every row exactly once;
     Corruption names the rows of the first hole, overlap or missing end."""

@@ -8,6 +8,7 @@ from typing import Final, final
 
 from hbtable.errors import AlreadyExists, FileNotFound
 from hbtable.fs.interface import FileSystem
+from hbtable.switches import switches
 
 UNFINISHED_REPAIR: Final = "UNFINISHED-REPAIR"
 
@@ -24,25 +25,29 @@ class Backup:
         self._marker = f"{folder}/{UNFINISHED_REPAIR}"
         self._begun = False
 
+    @switches
     def replace(self, path: str, data: bytes) -> None:
-        """Durable on return, as is the copy of what was there. *Switches.*"""
+        """Durable on return, as is the copy of what was there."""
         self.keep(path)
         self._fs.write_file(path, data)
 
+    @switches
     def keep(self, path: str) -> None:
-        """Before it is replaced; fine when it is not there. *Switches.*"""
+        """Before it is replaced; fine when it is not there."""
         try:
             self._copy(path)
         except FileNotFound:
             pass
 
+    @switches
     def remove(self, path: str) -> None:
-        """It is in the backup alone on return. *Switches.* FileNotFound."""
+        """It is in the backup alone on return. FileNotFound."""
         self._copy(path)
         self._fs.delete(path)
 
+    @switches
     def end(self) -> None:
-        """Nothing more will be changed. *Switches.*"""
+        """Nothing more will be changed."""
         if self._begun:
             self._target.delete(self._marker)
 

@@ -28,6 +28,7 @@ from hbtable.repair.log_flush import first_needed
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root
 from hbtable.repair.numbers import Seen, look_everywhere
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 from hbtable.tablet.wall_clock import span
 
 REPAIR = "`hbtable repair` on the stopped folder"
@@ -75,8 +76,9 @@ class Check:
         self._clock_ahead_millis = 0
         self._log_notes: list[str] = []
 
+    @switches
     def run(self) -> None:
-        """Reads everything there is; takes about a second for each 100 MB. *Switches.* UnsupportedFormat."""
+        """Reads everything there is; takes about a second for each 100 MB. UnsupportedFormat."""
         pause: Callable[[], None] = lambda: self._runtime.sleep(0)  # noqa: E731
         self._locks = read_lock_files(self._fs)
         self._evidence = gather(self._fs, pause)
@@ -116,6 +118,7 @@ class Check:
 
     # ------------------------------------------------------------ small files
 
+    @switches
     def _lock_files(self, root: TabletRecord | None, reader: MetadataReader) -> None:
         locks = self._locks
         for path in NEEDED:
@@ -135,6 +138,7 @@ class Check:
             what = f"{stored_path(layout.ROOT_PATH)} is older than its copy {ROOT_COPY_PATH}"
             self._find(stored_path(layout.ROOT_PATH), what, "METADATA would be read as it was then")
 
+    @switches
     def _is_stale(self, locks: LockFiles, best: TabletRecord, reader: MetadataReader) -> bool:
         """A server refuses to start on what was put back; what one change would explain may still lead to files that
         are not there any more."""
@@ -144,6 +148,7 @@ class Check:
             return True
         return bool(reader.read(locks.root).doubts)
 
+    @switches
     def _numbers(self, reader: MetadataReader) -> None:
         seen = Seen()
         look_everywhere(seen, self._locks, self._evidence, self._view, reader)
@@ -167,6 +172,7 @@ class Check:
         self._tables = {record.table_id: shown(name) for name, record in tables.items()}
         self.counts["tables"] = len(self._tables)
 
+    @switches
     def _tablets(self) -> None:
         by_table: dict[int, list[TabletRecord]] = {}
         for _, record in self._view.tablet_rows():

@@ -21,6 +21,7 @@ from hbtable.sstable.layout import FOOTER_BYTES
 from hbtable.sstable.properties import Properties
 from hbtable.sstable.reader import SSTableReader
 from hbtable.sstable.salvaging import read_identity
+from hbtable.switches import switches
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
 
 TRASH: Final = "trash"
@@ -88,6 +89,7 @@ class Evidence:
         return self.sstables.get(path) or self.trash.get(path)
 
 
+@switches
 def gather(fs: FileSystem, pause: Callable[[], None]) -> Evidence:
     """Reads everything; about a second for each 100 MB. `pause` is called now and then. UnsupportedFormat: a newer
     hbtable wrote some of it. May switch."""
@@ -111,6 +113,7 @@ def _is_sstable(path: str) -> bool:
         return False  # somebody else's
 
 
+@switches
 def read_sstable(fs: FileSystem, path: str, place: str, pause: Callable[[], None]) -> SSTableFound:
     """Every byte of it. UnsupportedFormat."""
     length = 0
@@ -130,6 +133,7 @@ def read_sstable(fs: FileSystem, path: str, place: str, pause: Callable[[], None
         return SSTableFound(path, place, length, 0, properties, str(error))
 
 
+@switches
 def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
     """Keeps little of it: a log may have hundreds of megabytes."""
     metadata = found.metadata_records.setdefault(incarnation_of(folder), [])
@@ -144,6 +148,7 @@ def _read_log(fs: FileSystem, folder: str, found: Evidence) -> None:
             metadata.append(record)
 
 
+@switches
 def _log_damage(fs: FileSystem, folder: str, found: Evidence, pause: Callable[[], None]) -> str:
     messages = []
     try:

@@ -14,6 +14,7 @@ from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.id_allocator import SCANNER_IDS, TABLE_IDS, TABLET_IDS
 from hbtable.metadata.layout import ROOT_PATH
 from hbtable.model.tablet import TabletRecord
+from hbtable.switches import switches
 
 NUMBERS: Final = (INCARNATIONS, TABLET_IDS, TABLE_IDS, SCANNER_IDS)
 NEEDED: Final = (CLUSTER, ROOT_PATH)
@@ -38,6 +39,7 @@ class LockFiles:
         return int(file.data) if file is not None else 0
 
 
+@switches
 def read_lock_files(fs: FileSystem) -> LockFiles:
     """May switch. UnsupportedFormat."""
     files = DurableFiles(fs)

@@ -14,6 +14,7 @@ from hbtable.repair.evidence import SSTableFound
 from hbtable.repair.rebuilding import RebuiltTablet, Span
 from hbtable.repair.writing import RepairWriter
 from hbtable.sstable.properties import Origin, SSTableIdentity
+from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
 
 Floors = dict[tuple[int, bytes], int]
@@ -83,6 +84,7 @@ def family_of(key: bytes) -> bytes:
     return key[start : key.index(b"\x00", start)]
 
 
+@switches
 def flush(
     writer: RepairWriter, schema: TableSchema, table: bytes, tablet: RebuiltTablet, table_id: int, generation: int,
     pairs: Iterable[Pair], clock_millis: int, complete_to: int,

@@ -18,6 +18,7 @@ from hbtable.commitlog.recovery.salvage import salvage
 from hbtable.commitlog.recovery.sorted_runs import run_path
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
+from hbtable.switches import switches
 
 _LEAD: Final = struct.Struct(">II")
 
@@ -30,6 +31,7 @@ class LogSalvage:
     gaps: list[Gap] = field(default_factory=list)
 
 
+@switches
 def salvage_log(fs: FileSystem, folder: str, pause: Callable[[], None] = lambda: None) -> LogSalvage:
     """*Switches.* UnsupportedFormat, Unavailable: nothing is known. Corruption of a log that is not of segments."""
     if (paths := _whole_runs(fs, folder, pause)) is not None:
@@ -53,6 +55,7 @@ def salvage_log(fs: FileSystem, folder: str, pause: Callable[[], None] = lambda:
     return found
 
 
+@switches
 def _whole_runs(fs: FileSystem, folder: str, pause: Callable[[], None]) -> list[str] | None:
     try:
         runs = sorted_runs(fs, folder)

@@ -37,6 +37,7 @@ from hbtable.repair.table_rebuild import TableRebuild
 from hbtable.repair.user_files import UserFiles
 from hbtable.repair.writing import RepairWriter
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 from hbtable.tablet.shared import table_of_path
 
 
@@ -61,6 +62,7 @@ class Repair:
         self._view: MetadataView
         self._writer: RepairWriter
 
+    @switches
     def run(self) -> Report:
         """*Switches.* UnsupportedFormat: a newer hbtable wrote some of it, and nothing was changed. Any error later
         on: the backup has what was changed by then."""
@@ -88,6 +90,7 @@ class Repair:
 
     # ------------------------------------------------------------ METADATA
 
+    @switches
     def _metadata(self, root: TabletRecord | None, reader: MetadataReader) -> None:
         view = self._view
         tables = view.tables()
@@ -120,6 +123,7 @@ class Repair:
                 named |= {log.incarnation for one in (record, record.left) if one for log in one.logs}
         return named
 
+    @switches
     def _mend_rows(self, rows: dict[bytes, bytes], files: UserFiles) -> bool:
         """Whether any row had to be changed."""
         changed = False
@@ -131,6 +135,7 @@ class Repair:
                     changed = True
         return changed
 
+    @switches
     def _mended(self, record: TabletRecord, files: UserFiles) -> TabletRecord:
         found: dict[str, tuple[SSTableRef, ...]] = {}
         for stack, refs in record.files:
@@ -173,6 +178,7 @@ class Repair:
         rebuild.unknown_records()
         return rows
 
+    @switches
     def _write_metadata(self, rows: dict[bytes, bytes]) -> None:
         old = [path for path in self._evidence.sstables if table_of_path(path) == METADATA_TABLE_ID]
         timestamp = max(self._view.timestamp + 1, self._now)
@@ -208,6 +214,7 @@ class Repair:
 
     # ------------------------------------------------------------ the lock service's files
 
+    @switches
     def _lock_files(self) -> None:
         locks = self._locks
         if not self._is_empty():
@@ -238,6 +245,7 @@ class Repair:
         assert file is not None
         return str(read_cluster(file.data)["id"])
 
+    @switches
     def _new_cluster(self) -> None:
         identity = sound_folder_id(self._fs) or f"{self._runtime.random.getrandbits(128):032x}"
         # Which features the data use is lost with it; to list all of them keeps older programs away in any case.

@@ -31,6 +31,7 @@ from hbtable.model.tablet import (
 from hbtable.repair.evidence import Evidence, SSTableFound
 from hbtable.repair.log_salvage import salvage_log
 from hbtable.sstable.salvaging import salvage
+from hbtable.switches import switches
 
 
 @dataclass(slots=True)
@@ -83,6 +84,7 @@ class MetadataReader:
         self.gaps: dict[str, list[Gap]] = {}
         """Incarnation -> what cannot be read of its log. Of those that log() was asked for."""
 
+    @switches
     def read(self, root: TabletRecord | None) -> MetadataView:
         """*Switches.* UnsupportedFormat."""
         view = MetadataView()
@@ -99,6 +101,7 @@ class MetadataReader:
 
     # ------------------------------------------------------------ along the chain
 
+    @switches
     def _follow(self, root: TabletRecord, view: MetadataView, pairs: list[Pair]) -> None:
         mine = self._tablet(root, view)
         pairs += mine
@@ -121,6 +124,7 @@ class MetadataReader:
     def _has_users_files(self) -> bool:
         return any(not file.is_of(METADATA_TABLE_ID) for file in self._evidence.sstables.values())
 
+    @switches
     def _tablet(self, record: TabletRecord, view: MetadataView) -> list[Pair]:
         view.tablets.append(record)
         pairs: list[Pair] = []
@@ -170,6 +174,7 @@ class MetadataReader:
 
     # ------------------------------------------------------------ everything there is
 
+    @switches
     def _everything(self, view: MetadataView) -> list[Pair]:
         files = [*self._evidence.sstables.values(), *self._evidence.trash.values()]
         identified = [file for file in files if file.properties is not None]
@@ -206,16 +211,19 @@ class MetadataReader:
                 return False
         return named <= logs.keys()
 
+    @switches
     def _pairs(self, file: SSTableFound) -> list[Pair]:
         self._pause()
         return salvage(file.place, self._fs.read_file(file.place), self._pause).pairs
 
+    @switches
     def _metadata_records(self, incarnation: str) -> list[LogRecord]:
         """METADATA's, and perhaps others."""
         if self._evidence.logs[incarnation]:
             return self.log(incarnation)
         return self._evidence.metadata_records[incarnation]
 
+    @switches
     def log(self, incarnation: str) -> list[LogRecord]:
         """What can be read of it, damaged or not."""
         if incarnation not in self._logs:
@@ -255,6 +263,7 @@ def _last_sequence(record: TabletRecord) -> int:
     return max([*held, *(log.first_needed - 1 for log in record.logs)], default=0)
 
 
+@switches
 def best_root(
     reader: MetadataReader, root: TabletRecord | None, copy: TabletRecord | None
 ) -> tuple[TabletRecord | None, MetadataView]:

@@ -23,6 +23,7 @@ from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, rebuilt,
 from hbtable.repair.report import Report
 from hbtable.repair.user_files import Named, UserFiles
 from hbtable.repair.writing import RepairWriter
+from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
 from hbtable.tablet.shared import table_of_path
 
@@ -31,6 +32,7 @@ from hbtable.tablet.shared import table_of_path
 class TableRebuild:
     """`view` need not be complete."""
 
+    @switches
     def __init__(
         self, evidence: Evidence, view: MetadataView, files: UserFiles, writer: RepairWriter, report: Report,
         seen: Seen, reader: MetadataReader,
@@ -128,8 +130,9 @@ class TableRebuild:
 
     # ------------------------------------------------------------ tablets
 
+    @switches
     def tablets(self, table: TableRecord, now_millis: int) -> list[TabletRecord]:
-        """They tile the table; no log is named. *Switches.*"""
+        """They tile the table; no log is named."""
         table_id = table.table_id
         current = self._current.get(table_id, [])
         past = self._past.get(table_id, [])
@@ -170,6 +173,7 @@ class TableRebuild:
                         f"{gap.path}: {gap.reason()}"
                     )
 
+    @switches
     def _usable(
         self, table_id: int, current: list[TabletRecord], old: set[str], substitutes: set[str]
     ) -> list[SSTableFound]:
@@ -241,6 +245,7 @@ class TableRebuild:
             found.append(replace(tile, tablet_id=tablet_id))
         return found
 
+    @switches
     def _tablet(
         self, table: TableRecord, tile: RebuiltTablet, pairs: list[tuple[bytes, bytes]], clock_millis: int,
         complete_to: int, now_millis: int,

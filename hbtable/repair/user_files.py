@@ -14,6 +14,7 @@ from hbtable.repair.writing import RepairWriter
 from hbtable.sstable.builder import SSTableOptions
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.salvaging import salvage
+from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout, families_of_key, shown_key, stack_key
 from hbtable.tablet.shared import table_of_path
 
@@ -37,9 +38,10 @@ class UserFiles:
         self._schemas = schemas
         self._instead: dict[str, tuple[SSTableFound, ...]] = {}
 
+    @switches
     def instead_of(self, path: str, named: Named | None) -> tuple[SSTableFound, ...]:
         """What holds what can be had of a file that is damaged, missing or not the one that was named. Durable on
-        return. *Switches.*"""
+        return."""
         if named is not None and path not in self._evidence.sstables and path not in self._evidence.trash:
             successor = self._successor(path, named[0])
             if successor is not None:
@@ -49,6 +51,7 @@ class UserFiles:
             self._instead[path] = self._replace(path, named)
         return self._instead[path]
 
+    @switches
     def _replace(self, path: str, named: Named | None) -> tuple[SSTableFound, ...]:
         file = self._evidence.sstables.get(path)
         old = self._evidence.trash.get(path)
@@ -92,6 +95,7 @@ class UserFiles:
     def _successor(self, path: str, record: TabletRecord) -> SSTableFound | None:
         return next((file for file in self._evidence.sstables.values() if replaces(file, path, record)), None)
 
+    @switches
     def _salvaged(self, file: SSTableFound, named: Named | None) -> tuple[SSTableFound, ...]:
         found = salvage(file.place, self._fs.read_file(file.place))
         identity = self._identity(file, named, found.pairs)

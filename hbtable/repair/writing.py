@@ -21,6 +21,7 @@ from hbtable.model.tablet import (
 from hbtable.repair.evidence import SSTableFound
 from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.properties import Origin, SSTableIdentity
+from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.shared import table_folder
 
@@ -37,8 +38,9 @@ class RepairWriter:
         self._incarnation = ""
         self._count = 0
 
+    @switches
     def sstable(self, pairs: Iterable[Pair], options: SSTableOptions, identity: SSTableIdentity) -> SSTableFound:
-        """Durable on return. `pairs` ascend. *Switches.*"""
+        """Durable on return. `pairs` ascend."""
         builder = SSTableBuilder(options, identity)
         for key, value in pairs:
             builder.add(key, value)
@@ -49,11 +51,12 @@ class RepairWriter:
         self._fs.put_new(path, content)
         return SSTableFound(path, path, len(content), builder.footer_checksum, builder.properties)
 
+    @switches
     def metadata(
         self, rows: dict[bytes, bytes], generation: int, sequence: int, timestamp: int, now_millis: int
     ) -> TabletRecord:
         """All of METADATA anew, of the rows of user tables, tablets and namespaces; the root record is returned, and is
-        not yet written anywhere. *Switches.*"""
+        not yet written anywhere."""
         made = TabletRecord(
             METADATA_TABLE_ID,
             FIRST_METADATA_TABLET_ID,
@@ -74,6 +77,7 @@ class RepairWriter:
             logs=(LogRef(NO_LOG, sequence + 1),),
         )
 
+    @switches
     def _metadata_files(
         self, tablet_id: int, rows: dict[bytes, bytes], generation: int, sequence: int, timestamp: int
     ) -> tuple[tuple[str, tuple[SSTableRef, ...]], ...]:

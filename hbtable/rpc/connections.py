@@ -21,6 +21,7 @@ from hbtable.rpc.handshake import HELLO, OURS, answered
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.sockets import Socket
+from hbtable.switches import switches
 
 Connect = Callable[[str, int, float], Socket]
 """As runtime.sockets.connect."""
@@ -92,6 +93,7 @@ class RpcConnection:
         self.sequence = 0
         """Of the last call."""
 
+    @switches
     def greet(self, deadline: float, lives: Callable[[], bool]) -> None:
         """*Switches.* The first call: what both sides speak is settled on return. Unsent; UnsupportedFormat when the
         peer speaks another version, whichever side said so."""
@@ -108,6 +110,7 @@ class RpcConnection:
         Does not switch."""
         return not self._frames.rest and sockets.is_quiet(self._socket)
 
+    @switches
     def exchange(self, frame: bytes, deadline: float, lives: Callable[[], bool]) -> bytes:
         """*Switches.* Sends a call and returns the message of its answer. Unsent, Lost."""
         self._deadline = deadline
@@ -134,6 +137,7 @@ class RpcConnection:
         """Idempotent."""
         self._socket.close()
 
+    @switches
     def _receive(self, most: int) -> bytes:
         while True:
             left = self._deadline - self._runtime.clock_seconds()
@@ -161,6 +165,7 @@ class RpcConnectionPool:
         self._waiting: deque[Event] = deque()
         self._closed = False
 
+    @switches
     def take(self, deadline: float, lives: Callable[[], bool], fresh: bool = False) -> tuple[RpcConnection, bool]:
         """*Switches.* A connection, and whether it has served before; never one of those when `fresh`. Unsent,
         UnsupportedFormat."""
@@ -196,6 +201,7 @@ class RpcConnectionPool:
         for connection in idle:
             connection.close()
 
+    @switches
     def _open(self, deadline: float, lives: Callable[[], bool]) -> RpcConnection:
         host, _, port = self.address.rpartition(":")
         if not host or not port.isdigit():

@@ -11,6 +11,7 @@ from typing import Final, final
 from zlib import crc32
 
 from hbtable.errors import Corruption
+from hbtable.switches import switches
 
 MESSAGE_BYTES: Final = 64 << 20
 FRAME_BYTES: Final = MESSAGE_BYTES + (1 << 20)
@@ -46,6 +47,7 @@ class Frames:
         self.rest = b""
         """What has arrived of the next frame."""
 
+    @switches
     def next(self) -> bytes | None:
         """*Switches.* None when the peer has ended, also in the middle of a frame. Corruption when the frame says that
         it is too long, or its checksum does not match: nothing that follows can be read."""

@@ -29,6 +29,7 @@ from hbtable.rpc.codec.calls import INTERNAL_ERROR, Failure, RpcMethod
 from hbtable.rpc.codec.errors import RpcError
 from hbtable.rpc.connections import Lost, RpcConnection, RpcConnectionPool, RpcOptions, Unsent, still_lives
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 
 @final
@@ -55,6 +56,7 @@ class Peer:
         self._unreachable = unreachable
         self._forget = forget
 
+    @switches
     def call(self, method: RpcMethod, arguments: Sequence[Any]) -> Any:
         """*Switches.* The result, or the error that the callee raised."""
         try:
@@ -71,6 +73,7 @@ class Peer:
             raise self._failure(method, answer)
         return answer
 
+    @switches
     def _attempt(self, method: RpcMethod, arguments: Sequence[Any]) -> Any:
         deadline = self._runtime.clock_seconds() + self._options.seconds(method.timeout)
         connection, used = self.pool.take(deadline, self._lives)
@@ -86,6 +89,7 @@ class Peer:
         connection, _ = self.pool.take(deadline, self._lives, fresh=True)
         return self._exchange(connection, method, arguments, deadline)
 
+    @switches
     def _exchange(self, connection: RpcConnection, method: RpcMethod, arguments: Sequence[Any], deadline: float) -> Any:
         try:
             connection.sequence = (connection.sequence + 1) & 0x7FFFFFFF

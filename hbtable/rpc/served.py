@@ -11,6 +11,7 @@ from typing import Final, final
 from hbtable.rpc.frames import GOODBYE, Frames
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.runtime.sockets import Address, Socket
+from hbtable.switches import switches
 
 _UNFRAMED: Final = b"\x80\x01\x00"
 """As the length of a frame it would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
@@ -56,6 +57,7 @@ class Served:
         self.working = False
         self.answered = False
 
+    @switches
     def receive(self) -> bytes | None:
         """*Switches.* The next call, which the server works on from now until it is sent; None at the end."""
         self.release()
@@ -66,6 +68,7 @@ class Served:
             self._budget.collect(self._request, len(message))  # about as much again, once it is decoded
         return message
 
+    @switches
     def send(self, data: bytes) -> None:
         """*Switches* until the peer has taken all of it. OSError."""
         self.working = False
@@ -104,6 +107,7 @@ class Served:
             self._budget.end(self._request)
             self._request = None
 
+    @switches
     def _begin(self, most: int) -> bytes:
         self._socket.settimeout(None)
         data = self._socket.recv(most)
@@ -112,12 +116,14 @@ class Served:
         self._arrive(len(data))
         return data
 
+    @switches
     def _go_on(self, most: int) -> bytes:
         self._socket.settimeout(self._stall_seconds)
         data = self._socket.recv(most)
         self._arrive(len(data))
         return data
 
+    @switches
     def _arrive(self, count: int) -> None:
         self._arrived += count
         if self._request is not None:

@@ -28,6 +28,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.sockets import Address, Socket
+from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 OTHER_PORT: Final = (
@@ -87,11 +88,13 @@ class RpcServer:
         self._peers = Occupancy[Served]()
         self.budget = MemoryBudget(self._options.transfer_bytes, runtime.sleep)
 
+    @switches
     def start(self) -> int:
         """Opens the port and returns it."""
         self._listener = self._listen(self._serve)
         return self._listener.port
 
+    @switches
     def close(self) -> None:
         """*Switches.* Calls under way get their answer, within the grace. Idempotent."""
         listener, self._listener = self._listener, None
@@ -100,6 +103,7 @@ class RpcServer:
 
     # ---------------------------------------------------------------- a connection
 
+    @switches
     def _serve(self, socket: Socket, peer: Address) -> None:
         options = self._options
         served = Served(
@@ -126,6 +130,7 @@ class RpcServer:
             served.release()
             self._peers.leave(served)
 
+    @switches
     def _calls(self, served: Served) -> None:
         """Until the peer has ended, or does not speak as agreed."""
         while (message := served.receive()) is not None:
@@ -137,6 +142,7 @@ class RpcServer:
             del message, answer  # an idle peer must not cost what its last call did
         served.send(GOODBYE)
 
+    @switches
     def _greeting(self, message: bytes) -> tuple[bytes, bool] | None:
         """As _answer, of a hello; None when it is another call. Corruption."""
         if not is_hello(message):
@@ -167,6 +173,7 @@ class RpcServer:
         except OSError:
             return  # it left: its business
 
+    @switches
     def _answer(self, message: bytes, peer: str) -> tuple[bytes, bool]:
         """(the frame to send, whether the connection goes on). Corruption when not even the head can be read."""
         kind, name, sequence, position = calls.read_head(message)

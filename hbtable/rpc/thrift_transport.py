@@ -14,6 +14,7 @@ from hbtable.rpc.proxies import RemoteMasterService, RemoteTabletAdmin, RemoteTa
 from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _NO_MASTER: Final = "there is no master at the moment; it is starting or was lost. Try again"
 
@@ -54,18 +55,21 @@ class RpcTransport:
         self._servers: dict[str, _Server] = {}
         self._master: tuple[Peer, RemoteMasterService] | None = None
 
+    @switches
     def tablet_service(self, incarnation: str) -> TabletService:
         """*Switches* the first time."""
         if self._local.serves(incarnation):
             return self._local.tablet_service(incarnation)
         return (self._servers.get(incarnation) or self._find(incarnation)).tablets
 
+    @switches
     def tablet_admin(self, incarnation: str) -> TabletAdmin:
         """*Switches* the first time."""
         if self._local.serves(incarnation):
             return self._local.tablet_admin(incarnation)
         return (self._servers.get(incarnation) or self._find(incarnation)).admin
 
+    @switches
     def master(self) -> MasterService:
         """*Switches.*"""
         if self._local.has_master():

@@ -27,6 +27,7 @@ from hbtable.runtime.supervision import TaskDeaths
 from hbtable.runtime.thread_waker import GeventThreadWaker
 from hbtable.runtime.worker_process import WorkerProcesses
 from hbtable.runtime.workers import ThreadPool
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -68,6 +69,7 @@ class GeventTask:
     def start(self) -> None:
         self._greenlet.start()
 
+    @switches
     def _run(self, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
         try:
             function(*arguments)
@@ -80,10 +82,12 @@ class GeventTask:
             self._error = error
             raise  # KeyboardInterrupt and SystemExit are for the hub, which hands them to the main greenlet
 
+    @switches
     def join(self, timeout_seconds: float | None = None) -> bool:
         self._greenlet.join(timeout_seconds)
         return self._greenlet.ready()
 
+    @switches
     def kill(self) -> None:
         self._greenlet.kill()
 
@@ -110,6 +114,7 @@ class GeventEvent:
     def is_set(self) -> bool:
         return self._event.is_set()
 
+    @switches
     def wait(self, timeout_seconds: float | None = None) -> bool:
         return self._event.wait(timeout_seconds)
 
@@ -124,6 +129,7 @@ class GeventLock:
         self._held = False
         self._waiting: deque[_Turn] = deque()
 
+    @switches
     def __enter__(self) -> object:
         if not self._held:
             self._held = True
@@ -194,6 +200,7 @@ class GeventRuntime:
         task.start()
         return task
 
+    @switches
     def sleep(self, seconds: float) -> None:
         """0 goes once round the event loop: timers and sockets that are due come first.
 
@@ -222,6 +229,7 @@ class GeventRuntime:
     def waker(self, answer: Callable[[], object]) -> ThreadWaker:
         return GeventThreadWaker(answer)
 
+    @switches
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """A task killed while it waits leaves `function` running to its end in the pool's thread: what `function` uses
         (a file descriptor) must not be closed by the task's clean-up."""
@@ -231,6 +239,7 @@ class GeventRuntime:
             self._workers[kind] = workers
         return workers.run(function, arguments)
 
+    @switches
     def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
         processes = self._processes.get(kind)
         title = f"{kind} process"
@@ -239,6 +248,7 @@ class GeventRuntime:
             self._workers[title] = ThreadPool(title, self._options.processes)  # each waits for one process
         return self._workers[title].run(processes.call, (job, parts, seconds))
 
+    @switches
     def close(self, grace_seconds: float = 5.0) -> None:
         """*Switches.* Ends the worker processes; ends the threads once their work is done, or gives them up after the
         grace."""

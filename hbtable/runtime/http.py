@@ -19,6 +19,7 @@ from gevent.pywsgi import WSGIHandler, WSGIServer
 
 from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.sockets import listen
+from hbtable.switches import switches
 
 Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 """A WSGI application: (environ, start_response) -> the body's pieces. It runs as a task, and may switch."""
@@ -85,6 +86,7 @@ class _Handler(WSGIHandler):
         self.answered = False
         self._deadline: gevent.Greenlet | None = None
 
+    @switches
     def handle(self) -> None:
         server = self.server
         if not server.occupancy.admit(self, server.options.connections):
@@ -97,6 +99,7 @@ class _Handler(WSGIHandler):
             self._end_within(None)
             server.occupancy.leave(self)
 
+    @switches
     def read_requestline(self) -> str:
         options = self.server.options
         self._end_within(options.idle_seconds)
@@ -104,6 +107,7 @@ class _Handler(WSGIHandler):
         self._end_within(options.request_seconds)
         return line
 
+    @switches
     def handle_one_response(self) -> None:
         super().handle_one_response()
         self.answered = True
@@ -135,6 +139,7 @@ class _Server(WSGIServer):
     occupancy: Occupancy[_Handler]
 
 
+@switches
 def serve_http(host: str, port: int, application: Application, options: HttpOptions | None = None) -> HttpListener:
     """Listens at once. Port 0 is any free port. Unavailable when the port is taken."""
     server = _Server(listen(host, port, _BACKLOG), _guarded(application), log=None, error_log=_ErrorLog())

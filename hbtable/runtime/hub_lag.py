@@ -12,6 +12,7 @@ from typing import final
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class HubLag:
     def start(self) -> None:
         self._task = supervise(self._runtime, self._measure, name="hub lag")
 
+    @switches
     def stop(self) -> None:
         """*Switches.* Idempotent."""
         if self._task is not None:
@@ -59,6 +61,7 @@ class HubLag:
         """The greatest lag in the window; 0 before the first measurement."""
         return max(self._lags, default=0.0)
 
+    @switches
     def _measure(self) -> None:
         interval = self._options.interval_seconds
         clock = self._runtime.clock_seconds

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, TypeVar
 
+from hbtable.switches import switches
+
 T = TypeVar("T")
 
 Job = Callable[[Sequence[bytes]], Sequence[bytes]]
@@ -27,11 +29,13 @@ class JobFailed(Exception):
 class Task(Protocol):
     """A running greenlet."""
 
+    @switches
     def join(self, timeout_seconds: float | None = None) -> bool:
         """*Switches.* True when the task has ended. Does not raise the task's error."""
 
+    @switches
     def kill(self) -> None:
-        """Ends the task at its next switch, by raising inside it; waits for that. *Switches.*"""
+        """Ends the task at its next switch, by raising inside it; waits for that."""
 
     @property
     def error(self) -> BaseException | None:
@@ -44,6 +48,7 @@ class Event(Protocol):
     def set(self) -> None: ...
     def clear(self) -> None: ...
     def is_set(self) -> bool: ...
+    @switches
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """*Switches* unless set. True when set, False on timeout."""
 
@@ -96,6 +101,7 @@ class Runtime(Protocol):
     def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> Task:
         """Runs `function` as a task, later. An error in it is kept in Task.error and logged."""
 
+    @switches
     def sleep(self, seconds: float) -> None:
         """*Switches.* 0 lets other tasks run."""
 
@@ -105,6 +111,7 @@ class Runtime(Protocol):
     def waker(self, answer: Callable[[], object]) -> ThreadWaker:
         """`answer` runs as a task after each wake(); it must handle its own errors."""
 
+    @switches
     def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
         """*Switches.* Runs a blocking function off the hub and returns its result or raises its error.
 
@@ -112,6 +119,7 @@ class Runtime(Protocol):
         starve another. `function` must not touch anything of the runtime.
         """
 
+    @switches
     def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
         """*Switches.* What `job` makes of `parts`, in another process of this machine: for what may hold the
         interpreter's lock for long, take any time, or crash. The process gives way to all others.

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar, final
 
 from hbtable.runtime.interface import Lock, Runtime
+from hbtable.switches import switches
 
 K = TypeVar("K", bound=Hashable)
 
@@ -22,6 +23,7 @@ class KeyedLocks(Generic[K]):
         self._users: dict[K, int] = {}
 
     @contextmanager
+    @switches
     def hold(self, key: K) -> Iterator[None]:
         """*Switches* while somebody else holds it; fair."""
         lock = self._locks.setdefault(key, self._runtime.lock())

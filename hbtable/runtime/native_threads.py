@@ -19,6 +19,8 @@ from gevent.hub import Hub, Waiter
 from gevent.monkey import get_original, is_module_patched
 from greenlet import getcurrent
 
+from hbtable.switches import switches
+
 if not TYPE_CHECKING:
     SimpleQueue = get_original("queue", "SimpleQueue")
 
@@ -101,6 +103,7 @@ class _HubLatch:
         self._wake = hub.loop.async_()
         self._wake.start(self._waiter.switch, None)
 
+    @switches
     def acquire(self) -> None:
         """*Switches.*"""
         try:

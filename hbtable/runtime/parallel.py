@@ -5,12 +5,14 @@ from typing import TypeVar
 
 from hbtable.errors import HbtableError, LockLost
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
 
+@switches
 def run_all(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name: str) -> list[T | HbtableError]:
-    """The outcome of each job, in their order: what it returned or the HbtableError it raised. *Switches.*
+    """The outcome of each job, in their order: what it returned or the HbtableError it raised.
 
     Anything else a job raises, and LockLost, is raised here after the other jobs have ended. With one job or a limit
     of one nothing is spawned.
@@ -45,6 +47,7 @@ def results(outcomes: Sequence[T | HbtableError]) -> list[T]:
     return found
 
 
+@switches
 def _outcome(job: Callable[[], T]) -> T | HbtableError:
     try:
         return job()

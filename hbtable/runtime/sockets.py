@@ -20,6 +20,7 @@ from gevent.server import StreamServer
 
 from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
 from hbtable.runtime.port_holder import holder_of
+from hbtable.switches import switches
 
 Address = tuple[str, int]
 
@@ -66,6 +67,7 @@ class TcpListener:
         """New connections are refused from now on; open ones go on. Idempotent."""
         self._server.close()
 
+    @switches
     def close(self, grace_seconds: float = 5.0) -> None:
         """*Switches.* Stops accepting, lets calls under way be answered, and cuts what still runs after the grace."""
         self.stop_accepting()
@@ -81,6 +83,7 @@ class TcpConnections:
         self.sockets: dict[hub_socket.socket, gevent.Greenlet | None] = {}
         self._handle = handle
 
+    @switches
     def serve(self, socket: hub_socket.socket, address: Address) -> None:
         """Runs in a greenlet of its own; the socket is closed by gevent's server afterwards."""
         if len(self.sockets) > self._most:
@@ -96,6 +99,7 @@ class TcpConnections:
         finally:
             self.sockets.pop(socket, None)
 
+    @switches
     def close(self, grace_seconds: float) -> None:
         for socket in list(self.sockets):
             # The handler reads what has arrived, answers it, then sees the end: nothing is cut in the middle.
@@ -127,6 +131,7 @@ class AcceptRetryingServer(StreamServer):
             return None
 
 
+@switches
 def serve(host: str, port: int, handle: Callable[[Socket, Address], None], backlog: int = 1024) -> TcpListener:
     """Listens at once, and runs `handle` as a task for each connection, whose socket is closed when that returns.
 
@@ -150,6 +155,7 @@ def descriptors_for(connections: int) -> int:
     return max(connections + 64, 4 * (connections - 1) // 3 + 1)
 
 
+@switches
 def connect(host: str, port: int, timeout_seconds: float) -> Socket:
     """*Switches.* A connected socket without a timeout. Unavailable when nobody answers there in time."""
     try:
@@ -174,6 +180,7 @@ def prepare(socket: standard_socket.socket) -> None:
     socket.setsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_KEEPALIVE, 1)
 
 
+@switches
 def listen(host: str, port: int, backlog: int) -> hub_socket.socket:
     """A listening socket. gevent's servers would make one too, but leave it open where that fails."""
     try:

@@ -15,6 +15,7 @@ from gevent.event import Event as HubEvent
 from gevent.hub import Waiter, get_hub
 
 from hbtable.runtime.native_threads import NativeThread, SimpleQueue
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ class ThreadPool:
         self._idle.set()
         self._wake = get_hub().loop.async_()
 
+    @switches
     def run(self, function: Callable[..., T], arguments: tuple[object, ...]) -> T:
         """*Switches.* Jobs are begun in the order of the calls."""
         job = _Job(function, arguments)
@@ -88,6 +90,7 @@ class ThreadPool:
             except ValueError:
                 return  # the hub was destroyed: nobody waits any more
 
+    @switches
     def _deliver(self) -> None:
         """In the hub. Switches to each task whose job is done; a killed task's outcome is dropped."""
         done = self._done
@@ -99,6 +102,7 @@ class ThreadPool:
             self._wake.stop()
             self._idle.set()
 
+    @switches
     def close(self, grace_seconds: float) -> None:
         """*Switches.* Ends the threads when their work is done, or leaves them to the end of the process after the
         grace: a write that the disk or network never answers must not hold up a stop."""

@@ -20,6 +20,7 @@ from typing import Final, final
 from bitarray import bitarray
 
 from hbtable.errors import Corruption, UnsupportedFormat
+from hbtable.switches import switches
 
 ROW: Final = 1
 ROWCOL: Final = 2
@@ -48,6 +49,7 @@ class BloomBuilder:
     def add(self, prefix: bytes) -> None:
         self._entries.append(zlib.crc32(prefix))
 
+    @switches
     def encode(self, pause: Callable[[], None] | None = None) -> bytes:
         """`pause` is called every millisecond or so: a million entries take half a second."""
         # odd, so that no step b divides it too often; at least one word, so that an empty filter still answers

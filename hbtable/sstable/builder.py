@@ -17,6 +17,7 @@ from hbtable.sstable.garbage_counts import GarbageCounter
 from hbtable.sstable.index import IndexBuilder
 from hbtable.sstable.layout import Handle, encode_footer, seal
 from hbtable.sstable.properties import Properties, SSTableIdentity, encode_properties
+from hbtable.switches import switches
 
 _SUFFIX_FORMAT: Final = "QBQB"
 _MAX_PAIR_BYTES: Final = 1 << 30
@@ -133,6 +134,7 @@ class SSTableBuilder:
         self._ready.clear()
         return ready
 
+    @switches
     def finish(self, pause: Callable[[], None] | None = None) -> bytes:
         """All bytes that were not taken yet: the last blocks, filter, index, properties and footer.
 

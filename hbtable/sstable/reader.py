@@ -20,6 +20,7 @@ from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.index import Index, decode_index
 from hbtable.sstable.layout import FOOTER_BYTES, Footer, Handle, decode_footer, unseal
 from hbtable.sstable.properties import Properties, decode_properties
+from hbtable.switches import switches
 
 ReadAt = Callable[[int, int], bytes]
 
@@ -89,6 +90,7 @@ class SSTableReader:
         self.properties = properties
 
     @classmethod
+    @switches
     def open(
         cls,
         read_at: ReadAt,
@@ -127,6 +129,7 @@ class SSTableReader:
         """What this reader keeps in memory besides cached blocks, roughly: the tail of the file, decoded."""
         return self.length_bytes - self.footer.filter_part.offset + 300 * len(self._index.first_keys)
 
+    @switches
     def scan(self, start: bytes, stop: bytes, cache_blocks: bool = True) -> Iterator[Pair]:
         """Pairs with start <= key < stop (b"": to the end), ascending.
 
@@ -179,6 +182,7 @@ class SSTableReader:
         """Stored bytes of the blocks that [start, stop) touches."""
         return self._index.bytes_between(start, stop)
 
+    @switches
     def verify(self, pause: Callable[[], None] | None = None) -> int:
         """Reads every byte of the file anew, past the cache, and checks all that can be checked. The number of cells.
 
@@ -200,6 +204,7 @@ class SSTableReader:
 
     # ------------------------------------------------------------ blocks
 
+    @switches
     def _scan_blocks(self, number: int, end: int, start: bytes, stop: bytes, cache_blocks: bool) -> Iterator[Pair]:
         """At least two blocks, [number, end): all of those between are given out whole."""
         ahead: dict[int, Block] = {}
@@ -225,6 +230,7 @@ class SSTableReader:
                 keys, values = keys[:last], values[:last]
             yield from zip(keys, values, strict=False)
 
+    @switches
     def _block(self, number: int, cache_blocks: bool) -> Block:
         return self._cached(number, cache_blocks) or self._load_run(number, number + 1, cache_blocks)[number]
 
@@ -232,9 +238,11 @@ class SSTableReader:
         offset = self._index.offsets[number]
         return self._cache.get(self.path, offset) if cache_blocks else self._cache.peek(self.path, offset)
 
+    @switches
     def _load(self, number: int) -> Block:
         return self._load_run(number, number + 1, True)[number]
 
+    @switches
     def _load_run(self, first: int, last: int, cache_blocks: bool) -> dict[int, Block]:
         """Blocks [first, last), but not beyond the read-ahead's limit after the first, in one read. Switches."""
         offsets = self._index.offsets
@@ -267,6 +275,7 @@ class SSTableReader:
             following = (index.first_keys[number + 1], index.separators[number + 1])
         return DamagedBlock(error.path, error.offset, error.reason, index.first_keys[number], following)
 
+    @switches
     def _verify_block(self, number: int, last_key: bytes) -> tuple[bytes, int]:
         """(last key, cells) of one block, checked against the index, its neighbour, its restarts and the filter."""
         index = self._index
@@ -292,6 +301,7 @@ class SSTableReader:
         return keys[-1], len(keys)
 
 
+@switches
 def _read(read_at: ReadAt, path: str, offset: int, size: int) -> bytes:
     """read_at, held to its promise: exactly `size` bytes."""
     found = read_at(offset, size)

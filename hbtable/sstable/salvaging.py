@@ -19,6 +19,7 @@ from hbtable.sstable.compression import decompress
 from hbtable.sstable.index import Index, decode_index
 from hbtable.sstable.layout import FOOTER_BYTES, TRAILER_BYTES, Handle, decode_footer, unseal
 from hbtable.sstable.properties import Properties, decode_properties
+from hbtable.switches import switches
 
 _LONGEST_BLOCK_BYTES: Final = 1 << 20
 """Looked through for the end of a block when there is no index. Longer: more of a file with huge values is found, and
@@ -35,6 +36,7 @@ class SSTableSalvage:
     lost: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 
+@switches
 def salvage(path: str, content: bytes, pause: Callable[[], None] = lambda: None) -> SSTableSalvage:
     """`content`: the whole file. UnsupportedFormat when a newer hbtable wrote it; never Corruption."""
     found = SSTableSalvage()
@@ -84,6 +86,7 @@ def _part(path: str, content: bytes, handle: Handle) -> bytes | None:
         return None
 
 
+@switches
 def _by_index(path: str, content: bytes, index: Index, found: SSTableSalvage, pause: Callable[[], None]) -> None:
     for number, first_key in enumerate(index.first_keys):
         handle = index.handle(number)

@@ -22,6 +22,7 @@ from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.cache import BlockCache
 from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.reader import SSTableReader
+from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.version import LoadedFile, SharedFile, key_range
@@ -29,6 +30,7 @@ from hbtable.tablet.version import LoadedFile, SharedFile, key_range
 logger = logging.getLogger(__name__)
 
 
+@switches
 def open_sstable(fs: FileSystem, cache: BlockCache, ref: SSTableRef, in_memory: bool) -> LoadedFile:
     """Checks the length and the footer's checksum against METADATA's. May switch. Corruption, FileNotFound."""
     file = SharedFile(fs.open(ref.path))
@@ -36,9 +38,10 @@ def open_sstable(fs: FileSystem, cache: BlockCache, ref: SSTableRef, in_memory: 
     return LoadedFile(ref, reader)
 
 
+@switches
 def owns_files(fs: FileSystem, record: TabletRecord) -> bool:
     """Whether each SSTable that the record names lies inside its range: read from the files themselves. False for those
-    that a split's other child may name as well. *Switches.* Corruption, FileNotFound."""
+    that a split's other child may name as well. Corruption, FileNotFound."""
     keys = key_range(record.range)
     cache = BlockCache(0)
     return all(open_sstable(fs, cache, ref, False).inside(keys) for _, refs in record.files for ref in refs)
@@ -58,6 +61,7 @@ class SSTableOutput:
         self._in_doubt: list[str] = []
         """Files of which the record may yet come to know: see refused()."""
 
+    @switches
     def write(
         self,
         pairs: Iterable[Pair],
@@ -69,7 +73,7 @@ class SSTableOutput:
     ) -> LoadedFile | None:
         """Durable, reopened, and still in flight on return: call settled(), unasked() or refused() next. None, and no
         file, when there are no pairs. `masked` is asked after the last pair: how many cells were left out because
-        markers among the pairs mask them. *Switches.* OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
+        markers among the pairs mask them. OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
         chunks = pacer.chunks(pairs)
         first = next(chunks, None)
         if first is None:
@@ -83,6 +87,7 @@ class SSTableOutput:
             self._drop(path)
             raise
 
+    @switches
     def settled(self, file: LoadedFile | None) -> None:
         """The record names the file. What was in doubt before is not in it, and never will be."""
         if file is not None:
@@ -90,11 +95,13 @@ class SSTableOutput:
         while self._in_doubt:
             self._drop(self._in_doubt.pop())
 
+    @switches
     def unasked(self, file: LoadedFile | None) -> None:
         """The record was never asked to name the file."""
         if file is not None:
             self._drop(file.ref.path)
 
+    @switches
     def refused(self, file: LoadedFile | None, error: BaseException) -> None:
         """The record was asked to name it and was not changed, as far as `error` tells."""
         if file is None:
@@ -112,6 +119,7 @@ class SSTableOutput:
         # Any other error, StorageFailed of METADATA's log say, leaves open whether the record names the file once
         # that log is replayed: it stays in flight until this process ends.
 
+    @switches
     def _write(
         self,
         path: str,
@@ -156,10 +164,12 @@ class SSTableOutput:
             properties.cells,
         )
 
+    @switches
     def _drop(self, path: str) -> None:
         self._remove(path)
         self._shared.files_in_flight.discard(path)
 
+    @switches
     def _remove(self, path: str) -> None:
         try:
             self._fs.delete(path)

@@ -10,6 +10,7 @@ from typing import final
 
 from hbtable.encoding.cell_key import Pair
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _CHUNK = 512
 
@@ -26,6 +27,7 @@ class Pacer:
         self._check = check
         self._until = runtime.clock_seconds() + slice_seconds
 
+    @switches
     def pause(self) -> None:
         """*Switches* when the time slice is over."""
         if self._check is not None:
@@ -34,18 +36,22 @@ class Pacer:
             self._runtime.sleep(0)
             self._until = self._runtime.clock_seconds() + self._slice_seconds
 
+    @switches
     def flatten(self, lists: Iterable[list[Pair]]) -> Iterator[Pair]:
         """The pairs of all lists, with a pause after each."""
         return chain.from_iterable(self._paused(lists))
 
+    @switches
     def chunks(self, pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
         """`pairs` in lists, with a pause after each."""
         source = iter(pairs)
         return self._paused(iter(lambda: list(islice(source, _CHUNK)), []))
 
+    @switches
     def paced(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         return chain.from_iterable(self.chunks(pairs))
 
+    @switches
     def _paused(self, lists: Iterable[list[Pair]]) -> Iterator[list[Pair]]:
         for one in lists:
             yield one

@@ -15,6 +15,7 @@ from typing import final
 from hbtable.errors import Conflict, HbtableError, OutcomeUnknown, OutOfSpace, StaleLocation, Unavailable
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 CommitRecord = Callable[[TabletRecord, TabletRecord], None]
 """Compare-and-set: durable on return. Conflict: the record is another one, this tablet belongs to someone else now.
@@ -40,10 +41,11 @@ class RecordKeeper:
         self.lost = False
         self.closed = False
 
+    @switches
     def change(self, edit: Edit, swap: Callable[[], None] | None = None, insist: bool = False) -> TabletRecord:
         """Durable on return. `edit` makes the new record from the current one. `swap` runs right after the change was
         acknowledged, without a switch in between, so that no other change sees a record that the version lacks.
-        *Switches.* StaleLocation when the tablet is lost or closed; any other error: nothing was changed, except that
+        StaleLocation when the tablet is lost or closed; any other error: nothing was changed, except that
         a change that was OutOfSpace comes back if METADATA's server dies before its log writes on. Who may not go on
         with the old record then has to `insist`: OutOfSpace is tried again until there is room."""
         with self._lock:
@@ -58,6 +60,7 @@ class RecordKeeper:
                 swap()
             return new
 
+    @switches
     def _settle(self, old: TabletRecord, new: TabletRecord, insist: bool) -> None:
         doubtful = False
         while True:

@@ -23,6 +23,7 @@ from hbtable.encoding.cell_key import check_known
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
 from hbtable.model.mutation import PUT
 from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, LogRef, SSTableRef, TabletRecord
+from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import Compactor
 from hbtable.tablet.damage import UnreadableFile
 from hbtable.tablet.files import open_sstable
@@ -40,8 +41,9 @@ class LeftUnflushed(Unavailable):
     """Only this server's own log has something of the tablet: it is recovered when this server has ended."""
 
 
+@switches
 def recover(state: TabletState, compactor: Compactor) -> None:
-    """The tablet is as it was, and may serve, on return, all but what damaged SSTables hold (damage.py). *Switches.*
+    """The tablet is as it was, and may serve, on return, all but what damaged SSTables hold (damage.py).
     Corruption (of a log), UnsupportedFormat, StaleLocation (another owner), OutOfSpace, LeftUnflushed: do not serve."""
     record = state.keeper.record
     _check_own_log(state, record)
@@ -62,6 +64,7 @@ def recover(state: TabletState, compactor: Compactor) -> None:
     _look_at_clock(state, compactor)
 
 
+@switches
 def _look_at_clock(state: TabletState, compactor: Compactor) -> None:
     """An earlier server's clock was ahead, or this one's is behind: said, and repaired where that was asked for."""
     options = state.environment.options
@@ -99,6 +102,7 @@ def adopt(state: TabletState, parent: TabletState) -> None:
     state.clock.restore(parent.clock.highest)
 
 
+@switches
 def _open_files(state: TabletState) -> None:
     """Every SSTable that the record names, length and footer checked."""
     layout = state.version.layout
@@ -111,6 +115,7 @@ def _open_files(state: TabletState) -> None:
         state.damaged.told(error)
 
 
+@switches
 def _open(state: TabletState, key: str, ref: SSTableRef, in_memory: bool) -> LoadedFile:
     """A damaged or missing one is no reason to serve nothing of the tablet: the other files and all writes go on."""
     environment = state.environment
@@ -135,6 +140,7 @@ def _install_files(state: TabletState, files: dict[str, tuple[LoadedFile, ...]])
     state.install(Version(state.version.layout, (*current, *earlier)))
 
 
+@switches
 def _replay(state: TabletState, compactor: Compactor) -> int:
     """Into the memtables, what the logs hold; the newest server-assigned time in it."""
     environment = state.environment
@@ -167,6 +173,7 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
     return highest
 
 
+@switches
 def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
     """The records of each log that the record names. Not of this server's own: before this load the tablet was
     either never here or was unloaded with everything flushed. A log without a name only says that everything below
@@ -213,6 +220,7 @@ def _check_own_log(state: TabletState, record: TabletRecord) -> None:
         raise LeftUnflushed(message)
 
 
+@switches
 def by_sequence(logs: Iterable[Iterator[LogRecord]]) -> Iterator[LogRecord]:
     """Records of several logs, each ascending by sequence, as one; of one sequence only the highest generation."""
     waiting: LogRecord | None = None
@@ -224,6 +232,7 @@ def by_sequence(logs: Iterable[Iterator[LogRecord]]) -> Iterator[LogRecord]:
         yield waiting
 
 
+@switches
 def _own_log(state: TabletState) -> None:
     """Before the first write: recovery must know that this server's log may hold records of the tablet. The master
     names it when it assigns the tablet; a record without it would lose what is acknowledged from now on."""

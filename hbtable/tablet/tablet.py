@@ -20,6 +20,7 @@ from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
+from hbtable.switches import switches
 from hbtable.tablet import recovery
 from hbtable.tablet.compactions.compaction import Compactor
 from hbtable.tablet.compactions.planning import planned_flush, planned_major, planned_merge, useless_files
@@ -55,6 +56,7 @@ class Tablet:
         self._compactor = Compactor(state)
 
     @classmethod
+    @switches
     def load(
         cls,
         runtime: Runtime,
@@ -67,7 +69,7 @@ class Tablet:
         shared: SharedState,
         commit_record: CommitRecord,
     ) -> "Tablet":
-        """Recovers the tablet; it serves on return. The record names this server as its owner already. *Switches.*
+        """Recovers the tablet; it serves on return. The record names this server as its owner already.
         Any error: it does not serve, and nothing was changed but perhaps redo points."""
         environment = Environment(runtime, fs, log, options, cache, shared)
         tablet = cls(TabletState(environment, record, schema, commit_record))
@@ -87,22 +89,28 @@ class Tablet:
 
     # ------------------------------------------------------------ the data path
 
+    @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
         self._writer.mutate(mutations)
 
+    @switches
     def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
         return reading.read_rows(self._state, rows, spec)
 
+    @switches
     def scan(self, request: ScanRequest) -> ScanPage:
         """A page may be empty and not the last: it ends after TabletOptions.scan_seconds at the latest."""
         return reading.scan(self._state, request)
 
+    @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         return self._read_modify_writer.increment(row, family, qualifier, amount)
 
+    @switches
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
         return self._read_modify_writer.append(row, values, ttl_millis)
 
+    @switches
     def check_and_mutate(
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
@@ -212,14 +220,16 @@ class Tablet:
         limit = self.schema.split_bytes or limit_bytes
         return 0 < limit < self.sstable_bytes() and not self._shares_files() and not self._state.damaged
 
+    @switches
     def flush(self) -> None:
         """Minor compaction: everything acknowledged before the call is in SSTables that METADATA names, on return.
-        *Switches.* OutOfSpace and Unavailable: nothing changed, it goes on serving; try later."""
+        OutOfSpace and Unavailable: nothing changed, it goes on serving; try later."""
         self._compactor.flush()
 
+    @switches
     def compact(self, major: bool, family: bytes = b"") -> None:
         """The most useful merge, last of all what is due by age; or a major compaction of everything; of one family's
-        files alone, which are those of its locality group, or nothing when there is no such family. *Switches.* As
+        files alone, which are those of its locality group, or nothing when there is no such family. As
         flush()."""
         stored = self._state.version.layout.stored.get(family, family)
         if major:
@@ -234,9 +244,10 @@ class Tablet:
 
     # ------------------------------------------------------------ unload and split
 
+    @switches
     def freeze_for_unload(self) -> None:
         """Minor compaction, stop writes, second minor compaction (paper, section 6): on return nothing is in memory
-        alone and writers wait, until thaw() or close(). Reads go on. *Switches.* On an error writes go on."""
+        alone and writers wait, until thaw() or close(). Reads go on. On an error writes go on."""
         self._compactor.cancel()
         try:
             self._compactor.flush()
@@ -253,9 +264,10 @@ class Tablet:
         self._state.gate.thaw()
         self._compactor.resume()
 
+    @switches
     def change_record(self, edit: Edit, insist: bool = False) -> TabletRecord:
         """Changes the record in turn with the tablet's own changes; what a split or an unload needs. Durable on return.
-        *Switches.* StaleLocation when the tablet is lost. `insist`: as RecordKeeper.change."""
+        StaleLocation when the tablet is lost. `insist`: as RecordKeeper.change."""
         return self._state.keeper.change(edit, insist=insist)
 
     def close(self) -> None:
@@ -268,6 +280,7 @@ class Tablet:
         if state.version.memtables_empty() and not self.lost:
             state.environment.log.forget(state.tablet_id)
 
+    @switches
     def split_row(self) -> bytes | None:
         """The row at about half of the bytes, strictly inside; None when one row fills the tablet, or nothing does.
         *Switches.*"""
@@ -294,9 +307,11 @@ class Tablet:
         """Whether a row that an administrator named lies strictly inside."""
         return may_split_at(row, self._state.range, b"")
 
+    @switches
     def _first_row(self, start: bytes, stop: bytes) -> bytes | None:
         return next((row_of(key) for key, _ in self._pairs(start, stop)), None)
 
+    @switches
     def _pairs(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         state = self._state
         snapshot = ReadSnapshot(

@@ -18,6 +18,7 @@ from hbtable.memtable.memtable import Memtable
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import SSTableRef
 from hbtable.sstable.reader import SSTableReader
+from hbtable.switches import switches
 from hbtable.tablet.damage import UnreadableFile
 from hbtable.tablet.layout import LocalityGroupLayout, families_of_key
 
@@ -31,6 +32,7 @@ class SharedFile:
     def __init__(self, file: RandomReadFile) -> None:
         self._file = file
 
+    @switches
     def read_at(self, offset: int, size: int) -> bytes:
         return self._file.read_at(offset, size)
 
@@ -110,6 +112,7 @@ class Version:
         """Active memtables that hold anything become frozen ones, with fresh ones in their place."""
         return Version(self.layout, tuple(map(_freeze, self.stacks)))
 
+    @switches
     def flushed(self, key: str, memtables: tuple[Memtable, ...], file: LoadedFile | None) -> "Version":
         """The stack's frozen `memtables` are in `file` now, or nothing of them had to be kept."""
         stack = self.stack(key)
@@ -117,6 +120,7 @@ class Version:
         files = stack.files if file is None else in_order((*stack.files, file))
         return self._with(Stack(key, stack.active, frozen, files))
 
+    @switches
     def compacted(self, key: str, inputs: tuple[LoadedFile, ...], output: LoadedFile | None) -> "Version":
         """`output` stands for the `inputs` of the stack now; files that arrived meanwhile stay. The stack may be gone:
         it was empty, and the schema does not have its families any more."""
@@ -197,6 +201,7 @@ def key_range(rows: RowRange) -> tuple[bytes, bytes]:
     return range_key(rows.start), range_key(rows.stop)
 
 
+@switches
 def in_order(files: Iterable[LoadedFile]) -> tuple[LoadedFile, ...]:
     return tuple(sorted(files, key=lambda file: (file.ref.first_sequence, file.ref.path)))
 

@@ -11,6 +11,7 @@ from hbtable.errors import Conflict
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.tablet import TabletRecord
+from hbtable.switches import switches
 
 
 class RecordCommits:
@@ -26,8 +27,9 @@ class RecordCommits:
         self._check = check
         self._first: dict[int, Callable[[], object]] = {}
 
+    @switches
     def commit(self, expected: TabletRecord, record: TabletRecord) -> None:
-        """Durable on return. Conflict: the row changed under us, the tablet is not ours any more. *Switches.*"""
+        """Durable on return. Conflict: the row changed under us, the tablet is not ours any more."""
         finish = self._first.get(expected.tablet_id)
         if finish is not None:
             # The left child's record may not change before its own row stands: a repair would put the old one back, and

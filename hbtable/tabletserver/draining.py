@@ -13,6 +13,7 @@ from hbtable.errors import HbtableError, Unavailable
 from hbtable.model.tablet import METADATA_LEVEL, ROOT_LEVEL, USER_LEVEL, level
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
+from hbtable.switches import switches
 from hbtable.tabletserver.membership import Membership
 from hbtable.tabletserver.online_tablets import OnlineTablets
 
@@ -45,6 +46,7 @@ class Draining:
         self._parallel = parallel
         self._wait_seconds = wait_seconds
 
+    @switches
     def drain(self) -> None:
         """Everything is flushed and unloaded on return. Unavailable with the first reason when a tablet could not be.
         *Switches.*"""
@@ -57,6 +59,7 @@ class Draining:
             self._give_up(step)
             self._say(step + 1)
 
+    @switches
     def _give_up(self, step: int) -> None:
         """All of its level, and what came late to one below: a master that had not heard yet gave this server a tablet,
         or one was being split."""
@@ -76,6 +79,7 @@ class Draining:
         tablets = self._online_tablets.tablets
         return [number for number, tablet in tablets.items() if level(tablet.record) == _STEPS[step]]
 
+    @switches
     def _await_others(self, step: int) -> None:
         """Until nobody who stops too is at an earlier step; and without a master nobody at all, for then METADATA
         would be nowhere."""
@@ -90,11 +94,13 @@ class Draining:
                 return
             self._runtime.sleep(_LOOK_SECONDS)
 
+    @switches
     def _behind(self, step: int) -> list[str]:
         others = self._membership.others()
         orphaned = not self._membership.master_lives()
         return [name for name, file in others.items() if file.drained < step and (file.draining or orphaned)]
 
+    @switches
     def _say(self, drained: int) -> None:
         try:
             self._membership.say_drained(drained)

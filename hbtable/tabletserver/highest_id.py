@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.numbers_in_use import in_metadata
 from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.switches import switches
 from hbtable.tablet.tablet import Tablet
 
 
+@switches
 def highest_tablet_id(tablets: Mapping[int, Tablet], catalog: Catalog) -> Callable[[], int]:
     """What the returned function says grows with `tablets`, those served here; the first time that METADATA's are among
     them it reads all of METADATA. It *switches* then."""

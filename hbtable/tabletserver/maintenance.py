@@ -16,6 +16,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.maintenance_plan import (
@@ -98,9 +99,10 @@ class Maintenance:
         self._shared.attention = self._wake.set
         self._task = supervise(self._runtime, self._live, name="maintenance")
 
+    @switches
     def stop(self) -> None:
         """No new job begins; running flushes and splits have ended on return. Compactions may take long: they go on
-        until their tablet is unloaded, which cancels them; then call join(). Idempotent. *Switches.*"""
+        until their tablet is unloaded, which cancels them; then call join(). Idempotent."""
         self._stopping = True
         self._wake.set()
         if self._task is not None:
@@ -110,14 +112,16 @@ class Maintenance:
             if not isinstance(self._busy.get(tablet_id), Compact):
                 task.join()
 
+    @switches
     def join(self) -> None:
-        """Every job has ended on return. *Switches.*"""
+        """Every job has ended on return."""
         while self._jobs:
             next(iter(self._jobs.values())).join()
 
+    @switches
     def finish_merges(self, limit_bytes: int) -> None:
         """Merging compactions that are due, or run, have ended on return; those of tablets of more than `limit_bytes`
-        are left to the next start, and so is what failed. Before stop(). *Switches.*"""
+        are left to the next start, and so is what failed. Before stop()."""
         tried: set[int] = set()
         while self._session.valid():
             self.look()
@@ -161,6 +165,7 @@ class Maintenance:
 
     # ---------------------------------------------------------------- the task
 
+    @switches
     def _live(self) -> None:
         while not self._stopping:
             self._wake.wait(self._options.period_seconds)
@@ -248,6 +253,7 @@ class Maintenance:
         self._jobs[decision.tablet_id] = self._runtime.spawn(self._run, decision, kind, name=kind)
         return True
 
+    @switches
     def _run(self, decision: Decision, kind: str) -> None:
         tablet_id = decision.tablet_id
         begin = self._runtime.clock_seconds()
@@ -276,6 +282,7 @@ class Maintenance:
             del self._jobs[tablet_id]
             self._wake.set()
 
+    @switches
     def _act(self, decision: Decision) -> None:
         tablet = self._tablets.get(decision.tablet_id)
         if tablet is None:

@@ -13,8 +13,10 @@ from hbtable.lockservice.paths import INCARNATIONS, MASTER, SERVERS, ServerFile,
 from hbtable.metadata.id_allocator import IdAllocator
 from hbtable.metadata.numbers_in_use import start_number
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 
+@switches
 def new_incarnation(session: Session, runtime: Runtime, latest_log: Callable[[], int] = lambda: 0) -> str:
     """A name that no server ever had or will have: a counter, so that names sort by age, and 32 random bits, so that a
     lock service restored from an old copy cannot give a name (and with it a log folder) out twice. `latest_log`: the
@@ -35,6 +37,7 @@ class Membership:
         self.incarnation = incarnation
         self._session = session
 
+    @switches
     def claim(self) -> None:
         """Before the log is begun: whoever looks for logs that nobody needs sees that this one's server is starting.
         And before the server file stands: one whose lock is free means 'dead' to the master. LockLost when the name is
@@ -44,6 +47,7 @@ class Membership:
         except Conflict as error:
             raise self._taken(error) from error
 
+    @switches
     def join(self, description: ServerFile) -> None:
         """After claim(). Durable on return: the master may assign tablets to this server from now on. LockLost when
         the session ended meanwhile."""
@@ -52,24 +56,29 @@ class Membership:
         except AlreadyExists as error:
             raise self._taken(error) from error
 
+    @switches
     def drain(self) -> None:
         """The master gives this server no more tablets once it looks again. FileNotFound when it is declared dead."""
         ServerFile.change(self._session, self.incarnation, lambda file: replace(file, draining=True))
 
+    @switches
     def say_drained(self, levels: int) -> None:
         """As ServerFile.drained, for the others that stop. FileNotFound when it is declared dead."""
         ServerFile.change(self._session, self.incarnation, lambda file: replace(file, drained=levels))
 
+    @switches
     def others(self) -> dict[str, ServerFile]:
-        """The other servers that hold their locks. *Switches.*"""
+        """The other servers that hold their locks."""
         living = ServerFile.living(self._session)
         living.pop(self.incarnation, None)
         return living
 
+    @switches
     def master_lives(self) -> bool:
         """*Switches.*"""
         return self._session.holder(MASTER) is not None
 
+    @switches
     def leave(self) -> None:
         """After the last tablet was unloaded and the log closed: frees the lock at once, so that the master need not
         wait for the session to end. Idempotent."""

@@ -23,6 +23,7 @@ from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.schemas import Schemas
@@ -70,6 +71,7 @@ class OnlineTablets:
         self._locks = TabletLocks(runtime)
         self._ended = False
 
+    @switches
     def lock(self, tablet_id: int) -> AbstractContextManager[None]:
         """Held while a tablet is loaded, unloaded or split. *Switches* on entry when it is held."""
         return self._locks.hold(tablet_id)
@@ -98,6 +100,7 @@ class OnlineTablets:
             found.update(tablet.damaged.messages())
         return [found[path] for path in sorted(found)]
 
+    @switches
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
         """Serves the tablet on return. Fine when it is served in this generation already. StaleLocation when METADATA
         gives it to somebody else by now; Unavailable when an unload ended it."""
@@ -120,6 +123,7 @@ class OnlineTablets:
             seconds = self._runtime.clock_seconds() - started
             log.info("tablet %d: loaded generation %d in %.3f s", record.tablet_id, current.generation, seconds)
 
+    @switches
     def _take_in(self, record: TabletRecord, schema: TableSchema) -> None:
         tablet = self._opened(record, self._schemas.current(record.table_id, schema))
         try:
@@ -135,6 +139,7 @@ class OnlineTablets:
         self.tablets[record.tablet_id] = tablet
         self.refused.pop(record.tablet_id, None)
 
+    @switches
     def _opened(self, record: TabletRecord, schema: TableSchema) -> Tablet:
         try:
             return self._locks.opened(record.tablet_id, lambda: self._open_tablet(record, schema))
@@ -149,6 +154,7 @@ class OnlineTablets:
             self.refused[record.tablet_id] = told
             raise told from error
 
+    @switches
     def unload(self, tablet_id: int) -> None:
         """Flushed, its row without owner, not served on return: the next owner needs no log of this server. That it is
         not served here says the same of it, so that is StaleLocation after end(), and LeftUnflushed while this
@@ -215,6 +221,7 @@ class OnlineTablets:
             raise LeftUnflushed(message)
         self._said_absent.add(tablet_id)
 
+    @switches
     def _in_a_new_generation(self, record: TabletRecord) -> TabletRecord:
         """Whoever was told that the tablet is not served here may be about to take it back: now his compare-and-set
         fails, or it has made this one fail (Conflict). So a load that comes late does no harm."""
@@ -229,6 +236,7 @@ class OnlineTablets:
             if tablet.record.table_id == table_id and tablet.schema.version < schema.version:
                 tablet.schema = schema
 
+    @switches
     def _current(self, record: TabletRecord) -> TabletRecord:
         current = self._catalog.read_tablet(record.table_id, record.range.stop)
         if current is not None and current.left is not None:

@@ -6,6 +6,7 @@ Nothing here outlives the server: a compaction is asked for again by whoever wan
 from collections import Counter
 from typing import final
 
+from hbtable.switches import switches
 from hbtable.tablet.tablet import Tablet
 
 
@@ -17,8 +18,9 @@ class RequestedCompactions:
         self._merging: Counter[int] = Counter()
         self._major: Counter[int] = Counter()
 
+    @switches
     def run(self, tablet: Tablet, major: bool, family: bytes = b"") -> None:
-        """As Tablet.compact. *Switches.*"""
+        """As Tablet.compact."""
         tablet_id, under_way = tablet.record.tablet_id, self._major if major else self._merging
         under_way[tablet_id] += 1
         try:

@@ -30,6 +30,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
+from hbtable.switches import switches
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.tablet import Tablet
@@ -74,6 +75,7 @@ class TabletServerRole:
     failure = ""
     """After stop(): why it may be that not all is stored that was acknowledged; "": all is well."""
 
+    @switches
     def __init__(
         self,
         runtime: Runtime,
@@ -193,6 +195,7 @@ class TabletServerRole:
         )
         registry.gauge("hbtable_log_bytes", "Commit log that recovery would read.", lambda: self.commit_log.size_bytes)
 
+    @switches
     def start(self, address: str = "", gateway: str = "") -> None:
         """The master may assign tablets from now on. LockLost when the session ended meanwhile. `address`: by which
         other roles reach this server; "": they are all in this process. `gateway`: of the gateway beside it."""
@@ -203,11 +206,13 @@ class TabletServerRole:
         """A message about each damaged file that its tablets have met."""
         return self._online_tablets.damage()
 
+    @switches
     def finish_merges(self, limit_bytes: int) -> None:
         """For a process that may never run for long: merges that are due of tablets of up to `limit_bytes` have ended
-        on return. *Switches.*"""
+        on return."""
         self._maintenance.finish_merges(limit_bytes)
 
+    @switches
     def drain(self) -> None:
         """Every tablet is flushed and unloaded on return, and the next start needs no log. Unavailable when one could
         not be: it is still served, and the log still has what it needs."""
@@ -220,9 +225,10 @@ class TabletServerRole:
         Draining(self._runtime, self._membership, self._online_tablets, parallel, wait).drain()
         self._maintenance.join()
 
+    @switches
     def stop(self, clean: bool = True) -> None:
         """Not clean: nothing is flushed, the log stays needed, and the tablets are recovered from it at the next start;
-        so is what a failed drain leaves. *Switches.*"""
+        so is what a failed drain leaves."""
         if clean:
             try:
                 self.drain()
@@ -241,6 +247,7 @@ class TabletServerRole:
             log.warning("%s: %s", self.incarnation, self.failure)
         self._membership.leave()
 
+    @switches
     def _open_tablet(self, record: TabletRecord, schema: TableSchema) -> Tablet:
         self.shared.loading += 1
         try:
@@ -258,6 +265,7 @@ class TabletServerRole:
         finally:
             self.shared.loading -= 1
 
+    @switches
     def _sort_range(self, incarnation: str, part: bytes) -> SortedRun:
         return sort_range(self._runtime, self._fs, log_folder(incarnation), decode_range(part))
 
@@ -290,11 +298,13 @@ def _block_cache(capacity_bytes: int, registry: Registry) -> BlockCache:
     )
 
 
+@switches
 def _latest_log(fs: FileSystem) -> int:
     """A shared file system has the logs of a whole cluster: there the master looks after the counter of starts."""
     return latest_log(fs) if fs.log_kind == LOCAL else 0
 
 
+@switches
 def _tablet_ids(session: Session, online_tablets: OnlineTablets, catalog: Catalog) -> IdAllocator:
     in_use = highest_tablet_id(online_tablets.tablets, catalog)
     return IdAllocator(session, TABLET_IDS, FIRST_FREE_TABLET_ID, in_use=in_use, makes=False)

@@ -12,6 +12,7 @@ from typing import final
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.switches import switches
 
 
 @final
@@ -35,8 +36,9 @@ class Schemas:
                 del self._loading[table_id]
                 self._told.pop(table_id, None)
 
+    @switches
     def current(self, table_id: int, given: TableSchema) -> TableSchema:
-        """`given` by the master, or METADATA's if that is newer. *Switches.*"""
+        """`given` by the master, or METADATA's if that is newer."""
         if table_id == METADATA_TABLE_ID:
             return given
         found = self._catalog.read_table(given.name)

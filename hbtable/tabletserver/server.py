@@ -17,6 +17,7 @@ from hbtable.metrics.registry import Counter, Registry
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.switches import switches
 from hbtable.tablet.tablet import Tablet
 
 
@@ -72,6 +73,7 @@ class TabletServer:
         self._appends = requests("append")
         self._checks = requests("check_and_mutate")
 
+    @switches
     def mutate(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
         tablet = self._tablets.get(tablet_id)
         if tablet is None:
@@ -81,6 +83,7 @@ class TabletServer:
             self._outwait(changed=True)
         self._mutations.value += 1
 
+    @switches
     def read_rows(self, tablet_id: int, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
         tablet = self._tablets.get(tablet_id)
         if tablet is None:
@@ -91,6 +94,7 @@ class TabletServer:
         self._reads.value += 1
         return answer
 
+    @switches
     def scan(self, tablet_id: int, request: ScanRequest) -> ScanPage:
         tablet = self._tablets.get(tablet_id)
         if tablet is None:
@@ -101,6 +105,7 @@ class TabletServer:
         self._scans.value += 1
         return page
 
+    @switches
     def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         tablet = self._tablets.get(tablet_id)
         if tablet is None:
@@ -111,6 +116,7 @@ class TabletServer:
         self._increments.value += 1
         return answer
 
+    @switches
     def append(
         self, tablet_id: int, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0
     ) -> list[Cell]:
@@ -123,6 +129,7 @@ class TabletServer:
         self._appends.value += 1
         return answer
 
+    @switches
     def check_and_mutate(
         self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
@@ -141,6 +148,7 @@ class TabletServer:
             return DataDamaged(refused.path, refused.offset, refused.reason, refused.first_row, refused.stop_row)
         return StaleLocation(f"tablet {tablet_id} is not served by {self.incarnation}")
 
+    @switches
     def _outwait(self, changed: bool) -> None:
         """Returns when the answer may leave after all. LockLost, or when the time is up OutcomeUnknown for changes."""
         try:

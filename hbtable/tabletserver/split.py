@@ -22,6 +22,7 @@ from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import ROOT_TABLET_ID, TabletRecord
 from hbtable.model.values import check_bytes
+from hbtable.switches import switches
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.online_tablets import OnlineTablets
@@ -54,6 +55,7 @@ class Splitter:
         self._allowed = allowed
         self._insist = insist
 
+    @switches
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         """Both children are served on return. False when there is no row to split at. InvalidRequest for a row outside
         the tablet, SwitchedOff. After any other error the parent is served as before, or lost to another owner.
@@ -81,6 +83,7 @@ class Splitter:
             log.warning("tablet %d: the split is committed and will be finished later: %s", tablet_id, error)
         return True
 
+    @switches
     def _swapped(self, tablet: Tablet, row: bytes, left_id: int, right_id: int) -> Tablet:
         """Steps 1 to 3; the right child."""
         parent_id = tablet.record.tablet_id
@@ -92,6 +95,7 @@ class Splitter:
             raise
         return self._swap(parent_id, tablet, right)
 
+    @switches
     def _commit(self, tablet: Tablet, row: bytes, left_id: int, right_id: int) -> TabletRecord:
         """The right child's record, once METADATA has it. An unknown outcome is tried until it is known
         (tablet.records), so an error means: not split."""
@@ -107,6 +111,7 @@ class Splitter:
         self._online_tablets.replace_parent(parent_id, children)
         return children[1]
 
+    @switches
     def _finish(self, right: Tablet) -> None:
         """Step 4, in the name of the right child, so that its record in memory is cleared as well."""
         left = right.record.left
@@ -131,6 +136,7 @@ def split_records(
     return left, right
 
 
+@switches
 def _row(tablet: Tablet, asked: bytes | None) -> bytes | None:
     """Where to split; None when there is no row that leaves something on both sides."""
     record = tablet.record

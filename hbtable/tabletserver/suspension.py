@@ -10,6 +10,7 @@ from typing import Final, final
 from hbtable.errors import LockLost, Unavailable
 from hbtable.lockservice.interface import Session
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _LOOK_SECONDS: Final = 0.02
 
@@ -23,6 +24,7 @@ class Suspension:
         self._session = session
         self._wait_seconds = wait_seconds
 
+    @switches
     def wait(self) -> bool:
         """True as soon as the session is valid, without a switch since it was; False when the time is up. LockLost when
         it is over. *Switches* unless it is valid."""
@@ -37,6 +39,7 @@ class Suspension:
             runtime.sleep(min(_LOOK_SECONDS, left))
         return True
 
+    @switches
     def outwait(self) -> None:
         """As wait(), but Unavailable when the time is up: for what must not be begun meanwhile."""
         if not self.wait():

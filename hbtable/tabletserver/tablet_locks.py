@@ -15,6 +15,7 @@ from typing import TypeVar, final
 from hbtable.errors import Unavailable
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.keyed_locks import KeyedLocks
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -36,6 +37,7 @@ class TabletLocks:
         return bool(self._locks)
 
     @contextmanager
+    @switches
     def hold(self, tablet_id: int, unloads: bool = False) -> Iterator[None]:
         """`unloads`: a load that holds the lock, or waits for it, is Unavailable. *Switches* on entry when somebody
         else has it."""
@@ -54,9 +56,10 @@ class TabletLocks:
             if not self._unloads[tablet_id]:
                 del self._unloads[tablet_id]
 
+    @switches
     def opened(self, tablet_id: int, open_tablet: Callable[[], T]) -> T:
         """What `open_tablet` returns or raises. The caller holds the lock. Unavailable when somebody wants to unload
-        the tablet: nothing that `open_tablet` began goes on. *Switches.*"""
+        the tablet: nothing that `open_tablet` began goes on."""
         given_up = Unavailable(f"the load of tablet {tablet_id} was given up, because it is to be unloaded")
         if tablet_id in self._unloads:
             raise given_up

@@ -13,6 +13,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.sstable.cache import BlockCache
+from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import COMPACTIONS_OFF
 from hbtable.tablet.shared import SharedState
 from hbtable.tabletserver.online_tablets import OnlineTablets
@@ -46,10 +47,12 @@ class TabletServerAdmin:
         self._asked = RequestedCompactions()
         self._epoch = 0
 
+    @switches
     def load_tablet(self, epoch: int, record: TabletRecord, schema: TableSchema) -> None:
         self._check(epoch)
         self._online_tablets.load(record, schema)
 
+    @switches
     def unload_tablet(self, epoch: int, tablet_id: int) -> None:
         self._check(epoch)
         self._online_tablets.unload(tablet_id)
@@ -58,10 +61,12 @@ class TabletServerAdmin:
         self._check(epoch)
         self._online_tablets.update_schema(table_id, schema)
 
+    @switches
     def flush(self, tablet_id: int) -> None:
         self._check_lock()
         self._online_tablets.served(tablet_id).flush()
 
+    @switches
     def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
         self._check_lock()
         if not self._shared.compactions_on:
@@ -77,10 +82,12 @@ class TabletServerAdmin:
         self._shared.attention()
         return before
 
+    @switches
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         self._check_lock()
         return self._splitter.split(tablet_id, split_row)
 
+    @switches
     def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> SortedRun:
         self._check(epoch)
         return self._sort_range(incarnation, part)

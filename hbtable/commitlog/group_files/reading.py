@@ -27,6 +27,7 @@ from hbtable.commitlog.groups import CLEAN_END
 from hbtable.commitlog.segments.segment import Segment, incarnation_of
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
+from hbtable.switches import switches
 
 _STRETCH: Final = 1000
 """Names looked at between two pauses."""
@@ -47,6 +48,7 @@ class _Found(NamedTuple):
     group: GroupFile
 
 
+@switches
 def settled_group_files(
     fs: FileSystem,
     folder: str,
@@ -87,6 +89,7 @@ class _Settling:
         self._vanished: list[_Try] = []
         """Listed, and gone: let go by a writer that does not know yet that it was fenced, or lost."""
 
+    @switches
     def run(self) -> list[Segment]:
         newest = self._newest()
         chosen: list[_Found | _Try] = []
@@ -107,6 +110,7 @@ class _Settling:
         self._report(newest, lsn)
         return [_segment(entry) for entry in chosen]
 
+    @switches
     def _newest(self) -> dict[int, list[_Found]]:
         """The sound files above every watermark. Sets watermark and oldest LSN."""
         newest: dict[int, list[_Found]] = {}
@@ -123,6 +127,7 @@ class _Settling:
             self._pause()
         return newest
 
+    @switches
     def _durable(self, lsn: int) -> _Found | _Try:
         """Of an LSN that was acknowledged."""
         tries = self._tries.get(lsn, [])
@@ -143,6 +148,7 @@ class _Settling:
         current = max(rounds, default=-1)
         return next((found for found in newest.get(lsn, []) if found.group.round == current), None)
 
+    @switches
     def _check_rounds(self, chosen: list[_Found | _Try]) -> None:
         previous: _Try | None = None
         for entry in chosen:
@@ -155,6 +161,7 @@ class _Settling:
                     raise Corruption(previous.path, 0, f"group {previous.name.lsn} of a later round is missing")
             previous = file
 
+    @switches
     def _read(self, file: _Try) -> _Found | None:
         try:
             buffer = self._fs.read_file(file.path)

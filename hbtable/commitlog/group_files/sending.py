@@ -17,6 +17,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.errors import OutOfSpace, Stalled, Unavailable
 from hbtable.fs.interface import FileSystem, PutHints
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 
 @final
@@ -41,8 +42,9 @@ class GroupSender:
         self._retention = retention
         self._slow_nodes = SlowNodes(runtime.clock_seconds)
 
+    @switches
     def send(self, lsn: int, turn: int, content: bytes) -> None:
-        """The group of this LSN and round is durable on return. *Switches.*
+        """The group of this LSN and round is durable on return.
 
         OutOfSpace: refused, and a file of it may appear all the same. LockLost: the log was fenced. LogBroken: nothing
         was confirmed for too long."""
@@ -64,6 +66,7 @@ class GroupSender:
             wanted = False
         self._fence_check.pass_at_last()
 
+    @switches
     def _put(self, name: GroupName, content: bytes, nodes: list[str], padded: Callable[[int], bytes]) -> None:
         """One try."""
         chosen: list[str] = []

@@ -32,6 +32,7 @@ from hbtable.errors import AlreadyExists, HbtableError, OutOfSpace
 from hbtable.fs.interface import FileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class _Group:
 class FileGroupLog:
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
+    @switches
     def __init__(
         self,
         runtime: Runtime,
@@ -69,7 +71,7 @@ class FileGroupLog:
         on_broken: Callable[[], None],
     ) -> None:
         """The first group, a marker, is durable on return. `on_broken` is called once when nothing will be acknowledged
-        any more, and must not switch. *Switches.* AlreadyExists, OutOfSpace, StorageFailed, LockLost."""
+        any more, and must not switch. AlreadyExists, OutOfSpace, StorageFailed, LockLost."""
         if fs.list_files(folder):
             raise AlreadyExists(f"{folder} already holds a log; every start of a tablet server writes a new one")
         self._runtime = runtime
@@ -104,6 +106,7 @@ class FileGroupLog:
 
     # ------------------------------------------------------------ commits
 
+    @switches
     def commit(
         self,
         tablet_id: int,
@@ -149,6 +152,7 @@ class FileGroupLog:
             self._runtime.spawn(self._ring, left, name="commit-log-gather")
         return left > 0
 
+    @switches
     def _ring(self, seconds: float) -> None:
         self._runtime.sleep(seconds)
         self._alarm = False
@@ -177,6 +181,7 @@ class FileGroupLog:
         self._runtime.spawn(self._carry, group, self._round, name="commit-log")
         return group
 
+    @switches
     def _carry(self, group: _Group, turn: int) -> None:
         """Until the group is durable or refused. A task of its own, so that killing a waiter never stops a group."""
         try:
@@ -268,8 +273,9 @@ class FileGroupLog:
 
     # ------------------------------------------------------------ the end
 
+    @switches
     def close(self) -> None:
-        """Writes what waits, then a clean end: damage anywhere in a log closed so is noticed. *Switches.* Idempotent.
+        """Writes what waits, then a clean end: damage anywhere in a log closed so is noticed. Idempotent.
         StorageFailed, LockLost when the log had broken. Without room for the end only the tail is less guarded."""
         self._state.closing = True
         self._go_on()

@@ -39,6 +39,7 @@ from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, StorageFai
 from hbtable.fs.interface import HDFS, LOCAL, FileSystem
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -68,8 +69,9 @@ def marker_path(incarnation: str) -> str:
     return f"{FENCED}/{incarnation}"
 
 
+@switches
 def is_fenced(fs: FileSystem, incarnation: str) -> bool:
-    """What a writer asks before it acknowledges. Raises when the answer is unknown: that is not "no". *Switches.*"""
+    """What a writer asks before it acknowledges. Raises when the answer is unknown: that is not "no"."""
     try:
         fs.status(marker_path(incarnation))
     except FileNotFound:
@@ -77,9 +79,10 @@ def is_fenced(fs: FileSystem, incarnation: str) -> bool:
     return True
 
 
+@switches
 def fence(runtime: Runtime, fs: FileSystem, incarnation: str, options: FencingOptions | None = None) -> Manifest:
     """Nothing is acknowledged any more by this log's writer, and the manifest is published, on return. The writer must
-    be known dead, or be meant to die. *Switches.* Unavailable, StorageFailed: try again; Corruption.
+    be known dead, or be meant to die. Unavailable, StorageFailed: try again; Corruption.
 
     Of kind local only the listing is taken: the data folder's lock keeps other writers away.
     """
@@ -94,10 +97,11 @@ def fence(runtime: Runtime, fs: FileSystem, incarnation: str, options: FencingOp
     return manifest
 
 
+@switches
 def give_up(runtime: Runtime, fs: FileSystem, incarnation: str) -> None:
     """The log is empty on return, for whoever fences it, and its files may be deleted; durable. It must have been
     fenced, and METADATA read after that without finding it in any tablet's record: so nothing of it counts, and nothing
-    ever will, whoever names it later. *Switches.*"""
+    ever will, whoever names it later."""
     fs.write_file(marker_path(incarnation), encode_given_up(incarnation, runtime.wall_millis()))
 
 
@@ -117,6 +121,7 @@ def is_given_up(marker: bytes, incarnation: str) -> bool:
     raise UnsupportedFormat.unknown(marker_path(incarnation), "content", marker[:80], known)
 
 
+@switches
 def _known(fs: FileSystem, incarnation: str) -> Manifest | None:
     """What was decided already."""
     try:
@@ -137,6 +142,7 @@ class _Fencer:
         self._folder = log_folder(incarnation)
         self._options = options
 
+    @switches
     def until_done(self, step: Callable[[], T]) -> T:
         """Tries again after what may pass: Unavailable and StorageFailed. The last error when the deadline has
         passed."""
@@ -150,9 +156,11 @@ class _Fencer:
                 logger.info("fencing %s: %s", self._incarnation, error)
             self._runtime.sleep(self._options.pause_seconds)
 
+    @switches
     def mark(self) -> None:
         self.until_done(self._mark_once)
 
+    @switches
     def _mark_once(self) -> None:
         # Seen first: a fencer that comes later has nothing to write.
         if is_fenced(self._fs, self._incarnation):
@@ -163,6 +171,7 @@ class _Fencer:
         if not is_fenced(self._fs, self._incarnation):
             raise Unavailable(f"{marker_path(self._incarnation)} is not there yet: {error}") from error
 
+    @switches
     def _place(self, path: str, content: bytes) -> HbtableError | None:
         """Brings a whole file under this name, unless there is one. Whatever the answer was, only what is seen then
         counts; the error is for the report."""
@@ -175,6 +184,7 @@ class _Fencer:
             return error
         return None
 
+    @switches
     def sealed(self, listed: Manifest) -> Manifest:
         """The listing with final lengths."""
         if listed.log_kind != HDFS:
@@ -187,6 +197,7 @@ class _Fencer:
         )
         return listed._replace(files=tuple(file for file in results(outcomes) if file is not None))
 
+    @switches
     def _seal(self, file: LogFile) -> LogFile | None:
         try:
             return LogFile(file.name, self._fs.seal(f"{self._folder}/{file.name}"))
@@ -195,11 +206,13 @@ class _Fencer:
             # would find a gap and refuse.
             return None
 
+    @switches
     def publish(self, manifest: Manifest) -> Manifest:
         """This manifest, or the one that another fencer published first."""
         encoded = encode_manifest(manifest)
         return self.until_done(lambda: self._publish_once(encoded))
 
+    @switches
     def _publish_once(self, encoded: bytes) -> Manifest:
         error = self._place(manifest_path(self._folder), encoded)
         # One answer for all: what is there now, whoever it is from.

@@ -19,6 +19,7 @@ from zlib import crc32
 from hbtable.commitlog.segments.segment import incarnation_of
 from hbtable.errors import Corruption, FileNotFound, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, FileSystem
+from hbtable.switches import switches
 
 MAGIC: Final = b"BtLogMan"
 VERSION: Final = 1
@@ -52,9 +53,10 @@ def manifest_path(folder: str) -> str:
     return f"{folder}/{NAME}"
 
 
+@switches
 def list_log(fs: FileSystem, folder: str) -> Manifest:
     """The log's files as they are now. Settled only when nobody writes any more. An error while listing raises: a part
-    of a log is never taken for all of it (bug class 5). *Switches.*"""
+    of a log is never taken for all of it (bug class 5)."""
     files = []
     for status in fs.list_files(folder):
         name = status.path[len(folder) + 1 :]
@@ -63,6 +65,7 @@ def list_log(fs: FileSystem, folder: str) -> Manifest:
     return Manifest(incarnation_of(folder), fs.log_kind, tuple(files))
 
 
+@switches
 def published(fs: FileSystem, folder: str) -> Manifest | None:
     """The manifest, None when no fencer got so far. May switch. Corruption, UnsupportedFormat."""
     try:
@@ -72,6 +75,7 @@ def published(fs: FileSystem, folder: str) -> Manifest | None:
     return decode_manifest(stored, folder)
 
 
+@switches
 def settled(fs: FileSystem, folder: str) -> Manifest:
     """What recovery may read. May switch. Unavailable: the log is not fenced; its writer may still acknowledge."""
     if fs.log_kind == LOCAL:

@@ -22,6 +22,7 @@ from hbtable.commitlog.segments.high_water import HighWater, read_high_water
 from hbtable.commitlog.segments.segment import Segment, incarnation_of
 from hbtable.errors import Corruption
 from hbtable.fs.interface import FileSystem
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ Tell = Callable[[int, str], None]
 """How loud, and what."""
 
 
+@switches
 def read_log(
     fs: FileSystem, folder: str, manifest: Manifest | None = None, tell: Tell = logger.log
 ) -> Iterator[LogRecord]:
@@ -40,6 +42,7 @@ def read_log(
             yield from decode_records(buffer, group.payload, group.end, segment.path)
 
 
+@switches
 def log_segments(
     fs: FileSystem,
     folder: str,
@@ -66,6 +69,7 @@ def log_segments(
     return segments
 
 
+@switches
 def check_high_water(fs: FileSystem, folder: str, segments: list[Segment], mark: HighWater) -> None:
     """Corruption when the log ends before what its high-water mark says was synced: its end was cut off, or damaged. It
     says which tablets have lost which writes at least. May switch."""

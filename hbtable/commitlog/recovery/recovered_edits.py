@@ -24,6 +24,7 @@ from hbtable.commitlog.recovery.sorted_runs import (
 )
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
+from hbtable.switches import switches
 
 _TAIL_BYTES: Final = 16384
 """Read at once from the end of a run: footer and index, if the index has no more than 400 tablets."""
@@ -41,6 +42,7 @@ class SortedRunIndexes:
     def __init__(self) -> None:
         self._logs: dict[str, dict[int, _Found]] = {}
 
+    @switches
     def pieces(self, fs: FileSystem, folder: str, tablet_id: int) -> _Found | None:
         """In log order; None when the log is not sorted. May switch. Corruption."""
         tablets = self._logs.get(folder)
@@ -63,6 +65,7 @@ class SortedRunIndexes:
             del self._logs[next(iter(self._logs))]
 
 
+@switches
 def recovered(
     fs: FileSystem, folder: str, tablet_id: int, first_needed: int, indexes: SortedRunIndexes | None = None
 ) -> Iterator[LogRecord]:
@@ -84,6 +87,7 @@ def recovered(
         yield from _by_sequence(records)
 
 
+@switches
 def sorted_gaps(fs: FileSystem, folder: str) -> list[Gap]:
     """Of a damaged log that was sorted all the same; [] for every other. May switch. Corruption."""
     try:
@@ -93,6 +97,7 @@ def sorted_gaps(fs: FileSystem, folder: str) -> list[Gap]:
     return decode_list_and_gaps(stored, list_path(folder))[1]
 
 
+@switches
 def sorted_runs(fs: FileSystem, folder: str) -> list[SortedRun] | None:
     """The runs that count, in log order; None when the log is not sorted. Corruption."""
     try:
@@ -102,6 +107,7 @@ def sorted_runs(fs: FileSystem, folder: str) -> list[SortedRun] | None:
     return decode_list(stored, list_path(folder))
 
 
+@switches
 def verify_run(fs: FileSystem, folder: str, run: SortedRun, pause: Callable[[], None]) -> int:
     """Records in it. Reads all of it, a tablet's piece at a time, and calls `pause` after each. Corruption,
     FileNotFound."""
@@ -141,6 +147,7 @@ def _overlapping(found: list[tuple[SortedRun, RunPiece]]) -> Iterator[list[tuple
         yield cluster
 
 
+@switches
 def _pieces(fs: FileSystem, folder: str, run: SortedRun) -> list[RunPiece]:
     path = run_path(folder, run)
     file = fs.open(path)
@@ -162,6 +169,7 @@ def _pieces(fs: FileSystem, folder: str, run: SortedRun) -> list[RunPiece]:
         file.close()
 
 
+@switches
 def _read_piece(fs: FileSystem, folder: str, run: SortedRun, piece: RunPiece) -> Iterable[LogRecord]:
     path = run_path(folder, run)
     file = fs.open(path)

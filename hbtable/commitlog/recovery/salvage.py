@@ -31,6 +31,7 @@ from hbtable.commitlog.segments.segment import (
 )
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
+from hbtable.switches import switches
 
 _LEAD: Final = struct.Struct(">II")
 _HEAD: Final = struct.Struct(">QIQ")
@@ -85,6 +86,7 @@ class _OpenGap:
         return Gap(self.path, self.start, self.stop, *lsns, self.lost, around, *marks, self.at_end)
 
 
+@switches
 def salvage(fs: FileSystem, folder: str, manifest: Manifest, pause: Callable[[], None]) -> SegmentSalvage | None:
     """None for a log that is not of segments. *Switches*, reads all of it twice. UnsupportedFormat, Unavailable."""
     lengths = {}
@@ -121,6 +123,7 @@ class _Salvaging:
         self._loose: list[LooseRecord] = []
         self._gaps: list[_OpenGap] = []
 
+    @switches
     def run(self) -> SegmentSalvage:
         found = self._sound_groups()
         previous: _Sound | None = None
@@ -135,6 +138,7 @@ class _Salvaging:
 
     # ------------------------------------------------------------ groups
 
+    @switches
     def _sound_groups(self) -> list[_Sound]:
         """In the order of their LSNs, from the oldest segment that recovery needs."""
         for number in sorted(self._lengths):
@@ -190,6 +194,7 @@ class _Salvaging:
 
     # ------------------------------------------------------------ gaps
 
+    @switches
     def _look_before(self, previous: _Sound | None, sound: _Sound, buffers: dict[int, bytes]) -> None:
         if previous is not None:
             expected, number, start = previous.group.lsn + 1, previous.number, previous.group.end
@@ -210,6 +215,7 @@ class _Salvaging:
         at_once = sound.number == number and sound.group.start == self._header_bytes
         return sound.group.lsn if at_once else 0
 
+    @switches
     def _look_at_the_end(self, previous: _Sound | None, buffers: dict[int, bytes]) -> None:
         mark = self._mark
         number, start = (previous.number, previous.group.end) if previous else (self._oldest, self._header_bytes)
@@ -235,6 +241,7 @@ class _Salvaging:
         """Nothing followed what the mark covers: the last file is as long as that. No cut is there by chance."""
         return mark.segment == max(self._lengths, default=0) and len(self._read(mark.segment)) == mark.length_bytes > 0
 
+    @switches
     def _gap(
         self, number: int, start: int, last_number: int, stop: int, first_lsn: int, last_lsn: int, missing: int,
         buffers: dict[int, bytes], at_end: bool = False,
@@ -266,6 +273,7 @@ class _Salvaging:
         for record in loose:
             self._see(record.place.tablet_id, record.place.sequence)
 
+    @switches
     def _identified(
         self, number: int, start: int, last_number: int, stop: int, missing: int, buffers: dict[int, bytes]
     ) -> tuple[dict[int, int] | None, list[LooseRecord]]:
@@ -293,6 +301,7 @@ class _Salvaging:
         mark = self._mark
         return mark is not None and 0 < sequence <= mark.tablets.get(tablet_id, 0)
 
+    @switches
     def _loose_in_pieces(
         self, number: int, start: int, last_number: int, stop: int, buffers: dict[int, bytes]
     ) -> list[LooseRecord]:
@@ -309,6 +318,7 @@ class _Salvaging:
 
     # ------------------------------------------------------------ files
 
+    @switches
     def _buffer(self, number: int, buffers: dict[int, bytes]) -> bytes:
         """Of `buffers`, which keeps the one that was read last."""
         if number not in buffers or number not in self._lengths:

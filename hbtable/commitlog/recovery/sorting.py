@@ -35,6 +35,7 @@ from hbtable.commitlog.recovery.sorted_runs import (
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
+from hbtable.switches import switches
 
 _STRETCH: Final = 1000
 """Records handled between two switches: a few milliseconds, so that the lease of this server stays alive."""
@@ -45,13 +46,15 @@ _Place = tuple[bytes, int, int, int, int]
 """Row, sequence, and which bytes of which file of the part: plain comparison is the order within a tablet."""
 
 
+@switches
 def publish(fs: FileSystem, folder: str, runs: list[SortedRun], gaps: Sequence[Gap] = ()) -> None:
     """`runs`, one of every part in log order, all durable, are what recovery reads from now on; of a damaged log with
-    these `gaps` between. *Switches.*"""
+    these `gaps` between."""
     # Last: the list says that all runs are complete. A reader that finds no list reads the log itself.
     fs.write_file(list_path(folder), encode_list(runs, gaps))
 
 
+@switches
 def sort_range(runtime: Runtime, fs: FileSystem, folder: str, log_range: LogRange) -> SortedRun:
     """The run of this part, durable on return. *Switches*, also within. Corruption; FileNotFound."""
     reads = [lambda segment=segment: fs.read_file(segment.path) for segment in log_range]
@@ -60,6 +63,7 @@ def sort_range(runtime: Runtime, fs: FileSystem, folder: str, log_range: LogRang
     return _write_run(runtime, fs, folder, (log_range[0].number, log_range[-1].number), buffers, tablets)
 
 
+@switches
 def sort_loose(runtime: Runtime, fs: FileSystem, folder: str, records: Sequence[LooseRecord]) -> SortedRun:
     """As sort_part, of records that were saved from damaged groups: a run of segment 0, which there is none of."""
     tablets: dict[int, list[_Place]] = {}
@@ -68,6 +72,7 @@ def sort_loose(runtime: Runtime, fs: FileSystem, folder: str, records: Sequence[
     return _write_run(runtime, fs, folder, (0, 0), [record.stored for record in records], tablets)
 
 
+@switches
 def _write_run(
     runtime: Runtime,
     fs: FileSystem,
@@ -97,6 +102,7 @@ def _write_run(
     return run
 
 
+@switches
 def _records_by_tablet(runtime: Runtime, buffers: list[bytes], log_range: LogRange) -> dict[int, list[_Place]]:
     tablets: dict[int, list[_Place]] = {}
     countdown = _STRETCH
@@ -111,6 +117,7 @@ def _records_by_tablet(runtime: Runtime, buffers: list[bytes], log_range: LogRan
     return tablets
 
 
+@switches
 def _in_order(runtime: Runtime, found: list[_Place]) -> Iterator[list[_Place]]:
     """By row, then sequence, then place, in stretches: one big sort would hold up the hub. Switches after each."""
     stretches = []

@@ -26,6 +26,7 @@ from hbtable.errors import AlreadyExists, FileNotFound, HbtableError, StorageFai
 from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.metrics.registry import Histogram
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class SegmentAppender:
         self.watermark = 0
         self.oldest_segment = 1
 
+    @switches
     def append(self, payload: bytes, flags: int = 0) -> None:
         """One group, in the operating system's hands on return. May switch. On any error nothing counts as written:
         the caller must give_up() this segment, because its end is unknown now."""
@@ -68,15 +70,17 @@ class SegmentAppender:
         self.lsn = lsn
         self.offset += len(group)
 
+    @switches
     def sync(self) -> None:
-        """All that was appended before the call is durable on return, the watermark says so. *Switches.* LogBroken."""
+        """All that was appended before the call is durable on return, the watermark says so. LogBroken."""
         if self.file is not None:
             lsn = self.lsn  # read before the switch: what is appended meanwhile may or may not be covered
             self._sync_file(self.file)
             self.watermark = max(self.watermark, lsn)
 
+    @switches
     def next_segment(self) -> int:
-        """Starts a new segment; returns the good length of the one before it. *Switches.*
+        """Starts a new segment; returns the good length of the one before it.
 
         LogBroken when a sync failed. Any other HbtableError: there is no open segment, try again later.
         """
@@ -119,8 +123,9 @@ class SegmentAppender:
         self.offset = len(header)
         return previous_bytes
 
+    @switches
     def give_up(self) -> None:
-        """Ends the current segment at its last good group. *Switches.* LogBroken."""
+        """Ends the current segment at its last good group. LogBroken."""
         file = self.file
         if file is None:
             return
@@ -131,6 +136,7 @@ class SegmentAppender:
         self.file = None
         file.close()
 
+    @switches
     def _sync_file(self, file: AppendFile) -> None:
         started = self._runtime.clock_seconds()
         try:
@@ -139,6 +145,7 @@ class SegmentAppender:
             raise LogBroken(f"{file.path} could not be synced: {error}") from error
         self._sync_seconds.observe(self._runtime.clock_seconds() - started)
 
+    @switches
     def _clear_away(self, file: AppendFile) -> None:
         """Removes a segment that this process created and could not begin, so that a full disk collects no stumps.
 

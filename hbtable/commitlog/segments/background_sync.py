@@ -8,6 +8,7 @@ from typing import final
 
 from hbtable.commitlog.segments.log_end import LogEnd
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.switches import switches
 
 
 @final
@@ -37,12 +38,14 @@ class BackgroundSync:
             if self._task is None:
                 self._task = self._runtime.spawn(self._run, name="commit-log-sync")
 
+    @switches
     def join(self) -> None:
         """*Switches.* Call it before the segment is closed: a descriptor closed under a running fdatasync may by then
         be another file's."""
         if self._task is not None:
             self._task.join()
 
+    @switches
     def _run(self) -> None:
         try:
             self._appender.sync()

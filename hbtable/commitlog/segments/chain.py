@@ -31,6 +31,7 @@ from hbtable.commitlog.segments.segment import (
 )
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
+from hbtable.switches import switches
 
 _STRETCH: Final = 2000
 """Groups looked at between two pauses: some milliseconds."""
@@ -48,6 +49,7 @@ class _End(NamedTuple):
     dropped: str
 
 
+@switches
 def settled_chain(
     fs: FileSystem,
     folder: str,
@@ -100,6 +102,7 @@ def _chain(folder: str, end: _End, lengths: dict[int, int], headers: dict[int, S
     return segments
 
 
+@switches
 def _last_end(
     fs: FileSystem,
     folder: str,
@@ -125,6 +128,7 @@ def _last_end(
     return last._replace(oldest=oldest)
 
 
+@switches
 def _header(fs: FileSystem, folder: str, number: int, length: int) -> SegmentHeader | None:
     incarnation = incarnation_of(folder)
     path = segment_path(folder, number)
@@ -147,6 +151,7 @@ def _segment(folder: str, header: SegmentHeader, end: int, last_lsn: int) -> Seg
     return Segment(path, header.number, seed(header.incarnation, header.number), start, end, header.first_lsn, last_lsn)
 
 
+@switches
 def _end_of(fs: FileSystem, folder: str, header: SegmentHeader, length: int, pause: Callable[[], None]) -> _End:
     segment = _segment(folder, header, 0, 0)
     buffer = fs.read_file(segment.path)

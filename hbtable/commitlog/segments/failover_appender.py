@@ -30,6 +30,7 @@ from hbtable.errors import HbtableError, StorageFailed
 from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.metrics.registry import Histogram
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -83,8 +84,9 @@ class FailoverAppender:
         self.watermark = 0
         self.oldest_segment = 1
 
+    @switches
     def append(self, payload: bytes, flags: int = 0) -> None:
-        """One group, durable on return. *Switches.* OutOfSpace: refused; what the caller begins next leaves its bytes
+        """One group, durable on return. OutOfSpace: refused; what the caller begins next leaves its bytes
         out. LogBroken: nothing was confirmed for too long. LockLost: the log was fenced."""
         file = self.file
         if file is None:
@@ -110,8 +112,9 @@ class FailoverAppender:
     def sync(self) -> None:
         """Does nothing: append() left nothing to do."""
 
+    @switches
     def next_segment(self) -> int:
-        """Starts a new segment, with a marker; returns the good length of the one before it. *Switches.* As append."""
+        """Starts a new segment, with a marker; returns the good length of the one before it. As append."""
         self.give_up()
         previous_bytes = self.offset
         self._begin(b"", groups.MARKER)
@@ -127,8 +130,9 @@ class FailoverAppender:
         self.lsn += 1
         self.watermark = self.lsn
 
+    @switches
     def _confirmed(self, file: AppendFile, group: bytes) -> bool:
-        """Whether the current segment took the group in time; else it is left for good. *Switches.*"""
+        """Whether the current segment took the group in time; else it is left for good."""
         answered = self._runtime.event()
         errors: list[BaseException] = []
 
@@ -156,6 +160,7 @@ class FailoverAppender:
 
     # ------------------------------------------------------------ new segments
 
+    @switches
     def _begin(self, payload: bytes, flags: int) -> None:
         """Goes on in a new segment, with this group."""
         first = SegmentHeader(
@@ -176,6 +181,7 @@ class FailoverAppender:
         self.number = begun.number
         self._wrote(begun.end)
 
+    @switches
     def _new_segment(self, like: SegmentHeader, payload: bytes, flags: int) -> _Begun:
         """`like`: the header but for its number, as of when the group was refused an answer. What was acknowledged
         since must not change it: a file that comes late would hold another group."""
@@ -212,6 +218,7 @@ class FailoverAppender:
         self._runtime.spawn(_close, file, writing, name="commit-log-close")
 
 
+@switches
 def _close(file: AppendFile, writing: Task | None) -> None:
     """Beside the commits, because it may take as long as what made the file be left."""
     if writing is not None:

@@ -23,6 +23,7 @@ from hbtable.encoding.varint import encode as varint
 from hbtable.errors import Corruption, FileNotFound, HbtableError
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +76,7 @@ def decode_high_water(data: bytes, path: str) -> HighWater:
     return HighWater(lsn, segment, length_bytes, wall_millis, dict(zip(rest[::2], rest[1::2], strict=True)))
 
 
+@switches
 def read_high_water(fs: FileSystem, folder: str, tell: Callable[[int, str], None] = logger.log) -> HighWater | None:
     """None without one, and for one that cannot be read: the log itself may be sound. May switch. `tell`: how loud, and
     what is wrong."""
@@ -134,6 +136,7 @@ class HighWaterWriter:
             self._under_way = True
             self._runtime.spawn(self._work, name="commit-log-high-water")
 
+    @switches
     def _work(self) -> None:
         try:
             self._runtime.sleep(self._period)
@@ -145,8 +148,9 @@ class HighWaterWriter:
         """Nothing is written from now on: somebody else may have the folder soon. Does not switch."""
         self._period = 0
 
+    @switches
     def write(self) -> None:
-        """What is synced by now. *Switches.* An error is logged: the mark is a help, and no commit waits for it."""
+        """What is synced by now. An error is logged: the mark is a help, and no commit waits for it."""
         mark = self._mark() if self._period > 0 else None
         if mark is None or mark.lsn <= self._written:
             return

@@ -7,6 +7,7 @@ commits. One task at a time may call what switches, except that sync() may run b
 from typing import Protocol
 
 from hbtable.fs.interface import AppendFile
+from hbtable.switches import switches
 
 
 class LogEnd(Protocol):
@@ -25,16 +26,20 @@ class LogEnd(Protocol):
     oldest_segment: int
     """The first segment that recovery has to find, as the next group will say."""
 
+    @switches
     def append(self, payload: bytes, flags: int = 0) -> None:
         """One group. May switch. Unavailable, so OutOfSpace: refused; give_up() this segment. After any other error,
         too, its end is unknown."""
 
+    @switches
     def sync(self) -> None:
-        """All that was appended before the call is durable on return. *Switches.* LogBroken."""
+        """All that was appended before the call is durable on return. LogBroken."""
 
+    @switches
     def next_segment(self) -> int:
-        """Begins a new segment, durably; returns the good length of the one before it. *Switches.* LogBroken, LockLost.
+        """Begins a new segment, durably; returns the good length of the one before it. LogBroken, LockLost.
         Any other HbtableError: there is no open segment, try again later."""
 
+    @switches
     def give_up(self) -> None:
-        """Ends the current segment at its last good group. *Switches.* LogBroken."""
+        """Ends the current segment at its last good group. LogBroken."""

@@ -25,6 +25,7 @@ from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import HbtableError, LockLost, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class SegmentRoller:
 
     __slots__ = ("_background_sync", "_broke", "_end", "_folder", "_fs", "_ledger", "_options", "_runtime", "_state")
 
+    @switches
     def __init__(
         self,
         runtime: Runtime,
@@ -47,7 +49,7 @@ class SegmentRoller:
         state: LogState,
         broke: Callable[[BaseException], None],
     ) -> None:
-        """The first segment is durable on return. *Switches.* Raises as LogEnd.next_segment."""
+        """The first segment is durable on return. Raises as LogEnd.next_segment."""
         self._runtime = runtime
         self._fs = fs
         self._folder = folder
@@ -65,12 +67,14 @@ class SegmentRoller:
         """Up to this length the segment takes groups that need nothing but an append: no new segment, no sync."""
         return 0 if self._end.file is None else min(self._background_sync.point_bytes, self._options.segment_bytes)
 
+    @switches
     def append(self, payload: bytes, flags: int = 0) -> None:
-        """One group, in a segment with room for it. *Switches.* Unavailable: refused. LogBroken, StorageFailed,
+        """One group, in a segment with room for it. Unavailable: refused. LogBroken, StorageFailed,
         LockLost."""
         self.ensure_segment()
         self._append_here(payload, flags)
 
+    @switches
     def _append_here(self, payload: bytes, flags: int) -> None:
         try:
             self._end.append(payload, flags)
@@ -78,17 +82,19 @@ class SegmentRoller:
             self.cut_off(error)
             raise
 
+    @switches
     def sync(self) -> None:
-        """All that was appended is durable on return. *Switches.* LogBroken."""
+        """All that was appended is durable on return. LogBroken."""
         self._end.sync()
 
     def sync_in_background_if_due(self) -> None:
         """Does not switch."""
         self._background_sync.start_if_due()
 
+    @switches
     def cut_off(self, error: BaseException) -> None:
         """After an append that failed with `error`: sees to it that its bytes, of which any part may be in the file,
-        count for nothing. *Switches.* LogBroken."""
+        count for nothing. LogBroken."""
         if not isinstance(error, Unavailable):
             # StorageFailed: what earlier appends left unsynced is unknown. Killed inside an append: so is the outcome.
             self._broke(error)
@@ -102,16 +108,18 @@ class SegmentRoller:
         except Unavailable as again:
             logger.warning("no new log segment after a refused write, the next commit will try again: %s", again)
 
+    @switches
     def ensure_segment(self) -> None:
-        """There is a segment to append to, with room left, on return. *Switches.* Unavailable: try again later.
+        """There is a segment to append to, with room left, on return. Unavailable: try again later.
         LogBroken, LockLost."""
         end = self._end
         if end.file is not None and end.offset < self._options.segment_bytes:
             return
         self.begin_segment()
 
+    @switches
     def begin_segment(self) -> None:
-        """Groups go into a new segment from now on, whether or not the old one has room. *Switches.* As
+        """Groups go into a new segment from now on, whether or not the old one has room. As
         ensure_segment()."""
         end = self._end
         self._join_background_sync()
@@ -126,6 +134,7 @@ class SegmentRoller:
         self._ledger.hold(number, segment_path(self._folder, number), length)
         self._background_sync.segment_began()
 
+    @switches
     def _join_background_sync(self) -> None:
         self._background_sync.join()
         if self._state.reason:
@@ -141,8 +150,9 @@ class SegmentRoller:
         """Whether there are segments that nobody needs. Does not switch."""
         return self._ledger.oldest_needed(self._end.number) > self._end.oldest_segment
 
+    @switches
     def release(self) -> None:
-        """Says in the log, durably, where recovery is to begin; then deletes what lies before. *Switches.* LogBroken,
+        """Says in the log, durably, where recovery is to begin; then deletes what lies before. LogBroken,
         StorageFailed, LockLost."""
         if not self.releasable():
             return
@@ -161,8 +171,9 @@ class SegmentRoller:
         gone = self._ledger.drop_before(oldest)
         self._runtime.spawn(delete_oldest_first, self._fs, gone, name="commit-log-delete")
 
+    @switches
     def end_cleanly(self) -> None:
-        """Writes a last group that covers all others with its watermark. *Switches.* Unavailable: without it only the
+        """Writes a last group that covers all others with its watermark. Unavailable: without it only the
         log's tail is less guarded. LogBroken, StorageFailed, LockLost."""
         end = self._end
         self._join_background_sync()
@@ -173,6 +184,7 @@ class SegmentRoller:
         self._append_here(b"", MARKER | CLEAN_END)
         self.sync()
 
+    @switches
     def close(self) -> None:
         """*Switches.*"""
         if self._end.file is not None:

@@ -33,6 +33,7 @@ from hbtable.errors import AlreadyExists, HbtableError, OutcomeUnknown, StorageF
 from hbtable.fs.interface import FileSystem
 from hbtable.metrics.registry import Histogram, Registry
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ class LogWriter:
         "_queue", "_release", "_rolls", "_runtime", "_segments", "_state", "_waits_for_sync",
     )  # fmt: skip
 
+    @switches
     def __init__(
         self,
         runtime: Runtime,
@@ -57,7 +59,7 @@ class LogWriter:
         on_broken: Callable[[], None] = lambda: None,
     ) -> None:
         """The first segment is durable on return, so that a log that is named somewhere and has no file is a lost log.
-        *Switches.* AlreadyExists, OutOfSpace, StorageFailed, Unavailable, LockLost.
+        AlreadyExists, OutOfSpace, StorageFailed, Unavailable, LockLost.
 
         `appender` makes the open end, a SegmentAppender unless it is given. `on_broken` is called once when nothing
         will be acknowledged any more; it must not switch."""
@@ -98,6 +100,7 @@ class LogWriter:
 
     # ------------------------------------------------------------ commits
 
+    @switches
     def commit(
         self,
         tablet_id: int,
@@ -140,6 +143,7 @@ class LogWriter:
             self._break(error)  # memory lacks what the log has: nothing may build on it
             raise
 
+    @switches
     def _inline_failed(self, error: BaseException) -> None:
         """Of an inline append; the caller raises. Switches."""
         try:
@@ -170,6 +174,7 @@ class LogWriter:
         if self._queue.batches or self._rolls or self._release or closing:
             self._start()
 
+    @switches
     def _work(self) -> None:
         """Writes until nothing is left to do. A task of its own, so that killing a waiter never stops a group."""
         try:
@@ -195,8 +200,9 @@ class LogWriter:
             self._set_inline_limit()
             self._busy = False
 
+    @switches
     def _write(self, batch: CommitBatch) -> None:
-        """One group, from the queue to its acknowledgement. *Switches.*"""
+        """One group, from the queue to its acknowledgement."""
         try:
             self._segments.append(batch.payload())
             if self._waits_for_sync:
@@ -226,6 +232,7 @@ class LogWriter:
             return self._state.reason
         return f"{self._state.reason}; whether this write was stored is unknown: read it after the restart"
 
+    @switches
     def roll(self) -> None:
         """As CommitLog.roll. StorageFailed when the log has broken."""
         if self._state.closing:
@@ -237,8 +244,9 @@ class LogWriter:
         for error in errors:
             raise error
 
+    @switches
     def _begin_segment(self) -> None:
-        """For all who wait for one. *Switches.*"""
+        """For all who wait for one."""
         rolls, self._rolls = self._rolls, []
         failed: list[HbtableError] = [Unavailable("the writing of the commit log was ended")]
         try:
@@ -256,6 +264,7 @@ class LogWriter:
                 errors += failed
                 done.set()
 
+    @switches
     def _let_go(self) -> None:
         try:
             self._segments.release()
@@ -291,10 +300,11 @@ class LogWriter:
 
     # ------------------------------------------------------------ the end
 
+    @switches
     def close(self) -> None:
         """Writes what waits, then a last watermark, and syncs: damage anywhere in a log closed so is noticed.
 
-        *Switches.* Idempotent. StorageFailed when what was acknowledged may not be durable ("os") or the log had
+        Idempotent. StorageFailed when what was acknowledged may not be durable ("os") or the log had
         broken before. Without room for the watermark only the log's tail is less guarded."""
         self._state.closing = True
         self._inline_limit = 0
@@ -302,6 +312,7 @@ class LogWriter:
         self._state.closed.wait()
         self._state.check_sound()
 
+    @switches
     def _finish(self) -> None:
         try:
             if not self._state.reason:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, TypeVar, final
 
 from hbtable.errors import InvalidConfiguration
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -107,6 +108,7 @@ class NativePanic(RuntimeError):
     """The library met a state it has no answer for; the call is void."""
 
 
+@switches
 def guarded(function: Callable[..., T], *arguments: object) -> T:
     """Calls `function`; a panic of the library, which would pass every `except Exception`, becomes NativePanic."""
     try:

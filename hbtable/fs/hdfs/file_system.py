@@ -33,6 +33,7 @@ from hbtable.fs.hdfs.threads import WriterThread, WriterThreads
 from hbtable.fs.interface import HDFS, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.paths import UNFINISHED, check_path
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -76,6 +77,7 @@ class HdfsNativeFileSystem:
 
     # ------------------------------------------------------------ writing
 
+    @switches
     def create(self, path: str) -> AppendFile:
         """*Switches.* Stalled: it may exist, now or later."""
         absolute = self._absolute(path)
@@ -97,6 +99,7 @@ class HdfsNativeFileSystem:
         sync_seconds = options.log_sync_seconds if is_log else options.file_sync_seconds
         return NativeAppendFile(self, path, writer, thread, sync_seconds)
 
+    @switches
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """*Switches.* The client does not say which DataNodes it uses: `hints` are ignored."""
         absolute = self._absolute(path)
@@ -108,6 +111,7 @@ class HdfsNativeFileSystem:
         finally:
             self._writing.discard(path)
 
+    @switches
     def write_file(self, path: str, data: bytes) -> None:
         absolute = self._absolute(path)
         replication = self._replication(path)
@@ -131,12 +135,14 @@ class HdfsNativeFileSystem:
             self.runtime.sleep(pause_seconds)
             pause_seconds = min(2 * pause_seconds, _LONGEST_PUT_PAUSE_SECONDS)
 
+    @switches
     def _drop_unfinished(self, temporary: str) -> None:
         try:
             self._ask(self.client.delete, temporary, False)
         except Exception as error:  # noqa: BLE001  only tidiness
             logger.info("%s is left: %s", temporary, message(error))
 
+    @switches
     def _put(self, path: str, absolute: str, data: bytes, replication: int) -> None:
         thread = self.threads.take(for_log=path.startswith(_LOGS))
         deadline_seconds = grown(self.options.put_seconds, len(data))
@@ -147,6 +153,7 @@ class HdfsNativeFileSystem:
         finally:
             self.threads.give_back(thread)
 
+    @switches
     def _replace(self, path: str, temporary: str, absolute: str, data: bytes) -> None:
         """Renames over what is there."""
         self._settle(path)
@@ -166,6 +173,7 @@ class HdfsNativeFileSystem:
 
     # ------------------------------------------------------------ reading
 
+    @switches
     def open(self, path: str) -> RandomReadFile:
         """*Switches.* Unavailable while somebody writes the file."""
         absolute = self._absolute(path)
@@ -178,22 +186,25 @@ class HdfsNativeFileSystem:
                 return NativeReadFile(self, path, reader, status.modification_time)
         raise Unavailable(f"{path} is being written, {status.length} bytes so far: close or seal it before it is read")
 
+    @switches
     def _look_and_open(self, absolute: str) -> tuple[NativeStatus, NativeReader]:
         """In a thread."""
         # In this order: were the file completed between the two, the lengths differ.
         status = self.client.get_file_info(absolute)
         return status, self.client.read(absolute)
 
+    @switches
     def read_file(self, path: str) -> bytes:
         """*Switches.*"""
         file = self.open(path)
         return file.read_at(0, file.length_bytes)
 
+    @switches
     def read_repeatedly(
         self, path: str, size: int, read: Callable[[], T], after_slow: Callable[[], None] | None = None
     ) -> T:
         """What `read`, called in a thread, returns. Each try has longer than the one before; `after_slow` is called
-        after one that failed or was slow. *Switches.* FileNotFound, Unavailable."""
+        after one that failed or was slow. FileNotFound, Unavailable."""
         tries = self.options.read_tries
         for attempt in range(1, tries + 1):
             started = self.runtime.clock_seconds()
@@ -212,6 +223,7 @@ class HdfsNativeFileSystem:
             return result
         raise AssertionError("there is at least one try")
 
+    @switches
     def exists(self, path: str) -> bool:
         """*Switches.*"""
         try:
@@ -220,6 +232,7 @@ class HdfsNativeFileSystem:
             return False
         return True
 
+    @switches
     def status(self, path: str) -> FileStatus:
         """*Switches.* Of a file that is being written: the length at its last sync."""
         absolute = self._absolute(path)
@@ -232,6 +245,7 @@ class HdfsNativeFileSystem:
             raise FileNotFound(f"{path} is a folder")
         return FileStatus(path, status.length, status.modification_time)
 
+    @switches
     def list_files(self, folder: str) -> list[FileStatus]:
         """An empty `folder` lists everything that is finished."""
         below = f"{self._absolute(folder)}/" if folder else f"{self._root}/"
@@ -256,11 +270,13 @@ class HdfsNativeFileSystem:
 
     # ------------------------------------------------------------ names
 
+    @switches
     def seal(self, path: str) -> int:
         self._absolute(path)
         self._settle(path)
         return self.seal_now(path)
 
+    @switches
     def seal_now(self, path: str) -> int:
         """seal() for a file that this process may be completing."""
         absolute = self._absolute(path)
@@ -284,6 +300,7 @@ class HdfsNativeFileSystem:
             # Each call may begin the recovery anew: one that takes long must be let alone for as long.
             pause_seconds = min(pause_seconds * 1.3, _LONGEST_SEAL_PAUSE_SECONDS)
 
+    @switches
     def rename(self, source: str, target: str) -> None:
         absolute_source, absolute_target = self._absolute(source), self._absolute(target)
         before = self.status(source)
@@ -299,6 +316,7 @@ class HdfsNativeFileSystem:
                 raise AlreadyExists(f"{target} exists already, so {source} keeps its name") from error
             raise translated(error, source, "renaming", writes=True) from error
 
+    @switches
     def _rename(self, source: str, target: str, overwrite: bool) -> None:
         """hdfs-native's errors, and Stalled."""
         try:
@@ -309,6 +327,7 @@ class HdfsNativeFileSystem:
             self._ask(self.client.mkdirs, target.rpartition("/")[0])
             self._ask(self.client.rename, source, target, overwrite)
 
+    @switches
     def delete(self, path: str) -> None:
         absolute = self._absolute(path)
         self._settle(path)
@@ -319,6 +338,7 @@ class HdfsNativeFileSystem:
         if not there:
             raise FileNotFound(f"there is no file {path} to delete")
 
+    @switches
     def delete_folder(self, folder: str) -> None:
         absolute = self._absolute(folder)
         try:
@@ -338,6 +358,7 @@ class HdfsNativeFileSystem:
         check_path(path)
         return f"{self._root}/{path}"
 
+    @switches
     def _ask(self, function: Callable[..., T], *arguments: object) -> T:
         """A call that the NameNode answers alone."""
         return self._calls.call("hdfs-names", self.options.names_seconds, lambda: guarded(function, *arguments))
@@ -353,6 +374,7 @@ class HdfsNativeFileSystem:
         if event is not None:
             event.set()
 
+    @switches
     def _settle(self, path: str) -> None:
         """Waits for a close of our own, but not longer than that is given."""
         event = self.completing.get(path)
@@ -360,6 +382,7 @@ class HdfsNativeFileSystem:
             event.wait(self.options.file_sync_seconds)
 
 
+@switches
 def _put_whole(client: NativeClient, absolute: str, data: bytes, replication: int) -> None:
     """In a thread."""
     writer = client.create(absolute, replication)

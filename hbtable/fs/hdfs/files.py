@@ -15,6 +15,7 @@ from hbtable.fs.hdfs.errors import sync_error
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.hdfs.threads import WriterThread, WriterThreads
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +81,7 @@ class NativeAppendFile:
         self._closed = False
         self._failed = False
 
+    @switches
     def append(self, data: bytes) -> None:
         """Switches only when much is buffered. Stalled as sync()."""
         self._check_usable()
@@ -88,12 +90,14 @@ class NativeAppendFile:
         if self._bytes >= self._fs.options.buffer_bytes:
             self._send(_write)
 
+    @switches
     def sync(self) -> None:
         """Stalled when it does not end in time or the file was sealed; OutOfSpace: a quota, or no DataNode with room.
         Never call again after either: what was not synced before is unknown."""
         self._check_usable()
         self._send(_write_and_sync)
 
+    @switches
     def _send(self, function: Callable[[NativeWriter, bytes], None]) -> None:
         with self._turn:
             if self._failed:  # while this task waited for its turn
@@ -128,6 +132,7 @@ class NativeAppendFile:
             self._fs.completing[self.path] = completed
             self._fs.runtime.spawn(self._complete, name=f"complete {self.path}")
 
+    @switches
     def _complete(self) -> None:
         try:
             if not self._finish():
@@ -137,6 +142,7 @@ class NativeAppendFile:
         finally:
             self._fs.completed(self.path)
 
+    @switches
     def _finish(self) -> bool:
         """False when the file must be sealed, because it could not be completed by its writer: what was synced is safe,
         but nobody could read it before."""
@@ -161,17 +167,20 @@ class NativeAppendFile:
             raise StorageFailed(f"{self.path} {state}: nothing more can be written to it")
 
 
+@switches
 def _write(writer: NativeWriter, data: bytes) -> None:
     if data:
         writer.write(data)
 
 
+@switches
 def _write_and_sync(writer: NativeWriter, data: bytes) -> None:
     if data:
         writer.write(data)
     writer.hsync()  # with nothing new, too: it fails once the file is sealed
 
 
+@switches
 def _write_and_close(writer: NativeWriter, data: bytes) -> None:
     if data:
         writer.write(data)
@@ -191,6 +200,7 @@ class NativeReadFile:
         self._modified_millis = modified_millis
         self._reader: NativeReader | None = reader
 
+    @switches
     def read_at(self, offset: int, size: int) -> bytes:
         """*Switches.* Unavailable when no copy answers in time; FileNotFound when the file is gone, but not always:
         a copy may outlive its file by seconds."""
@@ -207,6 +217,7 @@ class NativeReadFile:
             raise Corruption(self.path, offset + len(data), reason)
         return data
 
+    @switches
     def _read_range(self, offset: int, size: int) -> bytes:
         """In a thread."""
         reader = self._reader

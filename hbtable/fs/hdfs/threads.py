@@ -11,6 +11,7 @@ from typing import Final, TypeVar, final
 from hbtable.errors import Unavailable
 from hbtable.fs.blocking_calls import MOST_HANGING, BlockingCalls
 from hbtable.fs.hdfs.client import guarded
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -60,6 +61,7 @@ class WriterThreads:
         """Also when its call hangs: it is left alone then."""
         self._taken.discard(thread.kind)
 
+    @switches
     def call(self, thread: WriterThread, deadline_seconds: float, function: Callable[..., T], *arguments: object) -> T:
         """As Calls.call. At most one at a time for each thread."""
 

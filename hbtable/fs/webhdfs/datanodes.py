@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable, Collection
 from typing import Final, NamedTuple, final
 
+from hbtable.switches import switches
+
 _FRESH_SECONDS: Final = 600.0
 _ASK_AGAIN_SECONDS: Final = 10.0
 
@@ -49,16 +51,19 @@ class DataNodes:
         self._asked: float | None = None
         self._asking = False
 
+    @switches
     def count(self) -> int | None:
         """*Switches* at times. None when unknown."""
         self._look(_FRESH_SECONDS)
         return len(self._nodes) or None
 
+    @switches
     def living(self) -> dict[str, LiveNode]:
         """*Switches* mostly. By HTTP address, as redirects name them; what was known before when nobody tells."""
         self._look(0)
         return self._nodes
 
+    @switches
     def block_addresses(self, nodes: Collection[str]) -> list[str]:
         """*Switches* at times. What `excludedatanodes` understands, for nodes as redirects name them."""
         if any(node not in self._nodes for node in nodes):
@@ -66,6 +71,7 @@ class DataNodes:
         known = self._nodes
         return [known[node].block_address if node in known else node.rpartition(":")[0] or node for node in nodes]
 
+    @switches
     def _look(self, fresh_seconds: float) -> None:
         now = self._clock()
         if self._asking or (self._asked is not None and now - self._asked < fresh_seconds):

@@ -33,6 +33,7 @@ from hbtable.fs.webhdfs.silent_nodes import SilentNodes
 from hbtable.fs.webhdfs.status import NodeStatus, look
 from hbtable.fs.webhdfs.watched import WatchedPuts
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _LOGS: Final = "logs/"
 _SMALL_CLUSTER: Final = 3
@@ -97,6 +98,7 @@ class WebHdfsFileSystem:
 
     # ------------------------------------------------------------ writing
 
+    @switches
     def create(self, path: str) -> AppendFile:
         """*Switches.*"""
         if self.exists(path):
@@ -107,6 +109,7 @@ class WebHdfsFileSystem:
 
         return WebHdfsAppendFile(path, put, self.options.buffer_bytes)
 
+    @switches
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
         """*Switches.* `hints.avoid` steers who takes the content, not where its further copies go; what can be padded
         is watched while a node answers nothing. Nodes are named host:port, of their HTTP port. Besides AlreadyExists:
@@ -130,15 +133,18 @@ class WebHdfsFileSystem:
         name, status = self._watched.put(hints.padded, self._replication(path), silent)
         self._renames.rename(self._absolute(name), self._absolute(path), status)
 
+    @switches
     def write_file(self, path: str, data: bytes) -> None:
         absolute = self._absolute(path)
         temporary = f"{self._root}/{UNFINISHED}/{self._runtime.random.getrandbits(64):016x}"
         self._puts.put(temporary, data, len(data), self._replication(path))
         self._renames.replace(temporary, absolute, path)
 
+    @switches
     def rename(self, source: str, target: str) -> None:
         self._renames.rename(self._absolute(source), self._absolute(target), self._file_status(source))
 
+    @switches
     def delete(self, path: str) -> None:
         answer = self._namenodes.ask("DELETE", self._absolute(path), "DELETE", parameters={"recursive": "false"})
         if answer.error is not None:
@@ -149,6 +155,7 @@ class WebHdfsFileSystem:
         if not deleted and not answer.repeated:
             raise FileNotFound(f"there is no file {path} to delete")
 
+    @switches
     def delete_folder(self, folder: str) -> None:
         absolute = self._absolute(folder)
         status = look(self._namenodes, absolute)
@@ -158,6 +165,7 @@ class WebHdfsFileSystem:
         if answer.error is not None and not is_absent(answer.error):
             raise refused(answer.error, folder, "deleting")
 
+    @switches
     def seal(self, path: str) -> int:
         """*Switches.*"""
         length = self._file_status(path).length_bytes
@@ -170,26 +178,31 @@ class WebHdfsFileSystem:
 
     # ------------------------------------------------------------ reading
 
+    @switches
     def open(self, path: str) -> RandomReadFile:
         """*Switches.*"""
         status = self._file_status(path)
         by_inode = f"/.reserved/.inodes/{status.inode}" if status.inode > 0 else self._absolute(path)
         return WebHdfsReadFile(self._reads, path, by_inode, status.length_bytes)
 
+    @switches
     def read_file(self, path: str) -> bytes:
         """*Switches.*"""
         return self._reads.read(path, self._absolute(path), 0, None)
 
+    @switches
     def exists(self, path: str) -> bool:
         """*Switches.*"""
         status = look(self._namenodes, self._absolute(path))
         return status is not None and status.is_file
 
+    @switches
     def status(self, path: str) -> FileStatus:
         """*Switches.*"""
         status = self._file_status(path)
         return FileStatus(path, status.length_bytes, status.modified_millis)
 
+    @switches
     def list_files(self, folder: str) -> list[FileStatus]:
         """An empty `folder` lists everything that is finished."""
         absolute = self._absolute(folder) if folder else self._root
@@ -204,6 +217,7 @@ class WebHdfsFileSystem:
 
     # ------------------------------------------------------------ inside
 
+    @switches
     def _put(self, path: str, data: bytes, hints: PutHints) -> None:
         self._puts.put(self._absolute(path), data, len(data), self._replication(path), hints.avoid, hints.on_node)
 
@@ -211,6 +225,7 @@ class WebHdfsFileSystem:
         check_path(path)
         return f"{self._root}/{path}"
 
+    @switches
     def _replication(self, path: str) -> int:
         options = self.options
         if not path.startswith(_LOGS):
@@ -220,6 +235,7 @@ class WebHdfsFileSystem:
         small = (self._datanodes.count() or 0) <= _SMALL_CLUSTER
         return min(_SMALL_LOG_COPIES, options.replication) if small else options.replication
 
+    @switches
     def _live_nodes_page(self) -> bytes:
         try:
             answer = self._namenodes.ask_target("GET", LIST_TARGET, repeat=True)
@@ -227,6 +243,7 @@ class WebHdfsFileSystem:
             raise ValueError(str(error)) from error
         return answer.response.body
 
+    @switches
     def _file_status(self, path: str) -> NodeStatus:
         status = look(self._namenodes, self._absolute(path))
         if status is None or not status.is_file:

@@ -18,6 +18,7 @@ from hbtable.fs.webhdfs.namenodes import GRACE_SECONDS, NameNodes
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.fs.webhdfs.put import BYTES_PER_SECOND, UploadThreads
 from hbtable.fs.webhdfs.requests import HadoopError, Http, NoAnswer, NotSent, WebHdfsRequest, location_of, remote_error
+from hbtable.switches import switches
 
 _OUT_OF_RANGE: Final = "out of the range"
 
@@ -54,6 +55,7 @@ class WebHdfsAppendFile:
             raise write_error(error, self.path, "collecting the content of") from error
         self._length_bytes += len(data)
 
+    @switches
     def sync(self) -> None:
         """*Switches.* The file is there, complete and durable, on return; a second sync does nothing."""
         self._check_open()
@@ -95,6 +97,7 @@ class RangeReads:
         self._options = options
         self._threads = UploadThreads("webhdfs-read")
 
+    @switches
     def read(self, shown: str, path: str, offset: int, size: int | None) -> bytes:
         """*Switches.* Exactly `size` bytes, or all from `offset` on. FileNotFound; Corruption when the file ends
         earlier; Unavailable when no DataNode gave them all. `shown` is the path that errors name."""
@@ -124,6 +127,7 @@ class RangeReads:
                 avoided.append(location[0])
         raise error
 
+    @switches
     def _fetched(self, shown: str, location: tuple[str, str], offset: int, size: int | None) -> bytes:
         node, target = location
         seconds = self._options.read_seconds + (size or 0) / BYTES_PER_SECOND
@@ -164,6 +168,7 @@ class WebHdfsReadFile:
         self._reads = reads
         self._absolute = absolute
 
+    @switches
     def read_at(self, offset: int, size: int) -> bytes:
         """*Switches.* FileNotFound once the file was deleted or replaced."""
         if size == 0:

@@ -12,6 +12,7 @@ from hbtable.errors import Unavailable
 from hbtable.fs.webhdfs.errors import is_absent, unread
 from hbtable.fs.webhdfs.namenodes import NameNodes
 from hbtable.fs.webhdfs.status import NodeStatus, status_of
+from hbtable.switches import switches
 
 _UNKNOWN_OPERATION: Final = (400, 501)
 
@@ -31,6 +32,7 @@ class Listing:
         self._namenodes = namenodes
         self._batches = True
 
+    @switches
     def files_below(self, folder: str) -> Iterator[tuple[str, NodeStatus]]:
         """*Switches.* Absolute path and status of each file, in no order. Nothing when there is no such folder."""
         waiting = [folder]
@@ -44,6 +46,7 @@ class Listing:
                 else:
                     waiting.append(f"{above}/{name}")
 
+    @switches
     def _children(self, folder: str) -> Iterator[FolderEntry]:
         after = ""
         while self._batches:

@@ -21,6 +21,7 @@ from hbtable.fs.webhdfs.requests import (
     target_of,
 )
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 GRACE_SECONDS: Final = 1.0
 """So much later than `Http` gives up itself does Calls give up its thread."""
@@ -68,12 +69,14 @@ class NameNodes:
         self._identity = identity
         self._current = 0
 
+    @switches
     def ask(
         self, method: str, path: str, operation: str, repeat: bool = True, parameters: dict[str, str] | None = None
     ) -> NameNodeAnswer:
         """*Switches.* `path` is absolute. Unavailable: nothing was done. Stalled: unknown whether it was."""
         return self.ask_target(method, target_of(path, operation, self._identity | (parameters or {})), repeat)
 
+    @switches
     def ask_target(self, method: str, target: str, repeat: bool) -> NameNodeAnswer:
         """*Switches.* The same for any path and query."""
         ends = self._runtime.clock_seconds() + self._options.failover_seconds
@@ -103,6 +106,7 @@ class NameNodes:
                 self._runtime.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
+    @switches
     def _once(self, method: str, host: str, target: str) -> tuple[WebHdfsResponse | bool, str]:
         """The response, or: True when nothing was done, False when that is unknown; and why."""
         seconds = self._options.names_seconds

@@ -30,6 +30,7 @@ from hbtable.fs.webhdfs.requests import (
 )
 from hbtable.fs.webhdfs.status import NodeStatus, parse_status
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 BYTES_PER_SECOND: Final = 4 << 20
 """The slowest transfer that is not taken for a hanging one."""
@@ -88,6 +89,7 @@ class WholeFilePuts:
         self._warned = False
         self._own_blocks = True
 
+    @switches
     def put(
         self,
         path: str,
@@ -123,6 +125,7 @@ class WholeFilePuts:
             avoided.append(node)
         raise Unavailable(f"{path} cannot be written: {why}")
 
+    @switches
     def place(self, path: str, replication: int, avoid: Collection[str], length_bytes: int) -> tuple[str, str]:
         """*Switches.* The DataNode that is to receive a new file's content, and what it is to be asked. Unavailable."""
         parameters = {"overwrite": "false", "replication": str(replication)}
@@ -155,6 +158,7 @@ class WholeFilePuts:
             )
         return location
 
+    @switches
     def _send(self, path: str, node: str, target: str, body: bytes | BinaryIO, length_bytes: int) -> str:
         """As `taken`. NotSent: it certainly wrote nothing."""
         seconds = self._options.put_seconds + length_bytes / BYTES_PER_SECOND
@@ -179,6 +183,7 @@ class WholeFilePuts:
             return f"{node} says {refusal.message}"
         raise put_refused(refusal, path)
 
+    @switches
     def look(self, path: str, length_bytes: int) -> NodeStatus:
         """*Switches.* After a 201. Stalled unless the file is there with every byte."""
         try:

@@ -11,6 +11,7 @@ from hbtable.fs.webhdfs.errors import exists_already, is_absent, refused
 from hbtable.fs.webhdfs.namenodes import NameNodeAnswer, NameNodes
 from hbtable.fs.webhdfs.requests import OK, boolean_of
 from hbtable.fs.webhdfs.status import NodeStatus, look
+from hbtable.switches import switches
 
 
 @final
@@ -20,6 +21,7 @@ class Renames:
     def __init__(self, namenodes: NameNodes) -> None:
         self._namenodes = namenodes
 
+    @switches
     def rename(self, source: str, target: str, status: NodeStatus) -> None:
         """*Switches.* As FileSystem.rename. `status`: of the source, just now."""
         answer = self._renamed(source, target, "NONE")
@@ -36,6 +38,7 @@ class Renames:
             raise StorageFailed(f"renaming {source} to {target} failed: HDFS would not, and does not say why")
         raise refused(answer.error, source, f"renaming to {target}")
 
+    @switches
     def replace(self, temporary: str, target: str, shown: str) -> None:
         """*Switches.* `temporary`, whose name nobody else knows, is at `target` on return, over what was there.
         StorageFailed; `shown` is the path that it names."""
@@ -57,6 +60,7 @@ class Renames:
         error = refused(answer.error, shown, "writing")
         raise error if isinstance(error, StorageFailed) else StorageFailed(f"writing {shown} failed: {error}")
 
+    @switches
     def _renamed(self, source: str, target: str, options: str) -> NameNodeAnswer:
         """The answer to a rename whose target has a folder. Repeated when an answer is lost: the second of two finds no
         source, and no harm is done."""
@@ -74,18 +78,21 @@ class Renames:
                 return again._replace(repeated=again.repeated or answer.repeated)
         return answer
 
+    @switches
     def _gone(self, absolute: str) -> bool:
         try:
             return look(self._namenodes, absolute) is None
         except Unavailable as error:
             raise Stalled(f"whether {absolute} was renamed is unknown: {error}") from error
 
+    @switches
     def _taken_back(self, temporary: str) -> bool:
         """After a rename without an answer: it was not done, or that is unknown. False: it was, for nobody else knows
         the name of its source. Stalled."""
         answer = self._namenodes.ask("DELETE", temporary, "DELETE")
         return answer.repeated or answer.error is not None or boolean_of(answer.response) is not False
 
+    @switches
     def _landed(self, source: str, target: str, status: NodeStatus, repeated: bool) -> bool:
         """After an answer that denies it: the file stands at `target` all the same, because this adapter or a proxy
         asked twice. Stalled when that cannot be known."""

@@ -14,6 +14,7 @@ from hbtable.fs.webhdfs.datanodes import LiveNode
 from hbtable.fs.webhdfs.requests import Http, NoAnswer, NotSent, WebHdfsRequest
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.parallel import run_all
+from hbtable.switches import switches
 
 _TARGET: Final = "/webhdfs/v1/?op=GETSTATUS"
 """Not for DataNodes: they refuse it at once, which is an answer."""
@@ -50,6 +51,7 @@ class SilentNodes:
         """Half of all or more did not answer, and their heartbeats do not tell yet which are frozen."""
         self._answered: frozenset[str] = frozenset()
 
+    @switches
     def look(self) -> frozenset[str]:
         """*Switches* while no node is known to be silent. `known`, about a second old at most."""
         fresh_seconds = _FRESH_SECONDS if self.known else _FRESH_SUSPICION_SECONDS
@@ -64,6 +66,7 @@ class SilentNodes:
         """The last time all of these did: they are neither silent nor gone."""
         return self._answered.issuperset(nodes)
 
+    @switches
     def _renew(self, asking: Event) -> None:
         try:
             self.known = self._ask()
@@ -72,6 +75,7 @@ class SilentNodes:
             self._asking = None
             asking.set()
 
+    @switches
     def _ask(self) -> frozenset[str]:
         nodes = self._living()
         self._answered, self.unsure = frozenset(), False
@@ -90,11 +94,13 @@ class SilentNodes:
         self.unsure = True
         return self.known & nodes.keys()
 
+    @switches
     def _without_answer(self, nodes: list[str]) -> frozenset[str]:
         jobs = [lambda number=number: self._answers(nodes[number], number) for number in range(len(nodes))]
         answers = run_all(self._runtime, _ASKED_AT_ONCE * len(jobs), _ASKED_AT_ONCE * jobs, "webhdfs-silent")
         return frozenset(node for number, node in enumerate(nodes) if True not in answers[number :: len(nodes)])
 
+    @switches
     def _answers(self, node: str, number: int) -> bool:
         request = WebHdfsRequest("GET", node, _TARGET, seconds=_ANSWER_SECONDS)
         try:

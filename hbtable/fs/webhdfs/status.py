@@ -6,6 +6,7 @@ from typing import NamedTuple
 from hbtable.errors import Stalled, Unavailable
 from hbtable.fs.webhdfs.errors import is_absent, unread
 from hbtable.fs.webhdfs.namenodes import NameNodes
+from hbtable.switches import switches
 
 
 class NodeStatus(NamedTuple):
@@ -33,6 +34,7 @@ def status_of(fields: dict[str, object]) -> NodeStatus:
     return NodeStatus(fields["type"] == "FILE", length, modified, inode)
 
 
+@switches
 def look(namenodes: NameNodes, absolute: str) -> NodeStatus | None:
     """*Switches.* None when there is neither file nor folder. Unavailable when that cannot be known."""
     try:

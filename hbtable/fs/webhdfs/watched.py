@@ -31,6 +31,7 @@ from hbtable.fs.webhdfs.requests import HeldUpload, HoldHttp, NoAnswer, NotSent,
 from hbtable.fs.webhdfs.silent_nodes import SilentNodes
 from hbtable.fs.webhdfs.status import NodeStatus
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
 
 WATCHED_BYTES: Final = 66 << 10
 """The least length of a watched content: a packet of HDFS's (64,512 bytes) and what is held back."""
@@ -90,6 +91,7 @@ class WatchedPuts:
         self._tending = False
         self._closed = False
 
+    @switches
     def put(self, padded: Callable[[int], bytes], replication: int, silent: frozenset[str]) -> tuple[str, NodeStatus]:
         """*Switches.* The name below the root, and the status, of a new file with what `padded` (fs.interface.PutHints)
         gives, complete as after Puts.put. It has a copy on none of the `silent` nodes, as far as that is known.
@@ -120,6 +122,7 @@ class WatchedPuts:
 
     # ------------------------------------------------------------ one attempt
 
+    @switches
     def _attempt(self, path: str, content: bytes, replication: int, silent: frozenset[str]) -> NodeStatus | str:
         """The file's status when it stands; else why it does not."""
         node, target = self._puts.place(path, replication, silent, len(content))
@@ -150,6 +153,7 @@ class WatchedPuts:
                 held.close()
         return self._puts.taken(response, path, node) or self._puts.look(path, len(content))
 
+    @switches
     def _begun(self, kind: str, request: WebHdfsRequest) -> HeldUpload:
         """What is begun only after its caller has given up is ended by the call itself: nobody else knows of it."""
         begun: list[HeldUpload] = []
@@ -169,6 +173,7 @@ class WatchedPuts:
                 held.close()
             raise
 
+    @switches
     def _copies(self, path: str) -> set[str] | None:
         """The addresses for blocks of the nodes that get the content; none when that stays unknown. None: there is no
         file, so the receiving node has not even begun."""
@@ -184,6 +189,7 @@ class WatchedPuts:
             self._runtime.sleep(_LOOK_AGAIN_SECONDS)
         return set() if begun else None
 
+    @switches
     def _forget(self, path: str) -> None:
         try:
             self._namenodes.ask("DELETE", path, "DELETE")
@@ -192,6 +198,7 @@ class WatchedPuts:
 
     # ------------------------------------------------------------ how many at a time
 
+    @switches
     def _enter(self) -> None:
         if self._under_way >= _AT_ONCE:
             turn = self._runtime.event()
@@ -207,6 +214,7 @@ class WatchedPuts:
         else:
             self._under_way += 1
 
+    @switches
     def _go_slowly(self) -> None:
         """Each attempt may leave a connection open, here and at a DataNode: as many end as begin."""
         if len(self._left) >= _MANY_LEFT_OPEN:
@@ -228,6 +236,7 @@ class WatchedPuts:
             self._tending = True
             self._runtime.spawn(self._tend, name="webhdfs-left-open")
 
+    @switches
     def _tend(self) -> None:
         """Closes what can be closed: soon after its nodes answer, since another one may fall silent next, which its
         pipeline, whole by then, would wait for."""

@@ -15,6 +15,7 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.status import TabletStatus
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+from hbtable.switches import switches
 
 _META = b"hbase:meta"
 
@@ -50,6 +51,7 @@ class AdminClusterCalls:
         statuses = self._cluster.admin.statuses([server.name for server in servers])
         return self._servers(servers, statuses, self._cluster.operations.table_records())
 
+    @switches
     def adminStatus(self) -> AdminStatus:
         look = self._look()
         active, standbys = self._cluster.masters()

@@ -16,6 +16,7 @@ from hbtable.hbase.errors import PLAIN, BadArgument, JavaError
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.read import EVERYTHING, ReadSpec, columns_of
 from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
+from hbtable.switches import switches
 
 Attributes = object
 _ROWS_AT_ONCE = 256
@@ -52,6 +53,7 @@ class ReadCalls:
     ) -> list[Cell]:
         return self._versions(table, row, column, upper_bound(timestamp), versions)
 
+    @switches
     def getRow(self, table: bytes | None, row: bytes | None, _: Attributes) -> list[Row]:
         return self._tables.named(table).read_rows((check_row(row),), EVERYTHING)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Container
 from typing import Final, final
 
 from hbtable.errors import HbtableError
+from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -49,8 +50,9 @@ class ScannerIds:
         """First number of the next range, once that is reserved."""
         self._reserving = False
 
+    @switches
     def prepare(self) -> None:
-        """Reserves ahead what should be. *Switches.* When that fails it is tried again later."""
+        """Reserves ahead what should be. When that fails it is tried again later."""
         if self._following is not None or self._reserving:
             return
         self._reserving = True
@@ -61,6 +63,7 @@ class ScannerIds:
         finally:
             self._reserving = False
 
+    @switches
     def take(self, open_scanners: Container[int]) -> int:
         """*Switches* when a reservation is due. Raises what it raised when no number is left."""
         while True:

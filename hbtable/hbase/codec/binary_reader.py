@@ -37,6 +37,7 @@ from hbtable.hbase.codec.wire import (
     ValueType,
     name_length,
 )  # fmt: skip
+from hbtable.switches import switches
 
 _STRICT_CALL: Final = 0x80010001
 _U32: Final = struct.Struct(">I").unpack_from
@@ -75,6 +76,7 @@ def read_loose(source: MessageInput) -> Call:
     return name, kind, _I32(source.take(4), 0)[0]
 
 
+@switches
 def read_arguments(source: MessageInput, method: ThriftMethod) -> list[object]:
     """Moves `source` behind the arguments. *Switches* when they have not arrived."""
     start = source.position
@@ -150,6 +152,7 @@ def _fast_strings(data: bytes, position: int, count: int) -> tuple[list[object],
 # ------------------------------------------------------------------------------------------------ careful
 
 
+@switches
 def _fields(source: MessageInput, layout: StructLayout, values: list[object], depth: int) -> None:
     fields = layout.fields
     while True:
@@ -164,6 +167,7 @@ def _fields(source: MessageInput, layout: StructLayout, values: list[object], de
             values[known[1]] = _value(source, known[0], depth + 1)
 
 
+@switches
 def _struct(source: MessageInput, layout: StructLayout, depth: int) -> object:
     data, position = source.data, source.position
     if position < len(data) and data[position] == STOP:
@@ -174,6 +178,7 @@ def _struct(source: MessageInput, layout: StructLayout, depth: int) -> object:
     return layout.make(values)
 
 
+@switches
 def _value(source: MessageInput, shape: ValueType, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
@@ -195,6 +200,7 @@ def _value(source: MessageInput, shape: ValueType, depth: int) -> object:
     raise Malformed(f"no field of the interface is of Thrift kind {kind}")
 
 
+@switches
 def _list(source: MessageInput, element: ValueType, depth: int) -> list[object]:
     kind, count = source.take(1)[0], _U32(source.take(4), 0)[0]
     source.count(count)
@@ -222,6 +228,7 @@ def _list(source: MessageInput, element: ValueType, depth: int) -> list[object]:
     return found
 
 
+@switches
 def _map(source: MessageInput, key: ValueType, element: ValueType, depth: int) -> dict[object, object]:
     key_kind, element_kind = source.take(2)
     count = _U32(source.take(4), 0)[0]

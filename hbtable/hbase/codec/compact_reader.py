@@ -33,6 +33,7 @@ from hbtable.hbase.codec.wire import (
     ValueType,
     name_length,
 )
+from hbtable.switches import switches
 
 _VERSION: Final = 1
 _TRUE: Final = 1
@@ -42,6 +43,7 @@ _KINDS: Final = {
 _LONGEST_VARINT: Final = 10
 
 
+@switches
 def read_call(source: MessageInput) -> Call:
     """The head of a message; `source` is then at the arguments. *Switches* when it has not arrived."""
     head = source.take(2)
@@ -52,6 +54,7 @@ def read_call(source: MessageInput) -> Call:
     return name, head[1] >> 5, sequence & 0xFFFFFFFF
 
 
+@switches
 def read_arguments(source: MessageInput, method: ThriftMethod) -> list[object]:
     values = method.layout.defaults.copy()
     _fields(source, method.layout, values, 0)
@@ -84,6 +87,7 @@ def _kind(code: int) -> int:
         raise Malformed(f"there is no Thrift compact kind {code & 0x0F}") from None
 
 
+@switches
 def _fields(source: MessageInput, layout: StructLayout, values: list[object], depth: int) -> None:
     field = 0
     while True:
@@ -103,6 +107,7 @@ def _fields(source: MessageInput, layout: StructLayout, values: list[object], de
             _skip(source, kind, depth + 1)
 
 
+@switches
 def _value(source: MessageInput, shape: ValueType, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
@@ -146,6 +151,7 @@ def _list_head(source: MessageInput) -> tuple[int, int]:
     return _kind(code), count
 
 
+@switches
 def _list(source: MessageInput, element: ValueType, depth: int) -> list[object]:
     kind, count = _list_head(source)
     if kind != element.wire_kind:
@@ -160,6 +166,7 @@ def _list(source: MessageInput, element: ValueType, depth: int) -> list[object]:
     return found
 
 
+@switches
 def _map(source: MessageInput, key: ValueType, element: ValueType, depth: int) -> dict[object, object]:
     count = _varint(source)
     if not count:

@@ -12,6 +12,7 @@ from typing import Final, Protocol, final
 
 from hbtable.hbase.codec.wire import EndOfStream, Malformed, MessageTooLarge
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
+from hbtable.switches import switches
 
 _CHUNK: Final = 65536
 _LARGE_CHUNK: Final = 1 << 20
@@ -49,6 +50,7 @@ class MessageInput:
         "reservation",
     )  # fmt: skip
 
+    @switches
     def __init__(
         self,
         stream: Stream,
@@ -106,12 +108,14 @@ class MessageInput:
             self._budget.end(self.reservation)
             self.reservation = None
 
+    @switches
     def _next_turn(self, weight: int) -> None:
         self._turn += weight
         if self._turn >= _TURN:
             self._turn = 0
             self._pause()
 
+    @switches
     def _begin_unframed(self) -> bool:
         data = self.data[self.position :]
         self.release()
@@ -125,6 +129,7 @@ class MessageInput:
         self._elements = 0
         return True
 
+    @switches
     def _begin_frame(self) -> bool:
         self.release()
         self._next_turn(8 if self._rest else 1)
@@ -150,6 +155,7 @@ class MessageInput:
         self._rest = rest[4 + length :]
         return True
 
+    @switches
     def take(self, count: int) -> bytes:
         """The next `count` bytes. *Switches* when they have not arrived. Raises WireError, OSError."""
         end = self.position + count
@@ -164,6 +170,7 @@ class MessageInput:
         self.position = end
         return piece
 
+    @switches
     def skip(self, count: int) -> None:
         """Past the next `count` bytes without keeping them."""
         while count > _LARGE_CHUNK:
@@ -182,10 +189,12 @@ class MessageInput:
                 f"{self.limit_bytes // 32} elements, a 32nd of thrift.message_bytes: send smaller batches"
             )
 
+    @switches
     def pause(self) -> None:
-        """Lets other tasks run; readers of long lists call it now and then. *Switches.*"""
+        """Lets other tasks run; readers of long lists call it now and then."""
         self._pause()
 
+    @switches
     def discard(self, most: int, seconds: float, goes_on: Callable[[], bool]) -> None:
         """Reads and forgets until the client stops sending, is silent for `seconds`, or nothing `goes_on`. Closing with
         unread bytes would reset the connection, and the client would never see the answer that tells it why."""
@@ -200,6 +209,7 @@ class MessageInput:
         except OSError:
             return
 
+    @switches
     def _fill(self, count: int) -> None:
         if self._base + self.position + count > self.limit_bytes:
             raise MessageTooLarge(f"the message is over this server's limit of {self.limit_bytes} {_WAY_OUT}")
@@ -210,6 +220,7 @@ class MessageInput:
         self.position = 0
         self.data = self._gather(rest, count)
 
+    @switches
     def _gather(self, have: bytes, count: int) -> bytes:
         """`have` and more, at least `count` bytes. Memory grows only as bytes arrive."""
         gathered = bytearray(have)  # a list of pieces would cost fifty times as much where each is one byte
@@ -232,6 +243,7 @@ class MessageInput:
         stream.settimeout(None)
         return bytes(gathered)
 
+    @switches
     def _arrive(self, count: int) -> None:
         self._arrived += count
         if self.reservation is not None:

@@ -20,6 +20,7 @@ from hbtable.lockservice.local import LocalLockService
 from hbtable.repair.checking import REPAIR, Check, Finding
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 SOUND: Final = 0
 DAMAGED: Final = 1
@@ -29,6 +30,7 @@ NOT_CHECKED: Final = 3
 """No data folder, in use, of a newer hbtable; or the command was misused."""
 
 
+@switches
 def check_folder(path: str, as_json: bool = False) -> int:
     """Prints what was read and every message about damage. The exit code is one of the four above."""
     runtime = GeventRuntime()
@@ -54,8 +56,9 @@ def check_folder(path: str, as_json: bool = False) -> int:
     return code
 
 
+@switches
 def can_be_served(runtime: Runtime, fs: LocalFileSystem | MemoryFileSystem) -> bool:
-    """Whether METADATA is served on it, which everything else needs. *Switches.*"""
+    """Whether METADATA is served on it, which everything else needs."""
     overlay = OverlayFileSystem(fs, MemoryFileSystem(runtime))
     cluster = EmbeddedCluster(runtime, overlay, LocalLockService(overlay, runtime))
     try:

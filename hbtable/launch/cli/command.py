@@ -13,6 +13,7 @@ import click
 
 from hbtable.errors import HbtableError, InvalidConfiguration
 from hbtable.launch.cli import cluster_commands, shell_commands, transfer_commands
+from hbtable.switches import switches
 
 DEFINE_HELP: Final = "Overrides one configuration key: SECTION.KEY=VALUE. May be given several times."
 
@@ -89,6 +90,7 @@ class _Checking(click.Command):
 @main.command(cls=_Checking)
 @click.argument("folder", metavar="DIR")
 @click.option("--json", "as_json", is_flag=True, help="Prints one JSON object instead of sentences.")
+@switches
 def check(folder: str, as_json: bool) -> None:
     """Reads every file below DIR, and says what is damaged, what hangs on it, and what to do. Changes nothing.
 

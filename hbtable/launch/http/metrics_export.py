@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from hbtable.errors import Unavailable
 from hbtable.metrics.registry import Histogram, Labels, Registry
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -106,6 +107,7 @@ class MetricsPage:
         self._rendered_at = float("-inf")
         self._under_way: Event | None = None
 
+    @switches
     def text(self) -> bytes:
         """*Switches* when it has to be rendered; whoever asks meanwhile waits for that one. Unavailable when it
         failed."""
@@ -120,6 +122,7 @@ class MetricsPage:
                 raise Unavailable("the metrics could not be rendered; try again")
         return self._text
 
+    @switches
     def _render(self) -> None:
         done = self._under_way = self._runtime.event()
         try:

@@ -15,6 +15,7 @@ from hbtable.metrics.registry import Registry
 from hbtable.runtime.http import HttpListener, serve_http
 from hbtable.runtime.hub_lag import HubLag
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 
 @final
@@ -41,6 +42,7 @@ class ProcessStatus:
         self._draining = False
         self._listener: HttpListener | None = None
 
+    @switches
     def open(
         self,
         host: str,
@@ -83,8 +85,9 @@ class ProcessStatus:
             return ""
         return f"http://{host}:{self._listener.port}/metrics  /livez  /readyz  /slow"
 
+    @switches
     def close(self) -> None:
-        """To be called last: /readyz says draining for as long as it does. *Switches.* Idempotent."""
+        """To be called last: /readyz says draining for as long as it does. Idempotent."""
         self._hub_lag.stop()
         if self._listener is not None:
             self._listener.close()

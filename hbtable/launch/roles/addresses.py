@@ -8,6 +8,7 @@ from typing import Final, final
 from hbtable.errors import FileNotFound, HbtableError
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import MASTER, ServerFile, server_lock
+from hbtable.switches import switches
 
 _MOST_KEPT: Final = 10_000
 
@@ -21,6 +22,7 @@ class Addresses:
         self._session = session
         self._gateways: dict[str, tuple[bytes, int]] = {}
 
+    @switches
     def server(self, incarnation: str) -> str | None:
         """host:port of a tablet server's internal service; None when no such server lives (any more), and for "", the
         owner of a tablet that nobody has at the moment."""
@@ -34,6 +36,7 @@ class Addresses:
             return None
         return file.address
 
+    @switches
     def gateway(self, incarnation: str) -> tuple[bytes, int] | None:
         """Host and port of a tablet server's Thrift gateway, which never change; None when they are not known."""
         known = self._gateways.get(incarnation)
@@ -51,6 +54,7 @@ class Addresses:
         self._gateways[incarnation] = host.encode(), int(port)
         return self._gateways[incarnation]
 
+    @switches
     def master(self) -> str | None:
         """host:port of the master's service; None when there is none now."""
         held = self._session.holder(MASTER)

@@ -11,10 +11,12 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import CLUSTER
 from hbtable.master.bootstrap import check_log_kind, cluster_id, refuse_lost_lock_service
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 
+@switches
 def join_cluster(runtime: Runtime, session: Session, fs: FileSystem, address: str) -> str:
-    """The cluster's id, which both places have on return. *Switches.* InvalidConfiguration when they are of different
+    """The cluster's id, which both places have on return. InvalidConfiguration when they are of different
     clusters, when the lock service lost this one, or has it with another kind of log; UnsupportedFormat; Unavailable,
     StorageFailed."""
     check_log_kind(session, fs.log_kind)

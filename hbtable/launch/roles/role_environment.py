@@ -26,6 +26,7 @@ from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import Address, Socket, TcpListener, serve
+from hbtable.switches import switches
 
 
 @final
@@ -46,6 +47,7 @@ class RoleEnvironment:
         self._listen = listen
         self._watchdog = watchdog
 
+    @switches
     def reach(self, name: str, ports: list[int]) -> None:
         """The session is open on return, and its end is this process's. Raises an error that says what is in the way:
         port in use, ZooKeeper or NameNode not reachable, folder not writable or another cluster's, another kind of log.
@@ -72,8 +74,9 @@ class RoleEnvironment:
             raise
         self._watchdog.watch(session)
 
+    @switches
     def leave(self) -> None:
-        """The session ends in order. *Switches.*"""
+        """The session ends in order."""
         self._watchdog.release()
         self.session.close()
 

@@ -13,6 +13,7 @@ from hbtable.fs.probing import probe
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperSession
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import listen
+from hbtable.switches import switches
 
 _CONNECT_SECONDS: Final = 10.0
 """A NameNode that has just started takes seconds for its first web page."""
@@ -21,6 +22,7 @@ _QUESTION: Final = b"GET /webhdfs/v1/?op=GETHOMEDIRECTORY HTTP/1.0\r\n\r\n"
 _RPC_PORT_SAYS: Final = b"Hadoop IPC port"
 
 
+@switches
 def check_ports(host: str, ports: list[int]) -> None:
     """Unavailable or InvalidConfiguration when one cannot be listened on now. 0 stands for any."""
     for port in ports:
@@ -36,8 +38,9 @@ def check_ports(host: str, ports: list[int]) -> None:
             one.close()
 
 
+@switches
 def check_namenode(runtime: Runtime, address: str) -> None:
-    """Whether a server of the right kind answers at the address of a file system; a local one needs none. *Switches.*
+    """Whether a server of the right kind answers at the address of a file system; a local one needs none.
     Unavailable when nobody does, InvalidConfiguration when it is the other kind."""
     scheme, hosts, _ = parse_address(address)
     if not scheme:
@@ -93,8 +96,9 @@ def _ask(host: str, port: int) -> bytes | str:
         return error.strerror or str(error)
 
 
+@switches
 def check_writable(runtime: Runtime, fs: FileSystem, address: str) -> None:
-    """That files can be written, read and deleted there. *Switches.* Unavailable with the file system's reason."""
+    """That files can be written, read and deleted there. Unavailable with the file system's reason."""
     try:
         probe(runtime, fs)
     except HbtableError as error:
@@ -104,6 +108,7 @@ def check_writable(runtime: Runtime, fs: FileSystem, address: str) -> None:
         ) from error
 
 
+@switches
 def open_session(service: ZooKeeperLockService, name: str, hosts: str) -> ZooKeeperSession:
     """*Switches.*"""
     try:

@@ -21,6 +21,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.signals import on_stop_signals
 from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +70,9 @@ class Watchdog:
             self._end(0)
         self._stop_asked.set()
 
+    @switches
     def wait(self) -> None:
-        """Until somebody asks to stop. *Switches.*"""
+        """Until somebody asks to stop."""
         self._stop_asked.wait()
 
     def watch(self, session: Session) -> None:
@@ -102,6 +104,7 @@ class Watchdog:
                 self._hung()
                 return
 
+    @switches
     def _beat(self) -> None:
         while not self._released.is_set():
             self._beats += 1

@@ -24,6 +24,7 @@ from hbtable.lockservice.zookeeper.keeper import HeldLocks, LeaseKeeper
 from hbtable.lockservice.zookeeper.watches import Watches
 from hbtable.lockservice.zookeeper.wire import Credentials, Granted
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class ZooKeeperLockService:
         self._root = nodes.check_root(root)
         self._options = options or ZooKeeperOptions()
 
+    @switches
     def open_session(self, name: str) -> "ZooKeeperSession":
         """*Switches.* Unavailable when no server grants a session within the time of a call. `name` is for the log."""
         runtime, options = self._runtime, self._options
@@ -138,6 +140,7 @@ class ZooKeeperSession:
 
     # ------------------------------------------------------------ locks
 
+    @switches
     def lock(self, path: str, data: bytes = b"") -> int:
         """A session that holds the lock already gets its epoch once more; the data become the new ones."""
         target = self._target(path)
@@ -150,6 +153,7 @@ class ZooKeeperSession:
 
         return self._run(work)
 
+    @switches
     def unlock(self, path: str) -> None:
         """Nothing happens when this session does not hold the lock."""
         target = self._target(path)
@@ -160,6 +164,7 @@ class ZooKeeperSession:
 
         self._run(work)
 
+    @switches
     def holder(self, path: str) -> VersionedFile | None:
         """The version is always 1: a lock's data changes only with its holder."""
         target = self._target(path)
@@ -168,11 +173,13 @@ class ZooKeeperSession:
 
     # ------------------------------------------------------------ files
 
+    @switches
     def create(self, path: str, data: bytes) -> None:
         target = self._target(path)
         check_data(path, data)
         self._run(lambda by: self._changes.create(by, target, data))
 
+    @switches
     def read(self, path: str) -> VersionedFile:
         target = self._target(path)
         found = self._run(lambda by: read(self._connection, by, target))
@@ -180,15 +187,18 @@ class ZooKeeperSession:
             raise FileNotFound(f"there is no file {path} in the lock service")
         return VersionedFile(found.data, found.stat.version + 1)
 
+    @switches
     def write(self, path: str, data: bytes, expected_version: int) -> int:
         target = self._target(path)
         check_data(path, data)
         return self._run(lambda by: self._changes.write(by, target, data, expected_version))
 
+    @switches
     def delete(self, path: str, expected_version: int = -1) -> None:
         target = self._target(path)
         self._run(lambda by: self._changes.delete(by, target, expected_version))
 
+    @switches
     def list(self, folder: str) -> list[str]:
         """A folder below `folder` that became empty is still listed."""
         node = self._folder(folder)
@@ -202,6 +212,7 @@ class ZooKeeperSession:
 
         return self._run(work)
 
+    @switches
     def watch(self, folder: str, changed: Callable[[], None]) -> None:
         """`changed` is called as a task, also after each reconnection; no more once the session is over. Each change
         costs one request per node below `folder`: for small folders."""
@@ -216,6 +227,7 @@ class ZooKeeperSession:
 
     # ------------------------------------------------------------ the end
 
+    @switches
     def close(self) -> None:
         """The locks are free on return, or when the session times out if the service cannot be reached within the time
         of a call. Idempotent."""
@@ -232,6 +244,7 @@ class ZooKeeperSession:
             check_path(folder)
         return nodes.folder_node(self._root, folder)
 
+    @switches
     def _run(self, work: Callable[[float], T]) -> T:
         """Reads that are in doubt are Unavailable: nothing was to be applied."""
         if self._lease.over():

@@ -30,6 +30,7 @@ from hbtable.model.status import Collection
 from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
 
 GATEWAY_FILES: Final = "front-door"
@@ -133,12 +134,14 @@ class Collector:
         self._trash = Trash(runtime, fs, options.trash_seconds, options.trash_bytes)
         self._turn = runtime.lock()
 
+    @switches
     def collect(self, reports: Callable[[], ServerReports], out_of_space: bool = False) -> Collected:
         """One collection, after one that is under way. When `out_of_space` nothing is kept in the trash. *Switches* for
         long."""
         with self._turn:
             return self._collect(reports, out_of_space)
 
+    @switches
     def _collect(self, reports: Callable[[], ServerReports], out_of_space: bool) -> Collected:
         # The order is the proof: see garbage.py.
         lengths = self._list_sstables()
@@ -179,6 +182,7 @@ class Collector:
         )
         return Collected(message, dead_logs, result)
 
+    @switches
     def _given_up(self, logs: list[str]) -> list[str]:
         """Of these logs those that may be deleted: nothing that counts is in them, and nothing ever will be."""
         if self._fs.log_kind == LOCAL or not logs:
@@ -192,6 +196,7 @@ class Collector:
             give_up(self._runtime, self._fs, name)
         return unneeded
 
+    @switches
     def _list_sstables(self) -> dict[str, int]:
         """Lengths by path."""
         listed: dict[str, int] = {}
@@ -203,9 +208,11 @@ class Collector:
             listed[status.path] = status.length_bytes
         return listed
 
+    @switches
     def _list_logs(self) -> list[str]:
         return sorted({status.path.split("/")[1] for status in self._fs.list_files(LOGS)})
 
+    @switches
     def _left_over(self) -> list[str]:
         if self._fs.log_kind == LOCAL:
             return []  # the data folder's next start removes them, and its scanners are of one server alone
@@ -213,6 +220,7 @@ class Collector:
         oldest = self._oldest(self._options.leftover_seconds, [status.modified_millis for status in files])
         return [status.path for status in files if status.modified_millis <= oldest]
 
+    @switches
     def _oldest(self, age_seconds: float, modified: list[int]) -> int:
         """What was modified then, or before, has that age by this machine's clock and the file system's. The latter is
         asked only if it matters for one of those `modified`."""
@@ -221,6 +229,7 @@ class Collector:
             oldest = min(oldest, probe(self._runtime, self._fs) - int(age_seconds * 1000))
         return oldest
 
+    @switches
     def _in_flight(self, reports: ServerReports) -> dict[str, set[str]]:
         """By server that answered: tables of the others are spared."""
         found: dict[str, set[str]] = {}
@@ -233,6 +242,7 @@ class Collector:
                 continue
         return found
 
+    @switches
     def _remove_orphans(self, scan: MetadataScan) -> int:
         """Rows of tables without a name row: a slow split repair put one back after its table was deleted. The name
         row is written first and removed last, and is read after the scan, so a living table is never taken for one."""
@@ -249,6 +259,7 @@ class Collector:
                 removed += 1
         return removed
 
+    @switches
     def _delete(self, path: str) -> None:
         try:
             self._fs.delete(path)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, final
 from hbtable.errors import FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 TRASH: Final = "trash"
 
@@ -31,9 +32,10 @@ class Trash:
         self._keep_millis = int(keep_seconds * 1000)
         self._limit_bytes = limit_bytes
 
+    @switches
     def make_room(self, coming_bytes: int, keep: bool = True) -> tuple[int, int]:
         """What is too old goes, then the oldest until `coming_bytes` fit as well; all of it unless `keep`. How many
-        files went, how many are left. *Switches.*"""
+        files went, how many are left."""
         oldest = self._runtime.wall_millis() - self._keep_millis
         moves = self._moves()
         held = sum(move.length_bytes for move in moves)
@@ -48,9 +50,10 @@ class Trash:
             gone += move.files
         return gone, sum(move.files for move in moves) - gone
 
+    @switches
     def take(self, garbage: Mapping[str, int], keep: bool = True) -> int:
         """Files by path and length: those that fit are moved here, the others are deleted, and so are all unless
-        `keep`. After make_room(). How many were moved. *Switches.*"""
+        `keep`. After make_room(). How many were moved."""
         folder = f"{TRASH}/{self._runtime.wall_millis()}"
         taken = moved = 0
         for path, length_bytes in garbage.items():
@@ -65,6 +68,7 @@ class Trash:
                 continue  # another master was faster
         return moved
 
+    @switches
     def _moves(self) -> list[_Move]:
         """Ascending by time."""
         sizes: dict[int, tuple[int, int]] = {}

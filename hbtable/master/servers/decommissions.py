@@ -25,6 +25,7 @@ from hbtable.master.tablets.moves import Moves
 from hbtable.master.tablets.placement import Placement
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord, level
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +69,11 @@ class Decommissions:
 
     # ---------------------------------------------------------------- marks
 
+    @switches
     def mark(self, servers: Sequence[str], offload: bool) -> None:
         """Durable on return; a second time says anew whether they are leaving. InvalidRequest for one that there is
         not, or when no other server would be left to take tablets: none was marked, but for those before one that died
-        at this moment. *Switches.*"""
+        at this moment."""
         with self._turn:
             reports = self._reports()
             for server in servers:
@@ -83,11 +85,13 @@ class Decommissions:
                 self._write(server, decommissioned=True, leaving=offload)
                 log.info("tablet server %s is decommissioned%s", server, "; its tablets leave" if offload else "")
 
+    @switches
     def unmark(self, server: str) -> None:
-        """It takes tablets again. InvalidRequest when there is no such server. *Switches.*"""
+        """It takes tablets again. InvalidRequest when there is no such server."""
         self._write(server, decommissioned=False, leaving=False)
         log.info("tablet server %s is in service again", server)
 
+    @switches
     def _write(self, server: str, decommissioned: bool, leaving: bool) -> None:
         try:
             ServerFile.change(
@@ -98,6 +102,7 @@ class Decommissions:
 
     # ---------------------------------------------------------------- for the master's cycle
 
+    @switches
     def offload(
         self,
         names: Mapping[int, bytes],
@@ -106,7 +111,7 @@ class Decommissions:
         interrupted: Callable[[], bool],
     ) -> tuple[str, bool]:
         """Moves tablets of leaving servers, one at least, until it is `interrupted`; what was done, "" for nothing, and
-        whether only failures are left. `names`: of enabled tables, by id; tablets of other tables stay. *Switches.*"""
+        whether only failures are left. `names`: of enabled tables, by id; tablets of other tables stay."""
         done: list[str] = []
         problems: list[str] = []
         for move in departures(tablets, reports.loads):
@@ -122,6 +127,7 @@ class Decommissions:
                 break
         return "; ".join(done or problems), not done and bool(problems)
 
+    @switches
     def _carry_out(self, move: Move, names: Mapping[int, bytes], reports: ServerReports, others: bool) -> bool:
         """False: not now. `others`: something of this round was, or should have been, moved before."""
         tablet = move.record

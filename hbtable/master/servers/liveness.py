@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from hbtable.errors import Conflict, FileNotFound
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import LOCK_SUFFIX, SERVERS, ServerFile, server_file, server_lock
+from hbtable.switches import switches
 
 _EXPIRED: Final = b"buried"
 """The data of a server's lock that a master took: its holder is no server. A master that lost an answer half-way holds
@@ -26,8 +27,9 @@ class Servers(NamedTuple):
     """Servers that have their lock, or had it just now, and no file: they may have a log."""
 
 
+@switches
 def list_servers(session: Session) -> Servers:
-    """Reads the servers folder and expires the dead. *Switches.*"""
+    """Reads the servers folder and expires the dead."""
     living: dict[str, ServerFile] = {}
     expired: list[str] = []
     names = session.list(SERVERS)
@@ -53,6 +55,7 @@ def list_servers(session: Session) -> Servers:
     return Servers(living, expired, starting)
 
 
+@switches
 def expire_server(session: Session, incarnation: str) -> bool:
     """Takes a dead server's lock and deletes its file, if it is still there. False when it lives after all.
     *Switches.*"""

@@ -28,6 +28,7 @@ from hbtable.errors import Corruption, HbtableError, LockLost, OutOfSpace, Unava
 from hbtable.fs.interface import FileSystem
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class LogSorting:
         self.out_of_space: Callable[[], bool] = _never
         """The disk is full: what can be done without is not written (Master.watch_room)."""
 
+    @switches
     def sort(self, epoch: int, incarnation: str, living: Collection[str]) -> None:
         """The log is settled and sorted on return. *Switches* for long. Corruption; Unavailable when the server lives,
         or the file system is in trouble: try again; LockLost: this is not the master any more."""
@@ -104,9 +106,11 @@ class LogSorting:
             incarnation, fenced - began, len(segments), len(log_ranges), runtime.clock_seconds() - fenced,
         )  # fmt: skip
 
+    @switches
     def _pause(self) -> None:
         self.runtime.sleep(0)
 
+    @switches
     def _sort_what_is_left(
         self, epoch: int, incarnation: str, living: Collection[str], manifest: Manifest, error: Corruption
     ) -> None:
@@ -134,6 +138,7 @@ class LogSorting:
         if not self._fs.exists(list_path(folder)):
             self._fs.delete_folder(sorted_folder(folder))
 
+    @switches
     def sort_range(self, worker: str, epoch: int, incarnation: str, log_range: LogRange) -> SortedRun:
         if worker == _MASTER:
             return sort_range(self.runtime, self._fs, log_folder(incarnation), log_range)
@@ -160,6 +165,7 @@ class _Round:
         self._fatal: Exception | None = None
         self._changed = sorting.runtime.event()
 
+    @switches
     def run(self) -> list[SortedRun]:
         """In the order of the parts. What is still under way on return does no harm."""
         runtime, straggler_seconds = self._sorting.runtime, self._sorting.options.patience_seconds
@@ -189,6 +195,7 @@ class _Round:
             self._given_at.setdefault(number, []).append(now)
             self._sorting.runtime.spawn(self._sort, worker, number, now, name="sort part")
 
+    @switches
     def _sort(self, worker: str, number: int, now: float) -> None:
         try:
             self._runs[number] = self._sorting.sort_range(

@@ -13,6 +13,7 @@ from hbtable.model.tablet import USER_LEVEL, level
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +36,11 @@ class ServerReports(NamedTuple):
         return self.silent.union(self.loads)
 
 
+@switches
 def collect_server_reports(
     runtime: Runtime, session: Session, transport: Transport, struggling: frozenset[str] = frozenset()
 ) -> ServerReports:
-    """Expires dead servers, asks the living ones. *Switches.* Unavailable when the lock service is."""
+    """Expires dead servers, asks the living ones. Unavailable when the lock service is."""
     living, expired, starting = list_servers(session)
     for name in expired:
         log.info("tablet server %s is dead: nobody holds its lock", name)

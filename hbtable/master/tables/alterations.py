@@ -21,6 +21,7 @@ from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
+from hbtable.switches import switches
 
 
 @final
@@ -41,6 +42,7 @@ class Alterations:
         self._reports = reports
         self._settled = settled
 
+    @switches
     def alter(self, record: TableRecord, schema: TableSchema) -> None:
         """The caller holds the table's operation lock, and has checked the schema. Conflict: somebody else changed it
         first. InvalidRequest; Unavailable and StaleLocation before the compare-and-set: nothing was changed."""

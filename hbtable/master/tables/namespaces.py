@@ -12,6 +12,7 @@ from hbtable.master.tables.schema_check import check_properties
 from hbtable.metadata.catalog import Catalog
 from hbtable.model import names
 from hbtable.model.values import check_bytes
+from hbtable.switches import switches
 
 
 @final
@@ -29,6 +30,7 @@ class Namespaces:
         self._check_master()
         self._catalog.create_namespace(name, properties)
 
+    @switches
     def alter(self, name: bytes, properties: Mapping[str, str]) -> None:
         """NamespaceNotFound, InvalidRequest."""
         check_bytes("the namespace", name)
@@ -37,6 +39,7 @@ class Namespaces:
         _refuse_builtin(name, "changed")
         self._catalog.replace_namespace(name, properties)
 
+    @switches
     def delete(self, name: bytes) -> None:
         """NamespaceNotFound; InvalidRequest while it holds tables."""
         check_bytes("the namespace", name)

@@ -64,6 +64,7 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.runtime.parallel import results, run_all
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +127,7 @@ class TableOperations:
 
     # ---------------------------------------------------------------- what others ask for
 
+    @switches
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
         check_schema(schema)
         check_file_settings(None, schema)
@@ -149,6 +151,7 @@ class TableOperations:
                 # Not to be repeated as it is: the name is taken now, and the cycle finishes or undoes the creation.
                 raise OutcomeUnknown(f"table {shown(schema.name)} may or may not come to exist: {error}") from error
 
+    @switches
     def delete_table(self, name: bytes) -> None:
         self._check_master()
         with self._asked_for(name):
@@ -157,6 +160,7 @@ class TableOperations:
                 raise TableNotDisabled(shown(name))
             self._finish_deleting(self._enter(record, TableState.DELETING))
 
+    @switches
     def enable_table(self, name: bytes) -> None:
         self._check_master()
         with self._asked_for(name):
@@ -165,6 +169,7 @@ class TableOperations:
                 raise TableNotDisabled(shown(name))
             self._finish_enabling(self._enter(record, TableState.ENABLING))
 
+    @switches
     def disable_table(self, name: bytes) -> None:
         self._check_master()
         with self._asked_for(name):
@@ -173,6 +178,7 @@ class TableOperations:
                 raise TableNotEnabled(f"{shown(name)} is disabled.")
             self._finish_disabling(self._enter(record, TableState.DISABLING))
 
+    @switches
     def alter_table(self, schema: TableSchema) -> None:
         check_schema(schema)
         self._check_master()
@@ -180,6 +186,7 @@ class TableOperations:
             record = self._existing(schema.name)
             self.alterations.alter(record, schema)
 
+    @switches
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
         self._check_master()
         with self._asked_for(name):
@@ -221,6 +228,7 @@ class TableOperations:
             raise
 
     @contextmanager
+    @switches
     def _asked_for(self, name: bytes) -> Iterator[None]:
         names.parse(name)
         clock = self._runtime.clock_seconds
@@ -233,6 +241,7 @@ class TableOperations:
 
     # ---------------------------------------------------------------- for the master's cycle
 
+    @switches
     def operation(self, name: bytes) -> AbstractContextManager[object]:
         """Holds the table against other operations. *Switches* while another one runs."""
         return self._locks.hold(name)
@@ -240,6 +249,7 @@ class TableOperations:
     def is_busy(self, name: bytes) -> bool:
         return self._locks.is_held(name)
 
+    @switches
     def resume(self, record: TableRecord) -> str:
         """Finishes what a crash interrupted; the message that says so."""
         name = record.schema.name
@@ -262,12 +272,14 @@ class TableOperations:
 
     # ---------------------------------------------------------------- steps
 
+    @switches
     def _existing(self, name: bytes) -> TableRecord:
         record = self._catalog.read_table(name)
         if record is None:
             raise TableNotFound(shown(name))
         return record
 
+    @switches
     def _enter(self, record: TableRecord, state: TableState) -> TableRecord:
         if record.state == state:
             return record
@@ -278,6 +290,7 @@ class TableOperations:
         self._catalog.replace_table(record, entered)
         return entered
 
+    @switches
     def _write_rows(self, name: bytes, tablets: list[TabletRecord]) -> None:
         """Puts the rows of a new table, each with its first owner already: one write a tablet, not two."""
         reports = self._reports()
@@ -302,6 +315,7 @@ class TableOperations:
         self._delete_rows([row for row in rows if row.tablet_id in ours])
         raise _IdInUse(f"there are tablets with the table id {tablets[0].table_id} already: {shown(name)} was not made")
 
+    @switches
     def _put_new(self, row: TabletRecord) -> bool:
         """False: the row is another tablet's."""
         if self._catalog.put_tablet_if_absent(row):
@@ -310,6 +324,7 @@ class TableOperations:
         # It is ours when an answer was lost on the way, and its server was faster than we.
         return found is not None and (found.tablet_id, found.created_millis) == (row.tablet_id, row.created_millis)
 
+    @switches
     def _finish_enabling(self, record: TableRecord) -> None:
         """From CREATING or ENABLING: every tablet is served, then the state says so. Corruption when there are rows
         without a tablet."""
@@ -331,6 +346,7 @@ class TableOperations:
         reason = problems[0] if problems else _why_not_served(reports)
         raise Unavailable(f"table {shown(record.schema.name)} is not enabled yet, the master goes on trying: {reason}")
 
+    @switches
     def _finish_disabling(self, record: TableRecord) -> None:
         for _ in range(_ROUNDS):
             served = [tablet for tablet in self.settled(record.table_id) if tablet.owner]
@@ -347,18 +363,21 @@ class TableOperations:
             results([outcome for outcome in outcomes if not isinstance(outcome, Conflict)])
         raise Unavailable(f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying")
 
+    @switches
     def _finish_deleting(self, record: TableRecord) -> None:
         self._delete_rows(self.settled(record.table_id))
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
         # rows would look like a damaged table.
         self._catalog.delete_table(record)
 
+    @switches
     def _delete_rows(self, tablets: Sequence[TabletRecord]) -> None:
         def job(tablet: TabletRecord) -> Callable[[], None]:
             return lambda: self._catalog.delete_tablet(tablet)
 
         results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "delete"))
 
+    @switches
     def _resume_creating(self, record: TableRecord) -> str:
         name = shown(record.schema.name)
         try:
@@ -370,6 +389,7 @@ class TableOperations:
         self._finish_enabling(record)
         return f"table {name}: finished its creation"
 
+    @switches
     def settled(self, table_id: int) -> list[TabletRecord]:
         """The table's rows, unfinished splits completed and unfinished merges finished or undone first. The caller
         holds the table's operation lock. Conflict: another master is at it."""

@@ -14,6 +14,7 @@ from hbtable.master.tablets.moves import Moves
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Balancer:
         self._moves = moves
         self._is_busy = is_busy
 
+    @switches
     def round(
         self,
         tables: Iterable[TableRecord],
@@ -47,14 +49,15 @@ class Balancer:
         interrupted: Callable[[], bool],
     ) -> tuple[str, bool]:
         """A few moves, one at least, until it is `interrupted`; what was done, "" for nothing, and whether a move
-        failed. `reports` is not much older than `rows`. *Switches.*"""
+        failed. `reports` is not much older than `rows`."""
         names, moves = self._plan(tables, rows, reports)
         if not moves or not self.toggle.is_on():
             return "", False
         return self._carry_out(names, moves, interrupted)
 
+    @switches
     def run(self) -> bool:
-        """Rounds until nothing is left to do. False: it is off, or the cluster is not calm. *Switches.* Errors of
+        """Rounds until nothing is left to do. False: it is off, or the cluster is not calm. Errors of
         Moves.move."""
         for _ in range(_ROUNDS):
             if not self.toggle.is_on():
@@ -77,6 +80,7 @@ class Balancer:
         wanted = [row for row in rows if row.table_id in names]
         return names, plan_moves(wanted, reports.loads, reports.silent, _MOVES_A_ROUND)
 
+    @switches
     def _carry_out(
         self, names: dict[int, bytes], moves: list[Move], interrupted: Callable[[], bool]
     ) -> tuple[str, bool]:
@@ -95,6 +99,7 @@ class Balancer:
                 break
         return "; ".join(done), False
 
+    @switches
     def _move(self, names: dict[int, bytes], move: Move) -> None:
         log.info("balancer: %s", move.why)
         self._moves.move(names[move.record.table_id], move.record.tablet_id, move.target)

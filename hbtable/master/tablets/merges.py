@@ -32,6 +32,7 @@ from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import GoneTablet, TabletRecord
+from hbtable.switches import switches
 
 GONE_MILLIS: Final = 86_400_000
 """How long it is kept that a tablet is gone: longer than any split repair can be held up."""
@@ -62,8 +63,9 @@ class Merges:
         self._new_tablet_id = new_tablet_id
         self._wall_millis = wall_millis
 
+    @switches
     def merge(self, name: bytes, tablet_ids: Sequence[int]) -> None:
-        """They are one tablet, which is served, on return. *Switches.* TableNotFound, TableNotEnabled; InvalidRequest
+        """They are one tablet, which is served, on return. TableNotFound, TableNotEnabled; InvalidRequest
         unless they are two or more neighbours of this table. Unavailable: nothing was merged. OutcomeUnknown: perhaps
         not, or not all of them were merged, or the merged one is not served yet. Each is whole, and served soon."""
         with self._operation(name):
@@ -78,8 +80,9 @@ class Merges:
                     f"{len(chosen)} tablets may or may not have been merged, or not all of them: {error}"
                 ) from error
 
+    @switches
     def settle(self, record: TabletRecord) -> None:
-        """Finishes or undoes the merge that one of its two rows shows. *Switches.* The caller holds the table's
+        """Finishes or undoes the merge that one of its two rows shows. The caller holds the table's
         operation lock, and reads the rows again."""
         if record.absorbs is not None:
             self._finish(record)
@@ -91,6 +94,7 @@ class Merges:
             else:
                 self._undo(record, at_stop)
 
+    @switches
     def forget_old(self, gone: Sequence[GoneTablet]) -> None:
         oldest = self._wall_millis() - GONE_MILLIS
         for one in gone:
@@ -99,6 +103,7 @@ class Merges:
 
     # ---------------------------------------------------------------- steps 1 and 2
 
+    @switches
     def _at_rest(self, tablets: Sequence[TabletRecord]) -> list[TabletRecord]:
         try:
             for tablet in tablets:
@@ -115,6 +120,7 @@ class Merges:
             pass  # a compaction has just replaced it: the record is of yesterday
         self._placement.compact(tablet)
 
+    @switches
     def _rested(self, tablet: TabletRecord) -> TabletRecord:
         """Its record when it is unloaded and all its files are its own. Unavailable when it cannot be brought there."""
         self._placement.vacate(tablet, self._reports().living)
@@ -128,12 +134,14 @@ class Merges:
 
     # ---------------------------------------------------------------- steps 3 to 6
 
+    @switches
     def _joined(self, rested: Sequence[TabletRecord]) -> TabletRecord:
         result, *others = rested
         for right in others:
             result = self._join(result, right)
         return result
 
+    @switches
     def _join(self, left: TabletRecord, right: TabletRecord) -> TabletRecord:
         """The merged tablet's record, which anybody may own. Conflict: one of them changed."""
         marked = merging.marked(left, right, self._new_tablet_id())
@@ -151,6 +159,7 @@ class Merges:
         why = f"{describe(tablet)} was merged"
         self._placement.place(Assign(tablet, least_loaded(able), why), table.schema, reports.living)
 
+    @switches
     def _finish(self, result: TabletRecord) -> None:
         """From the merged tablet's row: it was committed. Conflict: somebody else finishes it."""
         if result.absorbs is None:
@@ -160,16 +169,19 @@ class Merges:
             self._retire(left)
         self._allow(result)
 
+    @switches
     def _retire(self, left: TabletRecord) -> None:
         """Conflict: somebody else did it, or the row is not as it should be; nobody may own the merged one before."""
         self._catalog.retire_tablet(left, merging.gone(left, self._wall_millis()))
 
+    @switches
     def _allow(self, result: TabletRecord) -> TabletRecord:
         """Anybody may own it. Conflict: somebody else said so already."""
         allowed = replace(result, absorbs=None)
         self._catalog.replace_tablet(result, allowed)
         return allowed
 
+    @switches
     def _undo(self, left: TabletRecord, at_stop: TabletRecord | None) -> None:
         """`at_stop` was read after `left`. Conflict: somebody was faster, perhaps the commit itself; look again."""
         if at_stop is not None and merging.can_commit(left, at_stop):

@@ -19,6 +19,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.model.names import shown
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
+from hbtable.switches import switches
 
 
 @final
@@ -40,9 +41,10 @@ class Moves:
         self._operation = operation
         self._settled = settled
 
+    @switches
     def move(self, name: bytes, tablet_id: int, server: str = "") -> None:
         """Served by `server` on return, which may be the one that had it: then it was loaded anew. "": by the least
-        loaded other server, or by the same one when there is no other. *Switches.* TableNotFound, TableNotEnabled,
+        loaded other server, or by the same one when there is no other. TableNotFound, TableNotEnabled,
         InvalidRequest for a tablet or server that there is not; Unavailable: still where it was, or without a server
         until the master's next cycle."""
         with self._operation(name):
@@ -60,6 +62,7 @@ class Moves:
             except Conflict as error:
                 raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
 
+    @switches
     def tablet(self, table: TableRecord, tablet_id: int) -> TabletRecord:
         """InvalidRequest when the table has none with this id."""
         for tablet in self._settled(table.table_id):
@@ -86,6 +89,7 @@ class Moves:
         return least_loaded(others or able)
 
 
+@switches
 def enabled(catalog: Catalog, name: bytes) -> TableRecord:
     """TableNotFound, TableNotEnabled."""
     table = catalog.read_table(name)

@@ -25,6 +25,7 @@ from hbtable.model.tablet import NO_LOG, TabletRecord
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Lock, Runtime
 from hbtable.runtime.parallel import run_all
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Placement:
         self.failed_loads.keep_only(tablet_ids)
         self.quarantine.keep_only(tablet_ids)
 
+    @switches
     def place(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
         """The tablet is served on return. Conflict when its record changed since the plan; Corruption when its log or
         files are damaged; Unavailable or StaleLocation when the server could not load it now."""
@@ -90,6 +92,7 @@ class Placement:
             self._catalog.replace_tablet(unowned, record)
         self.load(record, schema)
 
+    @switches
     def _taken(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
         """Without an owner. Conflict when it changed meanwhile; errors of vacate."""
         self.vacate(record, living)
@@ -98,6 +101,7 @@ class Placement:
             raise Conflict(f"{describe(record)} was changed when it was to be taken from {record.owner}")
         return current
 
+    @switches
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
         self.quarantine.given(record.tablet_id, record.owner)
         try:
@@ -112,6 +116,7 @@ class Placement:
         self.failed_loads.loaded(record.tablet_id, record.owner)
         self.quarantine.answered(record.tablet_id)
 
+    @switches
     def place_all(
         self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Collection[str]
     ) -> list[str]:
@@ -136,6 +141,7 @@ class Placement:
         except StaleLocation as error:
             raise Unavailable(f"{record.owner} could not compact {describe(record)}: {error}") from error
 
+    @switches
     def vacate(self, record: TabletRecord, living: Collection[str]) -> None:
         """Nobody serves the tablet on return, and its row has no owner, unless the row changed meanwhile (a split):
         the caller reads METADATA again. Unavailable when its owner lives and does not answer."""
@@ -162,6 +168,7 @@ class Placement:
         self._sorted.pop(incarnation, None)
         self._done.discard(incarnation)
 
+    @switches
     def _sort_logs(self, record: TabletRecord, living: Collection[str]) -> None:
         """Sorts, once, each log of a dead server that the tablet needs; concurrent callers wait for the first."""
         for ref in record.logs:

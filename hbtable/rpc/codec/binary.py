@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol, final
 
 from hbtable.errors import Corruption
+from hbtable.switches import switches
 
 STOP: Final = 0
 BOOL: Final = 2
@@ -70,6 +71,7 @@ class MessageReader:
         self.count(count, position + 5)
         return count, position + 5
 
+    @switches
     def turn(self, elements: int) -> None:
         """*Switches* now and then."""
         self._elements += elements
@@ -89,6 +91,7 @@ class MessageWriter:
         self._pause = pause
         self._elements = 0
 
+    @switches
     def turn(self, elements: int) -> None:
         """*Switches* now and then."""
         self._elements += elements
@@ -321,6 +324,7 @@ def skip(source: MessageReader, kind: int, position: int, depth: int) -> int:
     return position
 
 
+@switches
 def decode(shape: Shape, source: MessageReader, position: int) -> tuple[Any, int]:
     """(value, position behind it). Corruption when the bytes are not one; UnsupportedFormat for a record of a newer
     hbtable. *Switches* between many elements."""

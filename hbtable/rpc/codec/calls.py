@@ -31,6 +31,7 @@ from hbtable.rpc.codec.binary import (
 )
 from hbtable.rpc.codec.cells import CELLS, ROWS
 from hbtable.rpc.codec.errors import RPC_ERROR, RpcError
+from hbtable.switches import switches
 
 CALL: Final = 1
 REPLY: Final = 2
@@ -114,11 +115,13 @@ class RpcMethod:
         """The frame of an answer."""
         return _frame(self._reply_head, sequence, self.result, (value, error) if self.returns else (error,), pause)
 
+    @switches
     def read_arguments(self, source: MessageReader, position: int) -> tuple[Any, ...]:
         """Corruption, UnsupportedFormat."""
         values: tuple[Any, ...] = decode(self.arguments, source, position)[0]
         return values
 
+    @switches
     def read_reply(self, data: bytes, sequence: int, pause: Callable[[], None]) -> Any:
         """The result, a RpcError or a Failure. Corruption when it is not the answer to this call."""
         kind, name, number, position = read_head(data)
@@ -166,6 +169,7 @@ def failure(name: bytes, sequence: int, number: int, message: str) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
+@switches
 def read_failure(source: MessageReader, position: int) -> Failure:
     """Corruption."""
     data = source.data

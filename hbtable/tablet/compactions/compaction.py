@@ -26,6 +26,7 @@ from hbtable.merge.merging import merge
 from hbtable.merge.tally import Tally
 from hbtable.model.tablet import TabletRecord
 from hbtable.sstable.properties import Origin, SSTableIdentity
+from hbtable.switches import switches
 from hbtable.tablet.compactions.planning import since_millis, table_bytes, useless_files
 from hbtable.tablet.compactions.policy import MergePlan
 from hbtable.tablet.compactions.regroup import of_families
@@ -66,8 +67,9 @@ class Compactor:
 
     # ------------------------------------------------------------ minor
 
+    @switches
     def flush(self) -> None:
-        """Everything visible at the call is in SSTables that the record names, on return. *Switches.* OutOfSpace,
+        """Everything visible at the call is in SSTables that the record names, on return. OutOfSpace,
         Unavailable: nothing changed, try again. StaleLocation: the tablet is lost."""
         state = self._state
         with self._flushing:
@@ -113,10 +115,12 @@ class Compactor:
         incarnation = self._state.shared.incarnation
         return not self.replaying and any(log.incarnation != incarnation for log in self._state.keeper.record.logs)
 
+    @switches
     def _write_frozen(self, stack: Stack, clock_millis: int, complete_to: int) -> LoadedFile | None:
         pairs = merge([memtable.scan(b"", b"", self._state.applied) for memtable in stack.frozen])
         return self._write(stack, pairs, (), False, clock_millis, complete_to, None)
 
+    @switches
     def _name_flushed(self, written: list[Written], first_needed: int) -> None:
         state = self._state
         shared = state.shared
@@ -142,8 +146,9 @@ class Compactor:
 
     # ------------------------------------------------------------ merging and major
 
+    @switches
     def merge(self, plan: MergePlan) -> None:
-        """Carries out a plan, as far as its files are still there. *Switches.* As flush()."""
+        """Carries out a plan, as far as its files are still there. As flush()."""
         with self._merging, self._noting_damage():
             stack = next((stack for stack in self._state.version.stacks if stack.key == plan.key), None)
             if stack is not None:
@@ -156,15 +161,17 @@ class Compactor:
                         self._compact(stack, inputs)
                     self._took("merging", begin)
 
+    @switches
     def discard(self) -> None:
         """SSTables without a family of the schema, or of which all cells have expired, are not named any more; nothing
-        is read or written. *Switches.* As flush()."""
+        is read or written. As flush()."""
         with self._merging:
             gone = useless_files(self._state)
             if gone:
                 self._check_cancelled()
                 self._discard(gone)
 
+    @switches
     def _discard(self, gone: Sequence[tuple[Stack, tuple[LoadedFile, ...]]]) -> None:
         state = self._state
         paths = {file.ref.path for _, files in gone for file in files}
@@ -183,10 +190,11 @@ class Compactor:
 
         self._name_compacted(edit, swap, tuple(file for _, files in gone for file in files), [])
 
+    @switches
     def major(self, family: bytes = b"") -> None:
         """Every stack, or the one that holds this family (as it stands in cell keys), becomes one SSTable without
         markers or deleted cells; all of them while cells of an earlier grouping of the families are left. Damaged files
-        stay as they are, and markers with them. *Switches.* As flush(), and DataDamaged."""
+        stay as they are, and markers with them. As flush(), and DataDamaged."""
         begin = self._state.environment.runtime.clock_seconds()
         self.flush()
         self.discard()
@@ -199,6 +207,7 @@ class Compactor:
                     self._compact_stack(key, family)
             self._took("major", begin)
 
+    @switches
     def _compact_stack(self, key: str, family: bytes) -> None:
         stack = next((stack for stack in self._state.version.stacks if stack.key == key), None)
         if stack is not None and (not family or family in stack.families):
@@ -215,8 +224,9 @@ class Compactor:
             paths = {file.ref.path for stack in self._state.version.stacks for file in stack.files}
             raise self._state.damaged.told_of(error, paths) from error
 
+    @switches
     def cancel(self) -> None:
-        """Ends what merge() and major() are doing, and refuses new ones, until resume(). *Switches.*"""
+        """Ends what merge() and major() are doing, and refuses new ones, until resume()."""
         self._cancelled = True
         with self._merging:
             pass
@@ -230,8 +240,9 @@ class Compactor:
         if self._cancelled or self._state.gate.closed:
             raise CompactionCancelled(f"the compaction of tablet {self._state.tablet_id} was cancelled")
 
+    @switches
     def set_back(self, now: int, highest: int) -> None:
-        """Every SSTable written anew, with times as set_back.moved() says. *Switches.* As major()."""
+        """Every SSTable written anew, with times as set_back.moved() says. As major()."""
         self.flush()
         with self._merging, self._noting_damage():
             self._state.damaged.check_none()
@@ -239,6 +250,7 @@ class Compactor:
                 if stack.files:
                     self._compact(stack, stack.files, (now, highest))
 
+    @switches
     def _compact(self, stack: Stack, inputs: tuple[LoadedFile, ...], set_back: tuple[int, int] | None = None) -> None:
         """`set_back`: now, and the latest time that is to be moved to it."""
         state = self._state
@@ -264,6 +276,7 @@ class Compactor:
             edit, lambda: state.install(state.version.compacted(stack.key, inputs, output)), inputs, [output]
         )
 
+    @switches
     def _name_compacted(
         self,
         edit: Callable[[TabletRecord], TabletRecord],
@@ -287,6 +300,7 @@ class Compactor:
             if file.inside(keys):  # else a split's other child may read it still
                 state.environment.cache.drop_file(file.ref.path)
 
+    @switches
     def _regroup(self) -> None:
         """The schema groups families in another way than some files: all are read, and written anew by stack."""
         state = self._state
@@ -322,6 +336,7 @@ class Compactor:
 
     # ------------------------------------------------------------ one output
 
+    @switches
     def _write(
         self,
         stack: Stack,

@@ -19,6 +19,7 @@ from typing import Final
 from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair
 from hbtable.merge.rules import FamilyRules
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT
+from hbtable.switches import switches
 from hbtable.tablet.reads.column_selection import ColumnSelection
 
 _LONG: Final = 64
@@ -29,6 +30,7 @@ Open = Callable[[bytes, bytes], Iterator[Pair]]
 """The pairs from one key on, up to another."""
 
 
+@switches
 def skipping_settled(
     pairs: Iterator[Pair], open_pairs: Open, stop: bytes, selection: ColumnSelection, size: int
 ) -> Iterator[list[Pair]]:

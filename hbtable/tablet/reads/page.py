@@ -11,6 +11,7 @@ from hbtable.filters.evaluate import RowFilter
 from hbtable.model.cell import Cell, Row
 from hbtable.model.ranges import successor
 from hbtable.model.read import ScanPage, ScanPosition, ScanRequest
+from hbtable.switches import switches
 
 ROW_DONE: Final = 2**62
 """In ScanPosition.cells_done: nothing of the row is left."""
@@ -62,6 +63,7 @@ class PageBuilder:
         """The filter lets no later row pass."""
         return self._filter is not None and self._filter.finished
 
+    @switches
     def add(self, row: bytes, cells: list[Cell]) -> bool:
         """True: the page is full, or finished. *Switches* only where the filter gives way. Hot."""
         state = b""

@@ -22,6 +22,7 @@ from hbtable.model.mutation import PUT
 from hbtable.model.ranges import RowRange, successor
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, check_request
 from hbtable.model.values import check_bytes
+from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
@@ -38,6 +39,7 @@ _ROWS_BETWEEN_LOOKS = 256
 _SMALL_PAGE = 256
 
 
+@switches
 def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
     """As rpc.services.TabletService.read_rows. May switch. Hot."""
     state.gate.check_served()
@@ -80,12 +82,14 @@ def _no_pause() -> None:
     pass
 
 
+@switches
 def read_row(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
     """One row's cells as they are now; no checks, no filter. May switch. Hot: read-modify-writes begin with it."""
     snapshot, selection = _snapshot(state, spec, None)
     return _cells(state, row, spec, snapshot, selection)
 
 
+@switches
 def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:
     """The newest cell of a column, None when there is none, and its own time to live in milliseconds (0: none). No
     checks. May switch. Hot: read-modify-writes begin with it."""
@@ -106,6 +110,7 @@ def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: byt
     return cell, 0
 
 
+@switches
 def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     """As rpc.services.TabletService.scan. May switch."""
     state.gate.check_served()
@@ -156,6 +161,7 @@ def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) 
     return ReadSnapshot(version, state.applied, selection, state.tally), selection
 
 
+@switches
 def _cells(
     state: TabletState,
     row: bytes,
@@ -198,6 +204,7 @@ def _check_replaced(state: TabletState, snapshot: ReadSnapshot, error: FileNotFo
         raise Corruption(f"tablet {state.tablet_id}", 0, f"an SSTable that METADATA names is gone: {error}") from error
 
 
+@switches
 def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit, between_looks: int) -> bool:
     """Whether nothing more was found, else the page is full. Hot."""
     add, number = page.add, 0
@@ -212,6 +219,7 @@ def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit, between_loo
         page.scanned += number
 
 
+@switches
 def _rows(
     state: TabletState,
     request: ScanRequest,

@@ -11,10 +11,12 @@ from typing import Final
 
 from hbtable.encoding.cell_key import TERMINATOR
 from hbtable.model.cell import Row
+from hbtable.switches import switches
 
 _MEMTABLE_CELLS: Final = 256
 
 
+@switches
 def descending(
     start: bytes,
     stop: bytes,

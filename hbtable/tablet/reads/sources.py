@@ -12,6 +12,7 @@ from typing import Final, final
 from hbtable.encoding.cell_key import Pair, row_prefix
 from hbtable.merge.merging import merge
 from hbtable.merge.tally import Tally
+from hbtable.switches import switches
 from hbtable.tablet.reads.column_selection import ColumnSelection, Tails
 from hbtable.tablet.reads.hot_columns import behind, skipping_settled
 from hbtable.tablet.version import LoadedFile, Stack, Version
@@ -45,6 +46,7 @@ class ReadSnapshot:
             tails = None  # one whole family that is alone in its stack: the whole row there, in one seek
         self._tails = tails
 
+    @switches
     def row(self, row: bytes, cache_blocks: bool) -> Iterator[Pair] | None:
         """The pairs of one row that matter; None when there are none for sure. May switch. Hot."""
         prefix = row_prefix(row)
@@ -66,6 +68,7 @@ class ReadSnapshot:
         lists = self._counted(skipping_settled(pairs, reopen, stop, self._selection, _FEW))
         return chain(first, chain.from_iterable(lists))
 
+    @switches
     def range_in_lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
         """All pairs of the wanted stacks with start <= key < stop (b"": to the end) that a read may see, ascending, in
         lists: short ones first, because a page may need only one row. May switch."""
@@ -75,11 +78,13 @@ class ReadSnapshot:
 
         return self._counted(skipping_settled(reopen(start, stop), reopen, stop, self._selection, _FIRST_LIST))
 
+    @switches
     def _counted(self, lists: Iterator[list[Pair]]) -> Iterator[list[Pair]]:
         for one in lists:
             self._tally.examined += len(one)
             yield one
 
+    @switches
     def range(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[Pair]:
         """All pairs of the wanted stacks with start <= key < stop (b"": to the end), ascending. May switch."""
         sources: list[Iterator[Pair]] = []
@@ -104,6 +109,7 @@ class ReadSnapshot:
                     found = hint
         return found
 
+    @switches
     def _row_sources(self, prefix: bytes, start: bytes, stop: bytes, cache_blocks: bool) -> list[Iterator[Pair]]:
         """Where pairs of the row may come from, each giving those of [start, stop) that the read asks for."""
         if self._tails is not None:
@@ -122,6 +128,7 @@ class ReadSnapshot:
                     sources.append(reader.scan(start, stop, cache_blocks))
         return sources
 
+    @switches
     def _column_sources(
         self, prefix: bytes, start: bytes, stop: bytes, tails: Tails, cache_blocks: bool
     ) -> list[Iterator[Pair]]:
@@ -173,6 +180,7 @@ def _memtable_ranges(
         yield from scan(start, stop, sequence)
 
 
+@switches
 def _file_ranges(
     scan: Callable[[bytes, bytes, bool], Iterator[Pair]], ranges: list[Span], cache_blocks: bool
 ) -> Iterator[Pair]:

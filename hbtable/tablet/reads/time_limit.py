@@ -12,6 +12,7 @@ from typing import final
 
 from hbtable.encoding.cell_key import TERMINATOR, Pair, row_of
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _KEY = itemgetter(0)
 
@@ -37,6 +38,7 @@ class TimeLimit:
         self.reached = row_of(row_start)
         return True
 
+    @switches
     def whole_rows(self, lists: Iterator[list[Pair]]) -> Iterator[list[Pair]]:
         """The lists, up to the row in which the time is over: of that nothing, unless it is the first."""
         last_key = b""

@@ -13,6 +13,7 @@ from typing import final
 
 from hbtable.errors import StaleLocation, Unavailable
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
 from hbtable.tablet.shared import SharedState
 
 
@@ -73,6 +74,7 @@ class Gate:
     def closed(self) -> str:
         return self._closed
 
+    @switches
     def admit(self) -> None:
         """*Switches* while writers have to wait; without a switch since the last look on return. Unavailable after
         `wait_seconds`, StaleLocation when closed: nothing was applied."""

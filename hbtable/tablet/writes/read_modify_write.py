@@ -15,6 +15,7 @@ from hbtable.errors import InvalidRequest, NotACounter, StaleLocation
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
+from hbtable.switches import switches
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import bad_row, no_such_family
@@ -33,6 +34,7 @@ class ReadModifyWriter:
         self._state = state
         self._writer = writer
 
+    @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         """As rpc.services.TabletService.increment. Also an amount of 0 writes: a missing cell becomes 0."""
         amount = whole_number("the amount", amount, SMALLEST_I64, LARGEST_I64)
@@ -55,6 +57,7 @@ class ReadModifyWriter:
             row_locks.release(row)
         return int.from_bytes(value, "big", signed=True)
 
+    @switches
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
         """As rpc.services.TabletService.append. A column named twice: both suffixes go to the old value, both results
         are returned, the last one is kept."""
@@ -84,6 +87,7 @@ class ReadModifyWriter:
             for _, family, qualifier, timestamp, value in operations
         ]
 
+    @switches
     def check_and_mutate(
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
@@ -119,6 +123,7 @@ class ReadModifyWriter:
             if family not in layout.stored:
                 raise no_such_family(layout, family)
 
+    @switches
     def _newest(self, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:
         """The newest version, and its own time to live in milliseconds (0: it has none)."""
         return newest_version(self._state, row, family, qualifier)

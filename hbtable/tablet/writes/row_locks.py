@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import final
 
 from hbtable.runtime.interface import Event, Runtime
+from hbtable.switches import switches
 
 
 @final
@@ -40,6 +41,7 @@ class RowLocks:
         self.in_flight: deque[InFlightWrite] = deque()
         """In log order."""
 
+    @switches
     def acquire(self, row: bytes) -> None:
         """*Switches* while another holds the row. To be followed by release()."""
         waiting = self.held.get(row)
@@ -64,9 +66,10 @@ class RowLocks:
         else:
             del self.held[row]
 
+    @switches
     def acquire_all(self, rows: Iterable[bytes]) -> list[bytes]:
         """For a plain write of several rows of which some are held: takes all that are held now, until none of `rows`
-        is held by another. What it took is to be given back once the write is in the log's queue. *Switches.*"""
+        is held by another. What it took is to be given back once the write is in the log's queue."""
         every = frozenset(rows)
         wanted = every & self.held.keys()
         while wanted:
@@ -83,6 +86,7 @@ class RowLocks:
         for row in rows:
             self.release(row)
 
+    @switches
     def wait_until_visible(self, row: bytes) -> None:
         """*Switches* while a write of the row is on its way. The caller holds the row, so no new one joins."""
         while True:
@@ -91,6 +95,7 @@ class RowLocks:
                 return
             self._wait(last)
 
+    @switches
     def wait_until_idle(self) -> None:
         """*Switches* until everything queued so far, and whatever joins meanwhile, has landed."""
         while self.in_flight:
@@ -106,8 +111,9 @@ class RowLocks:
         if write.landed is not None:
             write.landed.set()
 
+    @switches
     def acquire_each(self, rows: Iterable[bytes]) -> list[bytes]:
-        """Takes every one of these rows, held or not; what to give back. *Switches.*"""
+        """Takes every one of these rows, held or not; what to give back."""
         taken: list[bytes] = []
         try:
             for row in sorted(rows):
@@ -118,6 +124,7 @@ class RowLocks:
             raise
         return taken
 
+    @switches
     def _wait(self, write: InFlightWrite) -> None:
         if write.landed is None:
             write.landed = self._runtime.event()

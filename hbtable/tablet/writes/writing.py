@@ -16,6 +16,7 @@ from hbtable.errors import HbtableError, OutOfSpace
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.switches import switches
 from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest
@@ -35,6 +36,7 @@ class TabletWriter:
         self._row_locks = state.row_locks
         self._commit_log = state.environment.log.commit
 
+    @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
         """As rpc.services.TabletService.mutate. May switch."""
         gate = self._gate
@@ -58,6 +60,7 @@ class TabletWriter:
             finally:
                 self._row_locks.release_all(taken)
 
+    @switches
     def commit(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
         """The caller holds all rows of the mutations that anybody holds. Waits at the gate. May switch."""
         try:
@@ -70,8 +73,9 @@ class TabletWriter:
             self._gate.admit()
             return self._enqueue(resolved)
 
+    @switches
     def _admit(self, mutations: Sequence[RowMutation]) -> None:
-        """Waits at the gate. OutOfSpace: the disk is full, and these are not deletes alone. *Switches.*"""
+        """Waits at the gate. OutOfSpace: the disk is full, and these are not deletes alone."""
         self._gate.admit()
         message = self._shared.out_of_space
         if not message or self._gate.exempt:
@@ -79,6 +83,7 @@ class TabletWriter:
         if any(operation[0] == PUT for mutation in mutations for operation in mutation.operations):
             raise OutOfSpace(message)
 
+    @switches
     def _enqueue(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
         """Visible, and durable as configured, on return. No switch before the log's queue. NeedsNewest: nothing
         happened."""
@@ -117,6 +122,7 @@ class TabletWriter:
             raise
         return built
 
+    @switches
     def _resolve(self, mutation: RowMutation) -> RowMutation:
         """Server-timed DELETE_VERSION operations get the time of the version they mask: the newest one of the column,
         and the n-th newest for the n-th of them (HBase). Without such a version there is nothing to mask."""

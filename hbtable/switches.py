@@ -1,0 +1,28 @@
+"""The mark of functions that may switch to other tasks.
+
+Tasks are greenlets, and a stretch of code that calls nothing with this mark is atomic: no other task runs in between.
+Much of the code rests on that, so a machine reads the mark. A simulation looks at the stack of each switch, on which
+only marked functions may be (testing/simulated/stack_check.py), and a test (tests/architecture) looks for calls of
+marked functions in unmarked ones, as far as names tell.
+
+Functions inside of functions need no mark: whoever calls them has it. The mark costs a call nothing.
+"""
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, Final, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MARKED: Final[set[CodeType]] = set()
+
+
+def switches(function: F) -> F:
+    """Other tasks may run before the function returns, and whenever its iterator is advanced. Write it next to `def`,
+    below other decorators."""
+    _MARKED.add(function.__code__)
+    return function
+
+
+def is_marked(code: CodeType) -> bool:
+    return code in _MARKED
