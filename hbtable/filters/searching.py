@@ -12,6 +12,7 @@ from typing import Final, final
 from hbtable.errors import LimitExceeded
 from hbtable.filters.patterns import HUB_STEPS, SEARCH_SECONDS, compiled, finder
 from hbtable.model.cell import Cell, Row
+from hbtable.switches import switches
 
 Test = Callable[[bytes], bool]
 
@@ -99,6 +100,7 @@ class Searches:
         """There are tests that some parts are too much for."""
         return bool(self._asked)
 
+    @switches
     def ahead(self, rows: Sequence[Row]) -> None:
         """Asks about all parts of these rows that a worker has to look at, and forgets those of earlier ones.
         *Switches.*"""
@@ -172,6 +174,7 @@ class _Asked:
         self._is_for_a_worker = is_for_a_worker
         self._known: dict[bytes, bool] = {}
 
+    @switches
     def found(self, part: bytes) -> bool:
         if len(part) > _KEPT_BYTES:
             return self._ask([part], b"")[0] == _FOUND
@@ -184,6 +187,7 @@ class _Asked:
             self._known[part] = known
         return known
 
+    @switches
     def ahead(self, rows: Sequence[Row]) -> None:
         self._known = {}
         wanted: dict[bytes, None] = {}
@@ -201,6 +205,7 @@ class _Asked:
                 if verdict != _UNKNOWN:
                     self._known[part] = verdict == _FOUND
 
+    @switches
     def _ask(self, parts: Sequence[bytes], hurried: bytes) -> bytes:
         size = sum(map(len, parts))
         shown = self._value[:100].decode("utf-8", "replace")

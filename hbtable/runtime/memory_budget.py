@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import Unavailable
+from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 _WAIT_SECONDS: Final = 0.02
@@ -55,6 +56,7 @@ class MemoryBudget:
         if self._open.pop(reservation, self) is not self:
             self.used_bytes -= reservation.size_bytes
 
+    @switches
     def arrive(self, reservation: MemoryReservation, count: int) -> None:
         """`count` bytes more of a request. *Switches* when it has to wait for room. OSError when it was itself cut."""
         self._grow(reservation, count)

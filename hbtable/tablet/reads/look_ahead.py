@@ -7,6 +7,7 @@ from hbtable.errors import LimitExceeded
 from hbtable.filters.searching import Ask, Searches, answer
 from hbtable.model.cell import Row
 from hbtable.runtime.interface import Runtime, WorkerDied
+from hbtable.switches import switches
 
 _MOST_ROWS: Final = 256
 _MOST_BYTES: Final = 256 << 10
@@ -22,9 +23,10 @@ def ask_worker(runtime: Runtime) -> Ask:
     return ask
 
 
+@switches
 def looking_ahead(found: Iterator[Row], searches: Searches) -> Iterator[Row]:
     """`found`, read some rows ahead of who takes them once the filter asks a worker: twice as many each time, since a
-    page that is full wastes those that it does not take. *Switches.*"""
+    page that is full wastes those that it does not take."""
     most, size = 1, 0
     rows: list[Row] = []
     for row in found:

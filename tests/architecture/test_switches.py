@@ -1,0 +1,111 @@
+"""@switches is where it has to be, as far as names tell; simulations check the rest (testing/simulated/stack_check.py).
+
+A call is known to switch when it is of a marked method of the same object, of a marked function of the same module, or
+of a method of another object whose name only marked functions of the program have. Names that built-in objects have as
+well, or that say little, tell nothing.
+"""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+PRODUCT = Path(__file__).parents[2] / "hbtable"
+BUILT_IN = {name for kind in (dict, list, set, bytes, str, bytearray, memoryview, tuple, int) for name in dir(kind)}
+ELSEWHERE = {"acquire", "call", "close", "connect", "join", "log", "open", "options", "read", "recv", "round"} | (
+    {"run", "send", "sleep", "start", "stop", "wait", "write"}
+)
+"""Names of standard library's or other libraries' functions, or of functions of the program that only look alike."""
+
+
+class Function(NamedTuple):
+    module: str
+    owner: str
+    """Its class, "" without one."""
+    node: ast.FunctionDef
+
+    @property
+    def marked(self) -> bool:
+        return any(isinstance(mark, ast.Name) and mark.id == "switches" for mark in self.node.decorator_list)
+
+    def __str__(self) -> str:
+        return f"{self.module}: {self.owner + '.' if self.owner else ''}{self.node.name}"
+
+
+def functions(module: str, text: str) -> Iterator[Function]:
+    """Those inside of functions have the mark of whoever calls them."""
+    tree = ast.parse(text)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield Function(module, "", node)
+        if isinstance(node, ast.ClassDef):
+            yield from (Function(module, node.name, inner) for inner in node.body if isinstance(inner, ast.FunctionDef))
+
+
+def calls(function: ast.FunctionDef) -> Iterator[tuple[str, bool, bool]]:
+    """Name, whether of self, whether of the module. What is called by functions inside, is called by others."""
+    left: list[ast.AST] = list(function.body)
+    while left:
+        node = left.pop()
+        if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.GeneratorExp)):
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node.func.attr, isinstance(node.func.value, ast.Name) and node.func.value.id == "self", False
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id, False, True
+        left.extend(ast.iter_child_nodes(node))
+
+
+def unmarked_callers(everything: Iterable[Function]) -> list[str]:
+    known = list(everything)
+    by_name = defaultdict(list)
+    for function in known:
+        by_name[function.node.name].append(function.marked)
+    sure = {name for name, marks in by_name.items() if all(marks) and not name.startswith("_")}
+    sure -= BUILT_IN | ELSEWHERE
+    of_class = {(each.module, each.owner, each.node.name) for each in known if each.marked}
+    found = []
+    for function in known:
+        if function.marked:
+            continue
+        for name, own, of_module in calls(function.node):
+            owner = "" if of_module else function.owner if own else None
+            if (function.module, owner, name) in of_class or (not of_module and name in sure):
+                found.append(f"{function} calls {name}")
+    return found
+
+
+def test_whoever_calls_a_marked_function_is_marked() -> None:
+    paths = [path for path in PRODUCT.rglob("*.py") if "testing" not in path.relative_to(PRODUCT).parts]
+    everything = [each for path in paths for each in functions(str(path.relative_to(PRODUCT)), path.read_text())]
+    assert unmarked_callers(everything) == []
+
+
+def test_a_call_of_a_method_of_a_function_and_of_a_name_that_is_always_marked_are_found() -> None:
+    text = """
+class File:
+    @switches
+    def sync(self): ...
+
+    @switches
+    def _write_out(self): ...
+
+    def append(self, data):
+        self._write_out()
+
+@switches
+def pause(): ...
+
+def careless(file):
+    file.sync()
+    pause()
+
+def handed_on(file):
+    return lambda: file.sync()
+"""
+    assert sorted(unmarked_callers(functions("m.py", text))) == [
+        "m.py: File.append calls _write_out",
+        "m.py: careless calls pause",
+        "m.py: careless calls sync",
+    ]
