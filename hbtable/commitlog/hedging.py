@@ -1,9 +1,9 @@
-"""The same work tried through several ways until one answers (paper, section 6: two log writers, as protection from
+"""The same work, tried in several ways until one succeeds (paper, section 6: two log writers, as protection from
 latency spikes of the file system; docs/faults.md: two ways for a log).
 
-The first try begins at once, another whenever the last one was not confirmed within hedge_seconds or failed. The first
-confirmed one wins; what the others do later is discarded. When nothing is confirmed for give_up_seconds, that is the
-end: LogBroken.
+The first try begins at once. Another one begins whenever the last one failed, or was not confirmed within
+hedge_seconds. The first try that is confirmed wins; the results of the others are discarded. When nothing is confirmed
+for give_up_seconds, the log is broken (LogBroken).
 """
 
 import logging

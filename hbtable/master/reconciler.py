@@ -1,10 +1,11 @@
-"""Everything is served that should be: one round over the tablets of the cluster (paper, sections 5.1 and 5.2).
+"""One round over the tablets of the cluster: every tablet that should be served gets a server (paper, sections 5.1 and
+5.2).
 
-First what is needed to read the rest: the root tablet, METADATA's others. Then, table by table: operations that were
-interrupted, tablets without a server, servers that have an older schema. When none of these needs anything tablets
-leave decommissioned servers, and then they are evened out. Splits and merges that a crash interrupted are finished on
-the way. A round remembers nothing but which loads failed (failed_loads.py) and which servers died of what
-(quarantine.py).
+The round begins with what is needed to read the rest: the root tablet, then METADATA's others. Then it goes through the
+tables: operations that were interrupted, tablets without a server, servers that have an older schema. When nothing of
+this is left to do, tablets leave decommissioned servers; after that they are balanced. On the way the round finishes
+splits and merges that a crash interrupted. It remembers only which loads failed (failed_loads.py) and which servers
+died of what (quarantine.py).
 """
 
 import logging

@@ -1,6 +1,8 @@
-"""Records on their way into METADATA, as bytes that were read back once: the last line before a row that would keep the
-whole cluster closed. What a record may be is checked long before, by the master (master.schema_check); this finds what
-that missed. A record is written a few times a minute, so reading it back costs nothing."""
+"""Reads a record back before it is written to METADATA. A row that cannot be read would keep the whole cluster closed.
+
+The master checks long before what a record may be (master.tables.schema_check). This finds what that check missed. A
+record is written a few times a minute, so reading it back costs nothing.
+"""
 
 import struct
 from collections.abc import Callable, Mapping

@@ -1,5 +1,5 @@
-"""The root tablet's record and its copy beside each other (decision 11). The copy is written before each change, so it
-is one change ahead at most, whoever made that; further ahead, the record was replaced by an old one. Pure.
+"""Compares the root tablet's record with its copy (decision 11). The copy is written before each change of the record.
+So it is one change ahead at most. When it is further ahead, somebody put an old record back. Pure.
 """
 
 from hbtable.model.tablet import TabletRecord

@@ -1,7 +1,7 @@
-"""Which schema a tablet is loaded with: none that is older than what METADATA has, or than what the server was told.
+"""Chooses the schema a tablet is loaded with: none older than METADATA's, and none older than the server was told.
 
-A request to load comes late at times, with the schema of that day. A tablet that were served under it would leave out
-what its log holds of newer families, and take writes for a family that was dropped since.
+A request to load may come late, with the schema of its time. A tablet that is served under an old schema would leave
+out what its log holds of newer families, and would take writes for a family that was dropped since.
 """
 
 from collections import Counter

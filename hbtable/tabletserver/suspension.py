@@ -1,8 +1,8 @@
 """A tablet server whose lease has run out, but whose session may live on (paper, section 5.2; lockservice.interface).
 
-The lock service cannot be reached. Until it can be again nobody knows whether this server still holds its lock, so
-nothing is answered and nothing is committed: both wait. When the service confirms that the session never ended, what
-was computed meanwhile is as good as before, for nobody else can have had the tablets.
+The lock service cannot be reached. Until it can be reached again nobody knows whether this server still holds its lock.
+So nothing is answered and nothing is committed: both wait. When the service confirms that the session never ended, the
+answers computed meanwhile are right, because nobody else can have had the tablets.
 """
 
 from typing import Final, final

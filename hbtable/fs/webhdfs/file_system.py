@@ -62,7 +62,7 @@ class WebHdfsFileSystem:
         hold: HoldHttp | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        """Without `hold`, contents cannot be led past a DataNode that does not answer."""
+        """Without `hold`, uploads cannot be led past a DataNode that does not answer."""
         self.options = options or WebHdfsOptions()
         self._on_close = on_close
         self._runtime = runtime

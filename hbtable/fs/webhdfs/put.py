@@ -1,11 +1,11 @@
-"""A whole file in one go: CREATE to the NameNode, the content to the DataNode it names, and a look at the result.
+"""A whole file in one upload: CREATE to the NameNode, the bytes to the DataNode it names, then a look at the result.
 
-The look is not caution: Hadoop 2's 201 may stand for a file that was deleted meanwhile, and a DataNode whose client
-goes away closes the file as if it were complete. Only a GETFILESTATUS after the 201 that shows every byte means the
-file is there, replicated, and (with synced blocks) on the disks of the DataNodes.
+The look is needed. Hadoop 2's 201 may stand for a file that was deleted meanwhile, and a DataNode whose client goes
+away closes the file as if it were complete. The file is there, replicated and (with synced blocks) on the disks of the
+DataNodes only when a GETFILESTATUS after the 201 shows every byte.
 
-The content is taken once. What a DataNode did not get, or refuses for now, is sent to another; otherwise nobody may
-send it again under this name, since the first may still arrive.
+A file is uploaded once. When a DataNode did not get the bytes, or refuses them for now, another DataNode gets them. In
+every other case nobody may send them again under this name, because the first upload may still arrive.
 """
 
 import logging
@@ -131,7 +131,7 @@ class WholeFilePuts:
         parameters = {"overwrite": "false", "replication": str(replication)}
         if self._own_blocks and length_bytes <= _LARGEST_OWN_BLOCK:
             # HDFS keeps room for a whole block while a file is written, and for one that was left for ten minutes and
-            # more. Of 128 MiB, a few hundred contents led past a frozen node fill the disks, as the NameNode counts.
+            # more. Of 128 MiB, a few hundred uploads led past a frozen node fill the disks, as the NameNode counts.
             steps = max(1, -(-length_bytes // _BLOCK_STEP_BYTES))
             parameters["blocksize"] = str(steps * _BLOCK_STEP_BYTES)
         if self._options.synced_blocks:

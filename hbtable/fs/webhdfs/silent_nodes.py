@@ -1,8 +1,9 @@
-"""Which DataNodes answer nothing at all: frozen ones, to which HDFS goes on leading contents for half a minute to ten.
+"""Which DataNodes answer nothing at all. HDFS goes on sending uploads to a frozen node for half a minute to ten
+minutes.
 
-They are asked over their HTTP ports. A DataNode serves all connections with a few threads, and each that waits for a
-broken pipeline keeps the connections that fell to it waiting as well (netty; measured on 3.4.2: two threads a
-processor). So several ask at a time, and one answer is enough.
+Each node is asked over its HTTP port. A DataNode serves all connections with a few threads, and a thread that waits for
+a broken pipeline keeps all of its connections waiting (netty; measured on 3.4.2: two threads a processor). So several
+connections ask at a time, and one answer is enough.
 """
 
 from collections.abc import Callable, Collection, Mapping

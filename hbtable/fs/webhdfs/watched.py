@@ -1,18 +1,19 @@
-"""Contents led past DataNodes that do not answer (docs/faults.md: two ways for a log).
+"""Uploads that are led past DataNodes that do not answer (docs/faults.md: two ways for a log).
 
-WebHDFS takes hints about the node that receives a content, and none about those it hands copies on to. A copy for a
-frozen node stops the whole content for 75 s and more, and its sender cannot take it back: the receiving node's thread
-waits, and with it every connection that falls to that thread. Eight such contents, and three DataNodes take nothing any
-more.
+A client of WebHDFS may say which node receives an upload. It may not say which nodes get the copies. A copy for a
+frozen node stops the whole upload for 75 s and more, and the client cannot take the upload back: a thread of the
+receiving node waits, and every connection that falls to this thread waits with it. After eight such uploads three
+DataNodes take nothing any more.
 
-So a content is watched. All of it but its end is sent: enough that the receiving node asks the NameNode for a block,
-too little for it to wait for anything. The NameNode then says where the copies go (GET_BLOCK_LOCATIONS). If each of
-these nodes answers, the end follows; if not, the content is left without an end, and another begins elsewhere, under
-another name below unfinished/.
+So an upload is watched. Everything but its end is sent: enough that the receiving node asks the NameNode for a block,
+and too little for it to wait for anything. Then the NameNode is asked where the copies go (GET_BLOCK_LOCATIONS). If
+each of these nodes answers, the end follows. If one does not, the upload is left without an end, and another one begins
+elsewhere, under another name below unfinished/.
 
-The connection of one that was left stays open: at its end the receiving thread would wait for the pipeline. It is
-closed once the silent nodes answer again, or when the pipeline has failed by itself. The same goes for a content that
-the receiving node has not even begun: its thread waits for another one, and would begin this one later.
+The connection of an upload that was left stays open, because at its end the receiving thread would wait for the
+pipeline. It is closed when the silent nodes answer again, or when the pipeline has failed by itself. An upload that the
+receiving node has not even begun is left in the same way: the node's thread waits for another upload, and would begin
+this one later.
 """
 
 import json
@@ -34,7 +35,7 @@ from hbtable.runtime.interface import Event, Runtime
 from hbtable.switches import switches
 
 WATCHED_BYTES: Final = 66 << 10
-"""The least length of a watched content: a packet of HDFS's (64,512 bytes) and what is held back."""
+"""The least length of a watched upload: a packet of HDFS's (64,512 bytes) and what is held back."""
 
 _BEGIN_SECONDS: Final = 0.4
 _LOOK_AGAIN_SECONDS: Final = 0.004
@@ -51,7 +52,7 @@ _AT_ONCE: Final = 4
 
 
 class _Left(NamedTuple):
-    """A content without an end, because of nodes that did not answer."""
+    """An upload without an end, because of nodes that did not answer."""
 
     held: HeldUpload
     silent: frozenset[str]
@@ -175,7 +176,7 @@ class WatchedPuts:
 
     @switches
     def _copies(self, path: str) -> set[str] | None:
-        """The addresses for blocks of the nodes that get the content; none when that stays unknown. None: there is no
+        """The addresses for blocks of the nodes that get the upload; none when that stays unknown. None: there is no
         file, so the receiving node has not even begun."""
         ends = self._runtime.clock_seconds() + _BEGIN_SECONDS
         begun = False
@@ -247,13 +248,13 @@ class WatchedPuts:
                 now = self._runtime.clock_seconds()
                 left, self._left = self._left, []
                 ends = 0
-                for content in left:
-                    ready = all_answer and ends < _ENDS_AT_ONCE and self._silent.answered(content.silent)
-                    if ready or content.until <= now:
-                        content.held.close()
+                for upload in left:
+                    ready = all_answer and ends < _ENDS_AT_ONCE and self._silent.answered(upload.silent)
+                    if ready or upload.until <= now:
+                        upload.held.close()
                         ends += 1
                     else:
-                        self._left.append(content)
+                        self._left.append(upload)
         finally:
             self._tending = False
 

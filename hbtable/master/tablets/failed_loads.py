@@ -1,13 +1,13 @@
-"""Tablets that a living server was given and could not load: after a few tries another server gets them.
+"""Counts the loads that failed: after a few tries on one server another server gets the tablet.
 
-The reason may be that server's own: no memory, a way to the files or to METADATA that is cut, something left in its
-log. When it is the tablet's, every server fails in turn, each after as many tries, and the first may try again.
+The reason may lie with the server: no memory, no way to the files or to METADATA, something left in its log. When it
+lies with the tablet, every server fails in turn, each after as many tries, and then the first one may try again.
 
-A server on which load after load fails is struggling: for a while it gets tablets only where nobody else takes any, or
-the balancer, to which it is the emptiest, would send it one after the other.
+A server on which several loads in a row fail is *struggling*. For a while it gets tablets only where no other server
+takes any. Otherwise the balancer would send it one tablet after the other, because it is the emptiest.
 
-Kept in the master's memory only: a new master asks the owner on record again, as often as the old one did. What makes
-it safe that a tablet changes servers is not decided here (Placement.vacate).
+Only the master's memory has this. A new master asks the owner on record again, as often as the old one did.
+Placement.vacate says why it is safe that a tablet changes servers.
 """
 
 import logging

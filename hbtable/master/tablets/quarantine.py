@@ -1,14 +1,15 @@
-"""Tablets whose servers die one after the other soon after they were given them: such a tablet is not handed on for a
-while, or it would take every server with it, and all that these serve (bug class 23).
+"""Holds back tablets whose servers die, one after the other, soon after they were given the tablet. Such a tablet would
+take every server with it, and all tablets that these serve (bug class 23).
 
-Who is to blame for a death: tablets that the server was asked to load and had not answered for; if there are none, all
-that it was given shortly before. The blamed are spread evenly when they are given out again (assignment.py), so that
-those which only travelled along with the one part from it within a few rounds. After `deaths` in a row a tablet is held
-back: briefly while others are blamed with it, else each time twice as long up to a limit. It is never given up. One
-that outlives `soon_seconds` on a server is acquitted. An operator's move does not wait (moves.py). METADATA's tablets
-are never held back: without them nothing is served, so nothing would be spared.
+Who is blamed for a death: the tablets that the server was asked to load and had not answered for. If there are none,
+all tablets that it was given shortly before are blamed. Blamed tablets are spread evenly when they are given out again
+(assignment.py), so that the guilty one and the others part within a few rounds. After `deaths` in a row a tablet is
+held back: briefly while others are blamed with it, else each time twice as long, up to a limit. It is never given up. A
+tablet that is served for `soon_seconds` is acquitted. An operator's move does not wait (moves.py). METADATA's tablets
+are never held back: without them nothing is served, and nothing would be spared.
 
-Kept in the master's memory only: a new master acquits all, and holds one back after as many deaths of its own time.
+Only the master's memory has this. A new master acquits all tablets, and holds one back after as many deaths of its own
+time.
 """
 
 import logging

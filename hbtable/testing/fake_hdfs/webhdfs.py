@@ -7,7 +7,7 @@
     twin.frozen.add(twin.nodes[0])
 
 Requests are served by tasks of the fake's own runtime, so a client that stops waiting, or dies, changes nothing about
-what happens. Contents take their way through webhdfs_datanodes.py. How it ends when nothing is wrong was measured
+what happens. Uploads take their way through webhdfs_datanodes.py. How it ends when nothing is wrong was measured
 on Hadoop 3.4.2; docs/hdfs.md.
 """
 
@@ -100,7 +100,7 @@ class FakeWebHdfs:
         return carry
 
     def hold(self, process: Runtime) -> HoldHttp:
-        """What a process sends contents through whose end it keeps back."""
+        """What a process sends uploads through whose end it keeps back."""
 
         def begin(request: WebHdfsRequest) -> HeldUpload:
             if request.host in self.dead or self._happens(self.quirks.refused):

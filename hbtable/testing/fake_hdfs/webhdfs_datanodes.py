@@ -1,8 +1,8 @@
-"""DataNodes' WebHDFS in memory, for tests and simulation, under webhdfs.py: contents on their way into files.
+"""DataNodes' WebHDFS in memory, for tests and simulation, under webhdfs.py: uploads on their way into files.
 
-A content takes its way in steps (file created, bytes received, file completed), and anything may come between them. A
-pipeline with a frozen node stops it for PIPELINE_SECONDS. It is served by one of the receiving node's few threads, and
-every connection that falls to that thread waits as well (netty's event loops: two a processor in 3.4.2, in turn).
+An upload has steps (file created, bytes received, file completed), and anything may come between them. A pipeline with
+a frozen node stops an upload for PIPELINE_SECONDS. One of the receiving node's few threads serves it, and every
+connection that falls to that thread waits as well (netty's event loops: two a processor in 3.4.2, in turn).
 """
 
 import random
@@ -39,11 +39,11 @@ class FakeDataNodeQuirks:
     reports it."""
 
     cut_upload: float = 0.0
-    """All versions: the connection breaks during the content; what had come becomes a complete-looking file."""
+    """All versions: the connection breaks during the upload; what had come becomes a complete-looking file."""
 
     room_bytes: float = float("inf")
     """All versions, of each node: as much as the blocks under way may take. A whole one is counted however little is in
-    it, also of a content that was left (for 10 to 20 minutes; here for good)."""
+    it, also of an upload that was left (for 10 to 20 minutes; here for good)."""
 
     least_block_bytes: int = 1 << 20
     """All versions: dfs.namenode.fs-limits.min-block-size."""
@@ -161,7 +161,7 @@ class FakeDataNodes:
 
 @final
 class FakeUpload:
-    """A content that a DataNode has begun to receive: the file is created, and its pipeline stands. FakeHadoopError."""
+    """An upload that a DataNode has begun to receive: the file is created, and its pipeline stands. FakeHadoopError."""
 
     def __init__(self, nodes: FakeDataNodes, thread: FakeNodeThread, request: WebHdfsRequest) -> None:
         self._nodes = nodes
