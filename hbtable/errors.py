@@ -101,6 +101,10 @@ class StaleLocation(HbtableError):
     """This server does not serve that tablet (any more): look the row up again, then retry. Nothing was applied."""
 
 
+class ServerLost(StaleLocation):
+    """The server gave no answer to a call that may be repeated: it may have died of it, or of anything else."""
+
+
 class Unavailable(HbtableError):
     """Not now: overloaded, starting, draining, log unable to accept writes. Nothing was applied; retry later."""
 

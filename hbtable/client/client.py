@@ -7,6 +7,7 @@ from hbtable.client.admin import Admin
 from hbtable.client.cluster_admin import ClusterAdmin
 from hbtable.client.options import MAX_CACHED_TABLES, ClientOptions
 from hbtable.client.rows import Rows
+from hbtable.client.suspects import Suspects
 from hbtable.client.table import Table
 from hbtable.lockservice.interface import Session
 from hbtable.metadata.catalog import Catalog
@@ -19,8 +20,8 @@ from hbtable.switches import switches
 
 @final
 class Client:
-    """One client of one cluster. `session` is only read: the root's location comes from it. `locator`: the process's,
-    when it has one already."""
+    """One client of one cluster. `session` is only read: the root's location comes from it. `locator`, `suspects`: the
+    process's, when it has them already."""
 
     def __init__(
         self,
@@ -29,6 +30,7 @@ class Client:
         transport: Transport,
         options: ClientOptions | None = None,
         locator: Locator | None = None,
+        suspects: Suspects | None = None,
     ) -> None:
         self._runtime = runtime
         self._transport = transport
@@ -36,6 +38,7 @@ class Client:
         self._over: Callable[[], bool] = session.over
         self.locator = locator or Locator(session, transport, runtime)
         self.catalog = Catalog(session, self.locator)
+        self._suspects = suspects or Suspects(runtime, session)
         self._tables: dict[bytes, Table] = {}
         self.admin = Admin(runtime, transport, self.locator, self.catalog, self.table, self._over, self._options)
         self.operations = ClusterAdmin(runtime, transport, self.catalog, self.admin.ask, self._options.parallel_calls)
@@ -56,6 +59,7 @@ class Client:
                     self.catalog,
                     self._over,
                     self._options,
+                    self._suspects,
                 )
             if len(self._tables) >= MAX_CACHED_TABLES:
                 self._tables.clear()

@@ -13,6 +13,7 @@ from typing import final
 from hbtable.client import scanning
 from hbtable.client.grouping import in_order, mutations_by_tablet, mutations_within, rows_by_tablet, rows_within
 from hbtable.client.options import ClientOptions
+from hbtable.client.suspects import Suspects
 from hbtable.errors import (
     LockLost,
     OutcomeUnknown,
@@ -42,7 +43,18 @@ from hbtable.switches import switches
 class Table:
     """Made by Client.table. Every call *switches*, and raises TableNotFound or TableNotEnabled."""
 
-    __slots__ = ("_catalog", "_id", "_locator", "_options", "_over", "_runtime", "_service", "find", "name")
+    __slots__ = (
+        "_catalog",
+        "_id",
+        "_locator",
+        "_options",
+        "_over",
+        "_runtime",
+        "_service",
+        "_suspects",
+        "find",
+        "name",
+    )
 
     def __init__(
         self,
@@ -53,6 +65,7 @@ class Table:
         catalog: Catalog,
         over: Callable[[], bool],
         options: ClientOptions,
+        suspects: Suspects,
     ) -> None:
         """`name` is canonical. `over`: has this process's own session ended?"""
         self.name = name
@@ -63,6 +76,7 @@ class Table:
         self._catalog = catalog
         self._over = over
         self._options = options
+        self._suspects = suspects
         self._id = 0  # 0, METADATA's own, is that of no table a client can name: not looked up yet
 
     # ---------------------------------------------------------------- writes
@@ -149,7 +163,11 @@ class Table:
                 table_id = self._id or self._open()
                 record = self.find(table_id, row)
                 if len(rows) == 1 or rows_within(rows, record):
-                    return self._service(record.owner).read_rows(record.tablet_id, rows, spec)
+                    read = self._service(record.owner).read_rows
+                    if spec.filter is None:
+                        return read(record.tablet_id, rows, spec)
+                    ask = partial(read, record.tablet_id, rows, spec)
+                    return self._suspects.read_rows(record.owner, self.shown_name(), rows, spec, ask)
                 groups = rows_by_tablet(self.find, table_id, rows)
                 break
             except (StaleLocation, Unavailable, LockLost) as error:
@@ -177,8 +195,12 @@ class Table:
             try:
                 table_id = self._id or self._open()
                 record = self._locator.find_before(table_id, row) if before else self.find(table_id, row)
-                page = self._service(record.owner).scan(record.tablet_id, narrow(record))
-                return page, record
+                request = narrow(record)
+                scan = self._service(record.owner).scan
+                if request.spec.filter is None:
+                    return scan(record.tablet_id, request), record
+                ask = partial(scan, record.tablet_id, request)
+                return self._suspects.scan(record.owner, self.shown_name(), request, ask), record
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=False, before=before)
 

@@ -17,6 +17,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.errors import InvalidRequest
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
+from hbtable.fs.under_way import MarksFile
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.launch.library_calls import LibraryCalls
 from hbtable.lockservice.local import LocalLockService
@@ -105,6 +106,8 @@ class Database:
             undo.callback(self._portal.close)
             self._folder = DataFolder.open(path, "hbtable.open(), no port")
             undo.callback(self._folder.close)
+            self._marks = MarksFile(path)
+            undo.callback(self._marks.close)
             self._library_calls = LibraryCalls(self._portal, self._folder)
             self._call = self._library_calls.call
             self._cluster = self._portal.call(self._start, options)
@@ -116,7 +119,7 @@ class Database:
         fs = LocalFileSystem(self.path, runtime)
         fs.check_held = self._folder.check_held
         lock_service = LocalLockService(fs, runtime)
-        cluster = EmbeddedCluster(runtime, fs, lock_service, options, room=fs)
+        cluster = EmbeddedCluster(runtime, fs, lock_service, options, room=fs, marks=self._marks)
         cluster.start()
         self._library_calls.watch(lock_service, cluster.lost)
         return cluster
@@ -196,6 +199,7 @@ class Database:
             self._portal.call_to_close(self._cluster.stop)
         finally:
             self._portal.close()
+            self._marks.close()
             self._folder.close()
 
     def __enter__(self) -> "Database":

@@ -10,6 +10,7 @@ from typing import Final
 
 from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
+from hbtable.client.suspects import Marks, Suspects
 from hbtable.errors import HbtableError
 from hbtable.fs.ballast import Ballast, BallastOptions
 from hbtable.fs.interface import DiskSpace, FileSystem
@@ -61,8 +62,10 @@ class EmbeddedCluster:
         options: EmbeddedOptions | None = None,
         registry: Registry | None = None,
         room: DiskSpace | None = None,
+        marks: Marks | None = None,
     ) -> None:
-        """`room`: of the disk below `fs`; without it none is kept back for a full one."""
+        """`room`: of the disk below `fs`; without it none is kept back for a full one. `marks`: without them nobody
+        knows at the next start what this process was at when it died."""
         self._runtime = runtime
         self._fs = fs
         self._lock_service = lock_service
@@ -70,6 +73,7 @@ class EmbeddedCluster:
         self.registry = registry or Registry()
         self.transport = LocalTransport()
         self.session: Session
+        self._marks = marks
         self._ballast = Ballast(runtime, fs, room, self._options.disk) if room is not None else None
         self.lost = runtime.event()
         """Set when the lock is lost: this process must stop."""
@@ -103,7 +107,9 @@ class EmbeddedCluster:
             self.server.start()
             self.transport.register_server(self.server.incarnation, self.server.service, self.server.admin)
             self.transport.register_master(self.master.calls)
-            self.client = Client(runtime, session, self.transport, options.client, locator)
+            suspects = Suspects(runtime, session, self._marks)
+            suspects.start()
+            self.client = Client(runtime, session, self.transport, options.client, locator, suspects)
             self.master.settle()
             self.master.collections.replaced_bytes = lambda: self.server.shared.replaced_bytes
             self.master.collections.soon()  # what the last process left: this one may end before the first period does

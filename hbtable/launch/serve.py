@@ -14,6 +14,7 @@ from hbtable import __version__
 from hbtable.errors import LockLost
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
+from hbtable.fs.under_way import MarksFile
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import ServerOptions, embedded_options
@@ -85,7 +86,13 @@ class SingleServer:
         self._fs.check_held = self._folder.check_held
         self._lock_service = lock_service = LocalLockService(self._fs, self.runtime)
         self.cluster = EmbeddedCluster(
-            self.runtime, self._fs, lock_service, self._embedded, self.registry, room=self._fs
+            self.runtime,
+            self._fs,
+            lock_service,
+            self._embedded,
+            self.registry,
+            room=self._fs,
+            marks=MarksFile(self._path),
         )
         self.cluster.start()
         try:

@@ -1,7 +1,7 @@
 """One role in another process, as its callers see it: a call, its retry, and what a failure means to them.
 
     not begun                      StaleLocation (tablet servers), Unavailable (master)
-    no answer, call repeatable     StaleLocation: ask METADATA again, and then again whoever serves it
+    no answer, call repeatable     ServerLost, a StaleLocation: ask METADATA again, and then again whoever serves it
     no answer, any other call      OutcomeUnknown
     the peer lost its lock, or its log failed     as no answer: those errors are for the process they happen in
 
@@ -20,6 +20,7 @@ from hbtable.errors import (
     LimitExceeded,
     LockLost,
     OutcomeUnknown,
+    ServerLost,
     StaleLocation,
     StorageFailed,
     Unavailable,
@@ -127,7 +128,7 @@ class Peer:
 
     def _lost(self, method: RpcMethod, reason: str) -> HbtableError:
         if method.repeatable:
-            return StaleLocation(f"{self._where()} gave no answer to {method.name}: {reason}")
+            return ServerLost(f"{self._where()} gave no answer to {method.name}: {reason}")
         return OutcomeUnknown(
             f"{self._where()} gave no answer to {method.name}, which may have been carried out: {reason}"
         )

@@ -11,6 +11,7 @@ import logging
 from typing import final
 
 from hbtable.client.client import Client
+from hbtable.client.suspects import Suspects
 from hbtable.errors import HbtableError
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.launch.config.cluster_configuration import ListenOptions
@@ -74,9 +75,11 @@ class TabletServerProcess:
         local.register_server(role.incarnation, role.service, role.admin)
         self._rpc, self._address = environment.serve_roles(local, self._listen.tabletserver_port)
         announced = self._listen.announced()
+        suspects = Suspects(runtime, session)
+        suspects.start()
         self.gateway = make_thrift_gateway(
             runtime,
-            Client(runtime, session, transport, locator=locator),
+            Client(runtime, session, transport, locator=locator, suspects=suspects),
             transport,
             session,
             registry,

@@ -1,0 +1,66 @@
+"""A request that a server was killed over, twice, is refused; clearing it, and all other requests, go on."""
+
+import threading
+from pathlib import Path
+
+import pytest
+import thriftpy2.thrift
+from happybase.connection import Hbase
+
+from tests.harness.server import ServerProcess
+from tests.harness.waiting import SOON_SECONDS, eventually
+
+pytestmark = pytest.mark.integration
+
+ILLEGAL = Hbase.scannerGetList_result.thrift_spec[2][2]
+LOOKING = rb"ValueFilter(=,'regexstring:^(?=([ab]|[ab]b){18}c)')"
+"""0.05 s a cell, in a worker: long enough to be killed in the middle, too short to be refused for its time."""
+OTHER = b"ValueFilter(=,'substring:absent')"
+
+
+def _scan(server: ServerProcess, text: bytes) -> list[object]:
+    connection = server.connect()
+    try:
+        return list(connection.table("t").scan(filter=text))
+    finally:
+        connection.close()
+
+
+def _is_under_way(folder: Path) -> bool:
+    marks = (folder / "requests-under-way").read_bytes()
+    return any(marks[place] == 1 and b"(?=([ab]" in marks[place : place + 256] for place in range(8, len(marks), 256))
+
+
+def test_the_third_server_refuses_what_two_died_over(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with ServerProcess(folder) as server:
+        connection = server.connect()
+        connection.create_table("t", {"f": {}})
+        with connection.table("t").batch() as batch:
+            batch.put(b"0000", {b"f:q": b"ab" * 9 + b"c"})
+            for number in range(1, 4000):
+                batch.put(b"%04d" % number, {b"f:q": b"ab" * 20 + b"%d" % number})
+        connection.close()
+    for _ in range(2):
+        with ServerProcess(folder) as server:
+
+            def attack(server: ServerProcess = server) -> None:
+                try:
+                    _scan(server, LOOKING)
+                except (OSError, thriftpy2.thrift.TException):
+                    pass  # the server was killed
+
+            attacker = threading.Thread(target=attack)
+            attacker.start()
+            eventually(lambda: _is_under_way(folder), SOON_SECONDS, "a mark of the scan")
+            server.kill()
+            attacker.join()
+    with ServerProcess(folder) as server:
+        with pytest.raises(ILLEGAL) as refusal:
+            _scan(server, LOOKING)
+        assert "was under way when 2 tablet servers died" in str(refusal.value.message)
+        assert _scan(server, OTHER) == []
+        (folder / "requests-under-way").unlink()
+        connection = server.connect()
+        assert [row for row, _ in connection.table("t").scan(filter=LOOKING, batch_size=1, limit=1)] == [b"0000"]
+        connection.close()
