@@ -109,6 +109,10 @@ class Unavailable(HbtableError):
     """Not now: overloaded, starting, draining, log unable to accept writes. Nothing was applied; retry later."""
 
 
+class Overloaded(Unavailable):
+    """Too many requests wait already: this one was not begun. The same server may take it a moment later."""
+
+
 class OutOfSpace(Unavailable):
     """The file system has no room: the write was refused or not acknowledged. Reads go on."""
 

@@ -10,7 +10,7 @@ import struct
 from contextlib import suppress
 from typing import Final, final
 
-from hbtable.errors import HbtableError
+from hbtable.errors import HbtableError, Overloaded
 from hbtable.hbase import errors
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.http_answer import HttpRequest
@@ -176,11 +176,16 @@ class GatewayConnection:
         read_head, read_arguments, _, dialect = wire
         reply, framed, sendall = dialect.reply, source.framed, self._stream.sendall
         self._wire, self.framed = wire, framed
-        more = source.begin
+        more, wait_for_turn = source.begin, context.request_gate(self.host)
         pending = bool(source.data)  # what the sniffer read of an unframed message is there already
         while pending or more():
             pending = False
             started = clock()
+            try:
+                wait_for_turn(started)
+            except Overloaded as error:
+                self._refuse(source, wire, error)
+                continue
             self._head = head = read_head(source)
             name, kind, sequence = head
             method = methods.get(name)
@@ -222,6 +227,18 @@ class GatewayConnection:
             self._head = None
             if context.draining:
                 return
+
+    def _refuse(self, source: MessageInput, wire: Wire, error: Overloaded) -> None:
+        """The call is read, or what follows it could not be, and answered without having begun."""
+        self._head = name, kind, sequence = wire.read_head(source)
+        method = self._context.methods.get(name)
+        if method is None or kind != CALL:
+            self._unusual(source, wire, self._head, method)
+        else:
+            wire.skip_arguments(source)
+            answer, _ = self._failed(error, method, sequence, wire.dialect)
+            self._send(answer, source.framed)
+        self._head = None
 
     def _failed(self, error: Exception, method: ThriftMethod, sequence: int, dialect: Dialect) -> tuple[bytes, str]:
         """(answer, the outcome's name for the metrics)."""

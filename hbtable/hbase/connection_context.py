@@ -18,13 +18,17 @@ _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error'
 _SECONDS_HELP = "Seconds from the first byte of a call to the last byte of its answer, by method."
 
 
+Gates = Callable[[str], Callable[[float], None]]
+"""The gate through which each request of a client goes; see runtime.interface.Runtime.request_gate."""
+
+
 @final
 class ConnectionContext:
     """One per gateway. `in_flight` requests have arrived whole, and their answers are not sent yet."""
 
     __slots__ = (
         "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods", "pause",
-        "port", "registry", "slow", "stall_seconds", "wall_millis", "wires",
+        "port", "registry", "request_gate", "slow", "stall_seconds", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -37,7 +41,11 @@ class ConnectionContext:
         message_bytes: int,
         stall_seconds: float,
         transfer_bytes: int = 256 << 20,
+        waiting_calls: int = 5000,
     ) -> None:
+        self.request_gate: Callable[[str], Callable[[float], None]] = lambda host: runtime.request_gate(
+            host, waiting_calls
+        )
         self.clock: Callable[[], float] = runtime.clock_seconds
         self.wall_millis: Callable[[], int] = runtime.wall_millis
         self.methods: dict[bytes, ThriftMethod] = interface.methods

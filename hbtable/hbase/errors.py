@@ -54,6 +54,7 @@ _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
     (errors.NamespaceNotFound, _HBASE + "NamespaceNotFoundException", False),
     (errors.TableExists, _HBASE + "TableExistsException", False),
     (errors.StaleLocation, _HBASE + "NotServingRegionException", True),
+    (errors.Overloaded, _HBASE + "CallQueueTooBigException", True),
     (errors.OutOfSpace, PLAIN, True),
     (errors.Unavailable, PLAIN, True),
     (errors.Conflict, PLAIN, True),

@@ -79,6 +79,9 @@ class ThriftGatewayOptions:
     connections: int = 10000
     """Clients at a time. Beyond it the address that holds most of them loses one: who never got an answer, then who was
     idle for longest. Fewer where the operating system allows fewer open files. Each costs about 20 KB."""
+    waiting_calls: int = 5000
+    """Requests that wait for their turn; beyond it the client that has most of them is told to try again. Raising it
+    lets them wait longer, and takes up to 16 KB for each."""
     stall_seconds: float = 60.0
     """A client that falls silent in the middle of a request for so long, or is so much behind a kilobyte a second, is
     cut off. Between requests it may be silent for ever."""
@@ -148,6 +151,7 @@ class ThriftGateway:
             options.message_bytes,
             options.stall_seconds,
             options.transfer_bytes,
+            options.waiting_calls,
         )
         self._bind(interface, open_table, admin, identity)
         if cluster is not None:

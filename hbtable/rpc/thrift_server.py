@@ -35,6 +35,8 @@ OTHER_PORT: Final = (
     "this port is for hbtable's masters and tablet servers among themselves; clients of HBase Thrift1 connect to the "
     "Thrift port of any tablet server, 9090 unless listen.thrift_port says otherwise"
 )
+_ANY_NUMBER: Final = 1 << 30
+"""Of calls may wait for their turn: refused, a role would only ask again."""
 _FAREWELL_SECONDS: Final = 2.0
 _FAREWELL_READS: Final = 64
 _FAREWELL_BYTES: Final = 1 << 20
@@ -133,7 +135,9 @@ class RpcServer:
     @switches
     def _calls(self, served: Served) -> None:
         """Until the peer has ended, or does not speak as agreed."""
+        wait_for_turn, clock = self._runtime.request_gate(served.host, _ANY_NUMBER), self._runtime.clock_seconds
         while (message := served.receive()) is not None:
+            wait_for_turn(clock())
             answer, goes_on = self._greeting(message) or self._answer(message, served.peer)
             served.send(with_checksum(answer) if served.frames.checked else answer)
             if not goes_on:

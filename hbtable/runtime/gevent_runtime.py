@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import TypeVar, final
 
@@ -22,6 +23,7 @@ from gevent.event import Event as HubEvent
 from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
 
+from hbtable.runtime.fair_scheduler import FairScheduler
 from hbtable.runtime.interface import Deaths, Event, Job, Lock, Task, ThreadWaker
 from hbtable.runtime.supervision import TaskDeaths
 from hbtable.runtime.thread_waker import GeventThreadWaker
@@ -184,16 +186,16 @@ class GeventRuntime:
 
     def __init__(self, options: GeventOptions | None = None) -> None:
         self.random = random.Random()
+        # Four of these are in every request, and a method around it would double what one takes.
+        self.clock_seconds: Callable[[], float] = partial(time.clock_gettime, _BOOT_CLOCK)
         self.deaths: Deaths = TaskDeaths(self.clock_seconds)
         self._options = options or GeventOptions()
         self._workers: dict[str, ThreadPool] = {}
         self._processes: dict[str, WorkerProcesses] = {}
+        self.fair_scheduler = FairScheduler(self.clock_seconds)
 
     def wall_millis(self) -> int:
         return time.time_ns() // 1_000_000
-
-    def clock_seconds(self) -> float:
-        return time.clock_gettime(_BOOT_CLOCK)
 
     def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> Task:
         task = GeventTask(function, arguments, name)
@@ -209,16 +211,13 @@ class GeventRuntime:
         """
         if seconds > 0:
             gevent.sleep(seconds)
-            return
-        hub = gevent.get_hub()
-        woken = Waiter(hub)
-        again = hub.loop.async_()
-        try:
-            again.start(woken.switch, None)
-            again.send()
-            woken.get()
-        finally:
-            again.close()
+        else:
+            self.fair_scheduler.pause()
+
+    def request_gate(self, client: str, most: int) -> Callable[[float], None]:
+        share = self.fair_scheduler.share(client)
+        self.fair_scheduler.adopt(share)
+        return partial(self.fair_scheduler.begin, share, most)
 
     def event(self) -> Event:
         return GeventEvent()

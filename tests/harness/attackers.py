@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from tests.harness.wire_mutations import FORMS, encode
-from tests.harness.wire_trees import LIST, STRING, STRUCT, Node
+from tests.harness.wire_trees import I32, LIST, STRING, STRUCT, Node
 
 Did = dict[str, object]
 MESSAGE_LIMIT = 64 << 20
@@ -33,8 +33,13 @@ def stopped(seconds: float = 0.0) -> bool:
     return bool(select.select([sys.stdin], [], [], max(seconds, 0.0))[0])
 
 
-def connect(port: int, blocking: bool = True) -> socket.socket:
+OTHER_ADDRESS = "127.0.0.2"
+"""Of attackers that are to be told apart from the healthy client; on Linux all of 127.0.0.0/8 is this machine."""
+
+
+def connect(port: int, blocking: bool = True, source: str = "127.0.0.1") -> socket.socket:
     client = socket.socket()
+    client.bind((source, 0))
     # A reset at close leaves no port in TIME_WAIT: there are only 28,000 of them.
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.settimeout(30)
@@ -190,6 +195,66 @@ def mute(port: int, count: int) -> Did:
     return {"connections": len(clients), "failed": failed}
 
 
+def _again_and_again(port: int, count: int, first: bytes, follow: Callable[[bytes], bytes]) -> Did:
+    """`count` connections from another address that talk in frames: `first`, and on each answer what `follow` makes of
+    it, at once. How many were refused is counted by the class that the refusal names."""
+    clients = [connect(port, source=OTHER_ADDRESS) for _ in range(count)]
+    poll = select.epoll()
+    by_number = {client.fileno(): client for client in clients}
+    arrived = {client.fileno(): bytearray() for client in clients}
+    for client in clients:
+        client.sendall(first)
+        poll.register(client, select.EPOLLIN)
+    say_ready(connections=count)
+    began, answers, refused = time.monotonic(), 0, 0
+    while not stopped():
+        for which, _ in poll.poll(0.1):
+            piece = by_number[which].recv(1 << 20)
+            if not piece:
+                poll.unregister(which)
+                continue
+            have = arrived[which]
+            have += piece
+            if len(have) < 4 or len(have) < 4 + int.from_bytes(have[:4], "big"):
+                continue
+            answers += 1
+            refused += b"CallQueueTooBig" in have
+            by_number[which].sendall(follow(bytes(have)))
+            have.clear()
+    seconds = time.monotonic() - began
+    return {"answers_a_second": round(answers / seconds), "refused_a_second": round(refused / seconds)}
+
+
+def greedy(port: int, count: int) -> Did:
+    """Gets of small rows."""
+    arguments = Node(STRUCT, [(1, Node(STRING, b"t")), (2, Node(STRING, b"row1"))])
+    call = encode(FORMS[1], b"getRow", arguments)
+    return _again_and_again(port, count, call, lambda answer: call)
+
+
+def batches(port: int, count: int) -> Did:
+    """Gets of 500 rows in one call."""
+    rows = [Node(STRING, b"%06d" % number) for number in range(500)]
+    arguments = Node(STRUCT, [(1, Node(STRING, b"many")), (2, Node(LIST, rows, (STRING, 0)))])
+    call = encode(FORMS[1], b"getRows", arguments)
+    return _again_and_again(port, count, call, lambda answer: call)
+
+
+def deserts(port: int, count: int) -> Did:
+    """Scans of a whole table whose filter lets no row through."""
+    scan = Node(STRUCT, [(7, Node(STRING, b"ValueFilter(=, 'binary:nothing')"))])
+    opened = encode(FORMS[1], b"scannerOpenWithScan", Node(STRUCT, [(1, Node(STRING, b"many")), (2, scan)]))
+
+    def follow(answer: bytes) -> bytes:
+        if b"scannerOpenWithScan" not in answer or b"Exception" in answer:
+            return opened
+        number = struct.unpack(">i", answer[-5:-1])[0]
+        wanted = Node(STRUCT, [(1, Node(I32, number)), (2, Node(I32, 1000))])
+        return encode(FORMS[1], b"scannerGetList", wanted)
+
+    return _again_and_again(port, count, opened, follow)
+
+
 KINDS: dict[str, Callable[[int, int], Did]] = {
     "drip": drip,
     "churn": churn,
@@ -198,6 +263,9 @@ KINDS: dict[str, Callable[[int, int], Did]] = {
     "oversized": oversized,
     "lazy": lazy,
     "mute": mute,
+    "greedy": greedy,
+    "batches": batches,
+    "deserts": deserts,
 }
 
 

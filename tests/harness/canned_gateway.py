@@ -52,6 +52,9 @@ class CannedRuntime:
     def sleep(self, seconds: float) -> None:
         self.pauses += 1
 
+    def request_gate(self, client: str, most: int) -> Callable[[float], None]:
+        return lambda now: None
+
     def lock(self) -> _Lock:
         return _Lock()
 

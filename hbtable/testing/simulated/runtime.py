@@ -92,6 +92,10 @@ class SimulatedRuntime:
         self.scheduler.wake_at(micros(seconds), task)
         self.scheduler.pause(f"sleeps for {seconds} s")
 
+    def request_gate(self, client: str, most: int) -> Callable[[float], None]:
+        """Everybody's turn is at once: what computes takes no virtual time."""
+        return lambda now: None
+
     def event(self) -> Event:
         return SimulatedEvent(self.scheduler)
 

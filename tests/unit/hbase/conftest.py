@@ -68,6 +68,9 @@ class FakeRuntime:
     def sleep(self, seconds: float) -> None:
         self.pauses += 1
 
+    def request_gate(self, client: str, most: int) -> Callable[[float], None]:
+        return lambda now: None
+
     def lock(self) -> FakeLock:
         return FakeLock()
 

@@ -328,3 +328,33 @@ def test_requests_are_counted_and_slow_ones_remembered(client: Any) -> None:
     assert entry["handling_seconds"] == 0.25
     assert entry["client"] == "client:1"
     assert entry["request_bytes"] == len(client.encode("getRow", tableName=b"t", row=b"r\xff"))
+
+
+@pytest.mark.parametrize("protocol", ["binary", "loose", "compact"])
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_call_that_is_not_taken_is_to_be_tried_again_and_the_next_one_is_understood(
+    gateway: Any, connect: Any, protocol: str, framed: bool
+) -> None:
+    turns = [True, False, False]
+
+    def turn(now: float) -> None:
+        if not turns.pop():
+            raise errors.Overloaded("5000 requests wait for their turn; try again")
+
+    gateway.context.request_gate = lambda host: turn
+    client = connect(gateway, protocol, framed)
+    put = [client.thrift.Mutation(column=b"f:a", value=b"v")]
+    refused = client.encode("mutateRow", tableName=b"t", row=b"r", mutations=put)
+    unknown = client.encode("getRow", tableName=b"t", row=b"r").replace(b"getRow", b"getWor")
+    fine = client.encode("getThriftServerType")
+    sent = gateway.talk(refused + unknown + fine).sent
+    assert sent.count(b"org.apache.hadoop.hbase.CallQueueTooBigException: 5000 requests wait") == 1
+    assert b"Invalid method name: 'getWor'" in sent
+    assert gateway.table.cells == {}
+    answer = sent[sent.index(b"getThriftServerType") :]
+    assert answer, "who waits for the third answer gets it"
+    client = connect(gateway, "binary")
+    turns[:] = [False]
+    with pytest.raises(client.thrift.IOError) as caught:
+        client.call("mutateRow", tableName=b"t", row=b"r", mutations=put)
+    assert caught.value.canRetry is True

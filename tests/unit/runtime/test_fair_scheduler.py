@@ -1,0 +1,229 @@
+"""The hub's time is shared among clients: by a clock that only goes on while somebody computes."""
+
+from collections.abc import Callable
+
+import gevent
+import pytest
+
+from hbtable.errors import Overloaded
+from hbtable.runtime.fair_scheduler import FairScheduler, Share
+
+
+class Hub:
+    """Clients whose requests note when they were worked on. Each begins in a round that is no longer young."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.fair_scheduler = FairScheduler(lambda: self.now)
+        self.done: list[str] = []
+        self.tasks: list[gevent.Greenlet] = []
+
+    def request(self, client: str, seconds: float, most: int = 1000, slices: int = 1) -> gevent.Greenlet:
+        """In a task of its own; `slices`: so often it computes, with a pause after each."""
+
+        def run() -> None:
+            share = self.fair_scheduler.share(client)
+            self.fair_scheduler.adopt(share)
+            try:
+                self.fair_scheduler.begin(share, most, self.now)
+            except Overloaded:
+                self.done.append(f"{client} refused")
+                return
+            for _ in range(slices):
+                self.compute(client, seconds)
+                if slices > 1:
+                    self.fair_scheduler.pause()
+
+        self.tasks.append(gevent.spawn(run))
+        return self.tasks[-1]
+
+    def compute(self, who: str, seconds: float) -> None:
+        self.now += seconds
+        self.done.append(who)
+
+    def make_old(self) -> Share:
+        """This round is no longer young, so that whoever asks in it has to wait."""
+        share = self.fair_scheduler.share("early")
+        self.fair_scheduler.begin(share, 1000, self.now)
+        self.now += 1.0
+        return share
+
+    def run(self) -> list[str]:
+        gevent.joinall(self.tasks, timeout=60)
+        assert all(task.ready() for task in self.tasks)
+        return self.done
+
+
+@pytest.fixture
+def hub() -> Hub:
+    return Hub()
+
+
+def in_an_old_round(hub: Hub, then: Callable[[], None]) -> list[str]:
+    """`then` makes requests, all of which come at once, after something that took the whole round."""
+
+    def late() -> None:
+        hub.make_old()
+        then()
+
+    hub.tasks.append(gevent.spawn(late))
+    gevent.joinall(hub.tasks, timeout=60)
+    return hub.run()
+
+
+def test_a_request_alone_goes_straight_on(hub: Hub) -> None:
+    def alone() -> None:
+        share = hub.fair_scheduler.share("a")
+        before = hub.fair_scheduler.calls
+        hub.fair_scheduler.begin(share, 0, hub.now)
+        assert hub.fair_scheduler.calls == before
+        hub.done.append("a")
+
+    gevent.spawn(alone).join(60)
+    assert hub.done == ["a"]
+
+
+def test_one_call_is_not_behind_anothers_hundred(hub: Hub) -> None:
+    def come() -> None:
+        for _ in range(100):
+            hub.request("greedy", 0.0003)
+        hub.request("neighbour", 0.0003)
+
+    done = in_an_old_round(hub, come)
+    assert len(done) == 101
+    assert done.index("neighbour") <= 4
+
+
+def test_each_of_two_busy_clients_gets_half_of_the_time_whatever_its_requests_take(hub: Hub) -> None:
+    def come() -> None:
+        for _ in range(40):
+            hub.request("long", 0.004)
+        for _ in range(400):
+            hub.request("short", 0.0004)
+
+    done = in_an_old_round(hub, come)[:220]
+    taken = {"long": done.count("long") * 0.004, "short": done.count("short") * 0.0004}
+    assert 0.8 < taken["long"] / taken["short"] < 1.25
+
+
+def test_scans_of_one_client_do_not_starve_the_gets_of_another(hub: Hub) -> None:
+    """Each of 40 goes on for ten slices of 4 ms."""
+
+    def come() -> None:
+        for _ in range(40):
+            hub.request("scans", 0.004, slices=10)
+        for _ in range(20):
+            hub.request("gets", 0.0002)
+
+    done = in_an_old_round(hub, come)
+    assert len(done) == 420
+    last = len(done) - 1 - done[::-1].index("gets")
+    assert last <= 30
+
+
+def test_the_servers_own_work_has_a_third_however_many_clients_there_are(hub: Hub) -> None:
+    def own_work() -> None:
+        for _ in range(50):
+            hub.compute("own", 0.001)
+            hub.fair_scheduler.pause()
+
+    def come() -> None:
+        for client in range(20):
+            for _ in range(20):
+                hub.request(f"client {client}", 0.001)
+        hub.tasks.append(gevent.spawn(own_work))
+
+    done = in_an_old_round(hub, come)
+    last = len(done) - 1 - done[::-1].index("own")
+    assert last <= 180
+
+
+def test_beyond_the_bound_the_client_that_has_most_waiting_is_told_to_try_again(hub: Hub) -> None:
+    def come() -> None:
+        for _ in range(8):
+            hub.request("greedy", 0.0003, most=5)
+        hub.request("neighbour", 0.0003, most=5)
+
+    done = in_an_old_round(hub, come)
+    assert done.count("greedy") == 4
+    assert done.count("greedy refused") == 4
+    assert done.count("neighbour") == 1
+    assert hub.fair_scheduler.refused == 4
+    assert hub.fair_scheduler.calls == 0
+
+
+def test_refusing_many_does_not_keep_the_others_from_their_turn(hub: Hub) -> None:
+    most_waiting: list[int] = []
+
+    def refused() -> None:
+        most_waiting.append(hub.fair_scheduler.calls)
+        share = hub.fair_scheduler.share("flood")
+        hub.fair_scheduler.adopt(share)
+        try:
+            hub.fair_scheduler.begin(share, 100, hub.now)
+        except Overloaded:
+            hub.compute("refused", 0.0003)
+        else:
+            hub.compute("flood", 0.0003)
+
+    def come() -> None:
+        hub.tasks.extend(gevent.spawn(refused) for _ in range(1000))
+
+    done = in_an_old_round(hub, come)
+    assert 100 <= done.count("flood") <= 150, "those that waited, and some that came when the first had gone"
+    before = done[: len(done) - 1 - done[::-1].index("flood")]
+    assert before.count("refused") <= 30
+    assert max(most_waiting) == 100
+
+
+def test_refusals_that_wait_take_no_place_of_those_who_are_not_refused(hub: Hub) -> None:
+    """Else a flood would keep the queue full of nothing but refusals, and nobody would be served."""
+
+    def again() -> None:
+        for _ in range(20):
+            share = hub.fair_scheduler.share("flood")
+            hub.fair_scheduler.adopt(share)
+            try:
+                hub.fair_scheduler.begin(share, 10, hub.now)
+            except Overloaded:
+                hub.compute("refused", 0.0001)
+            else:
+                hub.compute("served", 0.0003)
+
+    def come() -> None:
+        hub.tasks.extend(gevent.spawn(again) for _ in range(100))
+
+    done = in_an_old_round(hub, come)
+    first = done[:600]
+    assert first.count("served") * 0.0003 > 0.8 * (first.count("served") * 0.0003 + first.count("refused") * 0.0001)
+
+
+def test_who_is_killed_while_it_waits_leaves_its_place(hub: Hub) -> None:
+    def come() -> None:
+        tasks = [hub.request("a", 0.0003) for _ in range(5)]
+        gevent.sleep(0)
+        for task in tasks[1:4]:
+            task.kill(block=False)
+
+    done = in_an_old_round(hub, come)
+    assert done.count("a") == 2
+    assert hub.fair_scheduler.calls == 0
+    hub.request("b", 0.0003)
+    assert hub.run()[-1] == "b"
+
+
+def test_an_error_of_a_task_does_not_end_the_others(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr(gevent.get_hub(), "handle_error", lambda context, kind, value, trace: seen.append(kind))
+
+    def broken() -> None:
+        hub.fair_scheduler.pause()
+        raise KeyError("a bug")
+
+    def come() -> None:
+        gevent.spawn_raw(broken)
+        for _ in range(3):
+            hub.request("a", 0.0003)
+
+    assert in_an_old_round(hub, come) == ["a", "a", "a"]
+    assert seen == [KeyError]
