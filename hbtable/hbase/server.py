@@ -36,6 +36,7 @@ from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
@@ -204,6 +205,11 @@ class ThriftGateway:
     @property
     def port(self) -> int:
         return self._context.port
+
+    @property
+    def budget(self) -> MemoryBudget:
+        """Memory of large requests and answers."""
+        return self._context.budget
 
     @switches
     def start(self, host: str = "127.0.0.1") -> None:

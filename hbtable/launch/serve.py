@@ -17,10 +17,12 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.under_way import MarksFile
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.launch.config.configuration import Configuration
+from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import ServerOptions, embedded_options
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.launch.folder_watch import FolderWatch
 from hbtable.launch.http.status import ProcessStatus
+from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.process import check_open_files, exit_now, prepare, say
 from hbtable.launch.roles.startup_checks import check_ports
 from hbtable.launch.roles.watchdog import LOST
@@ -63,6 +65,7 @@ class SingleServer:
         self._options = server
         self._gateway_options = configuration.options("thrift", ThriftGatewayOptions)
         self._embedded = embedded_options(configuration)
+        self._memory_bytes = configuration.options("memory", MemoryOptions).limit(of_machine())
         self._path = folder
         self.runtime = GeventRuntime()
         self.registry = Registry()
@@ -72,6 +75,7 @@ class SingleServer:
         self.cluster: EmbeddedCluster
         self.gateway: ThriftGateway
         self._status: ProcessStatus
+        self._memory: MemoryWatch
         self._lock_service: LocalLockService
         self._lock_watch: Task | None = None
         self._folder_watch: FolderWatch | None = None
@@ -123,6 +127,10 @@ class SingleServer:
         clock = cluster.server.shared.wall.refused_jump
         self._status = ProcessStatus(self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock)
         self._status.open(options.host, options.http_port, self.gateway.slow.newest_first, cluster.server.damage)
+        self._memory = MemoryWatch(
+            self.runtime, self.registry, self._memory_bytes, [self.gateway.budget], cluster.server.cache
+        )
+        self._memory.start()
 
     def ask_to_stop(self) -> None:
         """The second time: at once."""
@@ -156,6 +164,7 @@ class SingleServer:
         self.gateway.drain()
         save_scanners(self.gateway, self._fs, SCANNERS_FILE)
         self.gateway.close()
+        self._memory.stop()
         # Before the session is closed in order: its end would look like a lost lock to whoever still watches it.
         self._end_lock_watch()
         failure = self.cluster.stop()

@@ -36,10 +36,11 @@ class MemoryReservation:
 class MemoryBudget:
     """The memory that the large messages of one port may take together. `sleep` *switches*."""
 
-    __slots__ = ("_limit_bytes", "_open", "_sleep", "cut_off", "used_bytes")
+    __slots__ = ("_open", "_sleep", "cut_off", "limit_bytes", "used_bytes")
 
     def __init__(self, limit_bytes: int, sleep: Callable[[float], None]) -> None:
-        self._limit_bytes = limit_bytes
+        self.limit_bytes = limit_bytes
+        """May change at any time; what is under way beyond a smaller one is cut off by the next that wants room."""
         self._sleep = sleep
         self._open: dict[MemoryReservation, None] = {}  # ascending by their beginning
         self.used_bytes = 0
@@ -80,7 +81,7 @@ class MemoryBudget:
         if not self.collect(reservation, count):
             raise Unavailable(
                 f"the server holds {self.used_bytes} bytes of large requests and answers, more than its bound of "
-                f"{self._limit_bytes}; try again, or ask for fewer rows at a time"
+                f"{self.limit_bytes}; try again, or ask for fewer rows at a time"
             )
 
     def _grow(self, reservation: MemoryReservation, count: int) -> None:
@@ -90,7 +91,7 @@ class MemoryBudget:
 
     def _make_room(self, spare: MemoryReservation | None = None) -> bool:
         """False when what is left cannot be cut."""
-        while self.used_bytes > self._limit_bytes:
+        while self.used_bytes > self.limit_bytes:
             oldest = next((one for one in self._open if one.cut is not None and one is not spare), None)
             if oldest is None or oldest.cut is None:
                 return False

@@ -93,6 +93,11 @@ class BlockCache:
         self._charge(block, block.memory_bytes)
         self._shrink()
 
+    def resize(self, capacity_bytes: int) -> None:
+        """Holds so much from now on. The share of in-memory families stays what it was of the first capacity."""
+        self.capacity_bytes = capacity_bytes
+        self._shrink()
+
     def recount(self, block: Block) -> None:
         """To be called when a block's `memory_bytes` changed. Nothing happens if it is not in the cache any more."""
         if block.charged_bytes:

@@ -51,6 +51,7 @@ _BY_KEY: Final[dict[tuple[str, str], Bounds]] = {
     ("maintenance", "roll_seconds"): (1, 1_000_000_000),
     ("maintenance", "retry_seconds"): _NONE_IS_FINE,
     ("cache", "block_cache_bytes"): (0, 1 << 50),
+    ("memory", "limit_bytes"): (0, 1 << 50),
     ("master", "period_seconds"): (0.001, 3600),
     ("master", "suspended_seconds"): _NONE_IS_FINE,
     ("master", "balance_after_seconds"): _NONE_IS_FINE,

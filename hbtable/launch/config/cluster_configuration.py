@@ -13,7 +13,7 @@ from hbtable.fs.opened import parse_address
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.launch.config.configuration import Configuration, Defaults, load
 from hbtable.launch.config.example_configuration import example
-from hbtable.launch.config.sections import ROLE_SECTIONS, SERVER_ALONE
+from hbtable.launch.config.sections import ROLE_SECTIONS, SERVER_ALONE, within_memory
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperOptions
 from hbtable.lockservice.zookeeper.nodes import check_root
 from hbtable.lockservice.zookeeper.wire import parse_hosts
@@ -104,7 +104,8 @@ def read_cluster_configuration(
     path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
 ) -> Configuration:
     """InvalidConfiguration with a message, also for values that contradict each other."""
-    configuration = load(CLUSTER_SECTIONS, path, environment, overrides, CLUSTER_DEFAULTS, SERVER_ALONE)
+    loaded = load(CLUSTER_SECTIONS, path, environment, overrides, CLUSTER_DEFAULTS, SERVER_ALONE)
+    configuration = within_memory(loaded, CLUSTER_SECTIONS)
     configuration.check()
     _check_addresses(configuration.options("cluster", ClusterOptions))
     _refuse_contradictions(configuration)

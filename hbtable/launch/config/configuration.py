@@ -61,6 +61,14 @@ class Configuration:
         except (ValueError, InvalidConfiguration) as error:
             raise InvalidConfiguration(f"section [{section}]: {error}") from error
 
+    def with_defaults(self, defaults: Defaults) -> "Configuration":
+        """The same settings, with these defaults before those that it had."""
+        return Configuration(self._sections, self._settings, {**self._defaults, **defaults})
+
+    def value(self, section: str, key: str) -> float:
+        """The number in force."""
+        return float(getattr(self.options(section, self._sections[section]), key))
+
     def check(self) -> None:
         """InvalidConfiguration for a key that is wrong by itself or beside another one."""
         for section, kind in self._sections.items():

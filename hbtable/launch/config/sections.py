@@ -4,7 +4,7 @@ The roles of a cluster have most of the same sections (cluster_configuration.py)
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.fs.ballast import BallastOptions
 from hbtable.hbase.server import ThriftGatewayOptions
 from hbtable.launch.config.configuration import Configuration, home_of, load
+from hbtable.launch.config.memory import MemoryOptions, check_fits, of_machine, shrunk
 from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import MasterOptions
@@ -54,6 +55,7 @@ ROLE_SECTIONS: Final[dict[str, type]] = {
     "tablet": TabletOptions,
     "maintenance": MaintenanceOptions,
     "cache": CacheOptions,
+    "memory": MemoryOptions,
     "master": MasterOptions,
     "garbage": CollectorOptions,
 }
@@ -72,9 +74,20 @@ def read_configuration(
     path: str | None, environment: Mapping[str, str], overrides: Sequence[str] = ()
 ) -> Configuration:
     """InvalidConfiguration with a message, also for values that contradict each other."""
-    configuration = load(SECTIONS, path, environment, overrides, elsewhere=CLUSTER_ALONE)
+    configuration = within_memory(load(SECTIONS, path, environment, overrides, elsewhere=CLUSTER_ALONE), SECTIONS)
     configuration.check()
     return configuration
+
+
+def within_memory(configuration: Configuration, sections: Collection[str]) -> Configuration:
+    """With defaults that fit into the memory there is. InvalidConfiguration when a limit was set, and what was set
+    beside it does not fit."""
+    memory = configuration.options("memory", MemoryOptions)
+    limit_bytes = memory.limit(of_machine())
+    fitting = configuration.with_defaults(shrunk(limit_bytes, configuration.value, sections))
+    if memory.limit_bytes:
+        check_fits(limit_bytes, fitting.value, sections)
+    return fitting
 
 
 def tabletserver_options(configuration: Configuration) -> TabletServerOptions:

@@ -65,6 +65,7 @@ class MasterProcess:
         registry.gauge("hbtable_is_master", "1 while this is the master, 0 on a standby.", lambda: float(master.acting))
         self._status = ProcessStatus(self._runtime, registry, session)
         self._status.open(self._listen.host, self._listen.http_port)
+        self._memory = environment.watch_memory(registry, [self._rpc.budget])
         master.start(self._address)
 
     def stop(self) -> None:
@@ -73,6 +74,7 @@ class MasterProcess:
         self._watchdog.release()
         self.master.stop()
         self._rpc.close()
+        self._memory.stop()
         self._environment.leave()
         self._status.close()
 

@@ -4,7 +4,7 @@ Its order: ports tried -> file system -> session, and the watchdog on it -> one 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
 from hbtable import __version__
@@ -14,18 +14,23 @@ from hbtable.fs.opened import FileSystemOptions, open_file_system
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.launch.config.cluster_configuration import ClusterOptions, ListenOptions
 from hbtable.launch.config.configuration import Configuration
+from hbtable.launch.config.memory import MemoryOptions, of_machine
+from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.cluster_identity import join_cluster
 from hbtable.launch.roles.session_file import hand_over
 from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
 from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
+from hbtable.metrics.registry import Registry
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.sockets import Address, Socket, TcpListener, serve
+from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
 
 
@@ -94,6 +99,15 @@ class RoleEnvironment:
         options = self._configuration.options("rpc_server", RpcServerOptions)
         server = RpcServer(self._runtime, local, listen, options)
         return server, f"{self._listen.announced()}:{server.start()}"
+
+    def watch_memory(
+        self, registry: Registry, budgets: Sequence[MemoryBudget], cache: BlockCache | None = None
+    ) -> MemoryWatch:
+        """It runs. `budgets`: of all ports of the process."""
+        limit_bytes = self._configuration.options("memory", MemoryOptions).limit(of_machine())
+        watch = MemoryWatch(self._runtime, registry, limit_bytes, budgets, cache)
+        watch.start()
+        return watch
 
     def banner(self, who: str, pages: str) -> str:
         """What is printed when a role serves."""

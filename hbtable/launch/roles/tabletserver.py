@@ -90,6 +90,7 @@ class TabletServerProcess:
             lambda owner: environment.addresses.gateway(owner) or (announced.encode(), self.gateway.port),
         )
         self._status = ProcessStatus(runtime, registry, session, clock=self.role.shared.wall.refused_jump)
+        self._memory = environment.watch_memory(registry, [self.gateway.budget, self._rpc.budget], role.cache)
         self._open_ports(announced)
 
     def _open_ports(self, announced: str) -> None:
@@ -112,6 +113,7 @@ class TabletServerProcess:
         save_scanners(self.gateway, self._environment.fs, self._scanners)
         self.gateway.close()
         self._rpc.close()
+        self._memory.stop()
         # From here on the session ends in order; the server file goes before the lock, so nobody expires this server.
         self._watchdog.release()
         self.role.stop(clean=False)
