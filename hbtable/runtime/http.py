@@ -108,6 +108,13 @@ class _Handler(WSGIHandler):
         return line
 
     @switches
+    def read_request(self, raw_requestline: str) -> Any:
+        try:
+            return super().read_request(raw_requestline)
+        except OSError:  # a reset in the middle, of which pywsgi would print a traceback
+            return None
+
+    @switches
     def handle_one_response(self) -> None:
         super().handle_one_response()
         self.answered = True

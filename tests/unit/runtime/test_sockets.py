@@ -2,8 +2,10 @@
 
 import logging
 import socket as standard_socket
+import struct
 from collections.abc import Iterator
 
+import gevent
 import pytest
 from gevent.socket import create_connection
 
@@ -236,3 +238,17 @@ def test_the_descriptors_that_a_number_of_connections_needs_are_the_fewest(conne
     needed = descriptors_for(connections)
     assert capacity_of(needed) >= connections
     assert capacity_of(needed - 1) < connections
+
+
+def test_an_http_client_that_resets_in_the_middle_is_no_event(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listener = serve_http(HOST, 0, _page)
+    client = create_connection((HOST, listener.port))
+    client.setsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n")
+    gevent.sleep(0.01)  # the server has begun to read the headers, or meets the reset earlier: neither is an event
+    client.close()
+    assert _get(listener.port, "/").endswith(b"page")
+    listener.close()
+    assert (capsys.readouterr().err, caplog.text) == ("", "")
