@@ -80,7 +80,7 @@ class FairScheduler:
         self._is_due = False
         self._shares = WeakValueDictionary[str, Share]()
         self._own = Share("the server itself")
-        self._refusals = Share("refusals", weight=0.125)
+        self._refusals = Share("refusals", weight=0.05)
         """Who is refused waits for that, too: telling thousands a second must not cost the others their turn."""
         self._ring: deque[Share] = deque()  # those with a queue
         self._waiting = 0

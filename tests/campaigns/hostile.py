@@ -1,6 +1,7 @@
 """Hostile and broken clients beside a healthy one: 5,000 connections of a byte a second, 1,000
 connects and closes a second, half TLS hellos, 100,000 scanners opened and left, messages over the limit and large ones
-left unfinished, readers that never read, and more connections than there are file descriptors.
+left unfinished, readers that never read, more connections than there are file descriptors, 200 connections that ask
+without a pause, 40 that fetch or scan many rows, and half requests for /metrics.
 
 For each kind, in the same run: the healthy client's p99 on the quiet server, during, and 5 s after; and the server's
 memory. During, p99 may be five times the quiet one; after it must be near that of a server which was left alone,
@@ -20,6 +21,7 @@ from pathlib import Path
 from happybase.connection import Hbase
 
 from tests.harness.attackers import Did, attack, raise_descriptors
+from tests.harness.real_servers import free_ports
 from tests.harness.server import ServerProcess
 
 IllegalArgument = Hbase.scannerGetList_result.thrift_spec[2][2]
@@ -31,6 +33,7 @@ NORMAL = 2.0
 CALLS = 200
 """At least so many are measured, however short the time: a p99 leaves two of them out, those in which the machine stood
 still."""
+ROWS = 10_000
 TRANSFER_BYTES = 256 << 20
 SCANNERS_KEPT = 80_000
 """More than fit into thrift.scanner_memory_bytes."""
@@ -45,6 +48,7 @@ class Attack:
     count: int
     memory_bytes: int
     each_bytes: int = 0
+    at_http: bool = False
 
 
 ATTACKS = (
@@ -56,6 +60,10 @@ ATTACKS = (
     Attack("oversized", 60, 2 * TRANSFER_BYTES + (128 << 20)),
     Attack("lazy", 200, 2 * TRANSFER_BYTES + (128 << 20)),
     Attack("mute", 18_000, 120 << 20, 40_000),
+    Attack("greedy", 200, 60 << 20),
+    Attack("batches", 40, 120 << 20),
+    Attack("deserts", 40, 120 << 20),
+    Attack("half_http", 3000, 60 << 20, at_http=True),
 )
 
 
@@ -125,13 +133,13 @@ class Figures:
 
 
 def suffer(
-    server: ServerProcess, control: Healthy, one: Attack, count: int, seconds: float, recovery: float
+    server: ServerProcess, http_port: int, control: Healthy, one: Attack, count: int, seconds: float, recovery: float
 ) -> Figures:
     healthy = Healthy(server)
     quiet = healthy.p99(min(BEFORE_SECONDS, seconds))
     base = server.rss_bytes()
     did: Did = {}
-    with attack(one.kind, server.port, count, did):
+    with attack(one.kind, http_port if one.at_http else server.port, count, did):
         during = healthy.p99(seconds)
         grown = server.rss_bytes() - base
     grown = max(grown, server.rss_bytes() - base)
@@ -176,25 +184,30 @@ def campaign(
     only: str = "",
     recovery: float = RECOVERY_SECONDS,
     loud: bool = True,
+    http_port: int = 0,
 ) -> None:
-    """Raises AssertionError with everything that was wrong."""
+    """Raises AssertionError with everything that was wrong. `http_port` 0: without the attacks on the HTTP port."""
     raise_descriptors()
     wrong: list[str] = []
     options = ["log.durability=os"]
-    with ServerProcess(folder / "data", options) as server, ServerProcess(folder / "other", options) as other:
+    watched = [*options, f"server.http_port={http_port}"]
+    with ServerProcess(folder / "data", watched) as server, ServerProcess(folder / "other", options) as other:
         quiet = other.connect()
         quiet.create_table("t", {"f": {"max_versions": 1}})
         control = Healthy(other)
         control.p99(min(1.0, seconds))
         connection = server.connect()
-        for name in ("t", "large"):
+        for name in ("t", "large", "many"):
             connection.create_table(name, {"f": {"max_versions": 1}})
+        with connection.table("many").batch(batch_size=1000) as batch:
+            for number in range(ROWS):
+                batch.put(b"%06d" % number, {b"f:a": b"v" * 100})
         connection.table("large").put(b"row", {b"f:%d" % number: bytes(4 << 20) for number in range(2)})
         Healthy(server).p99(min(3.0, seconds))
         for one in ATTACKS:
-            if only and one.kind != only:
+            if (only and one.kind != only) or (one.at_http and not http_port):
                 continue
-            figures = suffer(server, control, one, max(1, int(one.count * scale)), seconds, recovery)
+            figures = suffer(server, http_port, control, one, max(1, int(one.count * scale)), seconds, recovery)
             if loud:
                 print(figures, flush=True)
             wrong += log_limiter(figures, one, floor_seconds)
@@ -215,7 +228,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="as of other campaigns; nothing here is random")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hbtable-hostile-") as folder:
-        campaign(Path(folder), arguments.seconds, arguments.scale, only=arguments.only)
+        campaign(Path(folder), arguments.seconds, arguments.scale, only=arguments.only, http_port=free_ports(1))
     print("the server outlived them all, and the healthy client hardly noticed")
 
 

@@ -255,6 +255,45 @@ def deserts(port: int, count: int) -> Did:
     return _again_and_again(port, count, opened, follow)
 
 
+def half_http(port: int, count: int) -> Did:
+    """Of `count` connections to the HTTP port every other one sends half of a request, and the others ask for /metrics
+    and read nothing."""
+    clients = []
+    for number in range(count):
+        client = connect(port, source=OTHER_ADDRESS)
+        with contextlib.suppress(OSError):
+            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: h\r\n" + (b"" if number % 2 else b"\r\n"))
+        clients.append(client)
+        if number == 0:
+            say_ready(connections=count)
+        if stopped():
+            break
+    while not stopped(1.0):
+        pass
+    return {"connections": len(clients)}
+
+
+def half_calls(port: int, count: int) -> Did:
+    """To the port between roles: `count` calls of 60 MB, each without its last byte."""
+    block = bytes(1 << 20)
+    clients = []
+    for number in range(count):
+        client = connect(port, source=OTHER_ADDRESS)
+        with contextlib.suppress(OSError):
+            client.sendall(struct.pack(">I", 60 << 20))
+            client.settimeout(0.5)
+            for _ in range(59):
+                client.sendall(block)
+        clients.append(client)
+        if number == 0:
+            say_ready(connections=count)
+        if stopped():
+            break
+    while not stopped(1.0):
+        pass
+    return {"connections": len(clients)}
+
+
 KINDS: dict[str, Callable[[int, int], Did]] = {
     "drip": drip,
     "churn": churn,
@@ -266,6 +305,8 @@ KINDS: dict[str, Callable[[int, int], Did]] = {
     "greedy": greedy,
     "batches": batches,
     "deserts": deserts,
+    "half_http": half_http,
+    "half_calls": half_calls,
 }
 
 
