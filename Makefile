@@ -8,7 +8,7 @@
 #   make other-systems   unit tests on the newest Python here; both commands of the README in a bare Debian
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
-#   make flights | transfer | crash | crash-points | damage | sim | cluster-sim | fuzz | hostile | patterns | filter-fuzz     the long campaigns in full; each prints its seed
+#   make flights | transfer | crash | crash-points | damage | sim | cluster-sim | fuzz | hostile | patterns | filter-fuzz | soak     the long campaigns in full; each prints its seed
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -16,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat cluster-test other-systems bench flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz format clean
+.PHONY: run native test test-quick verify check compat cluster-test other-systems bench flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz soak format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -108,6 +108,9 @@ fuzz: $(VENV)/.test
 
 hostile: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.hostile --seed $(SEED) $(ARGS)
+
+soak: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.soak --seed $(SEED) $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

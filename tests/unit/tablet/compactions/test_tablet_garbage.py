@@ -23,6 +23,7 @@ def maintain(tablet: Tablet) -> int:
     return done
 
 
+@pytest.mark.slow
 def test_the_head_of_a_queue_stays_cheap(bench: Bench) -> None:
     """A consumer takes the first item, and deletes it. Without maintenance it looks at twice as many cells as items."""
 
@@ -58,6 +59,7 @@ def test_a_queue_that_is_seldom_scanned_is_flushed_by_its_markers(bench: Bench) 
     bench.run(main)
 
 
+@pytest.mark.slow
 def test_a_lock_at_the_empty_qualifier_stays_cheap(bench: Bench) -> None:
     """Its column markers settle nothing, because family markers may lie among them."""
     spec = ReadSpec(columns={b"f": frozenset((b"",))})
