@@ -5,7 +5,7 @@ random pauses, also between the moment a file is complete and the look at the ma
 connections of their own end the log at about the same time. What was acknowledged, before, meanwhile or after, must be
 in what the manifest recovers; both fencers, and whoever reads later, must get the same.
 
-    python -m tests.campaigns.fencing --adapter webhdfs|hdfs|webhdfs-twin|hdfs-twin [--address A] [--trials 200]
+    python -m tests.campaigns.fencing --adapter webhdfs|hdfs|webhdfs-fake|hdfs-fake [--address A] [--trials 200]
         [--seed 1] [--break marker|length]
 
 --break marker: the writer never sees a marker. --break length: a 201 is believed (the webhdfs fake lies now and then).
@@ -206,7 +206,7 @@ class Tally:
 def on_fake(adapter: str, seed: int, breaks: str = "") -> Trial:
     """One trial in virtual time; the same seed gives the same trial."""
     runtime = SimulatedRuntime(seed)
-    open_view = fake_webhdfs(runtime, seed, breaks) if adapter == "webhdfs-twin" else fake_hdfs(runtime)
+    open_view = fake_webhdfs(runtime, seed, breaks) if adapter == "webhdfs-fake" else fake_hdfs(runtime)
     trial = Trial(runtime, open_view, random.Random(seed), breaks)
     runtime.run(trial.run)
     return trial
@@ -226,7 +226,7 @@ def fake_hdfs(runtime: SimulatedRuntime) -> Callable[[], FileSystem]:
 
     def open_view() -> FileSystem:
         client = FakeHdfsClient(cluster, runtime, f"client-{next(names)}")
-        return HdfsNativeFileSystem(runtime, "twin:8020", "/fencing", client=client, calls=TaskCalls(runtime))
+        return HdfsNativeFileSystem(runtime, "fake:8020", "/fencing", client=client, calls=TaskCalls(runtime))
 
     return open_view
 
@@ -262,7 +262,7 @@ def on_real_servers(address: str, trials: int, seed: int, breaks: str = "") -> T
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--adapter", choices=[*ADDRESSES, "webhdfs-twin", "hdfs-twin"], default="webhdfs-twin")
+    parser.add_argument("--adapter", choices=[*ADDRESSES, "webhdfs-fake", "hdfs-fake"], default="webhdfs-fake")
     parser.add_argument("--address", default="")
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

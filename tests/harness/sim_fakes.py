@@ -36,7 +36,7 @@ class Fakes:
         if log_kind == WEBHDFS:
             return WebHdfsFileSystem(owner.runtime, self.web.hosts, "/hbtable", self._http(owner), calls=calls)
         client = CutClient(self.native, owner, self.network)
-        return HdfsNativeFileSystem(owner.runtime, "twin:8020", "/hbtable", client=client, calls=calls)
+        return HdfsNativeFileSystem(owner.runtime, "fake:8020", "/hbtable", client=client, calls=calls)
 
     def _http(self, owner: Owner) -> Any:
         carry = self.web.http(owner.runtime)

@@ -22,8 +22,8 @@ from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.ports.fs_promises import *  # noqa: F403
 from tests.ports.fs_promises import Adapter
 
-KINDS = ["local", "local simulated", "memory", "memory gevent", "faulty", "hdfs native twin"]
-KINDS += ["webhdfs twin", "webhdfs twin of 2.7"]
+KINDS = ["local", "local simulated", "memory", "memory gevent", "faulty", "hdfs native fake"]
+KINDS += ["webhdfs fake", "webhdfs fake of 2.7"]
 
 
 @pytest.fixture(params=KINDS)
@@ -38,9 +38,9 @@ def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Adapter]
     simulated = SimulatedRuntime(1)
     if kind == "local simulated":
         fs = LocalFileSystem(str(tmp_path), simulated)
-    elif kind == "hdfs native twin":
+    elif kind == "hdfs native fake":
         client = FakeHdfsClient(FakeHdfs(simulated), simulated)
-        fs = HdfsNativeFileSystem(simulated, "twin:8020", "/root", client=client, calls=TaskCalls(simulated))
+        fs = HdfsNativeFileSystem(simulated, "fake:8020", "/root", client=client, calls=TaskCalls(simulated))
     elif kind.startswith("webhdfs"):
         namespace = FakeNamespace(simulated.wall_millis, hadoop_2=kind.endswith("2.7"))
         fake = FakeWebHdfs(simulated, namespace, random.Random(7))

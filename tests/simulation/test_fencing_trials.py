@@ -4,7 +4,7 @@ import pytest
 
 from tests.campaigns.fencing import Tally, on_fake
 
-FAKES = ["webhdfs-twin", "hdfs-twin"]
+FAKES = ["webhdfs-fake", "hdfs-fake"]
 
 
 def _tally(adapter: str, trials: int, breaks: str = "") -> Tally:
@@ -28,9 +28,9 @@ def test_a_writer_that_does_not_look_for_the_marker_is_caught(adapter: str) -> N
 
 
 def test_a_writer_that_believes_a_201_is_caught() -> None:
-    assert _tally("webhdfs-twin", 10, "length").with_loss > 1
+    assert _tally("webhdfs-fake", 10, "length").with_loss > 1
 
 
 def test_a_seed_gives_the_same_trial_again() -> None:
-    first, second = on_fake("webhdfs-twin", 3), on_fake("webhdfs-twin", 3)
+    first, second = on_fake("webhdfs-fake", 3), on_fake("webhdfs-fake", 3)
     assert (first.acknowledged, first.found) == (second.acknowledged, second.found)

@@ -2,9 +2,9 @@
 
     namespace = FakeNamespace(runtime.wall_millis)
     fake = FakeWebHdfs(runtime, namespace, random.Random(seed))
-    fs = WebHdfsFileSystem(process, twin.hosts, "/hbtable", twin.http(process), calls=TaskCalls(process))
-    twin.quirks.lost_reply = 0.05
-    twin.frozen.add(twin.nodes[0])
+    fs = WebHdfsFileSystem(process, fake.hosts, "/hbtable", fake.http(process), calls=TaskCalls(process))
+    fake.quirks.lost_reply = 0.05
+    fake.frozen.add(fake.nodes[0])
 
 Requests are served by tasks of the fake's own runtime, so a client that stops waiting, or dies, changes nothing about
 what happens. Uploads take their way through webhdfs_datanodes.py. How it ends when nothing is wrong was measured

@@ -24,7 +24,7 @@ KEY = cell_key(b"row", b"cf", b"column", 1_700_000_000_000, 8, 77)
 
 def connect(cluster: FakeHdfs, runtime: SimulatedRuntime, name: str) -> HdfsNativeFileSystem:
     client = FakeHdfsClient(cluster, runtime, name)
-    return HdfsNativeFileSystem(runtime, "twin:8020", "/hbtable", client=client, calls=TaskCalls(runtime))
+    return HdfsNativeFileSystem(runtime, "fake:8020", "/hbtable", client=client, calls=TaskCalls(runtime))
 
 
 @pytest.mark.parametrize("fenced", [False, True], ids=["", "fenced"])

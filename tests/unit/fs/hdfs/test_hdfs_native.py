@@ -1,4 +1,4 @@
-"""The native HDFS adapter over its twin: deadlines, given up writers, and what the real client gets wrong."""
+"""The native HDFS adapter over its fake: deadlines, given up writers, and what the real client gets wrong."""
 
 import sys
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class World:
         """The file system of another process on the same cluster."""
         client = FakeHdfsClient(self.cluster, self.runtime, name)
         return HdfsNativeFileSystem(
-            self.runtime, "twin:8020", "/hbtable", self.options, client, TaskCalls(self.runtime)
+            self.runtime, "fake:8020", "/hbtable", self.options, client, TaskCalls(self.runtime)
         )
 
     def run(self, body: Callable[[], None]) -> None:
@@ -368,7 +368,7 @@ class Forbidding:
 def test_what_is_not_allowed_is_not_tried_again() -> None:
     world = World(1)
     client = Forbidding(FakeHdfsClient(world.cluster, world.runtime, "second"))
-    fs = HdfsNativeFileSystem(world.runtime, "twin:8020", "/hbtable", world.options, client, TaskCalls(world.runtime))
+    fs = HdfsNativeFileSystem(world.runtime, "fake:8020", "/hbtable", world.options, client, TaskCalls(world.runtime))
 
     def body() -> None:
         with pytest.raises(StorageFailed, match=r"writing a is not allowed: .*Permission denied: user=me; give"):

@@ -54,7 +54,7 @@ def test_a_replacement_that_was_done_and_denied_is_done() -> None:
 
 
 class Meddling:
-    """Between an adapter and the twin: does `meddle` with the requests of one operation."""
+    """Between an adapter and the fake: does `meddle` with the requests of one operation."""
 
     def __init__(self, rig: Rig, operation: str, meddle: Callable[[Http, WebHdfsRequest], WebHdfsResponse]) -> None:
         http = rig.fake.http(rig.runtime)
