@@ -77,7 +77,8 @@ struct ReadSpec {
   4: optional i64 maxVersions = 1,
   5: optional binary filter,
   6: optional bool cacheBlocks = 1,
-  7: optional bool raw = 0
+  7: optional bool raw = 0,
+  8: optional i64 maxBytes = 67108864
 }
 
 /** filterState is opaque outside the filters. */

@@ -7,6 +7,7 @@ simply used. The first try of each call is inlined: it costs a find and a call.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import final
 
@@ -15,6 +16,7 @@ from hbtable.client.grouping import in_order, mutations_by_tablet, mutations_wit
 from hbtable.client.options import ClientOptions
 from hbtable.client.suspects import Suspects
 from hbtable.errors import (
+    LimitExceeded,
     LockLost,
     OutcomeUnknown,
     OutOfSpace,
@@ -29,7 +31,7 @@ from hbtable.metadata.retry_policy import RetryCounter
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.names import shown
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, check_request
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import check_bytes
@@ -151,7 +153,8 @@ class Table:
 
     @switches
     def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
-        """One entry for each row that has cells, in the order asked; a row asked twice comes twice."""
+        """One entry for each row that has cells, in the order asked; a row asked twice comes twice. LimitExceeded when
+        they count more than the spec's max_bytes."""
         if not rows:
             return []
         retries = None
@@ -172,8 +175,25 @@ class Table:
                 break
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=False)
-        jobs = [partial(self.read_rows, group, spec) for group in groups]
-        return in_order(rows, results(run_all(self._runtime, self._options.parallel_calls, jobs, "read")))
+        return in_order(rows, self._read_groups(groups, spec))
+
+    def _read_groups(self, groups: Sequence[Sequence[bytes]], spec: ReadSpec) -> list[list[Row]]:
+        """Several tablets at once, each with a share of what is left of the answer; those for which that was not
+        enough once more, one after the other: together they never hold more than the answer may."""
+        left_bytes = spec.max_bytes
+        width = min(self._options.parallel_calls, len(groups))
+
+        def read(group: Sequence[bytes], share: int) -> list[Row]:
+            nonlocal left_bytes
+            found = self.read_rows(group, replace(spec, max_bytes=max(left_bytes // share, 0)))
+            left_bytes -= sum(bytes_of(row, cells) for row, cells in found)
+            return found
+
+        outcomes = run_all(self._runtime, width, [partial(read, group, width) for group in groups], "read")
+        for place, outcome in enumerate(outcomes):
+            if isinstance(outcome, LimitExceeded):
+                outcomes[place] = read(groups[place], 1)
+        return results(outcomes)
 
     @switches
     def scan_page(self, request: ScanRequest) -> ScanPage:

@@ -26,6 +26,9 @@ Pause = Callable[[], object]
 _WORK_BETWEEN_PAUSES = 8192
 """Filters asked, about 0.3 us each."""
 
+_BEGINNING = (b"", 0, 0)
+"""Of a row: the column, how many of its versions may still pass, and the step that its last cell asked for."""
+
 _PREFIXES_PER_WORK = 16
 """Prefixes of a MultipleColumnPrefixFilter that cost as much as asking a filter."""
 
@@ -58,6 +61,7 @@ class RowFilter:
         "_cellwise",
         "_mid_row_end",
         "_pause",
+        "_place",
         "_root",
         "_transforms",
         "_weight",
@@ -72,6 +76,7 @@ class RowFilter:
         self._pause = pause
         self._weight = _weight(expression)
         self._work = 0  # since the last pause
+        self._place = _BEGINNING
         self._cellwise = _holds(expression, lambda leaf: not isinstance(leaf, _ROWWISE))
         self._transforms = _holds(expression, lambda leaf: isinstance(leaf, ex.KeyOnly))
         self._mid_row_end = _holds(expression, lambda leaf: isinstance(leaf, ex.While))
@@ -96,27 +101,43 @@ class RowFilter:
             self._work = 0
             self._pause()
         self._root.reset()
+        self._place = _BEGINNING
         return self._root.drops_row(row)
 
     def apply(self, row: bytes, cells: Sequence[Cell], max_versions: int) -> list[Cell]:
         """The cells of `row` that pass, at most `max_versions` a column; [] drops the row. `cells`: every version that
         the family and the time range allow, in key order, or only `max_versions` a column if not needs_versions."""
-        root = self._root
-        kept = self._kept(cells, max_versions) if self._cellwise else _limited(cells, max_versions)
+        return self.end(self._kept(cells, max_versions) if self._cellwise else _limited(cells, max_versions))
+
+    def part(self, row: bytes, cells: list[Cell], max_versions: int) -> list[Cell]:
+        """As apply(), of a long row that comes in parts: those that pass as far as can be told before its end()."""
+        if self.searches.may_ask:
+            self.searches.ahead([(row, cells)])
+        if not self._cellwise:
+            return cells  # needs_versions is False: there are no more than `max_versions`
+        return self._kept(cells, max_versions, in_parts=True)
+
+    def end(self, kept: list[Cell]) -> list[Cell]:
+        """The row stage, for what is left of the row."""
         if not kept:
             return kept
-        kept = root.sift(kept)
-        if not kept or root.rejects_row():
+        kept = self._root.sift(kept)
+        if not kept or self._root.rejects_row():
             return []
         return kept
 
-    def _kept(self, cells: Sequence[Cell], max_versions: int) -> list[Cell]:
-        """The cell stage."""
+    def _kept(self, cells: Sequence[Cell], max_versions: int, in_parts: bool = False) -> list[Cell]:
+        """The cell stage; goes on where it was in the row, for one that comes `in_parts`."""
         root = self._root
         decide = root.cell
         kept: list[Cell] = []
         column = family = qualifier = b""
         left = step = 0
+        if in_parts:
+            if self._mid_row_end and root.is_finished():
+                return kept
+            column, left, step = self._place
+            family, _, qualifier = column.partition(b":")
         self._work += self._weight * len(cells)
         for cell in cells if self._work < _WORK_BETWEEN_PAUSES else self._paused(cells):
             name = cell[0]
@@ -139,6 +160,8 @@ class RowFilter:
             step = code & STEP
             if self._mid_row_end and root.is_finished():
                 break
+        if in_parts:
+            self._place = column, left, step
         return kept
 
     def _paused(self, cells: Sequence[Cell]) -> Iterator[Cell]:

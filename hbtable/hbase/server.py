@@ -71,7 +71,8 @@ class ThriftGatewayOptions:
     message_bytes: int = 64 << 20
     """The largest request. Raising it lets one client take that much memory, about three times while it is decoded."""
     answer_bytes: int = 64 << 20
-    """The largest answer of a fetch or of a call for many rows; a fetch returns fewer rows instead."""
+    """The largest answer: a fetch returns fewer rows instead, a call that must give more is refused. A cell counts 40
+    bytes more than its column and value. Raising it lets each client take that much memory, about twice."""
     cell_bytes: int = 10 << 20
     """Row, column and value of a written cell together, as HBase's hbase.client.keyvalue.maxsize."""
     transfer_bytes: int = 256 << 20

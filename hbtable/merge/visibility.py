@@ -5,7 +5,7 @@ must not be older than its own or its family's time to live, must lie in the ask
 versions. Only a cell that passes all the rest uses up a version. Markers mask whatever time range is asked for.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, TERMINATOR, Pair, check_known, family_name
 from hbtable.merge.markers import Markers
@@ -23,22 +23,20 @@ _COLUMNS_REMEMBERED = 4096
 # markers sit.
 _Known = tuple[FamilyRules | None, bytes, int, int, bool]
 
+TakePart = Callable[[bytes, list[Cell], bool], bool]
+"""(row, cells, whether these are its last, and perhaps none): a part of a long row. True: nothing more is wanted."""
+
 
 @switches
 def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per plain cell
-    pairs: Iterable[Pair],
-    rules: Rules,
-    spec_columns: Columns | None,
-    min_ts: int,
-    max_ts: int,
-    max_versions: int,
-    now_millis: int,
-    tally: Tally = UNREAD,
-) -> Iterator[Row]:
-    """Rows that have cells, ascending, their cells in column order, newest first. `pairs` ascend by key and begin with
-    a row, or with a family when its markers can't matter. Families without rules are left out; min_ts <= timestamp <
-    max_ts, MAX_TIMESTAMP being no bound; at most `max_versions` a column, and no more than its family keeps. Values
-    come without their time-to-live prefix. UnsupportedFormat for a cell of a later version."""
+    lists: Iterable[Iterable[Pair]], rules: Rules, spec_columns: Columns | None, min_ts: int, max_ts: int,
+    max_versions: int, now_millis: int, tally: Tally = UNREAD, take_part: TakePart | None = None,
+) -> Iterator[Row]:  # fmt: skip
+    """Rows that have cells, ascending, their cells in column order, newest first. The pairs of all `lists` ascend by
+    key and begin with a row, or with a family when its markers can't matter. Families without rules are left out;
+    min_ts <= timestamp < max_ts, MAX_TIMESTAMP being no bound; at most `max_versions` a column, and no more than its
+    family keeps. Values come without their time-to-live prefix. UnsupportedFormat for a cell of a later version.
+    With `take_part` a long row is not given out here: it gets what was found after each list that lies within one."""
     stop_ts = max_ts if max_ts < MAX_TIMESTAMP else MAX_TIMESTAMP + 1
     known: dict[bytes, _Known] = {}
     from_bytes = int.from_bytes
@@ -47,74 +45,84 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
     begin, left, ttl, last_ts = 0, 0, 0, -1
     cells: list[Cell] = []
     marks: Markers | None = None
-    marks_family = b""
-    empty_qualifier = False
+    marks_family, empty_qualifier, in_parts = b"", False, False
     rule: FamilyRules | None = None
-    for key, value in pairs:
-        if not key.startswith(row_start):
-            if cells:
-                yield row, cells
-                cells = []
-            end = key.index(TERMINATOR)
-            begin = end + 2
-            row_start = key[:begin]
-            row = key[:end]
-            if b"\x00" in row:
-                row = row.replace(b"\x00\xff", b"\x00")
-            column, marks = b"", None
-        part = key[begin:-18]
-        if part != column:
-            column = part
-            last_ts = -1
-            found = known.get(part)
-            if found is None:
-                if len(known) >= _COLUMNS_REMEMBERED:
-                    known.clear()
-                found = known[part] = _column(part, rules, spec_columns, max_versions)
-            rule, name, left, ttl, empty_qualifier = found
-            if marks is not None and not (part.startswith(marks_family) and marks.end_column()):
-                marks = None
-        elif not left and not empty_qualifier:
-            continue
-        if key[-10] != PUT:
-            tally.dead += 1
-            if rule is not None:
-                if marks is None:
-                    marks = Markers(rule.new_version_behavior)
-                    marks_family = part[: part.index(b"\x00") + 1]
-                marks.add(key[-10], INVERT - from_bytes(key[-18:-10]), INVERT - from_bytes(key[-9:-1]))
-            continue
-        if not left:
-            continue
-        timestamp = INVERT - from_bytes(key[-18:-10])
-        if timestamp == last_ts:
-            continue
-        last_ts = timestamp
-        if not min_ts <= timestamp < stop_ts:
-            continue
-        if marks is not None and marks.hides(timestamp, INVERT - from_bytes(key[-9:-1])):
-            tally.dead += 1
-            continue
-        if key[-1]:
-            if key[-1] != FLAG_TTL:
-                check_known(key)
-            if now_millis - timestamp > from_bytes(value[:8]):
+    for pairs in lists:
+        before = row
+        for key, value in pairs:
+            if not key.startswith(row_start):
+                if in_parts:
+                    in_parts = False
+                    if take_part is not None and take_part(row, cells, True):
+                        return
+                    cells = []
+                elif cells:
+                    yield row, cells
+                    cells = []
+                begin = key.index(TERMINATOR) + 2
+                row_start, row = key[:begin], key[: begin - 2]
+                if b"\x00" in row:
+                    row = row.replace(b"\x00\xff", b"\x00")
+                column, marks = b"", None
+            part = key[begin:-18]
+            if part != column:
+                column, last_ts = part, -1
+                found = known.get(part)
+                if found is None:
+                    if len(known) >= _COLUMNS_REMEMBERED:
+                        known.clear()
+                    found = known[part] = _column(part, rules, spec_columns, max_versions)
+                rule, name, left, ttl, empty_qualifier = found
+                if marks is not None and not (part.startswith(marks_family) and marks.end_column()):
+                    marks = None
+            elif not left and not empty_qualifier:
+                continue
+            if key[-10] != PUT:
+                tally.dead += 1
+                if rule is not None:
+                    if marks is None:
+                        marks = Markers(rule.new_version_behavior)
+                        marks_family = part[: part.index(b"\x00") + 1]
+                    marks.add(key[-10], INVERT - from_bytes(key[-18:-10]), INVERT - from_bytes(key[-9:-1]))
+                continue
+            if not left:
+                continue
+            timestamp = INVERT - from_bytes(key[-18:-10])
+            if timestamp == last_ts:
+                continue
+            last_ts = timestamp
+            if not min_ts <= timestamp < stop_ts:
+                continue
+            if marks is not None and marks.hides(timestamp, INVERT - from_bytes(key[-9:-1])):
                 tally.dead += 1
                 continue
-            value = value[8:]
-        if (
-            ttl
-            and now_millis - timestamp > ttl
-            and rule is not None
-            and min(rule.max_versions, max_versions) - left >= rule.min_versions
-        ):
-            left = 0  # every later cell of the column is older still; min_versions newest ones stayed all the same
-            tally.dead += 1
-            continue
-        cells.append((name, timestamp, value))
-        left -= 1
-    if cells:
+            if key[-1]:
+                if key[-1] != FLAG_TTL:
+                    check_known(key)
+                if now_millis - timestamp > from_bytes(value[:8]):
+                    tally.dead += 1
+                    continue
+                value = value[8:]
+            if ttl and now_millis - timestamp > ttl and rule and _kept(rule, max_versions) - left >= rule.min_versions:
+                left = 0  # every later cell of the column is older still; min_versions newest ones stayed all the same
+                tally.dead += 1
+                continue
+            cells.append((name, timestamp, value))
+            left -= 1
+        if row is before and cells and take_part is not None:
+            if take_part(row, cells, False):
+                return
+            cells = []
+            in_parts = True
+    if in_parts and take_part is not None:
+        take_part(row, cells, True)
+    elif cells:
         yield row, cells
+
+
+def _kept(rule: FamilyRules, max_versions: int) -> int:
+    """How many versions of a column there are to see at most."""
+    return min(rule.max_versions, max_versions)
 
 
 def _column(part: bytes, rules: Rules, spec_columns: Columns | None, max_versions: int) -> _Known:
@@ -136,7 +144,7 @@ def _column(part: bytes, rules: Rules, spec_columns: Columns | None, max_version
     return (
         rule,
         family + b":" + qualifier,
-        min(rule.max_versions, max_versions),
+        _kept(rule, max_versions),
         rule.ttl_millis,
         empty,
     )

@@ -1,10 +1,10 @@
 """What a read asks for, and what it gets back, in terms that any transport can carry."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from hbtable.model.cell import MAX_TIMESTAMP, Row
+from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.ranges import EVERY_ROW, RowRange
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
 
@@ -31,6 +31,20 @@ def columns_of(names: Iterable[bytes] | None) -> Columns | None:
 
 ALL_VERSIONS: Final = 2**31 - 1
 
+ANSWER_BYTES: Final = 64 << 20
+"""The largest answer to a call that must give whole rows, unless it says otherwise."""
+
+_CELL_BYTES: Final = 40
+"""Counted for what a cell has beside its column and value: more than any protocol here puts around them."""
+
+
+def bytes_of(row: bytes, cells: Sequence[Cell]) -> int:
+    """What they count in an answer."""
+    total = len(row) + _CELL_BYTES * len(cells)
+    for column, _, value in cells:
+        total += len(column) + len(value)
+    return total
+
 
 @dataclass(frozen=True, slots=True)
 class ReadSpec:
@@ -51,6 +65,8 @@ class ReadSpec:
     """False: blocks read for this do not enter the block cache."""
     raw: bool = False
     """Scans only: markers and masked cells, too, in the form of merge.raw. No filter may be given with it."""
+    max_bytes: int = ANSWER_BYTES
+    """LimitExceeded when the rows of a read, or a row of a scan that is not cut into pieces, count more (bytes_of)."""
 
 
 EVERYTHING: Final = ReadSpec()

@@ -23,10 +23,12 @@ class TabletService(Protocol):
         applied (InvalidRequest: nothing was). On return all are in the log, durable as configured, and visible."""
 
     def read_rows(self, tablet_id: int, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
-        """One entry for each row that has cells, in the order asked; a row asked twice comes twice."""
+        """One entry for each row that has cells, in the order asked; a row asked twice comes twice. LimitExceeded when
+        they count more than the spec's max_bytes."""
 
     def scan(self, tablet_id: int, request: ScanRequest) -> ScanPage:
-        """The next page within this tablet's own range."""
+        """The next page within this tablet's own range. LimitExceeded for a row that must be given whole, or was kept
+        by a filter, and counts more than the spec's max_bytes; rows before it come in a page of their own."""
 
     def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         """Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter."""

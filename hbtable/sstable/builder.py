@@ -70,6 +70,7 @@ class SSTableBuilder:
         "_pending_bytes",
         "_ready",
         "_row",
+        "_taken_bytes",
         "_value_bytes",
         "_values",
         "blocks",
@@ -92,6 +93,7 @@ class SSTableBuilder:
         self._values: list[bytes] = []
         self._pending_bytes = 0
         self._ready: list[bytes] = []
+        self._taken_bytes = 0
         self._first_key = b""
         self._last_key = b""
         self._last_key_before = b""
@@ -115,8 +117,9 @@ class SSTableBuilder:
         self.footer_checksum = 0
         self.properties: Properties | None = None
 
-    def add(self, key: bytes, value: bytes) -> None:
-        """Keys strictly ascending, else ValueError. A key that is no cell key: ValueError here or later."""
+    def add(self, key: bytes, value: bytes) -> bool:
+        """Whether a block is complete with it. Keys strictly ascending, else ValueError. A key that is no cell key:
+        ValueError here or later."""
         if key <= self._last_key:
             raise ValueError(f"keys must ascend: {key!r} after {self._last_key!r}")
         self._last_key = key
@@ -125,6 +128,13 @@ class SSTableBuilder:
         self._pending_bytes += len(key) + len(value)
         if self._pending_bytes >= self._block_bytes:
             self._end_block()
+            return True
+        return False
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How much take() would return."""
+        return self.length_bytes - self._taken_bytes
 
     def take(self) -> bytes:
         """The bytes to append now, b"" when no block is complete. Until taken they stay in memory."""
@@ -132,6 +142,7 @@ class SSTableBuilder:
             return b""
         ready = b"".join(self._ready)
         self._ready.clear()
+        self._taken_bytes = self.length_bytes
         return ready
 
     @switches

@@ -9,7 +9,7 @@ not check, and whatever read_at raises.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair, check_known, row_of, row_prefix
 from hbtable.errors import Corruption
@@ -48,6 +48,16 @@ class DamagedBlock(Corruption):
         row = row_of(key)
         # A separator is above all that lies before it: the row begins behind the block, or in it.
         return RowRange(row_of(self.first_key), row if separator <= row_prefix(row) else successor(row))
+
+
+class Meter(Protocol):
+    """What is told of a scan's blocks, as they are read."""
+
+    def several_blocks(self) -> None:
+        """There will be more than one."""
+
+    def read(self, block_bytes: int) -> None:
+        """One more is in memory for the scan."""
 
 
 @final
@@ -130,10 +140,11 @@ class SSTableReader:
         return self.length_bytes - self.footer.filter_part.offset + 300 * len(self._index.first_keys)
 
     @switches
-    def scan(self, start: bytes, stop: bytes, cache_blocks: bool = True) -> Iterator[Pair]:
+    def scan(self, start: bytes, stop: bytes, cache_blocks: bool = True, meter: Meter | None = None) -> Iterator[Pair]:
         """Pairs with start <= key < stop (b"": to the end), ascending.
 
-        Without `cache_blocks` the block cache is used but stays as it was. May switch, here and at each block.
+        Without `cache_blocks` the block cache is used but stays as it was. `meter` hears of scans that need more than
+        one block. May switch, here and at each block.
         """
         index = self._index
         first_keys = index.first_keys
@@ -141,7 +152,9 @@ class SSTableReader:
         following = number + 1
         if following < len(first_keys) and (not stop or first_keys[following] < stop):
             end = bisect_left(first_keys, stop, following) if stop else len(first_keys)
-            return self._scan_blocks(number, end, start, stop, cache_blocks)
+            if meter is not None:
+                meter.several_blocks()
+            return self._scan_blocks(number, end, start, stop, cache_blocks, meter)
         if start > self.properties.last_key or (stop and stop <= self.properties.first_key) or number < 0:
             return iter(())
         if not cache_blocks:
@@ -205,7 +218,9 @@ class SSTableReader:
     # ------------------------------------------------------------ blocks
 
     @switches
-    def _scan_blocks(self, number: int, end: int, start: bytes, stop: bytes, cache_blocks: bool) -> Iterator[Pair]:
+    def _scan_blocks(
+        self, number: int, end: int, start: bytes, stop: bytes, cache_blocks: bool, meter: Meter | None
+    ) -> Iterator[Pair]:
         """At least two blocks, [number, end): all of those between are given out whole."""
         ahead: dict[int, Block] = {}
         run = 1
@@ -222,6 +237,8 @@ class SSTableReader:
                 if block.memory_bytes != block.charged_bytes:
                     self._cache.recount(block)
             keys, values = block.decoded()
+            if meter is not None:
+                meter.read(block.memory_bytes)
             if current == number:
                 first = bisect_left(keys, start)
                 keys, values = keys[first:], values[first:]

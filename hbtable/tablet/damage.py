@@ -16,7 +16,7 @@ from hbtable.errors import Corruption, DataDamaged, FileNotFound
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import SSTableRef, TabletRecord
 from hbtable.sstable.properties import Properties, SSTableIdentity
-from hbtable.sstable.reader import DamagedBlock
+from hbtable.sstable.reader import DamagedBlock, Meter
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class UnreadableFile:
     def may_hold_column(self, column_prefix: bytes) -> bool:
         return True
 
-    def scan(self, start: bytes, stop: bytes, cache_blocks: bool = True) -> Iterator[Pair]:
+    def scan(self, start: bytes, stop: bytes, cache_blocks: bool = True, meter: Meter | None = None) -> Iterator[Pair]:
         self._fail()
 
     def reverse_hint(self, stop: bytes) -> bytes | None:

@@ -12,6 +12,7 @@ that leaves no doubt, because it may be named all the same (bug class 5).
 
 import logging
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import final
 
 from hbtable.encoding.cell_key import Pair
@@ -74,14 +75,14 @@ class SSTableOutput:
         """Durable, reopened, and still in flight on return: call settled(), unasked() or refused() next. None, and no
         file, when there are no pairs. `masked` is asked after the last pair: how many cells were left out because
         markers among the pairs mask them. OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
-        chunks = pacer.chunks(pairs)
-        first = next(chunks, None)
+        source = iter(pairs)
+        first = next(source, None)
         if first is None:
             return None
         path = self._shared.new_path(identity.table_id)
         self._shared.files_in_flight.add(path)
         try:
-            ref = self._write(path, SSTableBuilder(options, identity), first, chunks, pacer, masked)
+            ref = self._write(path, SSTableBuilder(options, identity), chain((first,), source), pacer, masked)
             return open_sstable(self._fs, self._cache, ref, in_memory)
         except BaseException:
             self._drop(path)
@@ -121,34 +122,18 @@ class SSTableOutput:
 
     @switches
     def _write(
-        self,
-        path: str,
-        builder: SSTableBuilder,
-        first: list[Pair],
-        chunks: Iterable[list[Pair]],
-        pacer: Pacer,
-        masked: Callable[[], int],
+        self, path: str, builder: SSTableBuilder, pairs: Iterable[Pair], pacer: Pacer, masked: Callable[[], int]
     ) -> SSTableRef:
-        add = builder.add
-        for key, value in first:
-            add(key, value)
         file = self._fs.create(path)
         try:
-            waiting: list[bytes] = []
-            waiting_bytes = 0
-            for chunk in chunks:
-                for key, value in chunk:
-                    add(key, value)
-                piece = builder.take()
-                if piece:
-                    waiting.append(piece)
-                    waiting_bytes += len(piece)
-                    if waiting_bytes >= self._output_bytes:
-                        file.append(b"".join(waiting))
-                        waiting, waiting_bytes = [], 0
+            add = builder.add
+            for key, value in pairs:
+                if add(key, value):  # a block is complete: one of large cells takes its time
+                    if builder.waiting_bytes >= self._output_bytes:
+                        file.append(builder.take())
+                    pacer.pause()
             builder.masked = masked()
-            waiting.append(builder.finish(pacer.pause))
-            file.append(b"".join(waiting))
+            file.append(builder.finish(pacer.pause))
             # Before anything may name it: METADATA must not point at bytes that a crash takes away.
             file.sync()
         finally:

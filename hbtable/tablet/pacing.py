@@ -5,12 +5,13 @@ which yields nothing, pauses as well. Pausing inside a row tears nothing: what i
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import final
 
 from hbtable.encoding.cell_key import Pair
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
+from hbtable.tablet.portions import Portions
 
 _CHUNK = 512
 
@@ -37,22 +38,12 @@ class Pacer:
             self._until = self._runtime.clock_seconds() + self._slice_seconds
 
     @switches
-    def flatten(self, lists: Iterable[list[Pair]]) -> Iterator[Pair]:
-        """The pairs of all lists, with a pause after each."""
-        return chain.from_iterable(self._paused(lists))
+    def paced(self, pairs: Iterator[Pair], portions: Portions) -> Iterator[Pair]:
+        """`pairs`, with pauses. `portions` hears of the blocks behind them."""
+        return chain.from_iterable(self.paused(iter(lambda: portions.take(pairs, _CHUNK), [])))
 
-    @switches
-    def chunks(self, pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-        """`pairs` in lists, with a pause after each."""
-        source = iter(pairs)
-        return self._paused(iter(lambda: list(islice(source, _CHUNK)), []))
-
-    @switches
-    def paced(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        return chain.from_iterable(self.chunks(pairs))
-
-    @switches
-    def _paused(self, lists: Iterable[list[Pair]]) -> Iterator[list[Pair]]:
+    def paused(self, lists: Iterable[list[Pair]]) -> Iterator[list[Pair]]:
+        """The lists, with a pause after each."""
         for one in lists:
             yield one
             self.pause()

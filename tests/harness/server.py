@@ -15,8 +15,12 @@ import happybase
 class ServerProcess:
     """`hbtable start` on a free loopback port over `folder`. Start again after a kill: same folder, same port."""
 
-    def __init__(self, folder: Path, defines: Sequence[str] = (), port: int = 0) -> None:
+    def __init__(
+        self, folder: Path, defines: Sequence[str] = (), port: int = 0, program: Sequence[str] = ("hbtable",)
+    ) -> None:
+        """`program`: a module and its first arguments, which stand for `hbtable`."""
         self.folder = folder
+        self.program = program
         self.defines = list(defines)
         self.port = port
         self.process: subprocess.Popen[str] | None = None
@@ -24,7 +28,7 @@ class ServerProcess:
         self.errors = folder.parent / f"{folder.name}.stderr"
 
     def start(self) -> "ServerProcess":
-        command = [sys.executable, "-m", "hbtable", "start", "--data", str(self.folder), "--port", str(self.port)]
+        command = [sys.executable, "-m", *self.program, "start", "--data", str(self.folder), "--port", str(self.port)]
         for define in self.defines:
             command += ["-D", define]
         begin = time.monotonic()
@@ -68,6 +72,11 @@ class ServerProcess:
     def peak_bytes(self) -> int:
         """The largest RSS so far."""
         return self._memory("VmHWM")
+
+    def forget_peak(self) -> None:
+        """peak_bytes() is of what comes after this."""
+        assert self.process is not None
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
     def _memory(self, name: str) -> int:
         assert self.process is not None

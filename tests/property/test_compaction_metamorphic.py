@@ -56,7 +56,7 @@ def pair_of(operation, sequence: int) -> Pair:
 
 
 def read(files: list[list[Pair]], family_rules, now: int, max_versions: int = UNLIMITED) -> list[Row]:
-    return list(rows(merge([iter(part) for part in files]), family_rules, None, 0, MAX_TIMESTAMP, max_versions, now))
+    return list(rows([merge([iter(part) for part in files])], family_rules, None, 0, MAX_TIMESTAMP, max_versions, now))
 
 
 def cut(pairs: list[Pair], cuts: list[int]) -> list[list[Pair]]:

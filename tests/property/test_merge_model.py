@@ -114,7 +114,7 @@ def test_rows_of_merged_sources_are_the_models(
         random.choice(split).append(pair)
     merged = list(merge([iter(sorted(part)) for part in split]))
     assert merged == sorted(pairs)
-    found = list(rows(merged, rules, columns, min_ts, max_ts, max_versions, now))
+    found = list(rows([merged], rules, columns, min_ts, max_ts, max_versions, now))
     assert found == model(operations, rules, columns, min_ts, max_ts, max_versions, now)
 
 

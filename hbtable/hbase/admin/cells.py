@@ -31,17 +31,18 @@ _MOST_ROWS = 10_000
 
 @final
 class AdminCellCalls:
-    """`answer_bytes`: a page ends when it has so much; `cell_bytes` is checked below."""
+    """`answer_bytes`: the largest answer; a page ends when it has so much. `cell_bytes` is checked below."""
 
     def __init__(self, tables: TableBackend, answer_bytes: int) -> None:
         self._tables = tables
+        self._answer_bytes = answer_bytes
         self._page_bytes = min(4 << 20, answer_bytes)
 
     def adminGet(self, table: bytes | None, row: bytes | None, read: AdminRead | None) -> list[AdminRow]:
         read = read or AdminRead()
         if read.raw:
             raise BadArgument("only scans are raw")
-        rows = self._tables.named(table).read_rows((check_row(row),), _spec(read))
+        rows = self._tables.named(table).read_rows((check_row(row),), _spec(read, self._answer_bytes))
         return [_row(found, False) for found in rows]
 
     def adminScan(self, table: bytes | None, scan: AdminScan | None) -> AdminPage:
@@ -50,7 +51,7 @@ class AdminCellCalls:
         position = None if scan.position is None else ScanPosition(*scan.position)
         request = ScanRequest(
             RowRange(scan.start_row, scan.stop_row),
-            _spec(read),
+            _spec(read, self._answer_bytes),
             scan.reversed,
             max(scan.cells_per_row, 0),
             min(max(scan.max_rows, 1), _MOST_ROWS),
@@ -80,7 +81,7 @@ class AdminCellCalls:
         self._tables.named(table).mutate(made)
 
 
-def _spec(read: AdminRead) -> ReadSpec:
+def _spec(read: AdminRead, answer_bytes: int) -> ReadSpec:
     columns = None if read.columns is None else _columns(read.columns)
     if read.max_versions < 1:
         raise BadArgument("maxVersions must be positive")
@@ -92,6 +93,7 @@ def _spec(read: AdminRead) -> ReadSpec:
         read.filter,
         read.cache_blocks,
         read.raw,
+        answer_bytes,
     )
 
 

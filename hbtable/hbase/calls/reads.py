@@ -6,6 +6,7 @@ Upper time bounds are exclusive. What is not there is left out: an empty list, n
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import final
 
 from hbtable.client.table_calls import TableCalls
@@ -14,7 +15,7 @@ from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.conversion import check_row, given_column, upper_bound
 from hbtable.hbase.errors import PLAIN, BadArgument, JavaError
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
-from hbtable.model.read import EVERYTHING, ReadSpec, columns_of
+from hbtable.model.read import ReadSpec, bytes_of, columns_of
 from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
 from hbtable.switches import switches
 
@@ -24,13 +25,14 @@ _ROWS_AT_ONCE = 256
 
 @final
 class ReadCalls:
-    """`answer_bytes`: the largest answer to a call for many rows; `pause` lets other tasks run."""
+    """`answer_bytes`: the largest answer; `pause` lets other tasks run."""
 
     def __init__(
         self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None], budget: MemoryBudget
     ) -> None:
         self._tables = tables
         self._answer_bytes = answer_bytes
+        self._everything = ReadSpec(max_bytes=answer_bytes)
         self._pause = pause
         self._budget = budget
 
@@ -55,16 +57,16 @@ class ReadCalls:
 
     @switches
     def getRow(self, table: bytes | None, row: bytes | None, _: Attributes) -> list[Row]:
-        return self._tables.named(table).read_rows((check_row(row),), EVERYTHING)
+        return self._tables.named(table).read_rows((check_row(row),), self._everything)
 
     def getRowWithColumns(
         self, table: bytes | None, row: bytes | None, columns: Sequence[bytes] | None, _: Attributes
     ) -> list[Row]:
-        spec = ReadSpec(columns_of(columns)) if columns else EVERYTHING
+        spec = self._spec(columns) if columns else self._everything
         return self._tables.named(table).read_rows((check_row(row),), spec)
 
     def getRowTs(self, table: bytes | None, row: bytes | None, timestamp: int | None, _: Attributes) -> list[Row]:
-        spec = ReadSpec(max_timestamp=upper_bound(timestamp))
+        spec = self._spec(None, upper_bound(timestamp))
         return self._tables.named(table).read_rows((check_row(row),), spec)
 
     def getRowWithColumnsTs(
@@ -75,21 +77,21 @@ class ReadCalls:
         timestamp: int | None,
         _: Attributes,
     ) -> list[Row]:
-        spec = ReadSpec(columns_of(columns), max_timestamp=upper_bound(timestamp))
+        spec = self._spec(columns, upper_bound(timestamp))
         return self._tables.named(table).read_rows((check_row(row),), spec)
 
     def getRows(self, table: bytes | None, rows: Sequence[bytes] | None, _: Attributes) -> list[Row]:
-        return self._rows(table, rows, EVERYTHING)
+        return self._rows(table, rows, self._everything)
 
     def getRowsWithColumns(
         self, table: bytes | None, rows: Sequence[bytes] | None, columns: Sequence[bytes] | None, _: Attributes
     ) -> list[Row]:
-        return self._rows(table, rows, ReadSpec(columns_of(columns)))
+        return self._rows(table, rows, self._spec(columns))
 
     def getRowsTs(
         self, table: bytes | None, rows: Sequence[bytes] | None, timestamp: int | None, _: Attributes
     ) -> list[Row]:
-        return self._rows(table, rows, ReadSpec(max_timestamp=upper_bound(timestamp)))
+        return self._rows(table, rows, self._spec(None, upper_bound(timestamp)))
 
     def getRowsWithColumnsTs(
         self,
@@ -99,7 +101,14 @@ class ReadCalls:
         timestamp: int | None,
         _: Attributes,
     ) -> list[Row]:
-        return self._rows(table, rows, ReadSpec(columns_of(columns), max_timestamp=upper_bound(timestamp)))
+        return self._rows(table, rows, self._spec(columns, upper_bound(timestamp)))
+
+    def _spec(
+        self, columns: Sequence[bytes] | None, max_timestamp: int = MAX_TIMESTAMP, max_versions: int = 1
+    ) -> ReadSpec:
+        return ReadSpec(
+            columns_of(columns), max_timestamp=max_timestamp, max_versions=max_versions, max_bytes=self._answer_bytes
+        )
 
     def _versions(
         self, table: bytes | None, row: bytes | None, column: bytes | None, max_timestamp: int, versions: int | None
@@ -107,7 +116,7 @@ class ReadCalls:
         named = self._tables.named(table)
         if not versions or versions < 0:
             raise JavaError(PLAIN, "versions must be positive", can_retry=True)
-        spec = ReadSpec(columns_of((given_column(column),)), max_timestamp=max_timestamp, max_versions=versions)
+        spec = self._spec((given_column(column),), max_timestamp, versions)
         for _, cells in named.read_rows((check_row(row),), spec):
             return cells
         return []
@@ -133,17 +142,18 @@ class ReadCalls:
         self, named: TableCalls, rows: Sequence[bytes], spec: ReadSpec, collected: MemoryReservation
     ) -> list[Row]:
         found: list[Row] = []
-        total = 0
+        left_bytes = spec.max_bytes
         for first in range(0, len(rows), _ROWS_AT_ONCE):
-            part = named.read_rows(rows[first : first + _ROWS_AT_ONCE], spec)
-            found += part
-            part_bytes = sum(len(column) + len(value) for _, cells in part for column, _, value in cells)
-            total += part_bytes
-            self._budget.demand(collected, part_bytes)
-            if total > self._answer_bytes:
+            try:
+                part = named.read_rows(rows[first : first + _ROWS_AT_ONCE], replace(spec, max_bytes=left_bytes))
+            except LimitExceeded as error:
                 raise LimitExceeded(
-                    f"the {len(rows)} rows asked for hold more than the {self._answer_bytes} bytes of the largest "
-                    "answer; ask for fewer rows at a time"
-                )
+                    f"the {len(rows)} rows asked for hold more than the {spec.max_bytes} bytes of the largest answer "
+                    f"(thrift.answer_bytes); ask for fewer rows at a time: {error}"
+                ) from error
+            found += part
+            part_bytes = sum(bytes_of(row, cells) for row, cells in part)
+            left_bytes = max(left_bytes - part_bytes, 0)
+            self._budget.demand(collected, part_bytes)
             self._pause()
         return found

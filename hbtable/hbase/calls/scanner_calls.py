@@ -2,7 +2,8 @@
 
 A missing table or family, a disabled table and a bad filter are reported at the open (HBase waits for the first
 fetch); where the table changed since it was last scanned, at the first fetch. A fetch returns as many rows as asked
-for; fewer only at the end of the scan, or when the answer would pass `answer_bytes`: clients fetch until they get an
+for; fewer only at the end of the scan, when the answer would pass `answer_bytes`, or before a row that is too large to
+be given whole, for which the next fetch is an error: clients fetch until they get an
 empty list, so nothing is lost, and a client that asks for 2^31 - 1 rows gets the table in pieces instead of taking the
 server's memory. The end is an empty list, again and again.
 """
@@ -12,7 +13,7 @@ server's memory. The end is an empty list, again and again.
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
-from hbtable.errors import TableNotEnabled
+from hbtable.errors import LimitExceeded, TableNotEnabled
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.scanners import Scanner, Scanners
 from hbtable.hbase.codec.binary_answers import SortedRows
@@ -67,6 +68,7 @@ class ScannerCalls:
             max_timestamp=MAX_TIMESTAMP if scan.timestamp is None else upper_bound(scan.timestamp),
             filter=scan.filter,
             cache_blocks=scan.cache_blocks is not False,
+            max_bytes=self._answer_bytes,
         )
         backwards = bool(scan.reversed)
         rows = _range(scan.start_row or b"", scan.stop_row or b"", backwards)
@@ -102,7 +104,7 @@ class ScannerCalls:
         return self._open_range(table, _range(start or b"", stop or b""), columns, upper_bound(timestamp))
 
     def _open_range(self, table: bytes | None, rows: RowRange, columns: Columns, max_timestamp: int) -> int:
-        spec = ReadSpec(columns_of(columns), max_timestamp=max_timestamp)
+        spec = ReadSpec(columns_of(columns), max_timestamp=max_timestamp, max_bytes=self._answer_bytes)
         return self._open(table, ScanRequest(rows, spec), sorted_columns=False)
 
     def _open(self, table: bytes | None, request: ScanRequest, sorted_columns: bool) -> int:
@@ -156,12 +158,16 @@ class ScannerCalls:
         rows: list[Row] = []
         left_bytes = self._answer_bytes
         while True:
-            page = table.scan_page(
-                ScanRequest(
-                    asked.range, asked.spec, asked.reversed, asked.cells_per_row, wanted - len(rows),
-                    min(_PAGE_BYTES, left_bytes), position,
-                )
+            request = ScanRequest(
+                asked.range, asked.spec, asked.reversed, asked.cells_per_row, wanted - len(rows),
+                min(_PAGE_BYTES, left_bytes), position,
             )  # fmt: skip
+            try:
+                page = table.scan_page(request)
+            except LimitExceeded:
+                if not rows:
+                    raise
+                break  # of a row that is too large; those before it first
             rows = rows + page.rows if rows else page.rows
             position = page.next
             if position is None or len(rows) >= wanted:

@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from hbtable.errors import Corruption, ScannerNotFound, UnsupportedFormat
 from hbtable.hbase.calls.scanner_ids import ScannerIds
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import ReadSpec, ScanPosition, ScanRequest
+from hbtable.model.read import ANSWER_BYTES, ReadSpec, ScanPosition, ScanRequest
 from hbtable.runtime.interface import Lock, Runtime
 
 _FORMAT: Final = 1
@@ -172,6 +172,7 @@ def _to_json(number: int, scanner: Scanner, idle_seconds: float) -> dict[str, An
         "max_timestamp": spec.max_timestamp,
         "filter": None if spec.filter is None else _text(spec.filter),
         "cache_blocks": spec.cache_blocks,
+        **({} if spec.max_bytes == ANSWER_BYTES else {"max_bytes": spec.max_bytes}),
         "position": position
         and {
             "row": _text(position.row),
@@ -190,6 +191,7 @@ def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
         max_timestamp=record["max_timestamp"],
         filter=None if record["filter"] is None else _bytes(record["filter"]),
         cache_blocks=record["cache_blocks"],
+        max_bytes=record.get("max_bytes", ANSWER_BYTES),
     )
     request = ScanRequest(
         RowRange(_bytes(record["start"]), _bytes(record["stop"])),

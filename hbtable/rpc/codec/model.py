@@ -7,7 +7,7 @@ from hbtable.encoding import table_record, tablet_record
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import EVERYTHING, Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
+from hbtable.model.read import ANSWER_BYTES, EVERYTHING, Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.table import TableRecord, TableState
@@ -65,6 +65,7 @@ READ_SPEC: Final = Struct(
         Field(5, "filter", BINARY, None),
         Field(6, "cacheBlocks", BOOLEAN, True),
         Field(7, "raw", BOOLEAN, False),
+        Field(8, "maxBytes", INTEGER, ANSWER_BYTES),
     ],
     ReadSpec,
     lambda it: (
@@ -75,6 +76,7 @@ READ_SPEC: Final = Struct(
         it.filter,
         it.cache_blocks,
         it.raw,
+        it.max_bytes,
     ),
 )
 SCAN_POSITION: Final = Struct(

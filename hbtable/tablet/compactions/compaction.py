@@ -33,6 +33,7 @@ from hbtable.tablet.compactions.regroup import of_families
 from hbtable.tablet.compactions.set_back import moved
 from hbtable.tablet.files import SSTableOutput
 from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.portions import Portions
 from hbtable.tablet.records import with_all_logs_from, with_files, with_redo_point
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import LoadedFile, Stack, key_range
@@ -118,7 +119,7 @@ class Compactor:
     @switches
     def _write_frozen(self, stack: Stack, clock_millis: int, complete_to: int) -> LoadedFile | None:
         pairs = merge([memtable.scan(b"", b"", self._state.applied) for memtable in stack.frozen])
-        return self._write(stack, pairs, (), False, clock_millis, complete_to, None)
+        return self._write(stack, pairs, Portions(), (), False, clock_millis, complete_to, None)
 
     @switches
     def _name_flushed(self, written: list[Written], first_needed: int) -> None:
@@ -259,13 +260,15 @@ class Compactor:
         # grouping) may hold older cells of the same families.
         drop_markers = len(inputs) == len(stack.files) and not state.version.shares_families(stack)
         start, stop = key_range(state.range)
-        pairs = merge([file.reader.scan(start, stop, False) for file in inputs])
+        portions = Portions()
+        pairs = merge([file.reader.scan(start, stop, False, portions) for file in inputs])
         clock_millis = max(file.reader.properties.identity.clock_millis for file in inputs)
         if set_back is not None:
             pairs = moved(pairs, *set_back)
             clock_millis = set_back[0]
         complete_to = _complete_to(inputs)
-        output = self._write(stack, pairs, inputs, drop_markers, clock_millis, complete_to, self._check_cancelled)
+        check = self._check_cancelled
+        output = self._write(stack, pairs, portions, inputs, drop_markers, clock_millis, complete_to, check)
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
@@ -312,10 +315,11 @@ class Compactor:
         complete_to = _complete_to(inputs)
         outputs: dict[str, LoadedFile | None] = {}
         for stack in version.stacks[: len(version.layout.keys)]:
-            sources = [file.reader.scan(start, stop, False) for file in inputs]
+            portions = Portions()
+            sources = [file.reader.scan(start, stop, False, portions) for file in inputs]
             pairs = of_families(merge(sources), stack.families)
             outputs[stack.key] = self._write(
-                stack, pairs, inputs, True, clock_millis, complete_to, self._check_cancelled
+                stack, pairs, portions, inputs, True, clock_millis, complete_to, self._check_cancelled
             )
         paths = {file.ref.path for file in inputs}
 
@@ -341,6 +345,7 @@ class Compactor:
         self,
         stack: Stack,
         pairs: Iterator[Pair],
+        portions: Portions,
         inputs: tuple[LoadedFile, ...],
         drop_markers: bool,
         clock_millis: int,
@@ -365,7 +370,7 @@ class Compactor:
         pacer = Pacer(runtime, state.environment.options.slice_seconds, check)
         # Paced before it is thinned out, too: a million masked cells that leave nothing take their time all the same.
         tally = Tally()
-        kept = compacted(pacer.paced(pairs), layout.rules, now, drop_markers, tally)
+        kept = compacted(pacer.paced(pairs, portions), layout.rules, now, drop_markers, tally)
         before = sum(garbage.masked for file in inputs if (garbage := file.reader.properties.garbage) is not None)
         return self._output.write(
             kept,

@@ -3,6 +3,9 @@
 Going on: forward after a row at its successor; reversed there is no greatest smaller row, so the position names the
 row itself with ROW_DONE cells behind it. Inside a row that is cut into pieces it counts the cells given out, and
 carries the filter's state of before the row, because the row is filtered again for its next piece.
+
+A long row comes in parts (merge.visibility.TakePart): its pieces are given out as soon as they are there, unless a
+filter has still to see the rest. A row that must be given whole, or that a filter keeps, has a limit in bytes.
 """
 
 from typing import Final, final
@@ -10,8 +13,9 @@ from typing import Final, final
 from hbtable.filters.evaluate import RowFilter
 from hbtable.model.cell import Cell, Row
 from hbtable.model.ranges import successor
-from hbtable.model.read import ScanPage, ScanPosition, ScanRequest
+from hbtable.model.read import ScanPage, ScanPosition, ScanRequest, bytes_of
 from hbtable.switches import switches
+from hbtable.tablet.reads.long_rows import row_too_large
 
 ROW_DONE: Final = 2**62
 """In ScanPosition.cells_done: nothing of the row is left."""
@@ -21,22 +25,57 @@ _CELL_BYTES: Final = 16
 
 
 @final
+class _LongRow:
+    """What there is of a row that comes in parts. `done` cells were given out, in this page or before; `cells` wait.
+    `state` is the filter's before the row."""
+
+    __slots__ = ("cells", "done", "is_dropped", "is_given", "row", "size_bytes", "skip", "state")
+
+    def __init__(self, row: bytes, state: bytes, is_dropped: bool, skip: int) -> None:
+        self.row = row
+        self.state = state
+        self.is_dropped = is_dropped
+        self.skip = skip
+        """Cells to leave out, because earlier pages gave them."""
+        self.done = 0
+        self.is_given = False
+        """Something of it is in this page."""
+        self.cells: list[Cell] = []
+        self.size_bytes = 0
+
+    def add(self, cells: list[Cell]) -> None:
+        self.cells += cells
+        self.size_bytes += bytes_of(self.row, cells)
+
+    def drop(self, count: int) -> None:
+        """The first cells are done with."""
+        if count:
+            del self.cells[:count]
+            self.done += count
+            self.size_bytes = bytes_of(self.row, self.cells)
+
+
+@final
 class PageBuilder:
-    """Collects the rows of one page. Rows are offered in scan order, each with all its visible cells."""
+    """Collects the rows of one page. Rows are offered in scan order, each with all its visible cells, or in parts."""
 
     __slots__ = (
         "_filter",
         "_last_row",
+        "_long_row",
         "_max_bytes",
         "_max_rows",
         "_max_versions",
         "_piece",
+        "_piece_bytes",
         "_reached",
         "_reversed",
+        "_row_bytes",
         "_skip_cells",
         "_skip_row",
         "_unfinished",
         "bytes_used",
+        "ended",
         "rows",
         "scanned",
     )
@@ -45,12 +84,18 @@ class PageBuilder:
         self.rows: list[Row] = []
         self.bytes_used = 0
         self.scanned = 0
-        """Rows offered, counted by who offers them, less those that an earlier page gave a part of."""
+        """Rows offered, counted by who offers them unless they come in parts, less those that an earlier page gave a
+        part of."""
+        self.ended = False
+        """part() has said that it wants nothing more."""
         self._filter = row_filter
         self._max_rows = request.max_rows
         self._max_bytes = request.max_bytes
         self._max_versions = request.spec.max_versions
+        self._row_bytes = request.spec.max_bytes
         self._piece = request.cells_per_row
+        self._piece_bytes = request.spec.max_bytes // 4
+        """A piece ends with the cell that passes it: the answer that it completes may be nearly full."""
         self._reversed = request.reversed
         position = request.position
         self._skip_row = position.row if position is not None and position.cells_done else None
@@ -58,6 +103,7 @@ class PageBuilder:
         self._last_row: bytes | None = None
         self._reached: bytes | None = None
         self._unfinished: ScanPosition | None = None
+        self._long_row: _LongRow | None = None
 
     def is_finished(self) -> bool:
         """The filter lets no later row pass."""
@@ -81,35 +127,144 @@ class PageBuilder:
         if not cells:
             return row_filter is not None and row_filter.finished
         if self._piece or self._skip_row is not None:
-            return self._add_pieces(row, cells, state)
-        self.rows.append((row, cells))
+            done = min(self._skipped(row), len(cells))
+            return self._add_pieces(row, cells[done:], done, state)
         used = 0
         for column, _, value in cells:
             used += len(column) + len(value)
+        if used > self._row_bytes:
+            if row_filter is not None or not self.rows:  # the filter's state of before the row is not known
+                raise row_too_large(row, self._row_bytes)
+            self._unfinished = ScanPosition(row)
+            self.scanned -= 1
+            return True
+        self.rows.append((row, cells))
         self.bytes_used += used + len(row) + _CELL_BYTES * len(cells)
         return self.is_full()
 
     def is_full(self) -> bool:
         return len(self.rows) >= self._max_rows or self.bytes_used >= self._max_bytes
 
-    def _add_pieces(self, row: bytes, cells: list[Cell], state: bytes) -> bool:
-        done = 0
-        if self._skip_row is not None:
-            if row == self._skip_row:
-                done = min(self._skip_cells, len(cells))
-                self.scanned -= 1
-            self._skip_row = None
-        size = self._piece or len(cells)
-        while done < len(cells):
-            piece = cells[done : done + size]
-            done += len(piece)
-            self.rows.append((row, piece))
-            self.bytes_used += sum(len(row) + len(cell[0]) + len(cell[2]) + _CELL_BYTES for cell in piece)
+    def _skipped(self, row: bytes) -> int:
+        """How many cells of it earlier pages gave. To be asked once for each row."""
+        if self._skip_row is None:
+            return 0
+        was_begun = row == self._skip_row
+        self._skip_row = None
+        self.scanned -= was_begun
+        return self._skip_cells if was_begun else 0
+
+    def _add_pieces(self, row: bytes, cells: list[Cell], done: int, state: bytes) -> bool:
+        """`cells`: those of the row behind the first `done` of them."""
+        given = 0
+        while given < len(cells):
+            given += self._give(row, cells, given, len(cells))
             if self.is_full():
-                if done < len(cells):
-                    self._unfinished = ScanPosition(row, done, state)
+                if given < len(cells):
+                    self._unfinished = ScanPosition(row, done + given, state)
                 return True
         return False
+
+    def _give(self, row: bytes, cells: list[Cell], first: int, stop: int) -> int:
+        """A piece of what is between `first` and `stop`; how many cells that were."""
+        piece = cells[first : min(first + self._piece, stop) if self._piece else stop]
+        used = 0
+        for number, (column, _, value) in enumerate(piece, 1):
+            used += len(row) + len(column) + len(value) + _CELL_BYTES
+            if used >= self._piece_bytes and self._piece:
+                del piece[number:]
+                break
+        self.rows.append((row, piece))
+        self.bytes_used += used
+        return len(piece)
+
+    # ------------------------------------------------------------ rows in parts
+
+    def part(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:
+        """merge.visibility.TakePart: as add(), of a row that comes in parts. LimitExceeded."""
+        self.ended = self._part(row, cells, is_last)
+        return self.ended
+
+    def _part(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:
+        row_filter = self._filter
+        long_row = self._long_row
+        if long_row is None:
+            if row_filter is not None and row_filter.finished:
+                return True
+            state = row_filter.state() if row_filter is not None else b""
+            is_dropped = row_filter is not None and row_filter.skips_row(row)
+            self.scanned += 1
+            long_row = self._long_row = _LongRow(row, state, is_dropped, self._skipped(row))
+        if not long_row.is_dropped:
+            long_row.add(cells if row_filter is None else row_filter.part(row, cells, self._max_versions))
+            if row_filter is None and self._give_pieces(long_row):
+                return True
+            if long_row.size_bytes > self._row_bytes and (row_filter is not None or not self._piece):
+                return self._refuse(long_row)
+        return is_last and self._end(long_row)
+
+    def _give_pieces(self, long_row: _LongRow) -> bool:
+        """Those behind which there is something more of the row."""
+        cells = long_row.cells
+        if long_row.skip:
+            skipped = min(long_row.skip, len(cells))
+            long_row.skip -= skipped
+            long_row.drop(skipped)
+        if not self._piece:
+            return False
+        given = 0
+        last = len(cells) - 1
+        while last - given >= self._piece or (long_row.size_bytes >= self._piece_bytes and given < last):
+            given += self._give(long_row.row, cells, given, last)
+            long_row.is_given = True
+            if self.is_full():
+                break
+        long_row.drop(given)
+        return self.is_full() and self._stop_inside(long_row)
+
+    def _stop_inside(self, long_row: _LongRow) -> bool:
+        self._long_row = None
+        self._unfinished = ScanPosition(long_row.row, long_row.done + long_row.skip, long_row.state)
+        return True
+
+    def _refuse(self, long_row: _LongRow) -> bool:
+        """Of a row that is too large to be given whole: the page ends before it, and the next one has nothing else."""
+        if not self.rows or long_row.is_given:
+            raise row_too_large(long_row.row, self._row_bytes)
+        self.scanned -= 1
+        return self._stop_inside(long_row)
+
+    def _end(self, long_row: _LongRow) -> bool:
+        row_filter = self._filter
+        self._long_row = None
+        self._last_row = long_row.row
+        if not long_row.is_dropped:
+            cells = long_row.cells if row_filter is None else row_filter.end(long_row.cells)
+            cells = cells[long_row.skip :]
+            if cells:
+                return self._add_pieces(long_row.row, cells, long_row.done + long_row.skip, long_row.state)
+        return row_filter is not None and row_filter.finished
+
+    def interrupt(self) -> bool:
+        """The sources were lost. Whether that was inside a long row: then the page ends there."""
+        if self._long_row is None:
+            return False
+        self.ended = self._stop_inside(self._long_row)
+        return True
+
+    def break_off(self) -> None:
+        """The sources are damaged: a long row that is under way ends the page, or was not begun when it has no rows."""
+        long_row = self._long_row
+        if self.rows:
+            self.interrupt()
+        elif long_row is not None:
+            self._long_row = None
+            self.scanned -= 1
+            if long_row.done + long_row.skip:
+                self.scanned += 1
+                self._skip_row = long_row.row
+
+    # ------------------------------------------------------------ the page
 
     def reach(self, row: bytes) -> None:
         """All that lies before `row` in scan order was looked at, though nothing may have been offered of it, and it

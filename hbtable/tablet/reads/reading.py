@@ -9,25 +9,28 @@ Promises
                    compaction (bug class 15; merge.visibility and merge.compacting keep it so)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from hbtable.encoding.cell_key import FLAG_TTL, Pair, column_prefix, range_key, row_prefix, suffix_start
 from hbtable.errors import Corruption, FileNotFound, InvalidRequest, StaleLocation
 from hbtable.filters.evaluate import RowFilter, start
 from hbtable.filters.grammar import parse
 from hbtable.merge.raw import raw_rows
+from hbtable.merge.visibility import TakePart
 from hbtable.merge.visibility import rows as visible_rows
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.ranges import RowRange, successor
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, check_request
-from hbtable.model.values import check_bytes
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
+from hbtable.model.values import LARGEST_I64, check_bytes
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.column_selection import ColumnSelection
+from hbtable.tablet.reads.long_rows import LongRow, WholeRows, rows_too_large
 from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
 from hbtable.tablet.reads.page import ROW_DONE, PageBuilder
-from hbtable.tablet.reads.reverse import descending
+from hbtable.tablet.reads.reverse import PartTaker, descending
 from hbtable.tablet.reads.sources import ReadSnapshot
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
@@ -62,17 +65,23 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
         expression = parse(spec.filter, pause)
     row_filter = start(expression) if expression is not None else None
     snapshot, selection = _snapshot(state, spec, row_filter)
+
+    def fresh_filter() -> RowFilter:
+        """Anew for each row: reads of single rows know nothing of each other."""
+        assert expression is not None
+        pause()  # a thousand filters take 4 ms to start
+        return start(expression, pause=pause, ask=ask_worker(state.environment.runtime))
+
+    sieve = fresh_filter if expression is not None else None
+    left_bytes = spec.max_bytes
     for number, row in enumerate(rows, 1):
-        cells = _cells(state, row, spec, snapshot, selection)
-        if cells and expression is not None:
-            pause()  # a thousand filters take 4 ms to start
-            # Anew for each row: reads of single rows know nothing of each other.
-            one = start(expression, pause=pause, ask=ask_worker(state.environment.runtime))
-            if one.searches.may_ask:
-                one.searches.ahead([(row, cells)])
-            cells = [] if one.skips_row(row) else one.apply(row, cells, spec.max_versions)
+        cells = _cells(state, row, spec, snapshot, selection, sieve, left_bytes)
         if cells:
             found.append((row, cells))
+            if number > 1 or len(cells) > 1:  # a single cell has a limit of its own
+                left_bytes -= cells.size_bytes if type(cells) is LongRow else bytes_of(row, cells)
+                if left_bytes < 0:
+                    raise rows_too_large(row, len(rows), spec.max_bytes)
         if pacer is not None and not number % _ROWS_BETWEEN_PAUSES:
             pause()
     return found
@@ -86,7 +95,7 @@ def _no_pause() -> None:
 def read_row(state: TabletState, row: bytes, spec: ReadSpec) -> list[Cell]:
     """One row's cells as they are now; no checks, no filter. May switch. Hot: read-modify-writes begin with it."""
     snapshot, selection = _snapshot(state, spec, None)
-    return _cells(state, row, spec, snapshot, selection)
+    return _cells(state, row, spec, snapshot, selection, None, LARGEST_I64)
 
 
 @switches
@@ -96,7 +105,7 @@ def newest_version(state: TabletState, row: bytes, family: bytes, qualifier: byt
     spec = ReadSpec(columns={family: frozenset((qualifier,))})
     snapshot, selection = _snapshot(state, spec, None)
     seen: list[Pair] = []
-    cells = _cells(state, row, spec, snapshot, selection, seen)
+    cells = _cells(state, row, spec, snapshot, selection, None, LARGEST_I64, seen)
     if not cells:
         return None, 0
     cell = cells[0]
@@ -135,10 +144,14 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     while not bounds.is_empty():
         snapshot, selection = _snapshot(state, spec, row_filter)
         try:
-            found = _rows(state, request, bounds, snapshot, selection, pacer, limit)
             asks = row_filter is not None and row_filter.searches.may_ask
             if row_filter is not None and asks:
+                # Rows are read ahead of the page: none of them may come to it in parts before its turn.
+                whole = WholeRows(spec.max_bytes)
+                found = whole.rows(_rows(state, request, bounds, snapshot, selection, pacer, limit, page, whole))
                 found = looking_ahead(found, row_filter.searches)
+            else:
+                found = _rows(state, request, bounds, snapshot, selection, pacer, limit, page, page)
             exhausted = _fill(page, found, limit, 1 if asks else _ROWS_BETWEEN_LOOKS)
             if exhausted and limit.reached is not None:
                 exhausted = False
@@ -146,6 +159,9 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
             break
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
+            if page.interrupt():
+                exhausted = False
+                break
             bounds = _rest(bounds, page.last_row, request.reversed)
         except Corruption as error:
             # Without the rows before the damage: clients take a short page for the end of the scan.
@@ -168,29 +184,50 @@ def _cells(
     spec: ReadSpec,
     snapshot: ReadSnapshot,
     selection: ColumnSelection,
+    sieve: Callable[[], RowFilter] | None,
+    most_bytes: int,
     seen: list[Pair] | None = None,
 ) -> list[Cell]:
-    """`seen` is filled with the pairs that the cells were chosen from."""
+    """`sieve` makes the filter that they must pass. `seen` is filled with the pairs that the cells were chosen from.
+    LimitExceeded where they count more than `most_bytes`, but only of a row that is read in parts."""
     now = state.shared.wall.millis()
     while True:
         try:
-            pairs = snapshot.row(row, spec.cache_blocks)
-            if pairs is not None:
-                if seen is not None:
-                    seen[:] = pairs
-                    pairs = iter(seen)
-                for _, cells in visible_rows(
-                    pairs,
-                    selection.rules,
-                    selection.columns,
-                    selection.min_timestamp,
-                    selection.max_timestamp,
-                    selection.max_versions,
-                    now,
-                    state.tally,
-                ):
+            lists = snapshot.row(row, spec.cache_blocks)
+            if lists is None:
+                return []
+            if seen is not None:
+                seen[:] = chain.from_iterable(lists)
+                lists = (seen,)
+            long_row = take_part = row_filter = None
+            if type(lists) is not tuple:
+                row_filter = sieve() if sieve is not None else None
+                if row_filter is not None and row_filter.skips_row(row):
+                    return []
+                environment = state.environment
+                pacer = Pacer(environment.runtime, environment.options.slice_seconds)
+                long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions)
+                take_part = long_row.take
+            for _, cells in visible_rows(
+                lists,
+                selection.rules,
+                selection.columns,
+                selection.min_timestamp,
+                selection.max_timestamp,
+                selection.max_versions,
+                now,
+                state.tally,
+                take_part,
+            ):
+                if sieve is None:
                     return cells
-            return []
+                row_filter = row_filter or sieve()
+                if row_filter.searches.may_ask:
+                    row_filter.searches.ahead([(row, cells)])
+                return [] if row_filter.skips_row(row) else row_filter.apply(row, cells, spec.max_versions)
+            if long_row is None:
+                return []
+            return long_row if row_filter is None else row_filter.end(long_row)
         except FileNotFound as error:
             _check_replaced(state, snapshot, error)
             snapshot = ReadSnapshot(state.version, state.applied, selection, state.tally)
@@ -208,13 +245,18 @@ def _check_replaced(state: TabletState, snapshot: ReadSnapshot, error: FileNotFo
 def _fill(page: PageBuilder, found: Iterator[Row], limit: TimeLimit, between_looks: int) -> bool:
     """Whether nothing more was found, else the page is full. Hot."""
     add, number = page.add, 0
+    if page.ended:  # inside a row
+        return False
     try:
         for number, (row, cells) in enumerate(found, 1):
             if add(row, cells):
                 return False
             if not number % between_looks and limit.is_over():  # a filter may take long for each
                 return False
-        return True
+        return not page.ended
+    except Corruption:
+        page.break_off()
+        raise
     finally:
         page.scanned += number
 
@@ -228,8 +270,11 @@ def _rows(
     selection: ColumnSelection,
     pacer: Pacer,
     limit: TimeLimit,
+    page: PageBuilder,
+    taker: PartTaker,
 ) -> Iterator[Row]:
-    """Every visible row of the bounds, in scan order, up to where the limit says that it was reached."""
+    """Every visible row of the bounds, in scan order, up to where the limit says that it was reached; long ones go to
+    the taker in parts."""
     spec = request.spec
     now = state.shared.wall.millis()
     layout = snapshot.version.layout
@@ -239,20 +284,21 @@ def _rows(
     def caches(stack: Stack) -> bool:
         return spec.cache_blocks and (small or layout.caches_scans(stack.key))
 
-    def between(start_key: bytes, stop_key: bytes) -> Iterator[Row]:
-        lists = snapshot.range_in_lists(start_key, stop_key, caches)
-        pairs = pacer.flatten(lists if request.reversed else limit.whole_rows(lists))
+    def between(start_key: bytes, stop_key: bytes, take_part: TakePart) -> Iterator[Row]:
+        found = snapshot.range_in_lists(start_key, stop_key, caches)
+        lists = pacer.paused(found if request.reversed else limit.whole_rows(found))
         if spec.raw:
             return raw_rows(
-                pairs,
+                lists,
                 selection.rules,
                 selection.columns,
                 selection.min_timestamp,
                 selection.max_timestamp,
                 selection.max_versions,
+                take_part,
             )
         return visible_rows(
-            pairs,
+            lists,
             selection.rules,
             selection.columns,
             selection.min_timestamp,
@@ -260,12 +306,13 @@ def _rows(
             selection.max_versions,
             now,
             state.tally,
+            take_part,
         )
 
     start_key, stop_key = range_key(bounds.start), range_key(bounds.stop)
     if request.reversed:
-        return descending(start_key, stop_key, snapshot.reverse_hint, between, limit.before)
-    return between(start_key, stop_key)
+        return descending(start_key, stop_key, snapshot.reverse_hint, between, limit.before, taker)
+    return between(start_key, stop_key, taker.part)
 
 
 def _bounds(tablet: RowRange, request: ScanRequest) -> RowRange:

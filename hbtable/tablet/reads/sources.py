@@ -5,14 +5,16 @@ class 13). Bloom filters leave out files that hold nothing of the row or columns
 time range are left out, too.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final, final
 
 from hbtable.encoding.cell_key import Pair, row_prefix
 from hbtable.merge.merging import merge
 from hbtable.merge.tally import Tally
+from hbtable.sstable.reader import Meter
 from hbtable.switches import switches
+from hbtable.tablet.portions import Portions
 from hbtable.tablet.reads.column_selection import ColumnSelection, Tails
 from hbtable.tablet.reads.hot_columns import behind, skipping_settled
 from hbtable.tablet.version import LoadedFile, Stack, Version
@@ -30,9 +32,9 @@ Span = tuple[bytes, bytes, bool]
 
 @final
 class ReadSnapshot:
-    """A version as one read sees it."""
+    """A version as one read sees it. Hears of the blocks that are read for it (sstable.reader.Meter)."""
 
-    __slots__ = ("_selection", "_sequence", "_stacks", "_tails", "_tally", "version")
+    __slots__ = ("_portions", "_selection", "_sequence", "_stacks", "_tails", "_tally", "version")
 
     def __init__(self, version: Version, sequence: int, selection: ColumnSelection, tally: Tally) -> None:
         self.version = version
@@ -45,10 +47,21 @@ class ReadSnapshot:
         if tails is not None and len(tails) == 1 and len(self._stacks) == 1 and len(self._stacks[0].families) == 1:
             tails = None  # one whole family that is alone in its stack: the whole row there, in one seek
         self._tails = tails
+        self._portions: Portions | None = None
+        """As soon as what is read may be large."""
+
+    def several_blocks(self) -> None:
+        if self._portions is None:
+            self._portions = Portions()
+
+    def read(self, block_bytes: int) -> None:
+        if self._portions is not None:
+            self._portions.read(block_bytes)
 
     @switches
-    def row(self, row: bytes, cache_blocks: bool) -> Iterator[Pair] | None:
-        """The pairs of one row that matter; None when there are none for sure. May switch. Hot."""
+    def row(self, row: bytes, cache_blocks: bool) -> Iterable[Iterable[Pair]] | None:
+        """The pairs of one row that matter, in lists, a tuple where there is but one; None when there are no pairs for
+        sure. May switch. Hot."""
         prefix = row_prefix(row)
         stop = prefix[:-1] + b"\x02"
         sources = self._row_sources(prefix, prefix, stop, cache_blocks)
@@ -57,16 +70,23 @@ class ReadSnapshot:
         pairs = sources[0] if len(sources) == 1 else merge(sources)
         # Most columns hold few versions; more than these are read only if the column is not settled by them.
         few = _FEW if self._tails is None else _FEW_OF_COLUMNS
-        first = list(islice(pairs, few))
-        if len(first) < few:
-            return iter(first)
+        if self._portions is None:
+            first = list(islice(pairs, few))
+            if len(first) < few:
+                return (first,)
+            self.several_blocks()
+        else:
+            first = self._portions.take(pairs, few)
+            if not first:
+                return None
+        portions = self._portions
+        assert portions is not None
 
         def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
             return merge(self._row_sources(prefix, start, stop, cache_blocks))
 
         pairs = behind(first, pairs, reopen, stop, self._selection)
-        lists = self._counted(skipping_settled(pairs, reopen, stop, self._selection, _FEW))
-        return chain(first, chain.from_iterable(lists))
+        return chain((first,), self._counted(skipping_settled(pairs, reopen, stop, self._selection, _FEW, portions)))
 
     @switches
     def range_in_lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
@@ -76,7 +96,10 @@ class ReadSnapshot:
         def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
             return self.range(start, stop, cache)
 
-        return self._counted(skipping_settled(reopen(start, stop), reopen, stop, self._selection, _FIRST_LIST))
+        portions = self._portions = self._portions or Portions()
+        return self._counted(
+            skipping_settled(reopen(start, stop), reopen, stop, self._selection, _FIRST_LIST, portions)
+        )
 
     @switches
     def _counted(self, lists: Iterator[list[Pair]]) -> Iterator[list[Pair]]:
@@ -95,7 +118,7 @@ class ReadSnapshot:
                     sources.append(memtable.scan(start, stop, self._sequence))
             for file in stack.files:
                 if not (self._selection.timed and self._untimely(file)):
-                    sources.append(file.reader.scan(start, stop, cache_blocks))
+                    sources.append(file.reader.scan(start, stop, cache_blocks, self))
         return merge(sources)
 
     def reverse_hint(self, stop: bytes, cells: int) -> bytes | None:
@@ -125,7 +148,7 @@ class ReadSnapshot:
             for file in stack.files:
                 reader = file.reader
                 if reader.may_hold_row(prefix) and not (timed and self._untimely(file)):
-                    sources.append(reader.scan(start, stop, cache_blocks))
+                    sources.append(reader.scan(start, stop, cache_blocks, self))
         return sources
 
     @switches
@@ -150,7 +173,7 @@ class ReadSnapshot:
                     continue
                 wanted = self._ranges_in(file, ranges)
                 if wanted:
-                    sources.append(_file_ranges(reader.scan, wanted, cache_blocks))
+                    sources.append(_file_ranges(reader.scan, wanted, cache_blocks, self))
         return sources
 
     def _ranges_in(self, file: LoadedFile, ranges: list[Span]) -> list[Span]:
@@ -182,7 +205,7 @@ def _memtable_ranges(
 
 @switches
 def _file_ranges(
-    scan: Callable[[bytes, bytes, bool], Iterator[Pair]], ranges: list[Span], cache_blocks: bool
+    scan: Callable[[bytes, bytes, bool, Meter], Iterator[Pair]], ranges: list[Span], cache_blocks: bool, meter: Meter
 ) -> Iterator[Pair]:
     for start, stop, _ in ranges:
-        yield from scan(start, stop, cache_blocks)
+        yield from scan(start, stop, cache_blocks, meter)

@@ -6,6 +6,7 @@ from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
 from hbtable.errors import (
     InvalidRequest,
+    LimitExceeded,
     LockLost,
     NoSuchFamily,
     OutcomeUnknown,
@@ -19,7 +20,7 @@ from hbtable.metadata import layout
 from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import EVERYTHING
+from hbtable.model.read import EVERYTHING, ReadSpec, bytes_of
 from hbtable.model.table import TableState
 from hbtable.model.tablet import TabletRecord
 
@@ -39,6 +40,21 @@ def test_a_warm_call_is_one_call_to_one_server(cluster, client, put):
     table.increment(b"c", b"f", b"n", 1)
     assert cluster.calls() == [(name, tablets[0].tablet_id) for name in ("mutate", "read_rows", "increment")]
     assert cluster.session.reads == reads
+
+
+def test_an_answer_out_of_several_tablets_holds_no_more_than_one_of_a_single_tablet(cluster, client, put):
+    """Each tablet gets a share first; one whose rows need more is asked again, alone."""
+    cluster.put_table(b"t", splits=(b"g", b"p"))
+    table = client.table(b"t")
+    rows = [b"a", b"h", b"z"]
+    table.mutate([put(b"a", bytes(100)), put(b"h", b"1"), put(b"z", bytes(600))])
+    size = sum(bytes_of(*row) for row in table.read_rows(rows, EVERYTHING))
+    cluster.calls()
+    assert [row for row, _ in table.read_rows(rows, ReadSpec(max_bytes=size))] == rows
+    reads = [call for call in cluster.calls() if call[0] == "read_rows"]
+    assert sorted(reads) == [("read_rows", 100), ("read_rows", 101), ("read_rows", 102), ("read_rows", 102)]
+    with pytest.raises(LimitExceeded):
+        table.read_rows(rows, ReadSpec(max_bytes=size - 1))
 
 
 def test_a_batch_is_grouped_by_tablet_in_the_callers_order_per_row(cluster, client, put):

@@ -83,7 +83,7 @@ class Recorded:
         columns = columns_of(scan)
         found = [
             row
-            for row in rows(self.pairs, self.rules, columns, 0, scan.get("timestamp", MAX_TIMESTAMP), versions, 0)
+            for row in rows([self.pairs], self.rules, columns, 0, scan.get("timestamp", MAX_TIMESTAMP), versions, 0)
             if wanted.holds(row[0])
         ]
         results = []

@@ -10,7 +10,7 @@ from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.thrift import TApplicationException, TMessageType
 from thriftpy2.transport import TMemoryBuffer
 
-from hbtable.errors import BadFilter, NoSuchFamily, TableNotEnabled, TableNotFound
+from hbtable.errors import BadFilter, LimitExceeded, NoSuchFamily, TableNotEnabled, TableNotFound
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.handler import bind
 from hbtable.hbase.calls.reads import ReadCalls
@@ -30,7 +30,7 @@ from hbtable.model import names
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
+from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest, bytes_of
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
@@ -118,7 +118,10 @@ class FakeTable:
     def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
         self._check()
         self.specs.append(spec)
-        return [(row, self._row(row)) for row in rows if row in self.cells]
+        found = [(row, self._row(row)) for row in rows if row in self.cells]
+        if sum(bytes_of(*row) for row in found) > spec.max_bytes:
+            raise LimitExceeded(f"more than {spec.max_bytes} bytes")
+        return found
 
     def scan_page(self, request: ScanRequest) -> ScanPage:
         self._check()
@@ -128,6 +131,8 @@ class FakeTable:
             rows.reverse()
         if request.position is not None:
             rows = rows[rows.index(request.position.row) :]
+        if rows and bytes_of(rows[0], self._row(rows[0])) > request.spec.max_bytes:
+            raise LimitExceeded(f"row {rows[0]!r} holds more than {request.spec.max_bytes} bytes")
         count = min(request.max_rows, self.page_rows)
         position = ScanPosition(rows[count]) if len(rows) > count else None
         return ScanPage([(row, self._row(row)) for row in rows[:count]], position)

@@ -16,13 +16,13 @@ PAIRS = sorted(
 
 
 def test_markers_come_with_what_they_mask() -> None:
-    rows = list(raw_rows(PAIRS, (b"f",), None, 0, MAX_TIMESTAMP, 9))
+    rows = list(raw_rows([PAIRS], (b"f",), None, 0, MAX_TIMESTAMP, 9))
     assert rows == [(b"r", [(b"f:q", 5, b"\x03"), (b"f:q", 4, b"\x08new"), (b"f:q", 3, b"\x08old")])]
 
 
 def test_versions_count_puts_only() -> None:
-    [(_, cells)] = raw_rows(PAIRS, (b"f",), None, 0, MAX_TIMESTAMP, 1)
+    [(_, cells)] = raw_rows([PAIRS], (b"f",), None, 0, MAX_TIMESTAMP, 1)
     assert [timestamp for _, timestamp, _ in cells] == [5, 4]
-    assert list(raw_rows(PAIRS, (b"f",), {b"f": frozenset((b"other",))}, 0, MAX_TIMESTAMP, 1)) == []
-    [(_, cells)] = raw_rows(PAIRS, (b"f",), None, 4, 5, 1)
+    assert list(raw_rows([PAIRS], (b"f",), {b"f": frozenset((b"other",))}, 0, MAX_TIMESTAMP, 1)) == []
+    [(_, cells)] = raw_rows([PAIRS], (b"f",), None, 4, 5, 1)
     assert [timestamp for _, timestamp, _ in cells] == [4]

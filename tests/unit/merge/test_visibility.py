@@ -22,7 +22,7 @@ def marker(kind: int, qualifier: bytes, timestamp: int, sequence: int = 9):
 
 def read(pairs, *, rule=None, columns=None, min_ts=0, max_ts=MAX_TIMESTAMP, max_versions=99, now=0):
     rules = {b"f": rule or FamilyRules(3)}
-    return list(rows(sorted(pairs), rules, columns, min_ts, max_ts, max_versions, now))
+    return list(rows([sorted(pairs)], rules, columns, min_ts, max_ts, max_versions, now))
 
 
 def test_versions_come_newest_first_up_to_the_familys_limit():

@@ -10,12 +10,12 @@ from collections import deque
 import greenlet
 
 from hbtable.encoding import table_record, tablet_record
-from hbtable.errors import AlreadyExists, Conflict, FileNotFound, StaleLocation
+from hbtable.errors import AlreadyExists, Conflict, FileNotFound, LimitExceeded, StaleLocation
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.metadata import layout
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import ScanPage, ScanPosition
+from hbtable.model.read import ScanPage, ScanPosition, bytes_of
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
@@ -213,6 +213,8 @@ class FakeServer:
     def read_rows(self, tablet_id, rows, spec):
         table = self._begin("read_rows", tablet_id, rows)
         found = [(row, self._cells(table.get(row, {}), spec)) for row in rows]
+        if sum(bytes_of(*entry) for entry in found) > spec.max_bytes:
+            raise LimitExceeded(f"more than {spec.max_bytes} bytes")
         return [entry for entry in found if entry[1]]
 
     def scan(self, tablet_id, request):

@@ -122,11 +122,24 @@ def test_parameters_reach_the_table(client: Any, rows: Any) -> None:
     number = client.call("scannerOpenWithScan", tableName=b"t", scan=scan)
     client.call("scannerGet", id=number)
     asked = rows.requests[0]
-    assert asked.spec == ReadSpec({b"f": frozenset({b"a"})}, 0, 5, 1, b"KeyOnlyFilter()", False)
+    assert asked.spec == ReadSpec({b"f": frozenset({b"a"})}, 0, 5, 1, b"KeyOnlyFilter()", False, max_bytes=1 << 20)
     assert (asked.cells_per_row, asked.max_rows) == (2, 1)
     prefixed = client.call("scannerOpenWithPrefix", tableName=b"t", startAndPrefix=b"r\xff")
     client.call("scannerGet", id=prefixed)
     assert rows.requests[1].range == RowRange(b"r\xff", b"s")
+
+
+def test_a_fetch_ends_before_a_row_that_is_too_large_for_any(small_gateway: Any, connect: Any) -> None:
+    client = connect(small_gateway)
+    table = small_gateway.table
+    table.rows, table.page_rows = [b"a", b"b", b"c"], 1
+    table.cells = {row: {b"f:a": (1, b"v")} for row in table.rows}
+    table.cells[b"b"][b"f:b"] = (1, bytes(300))
+    number = client.call("scannerOpen", tableName=b"t", startRow=b"")
+    assert [row.row for row in client.call("scannerGetList", id=number, nbRows=100)] == [b"a"]
+    for _ in range(2):
+        with pytest.raises(client.thrift.IllegalArgument, match="row b'b' holds more than 300 bytes"):
+            client.call("scannerGetList", id=number, nbRows=100)
 
 
 def test_sorted_columns_replace_columns(client: Any, rows: Any) -> None:

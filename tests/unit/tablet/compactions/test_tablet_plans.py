@@ -3,11 +3,14 @@
 import pytest
 
 from hbtable.encoding.cell_key import cell_key, range_key, row_of, row_prefix
+from hbtable.merge.visibility import TakePart
 from hbtable.model.cell import Row
 from hbtable.model.mutation import PUT
 from hbtable.model.ranges import RowRange
+from hbtable.model.read import ScanRequest
 from hbtable.tablet.compactions.policy import FileFacts, StackFacts, plan_merge
 from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.reads.page import PageBuilder
 from hbtable.tablet.reads.reverse import descending
 from hbtable.tablet.splitting import SplitCandidate, choose_row, middle_row
 
@@ -125,10 +128,11 @@ def test_chunks_of_a_reversed_scan_leave_no_row_out(chunk: int, start: bytes, st
         before = [key for key in keys if not upper or key < upper]
         return before[-min(chunk, len(before))] if before else None
 
-    def between(lower: bytes, upper: bytes) -> list[Row]:
+    def between(lower: bytes, upper: bytes, _: TakePart) -> list[Row]:
         inside = {row_of(key) for key in keys if key >= lower and (not upper or key < upper)}
         return [(row, [(b"f:", 1, b"")]) for row in sorted(inside)]
 
-    found = [row for row, _ in descending(range_key(start), range_key(stop), hint, between, lambda _: False)]
+    page = PageBuilder(ScanRequest(), None)
+    found = [row for row, _ in descending(range_key(start), range_key(stop), hint, between, lambda _: False, page)]
     assert found == [row for row in reversed(every) if row >= start and (not stop or row < stop)]
     assert row_prefix(b"a") < row_prefix(b"b")

@@ -15,6 +15,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.layout import LocalityGroupLayout
+from hbtable.tablet.portions import Portions
 from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.hot_columns import skipping_settled
 from tests.harness.tablet_bench import Bench, delete, everything, put, values
@@ -60,10 +61,10 @@ def check(pairs: list[Pair], family: FamilySchema, spec: ReadSpec, size: int) ->
 
     def seen(found: Iterator[Pair]) -> list[object]:
         times = (spec.min_timestamp, spec.max_timestamp)
-        return list(rows(found, selection.rules, None, *times, spec.max_versions, NOW))
+        return list(rows([found], selection.rules, None, *times, spec.max_versions, NOW))
 
     stop = b"s"
-    kept = chain.from_iterable(skipping_settled(open_pairs(b"", stop), open_pairs, stop, selection, size))
+    kept = chain.from_iterable(skipping_settled(open_pairs(b"", stop), open_pairs, stop, selection, size, Portions()))
     assert seen(kept) == seen(iter(pairs))
 
 
@@ -156,7 +157,9 @@ def test_most_versions_are_not_even_read() -> None:
     def open_pairs(start: bytes, stop: bytes) -> Iterator[Pair]:
         return iter([pair for pair in pairs if start <= pair[0] < stop])
 
-    kept = list(chain.from_iterable(skipping_settled(open_pairs(b"", b"s"), open_pairs, b"s", selection, 64)))
+    kept = list(
+        chain.from_iterable(skipping_settled(open_pairs(b"", b"s"), open_pairs, b"s", selection, 64, Portions()))
+    )
     assert len(kept) == 65
     assert kept[-1] == pairs[-1]
 

@@ -1,0 +1,88 @@
+"""Rows of very many or very large cells: read in parts, with pauses, and no further than an answer may be large."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import final
+
+from hbtable.errors import LimitExceeded
+from hbtable.filters.evaluate import RowFilter
+from hbtable.model.cell import Cell, Row
+from hbtable.model.read import bytes_of
+from hbtable.model.values import shown
+
+
+@final
+class LongRow(list[Cell]):
+    """The cells of one row as they are read (merge.visibility.TakePart). `pause` is called after each part."""
+
+    __slots__ = ("_filter", "_limit_bytes", "_max_versions", "_pause", "size_bytes")
+
+    def __init__(
+        self, limit_bytes: int, pause: Callable[[], object], row_filter: RowFilter | None, max_versions: int
+    ) -> None:
+        super().__init__()
+        self._limit_bytes = limit_bytes
+        self._pause = pause
+        self._filter = row_filter
+        self._max_versions = max_versions
+        self.size_bytes = 0
+        """What they count in an answer."""
+
+    def take(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:
+        """LimitExceeded. *Switches.*"""
+        if self._filter is not None:
+            cells = self._filter.part(row, cells, self._max_versions)
+        self += cells
+        self.size_bytes += bytes_of(row, cells)
+        if self.size_bytes > self._limit_bytes:
+            raise row_too_large(row, self._limit_bytes)
+        self._pause()
+        return False
+
+
+@final
+class WholeRows:
+    """Long rows of a scan put together again, for who must have them whole (reverse.PartTaker)."""
+
+    __slots__ = ("_limit_bytes", "_ready", "_row", "ended")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.ended = False
+        self._limit_bytes = limit_bytes
+        self._row = self._begin()
+        self._ready: list[Row] = []
+
+    def _begin(self) -> LongRow:
+        return LongRow(self._limit_bytes, lambda: None, None, 0)
+
+    def part(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:
+        """LimitExceeded."""
+        self._row.take(row, cells, is_last)
+        if is_last:
+            if self._row:
+                self._ready.append((row, self._row))
+            self._row = self._begin()
+        return False
+
+    def rows(self, found: Iterable[Row]) -> Iterator[Row]:
+        """`found`, and the rows that came in parts meanwhile, each in its turn."""
+        for one in found:
+            while self._ready:
+                yield self._ready.pop(0)
+            yield one
+        yield from self._ready
+
+
+def row_too_large(row: bytes, limit_bytes: int) -> LimitExceeded:
+    return LimitExceeded(
+        f"row {shown(row)} holds more than the {limit_bytes} bytes that are left for it in one answer (answer_bytes, "
+        "each cell counting 40 bytes more than its column and value): scan it in pieces of some cells "
+        "(happybase's scan_batching, HBase's setBatch), ask for some of its columns, or have the limit raised"
+    )
+
+
+def rows_too_large(row: bytes, count: int, limit_bytes: int) -> LimitExceeded:
+    return LimitExceeded(
+        f"the {count} rows asked for hold more than the {limit_bytes} bytes that are left for them in one answer "
+        f"(answer_bytes, each cell counting 40 bytes more than its column and value), as was seen at row {shown(row)}: "
+        "ask for fewer rows or columns at a time, scan them, or have the limit raised"
+    )

@@ -1,0 +1,194 @@
+"""Calls that are wide on purpose: rows of very many or very large cells, and arguments by the hundred thousand.
+
+    python -m tests.harness.wide_calls NAME PORT SCALE
+
+carries one of them out and prints what became of it: "answered", or the first line of the error. Each has a function
+that prepares what it reads; `scale` multiplies the numbers.
+"""
+
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import happybase
+from Hbase_thrift import BatchMutation, Mutation, TScan
+from thriftpy2.thrift import TException
+
+Setup = Callable[[happybase.Connection, float], None]
+Call = Callable[[happybase.Connection, float], None]
+TABLE = "wide"
+_PUT_CELLS = 20_000
+
+
+@dataclass(frozen=True)
+class WideCall:
+    """`setup` once before it, `call` beside healthy clients."""
+
+    name: str
+    setup: Setup
+    call: Call
+    memory_bytes: int = 256 << 20
+    """It may cost this much."""
+
+
+def connect(port: int) -> happybase.Connection:
+    return happybase.Connection("127.0.0.1", port, timeout=600_000)
+
+
+def _nothing(_: happybase.Connection, __: float) -> None:
+    return
+
+
+def _many_cells(connection: happybase.Connection, scale: float) -> None:
+    """The row `many`: 200,000 small cells."""
+    table = connection.table(TABLE)
+    if table.row(b"many", [b"f:%09d" % 0]):
+        return
+    count = int(200_000 * scale)
+    for first in range(0, count, _PUT_CELLS):
+        cells = {b"f:%09d" % number: b"v%015d" % number for number in range(first, min(first + _PUT_CELLS, count))}
+        table.put(b"many", cells)
+
+
+def _large_rows(connection: happybase.Connection, scale: float) -> None:
+    """80 rows `large..` of 8 MB each, one cell a row, and `heavy`: 80 such cells in one row."""
+    table = connection.table(TABLE)
+    if table.row(b"large000", [b"g:0"]):
+        return
+    for number in range(int(80 * scale)):
+        value = struct.pack(">I", number) * (2 << 20)
+        table.put(b"large%03d" % number, {b"g:0": value})
+        table.put(b"heavy", {b"g:%03d" % number: value})
+
+
+def _get_many(connection: happybase.Connection, _: float) -> None:
+    connection.table(TABLE).row(b"many")
+
+
+def _get_heavy(connection: happybase.Connection, _: float) -> None:
+    connection.table(TABLE).row(b"heavy")
+
+
+def _get_large(connection: happybase.Connection, scale: float) -> None:
+    connection.table(TABLE).rows([b"large%03d" % number for number in range(int(80 * scale))])
+
+
+def _scan(connection: happybase.Connection, **arguments: Any) -> None:
+    for _ in connection.table(TABLE).scan(**arguments):
+        pass
+
+
+def _scan_batched(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"many", scan_batching=100, batch_size=100)
+
+
+def _scan_many(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"many")
+
+
+def _scan_heavy(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"heavy", scan_batching=1, batch_size=1000)
+
+
+def _scan_reversed(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_start=b"many", row_stop=b"m", reverse=True, scan_batching=1000)
+
+
+def _scan_filtered(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"many", filter=b"ValueFilter(=, 'substring:777')")
+
+
+def _scan_counted(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"many", filter=b"KeyOnlyFilter() AND FirstKeyOnlyFilter()")
+
+
+def _columns(connection: happybase.Connection, scale: float) -> None:
+    names = [b"f:%09d" % number for number in range(int(100_000 * scale))]
+    connection.table(TABLE).row(b"many", names)
+
+
+def _columns_of_rows(connection: happybase.Connection, scale: float) -> None:
+    names = [b"f:%09d" % number for number in range(int(100_000 * scale))]
+    connection.table(TABLE).rows([b"r%d" % number for number in range(100)], names)
+
+
+def _rows(connection: happybase.Connection, scale: float) -> None:
+    names = [b"r%d" % number for number in range(int(1_000_000 * scale))]
+    connection.table(TABLE).rows(names)
+
+
+def _put_many(connection: happybase.Connection, scale: float) -> None:
+    connection.table(TABLE).put(b"put", {b"f:%09d" % number: b"v" for number in range(int(200_000 * scale))})
+
+
+def _put_rows(connection: happybase.Connection, scale: float) -> None:
+    batches = [
+        BatchMutation(row=b"p%d" % number, mutations=[Mutation(isDelete=False, column=b"f:a", value=b"v")])
+        for number in range(int(500_000 * scale))
+    ]
+    connection.client.mutateRows(TABLE.encode(), batches, {})
+
+
+def _delete_many(connection: happybase.Connection, scale: float) -> None:
+    connection.table(TABLE).delete(b"put", [b"f:%09d" % number for number in range(int(200_000 * scale))])
+
+
+def _increment(connection: happybase.Connection, _: float) -> None:
+    table = connection.table(TABLE)
+    for number in range(20):
+        table.counter_inc(b"many", b"g:counter%d" % number)
+    connection.client.deleteAllRow(TABLE.encode(), b"put", {})
+
+
+def _open_columns(connection: happybase.Connection, scale: float) -> None:
+    names = [b"f:%09d" % number for number in range(int(100_000 * scale))]
+    number = connection.client.scannerOpenWithScan(TABLE.encode(), TScan(columns=names), {})
+    connection.client.scannerGetList(number, 100)
+    connection.client.scannerClose(number)
+
+
+def _compact(connection: happybase.Connection, _: float) -> None:
+    connection.compact_table(TABLE, major=True)
+
+
+CALLS = {
+    one.name: one
+    for one in (
+        WideCall("get_many", _many_cells, _get_many),
+        WideCall("scan_many", _many_cells, _scan_many),
+        WideCall("scan_batched", _many_cells, _scan_batched),
+        WideCall("scan_reversed", _many_cells, _scan_reversed),
+        WideCall("scan_filtered", _many_cells, _scan_filtered),
+        WideCall("scan_counted", _many_cells, _scan_counted),
+        WideCall("columns", _many_cells, _columns),
+        WideCall("columns_of_rows", _many_cells, _columns_of_rows),
+        WideCall("open_columns", _many_cells, _open_columns),
+        WideCall("rows", _nothing, _rows),
+        WideCall("put_many", _nothing, _put_many),
+        WideCall("put_rows", _nothing, _put_rows),
+        WideCall("delete_many", _nothing, _delete_many),
+        WideCall("increment", _many_cells, _increment),
+        WideCall("get_large", _large_rows, _get_large),
+        WideCall("get_heavy", _large_rows, _get_heavy),
+        WideCall("scan_heavy", _large_rows, _scan_heavy),
+        WideCall("compact", _many_cells, _compact),
+    )
+}
+
+
+def carry_out(name: str, port: int, scale: float) -> str:
+    """ "answered", or what the server said instead."""
+    connection = connect(port)
+    try:
+        CALLS[name].call(connection, scale)
+    except TException as error:
+        return str(getattr(error, "message", error)).splitlines()[0]
+    finally:
+        connection.close()
+    return "answered"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(carry_out(sys.argv[1], int(sys.argv[2]), float(sys.argv[3])) + "\n")
