@@ -15,6 +15,7 @@ from hbtable.hbase import errors
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.http_answer import HttpRequest
 from hbtable.hbase.codec.interface import THRIFT2_ONLY, ThriftMethod
+from hbtable.hbase.codec.large_answers import LargeAnswer
 from hbtable.hbase.codec.message_input import MessageInput, Stream
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff
 from hbtable.hbase.codec.wire import (
@@ -209,7 +210,7 @@ class GatewayConnection:
                 handled = clock()
                 size = len(answer)
                 self.sending = True
-                if size > SMALL_BYTES or source.reservation is not None:
+                if size > SMALL_BYTES or source.reservation is not None or isinstance(answer, LargeAnswer):
                     self._send_large(answer, source)
                     answer = b""
                 else:
@@ -272,7 +273,7 @@ class GatewayConnection:
         self._stream.sendall(_U32(len(answer)) + answer if framed else answer)
 
     @switches
-    def _send_large(self, answer: bytes, source: MessageInput) -> None:
+    def _send_large(self, answer: bytes | LargeAnswer, source: MessageInput) -> None:
         """Counted until the client has taken all of it; so is its request, if that was large."""
         budget, stream = self._context.budget, self._stream
         if source.reservation is not None:
@@ -282,7 +283,11 @@ class GatewayConnection:
             budget.send(reservation, len(answer))
             if source.framed:
                 stream.sendall(_U32(len(answer)))
-            stream.sendall(answer)
+            if isinstance(answer, bytes):
+                stream.sendall(answer)
+            else:
+                for piece in answer.take():
+                    stream.sendall(piece)
         finally:
             budget.end(reservation)
 

@@ -28,6 +28,7 @@ from hbtable.hbase.calls.writes import WriteCalls
 from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
 from hbtable.hbase.codec.interface import ThriftInterface
+from hbtable.hbase.codec.large_answers import paced
 from hbtable.hbase.codec.message_input import Stream
 from hbtable.hbase.codec.wires import wires
 from hbtable.hbase.connection import GatewayConnection
@@ -141,8 +142,12 @@ class ThriftGateway:
         )
         interface = ThriftInterface()
         self.slow = SlowRequests(options.slow_requests, options.slow_seconds, self.scanners.table_of)
+        collect = paced(runtime.clock_seconds, partial(runtime.sleep, 0.0))
+        offload = partial(runtime.offload, "encode")
         spoken = wires(
-            BinaryDialect(interface, strict=True), BinaryDialect(interface, strict=False), CompactDialect(interface)
+            BinaryDialect(interface, True, collect, offload),
+            BinaryDialect(interface, False, collect, offload),
+            CompactDialect(interface, offload),
         )
         self._context = ConnectionContext(
             runtime,

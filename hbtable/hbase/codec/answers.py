@@ -5,7 +5,7 @@ declared exceptions) goes through Thrift objects and thriftpy2's codec.
 """
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, final
 
 from thriftpy2.protocol.compact import TCompactProtocol
@@ -13,16 +13,28 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
+from hbtable.hbase.admin.structs import AdminPage
 from hbtable.hbase.codec import binary_answers
 from hbtable.hbase.codec.binary_answers import SortedRows, in_map_order
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
+from hbtable.hbase.codec.large_answers import LargeAnswer
 from hbtable.hbase.codec.wire import EXCEPTION, REPLY
 from hbtable.hbase.regions import Region
 from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema
 
 _SEQUENCE: Final = struct.Struct(">i").pack
-_ENCODERS: Final[dict[str, Callable[[bytes, Any], bytes]]] = {
+_MANY_CELLS: Final = 512
+"""More of them are made into objects, and these into bytes, off the hub."""
+Offload = Callable[[Callable[[], bytes]], bytes]
+Collect = Callable[[Iterable[bytes]], bytes | LargeAnswer]
+
+
+def _at_once(function: Callable[[], bytes]) -> bytes:
+    return function()
+
+
+_ENCODERS: Final[dict[str, Callable[[bytes, Any], bytes | Iterator[bytes]]]] = {
     "void": binary_answers.nothing,
     "bool": binary_answers.boolean,
     "i32": binary_answers.i32,
@@ -88,7 +100,9 @@ def answer_kind(method: str) -> str:
 class Dialect(Protocol):
     """How one client wants its answers. Every function returns a whole message, without a frame."""
 
-    def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes: ...
+    def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes | LargeAnswer:
+        """*Switches* where the answer is large."""
+
     def declared(self, method: ThriftMethod, sequence: int, field: str, message: str, can_retry: bool) -> bytes: ...
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
         """A TApplicationException."""
@@ -183,15 +197,21 @@ class Objects:
 class BinaryDialect:
     """The binary protocol, with versions (strict) or, for very old clients, without."""
 
-    def __init__(self, interface: ThriftInterface, strict: bool) -> None:
+    def __init__(
+        self, interface: ThriftInterface, strict: bool, collect: Collect = b"".join, offload: Offload = _at_once
+    ) -> None:
+        """`collect` puts the pieces of a large answer together; `offload` runs a function in a thread."""
         self._objects = Objects(interface)
         self._strict = strict
+        self._collect = collect
+        self._offload = offload
         for method in (*interface.methods.values(), *interface.admin_methods.values()):
             method.encode = _ENCODERS.get(answer_kind(method.name), self._object_encoder(method))
 
-    def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes:
+    def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes | LargeAnswer:
         head = method.strict_head if self._strict else method.loose_head
-        return method.encode(head + _SEQUENCE(sequence), value)
+        answer = method.encode(head + _SEQUENCE(sequence), value)
+        return answer if isinstance(answer, bytes) else self._collect(answer)
 
     def declared(self, method: ThriftMethod, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
         head = method.strict_head if self._strict else method.loose_head
@@ -206,7 +226,10 @@ class BinaryDialect:
 
     def _object_encoder(self, method: ThriftMethod) -> Callable[[bytes, Any], bytes]:
         def encode(head: bytes, value: Any) -> bytes:
-            return head + _binary(self._objects.result(method, value))
+            def whole() -> bytes:
+                return head + _binary(self._objects.result(method, value))
+
+            return self._offload(whole) if _is_large(value) else whole()
 
         return encode
 
@@ -215,11 +238,15 @@ class BinaryDialect:
 class CompactDialect:
     """The compact protocol: thriftpy2 writes it in Python, so large answers cost twenty times as much."""
 
-    def __init__(self, interface: ThriftInterface) -> None:
+    def __init__(self, interface: ThriftInterface, offload: Offload = _at_once) -> None:
         self._objects = Objects(interface)
+        self._offload = offload
 
     def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes:
-        return _compact(method.name, REPLY, sequence, self._objects.result(method, value))
+        def whole() -> bytes:
+            return _compact(method.name, REPLY, sequence, self._objects.result(method, value))
+
+        return self._offload(whole) if _is_large(value) else whole()
 
     def declared(self, method: ThriftMethod, sequence: int, field: str, message: str, can_retry: bool) -> bytes:
         return _compact(method.name, REPLY, sequence, self._objects.exception(method, field, message, can_retry))
@@ -227,6 +254,19 @@ class CompactDialect:
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
         text = name.decode("utf-8", "replace")
         return _compact(text, EXCEPTION, sequence, TApplicationException(code, message))
+
+
+def _is_large(value: object) -> bool:
+    """Whether it holds so many cells that making objects of them takes its time: of rows, or of a page of them."""
+    if isinstance(value, AdminPage):
+        value = value.rows
+    if not isinstance(value, list | tuple):
+        return False
+    if len(value) > _MANY_CELLS:
+        return True
+    return sum(len(part) for one in value if isinstance(one, tuple) for part in one if isinstance(part, list)) > (
+        _MANY_CELLS
+    )
 
 
 def _binary(value: Any) -> bytes:

@@ -5,7 +5,7 @@ what the readers and the answers work from. Handlers are attached by bind(); a m
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Final, final
 
@@ -80,7 +80,7 @@ class ThriftMethod:
         self.declares: dict[str, int] = {}
         """Declared exceptions: "io", "ia", "exist" -> field id in the answer."""
         self.call: Callable[..., object] = _unbound
-        self.encode: Callable[[bytes, Any], bytes] = _unbound_encode
+        self.encode: Callable[[bytes, Any], bytes | Iterator[bytes]] = _unbound_encode
         self.ok = Counter()
         self.seconds = Histogram()
 

@@ -1,0 +1,185 @@
+"""Large answers in Thrift's binary protocol: the bytes of binary_answers, in pieces and never joined.
+
+Rows of very many cells, very many rows and large values would keep all others waiting while one answer is put together.
+A generator here may be left alone between two pieces; a large value is a piece by itself and is not copied.
+"""
+
+import struct
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
+from typing import Final, final
+
+from hbtable.model.cell import Cell, Row
+
+LARGE_VALUE_BYTES: Final = 8 << 10
+"""A longer value makes an answer large."""
+MANY_CELLS: Final = 1024
+"""So do more cells in one row."""
+MANY_ROWS: Final = 4096
+MANY_PIECES: Final = 32 << 10
+"""So does a list of more small parts, of which a cell has five."""
+
+_PIECE_BYTES: Final = 64 << 10
+_CELLS_AT_ONCE: Final = 512
+_SLICE_SECONDS: Final = 0.004
+
+_U32: Final = struct.Struct(">I").pack
+_STRING_FIELD: Final = struct.Struct(">BHI").pack
+_LIST_FIELD: Final = struct.Struct(">BHBI").pack
+_COLUMNS: Final = struct.Struct(">5sI").pack
+_CELL_END: Final = struct.Struct(">BHqB").pack
+_ROW_END: Final = struct.Struct(">BHqBB").pack
+_SIGNED_ORDER: Final = bytes(range(128, 256)) + bytes(range(128))
+_MAP_MARK: Final = b"\x0d\x00\x02\x0b\x0c"
+
+
+@final
+class LargeAnswer:
+    """A whole answer in pieces; its length is that of all of them."""
+
+    __slots__ = ("_pieces", "_size")
+
+    def __init__(self) -> None:
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
+
+    def take(self) -> Iterator[bytes]:
+        """In order; what was taken is not held here any more."""
+        while self._pieces:
+            yield self._pieces.popleft()
+
+
+def paced(clock: Callable[[], float], pause: Callable[[], None]) -> Callable[[Iterable[bytes]], LargeAnswer]:
+    """What collects the pieces of an answer, and *switches* by `pause` every few milliseconds."""
+
+    def collect(pieces: Iterable[bytes]) -> LargeAnswer:
+        answer = LargeAnswer()
+        until = clock() + _SLICE_SECONDS
+        for piece in pieces:
+            answer.add(piece)
+            if clock() >= until:
+                pause()
+                until = clock() + _SLICE_SECONDS
+        return answer
+
+    return collect
+
+
+def cells(head: bytes, value: Sequence[Cell]) -> Iterator[bytes]:
+    out = _Pieces()
+    out.small += (head, _LIST_FIELD(15, 0, 12, len(value)))
+    for first in range(0, len(value), _CELLS_AT_ONCE):
+        for _, timestamp, content in value[first : first + _CELLS_AT_ONCE]:
+            out.small.append(_STRING_FIELD(11, 1, len(content)))
+            out.content(content)
+            out.small.append(_CELL_END(10, 2, timestamp, 0))
+        yield from out.taken()
+    out.small.append(b"\x00")
+    yield from out.rest()
+
+
+def rows(head: bytes, value: Sequence[Row]) -> Iterator[bytes]:
+    out = _Pieces()
+    out.small += (head, _LIST_FIELD(15, 0, 12, len(value)))
+    for row, found in value:
+        out.small += (_STRING_FIELD(11, 1, len(row)), row, _COLUMNS(_MAP_MARK, len(found)))
+        for some in _in_map_order(found):
+            for column, timestamp, content in some:
+                out.small += (_U32(len(column)), column, _STRING_FIELD(11, 1, len(content)))
+                out.content(content)
+                out.small.append(_CELL_END(10, 2, timestamp, 0))
+            yield from out.taken()
+        out.small.append(b"\x00")
+    out.small.append(b"\x00")
+    yield from out.rest()
+
+
+def sorted_rows(head: bytes, value: Sequence[Row]) -> Iterator[bytes]:
+    out = _Pieces()
+    out.small += (head, _LIST_FIELD(15, 0, 12, len(value)))
+    for row, found in value:
+        out.small += (_STRING_FIELD(11, 1, len(row)), row, _LIST_FIELD(15, 3, 12, len(found)))
+        for some in _in_lists(found):
+            for column, timestamp, content in some:
+                out.small += (
+                    _STRING_FIELD(11, 1, len(column)), column, b"\x0c\x00\x02", _STRING_FIELD(11, 1, len(content)),
+                )  # fmt: skip
+                out.content(content)
+                out.small.append(_ROW_END(10, 2, timestamp, 0, 0))
+            yield from out.taken()
+        out.small.append(b"\x00")
+    out.small.append(b"\x00")
+    yield from out.rest()
+
+
+@final
+class _Pieces:
+    """`small` parts are joined, large values stay what they are."""
+
+    __slots__ = ("_ready", "small")
+
+    def __init__(self) -> None:
+        self.small: list[bytes] = []
+        self._ready: list[bytes] = []
+
+    def content(self, value: bytes) -> None:
+        if len(value) < _PIECE_BYTES:
+            self.small.append(value)
+            return
+        self._ready += (b"".join(self.small), value)
+        self.small = []
+
+    def taken(self) -> list[bytes]:
+        """What is ready; small parts once they are many."""
+        if len(self.small) > _CELLS_AT_ONCE:
+            return self.rest()
+        ready, self._ready = self._ready, []
+        return ready
+
+    def rest(self) -> list[bytes]:
+        ready = [*self._ready, b"".join(self.small)]
+        self._ready, self.small = [], []
+        return ready
+
+
+def _in_lists(found: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
+    for first in range(0, len(found), _CELLS_AT_ONCE):
+        yield found[first : first + _CELLS_AT_ONCE]
+
+
+def _in_map_order(found: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
+    """As binary_answers.in_map_order, in lists. The lists are sorted each for itself and then merged: sorting all at
+    once would take its time."""
+    is_sorted = True
+    for some in _in_lists(found):
+        is_sorted = all(cell[0].isascii() for cell in some)
+        yield ()
+        if not is_sorted:
+            break
+    if is_sorted:
+        yield from _in_lists(found)
+        return
+    runs = []
+    for some in _in_lists(found):
+        runs.append(sorted(some, key=signed))
+        yield ()
+    together: list[Cell] = []
+    for cell in merge(*runs, key=signed):
+        together.append(cell)
+        if len(together) == _CELLS_AT_ONCE:
+            yield together
+            together = []
+    yield together
+
+
+def signed(cell: Cell) -> bytes:
+    """A key that sorts columns by signed bytes, 80-ff before 00-7f: HBase's order of a map."""
+    return cell[0].translate(_SIGNED_ORDER)

@@ -1,0 +1,126 @@
+"""Large answers are the same bytes as others, made in pieces between which others run."""
+
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hbtable.hbase.codec import answers, large_answers
+from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect, Objects
+from hbtable.hbase.codec.binary_answers import SortedRows
+from hbtable.hbase.codec.interface import ThriftInterface
+from hbtable.hbase.codec.large_answers import LARGE_VALUE_BYTES, LargeAnswer, paced
+from hbtable.model.cell import Cell, Row
+
+HUGE = 80_000
+CELLS = st.lists(
+    st.tuples(
+        st.one_of(st.binary(max_size=3), st.sampled_from([b"a", b"\x80", b"\xff\x00"])).map(lambda name: b"f:" + name),
+        st.integers(0, 2**63 - 1),
+        st.one_of(st.binary(max_size=5), st.sampled_from([bytes(LARGE_VALUE_BYTES + 1), bytes(HUGE)])),
+    ),
+    max_size=8,
+    unique_by=lambda cell: cell[0],
+)
+ROWS = st.lists(st.tuples(st.binary(max_size=4), CELLS), max_size=4)
+
+
+@pytest.fixture(scope="module")
+def interface() -> ThriftInterface:
+    return ThriftInterface()
+
+
+@settings(max_examples=150, deadline=None)
+@given(ROWS)
+def test_the_pieces_are_those_bytes_of_the_usual_answer(monkeypatched: Any, rows: list[Row]) -> None:
+    """Of whatever size: here lists of cells are cut after two."""
+    interface: ThriftInterface = monkeypatched
+    expected, objects = BinaryDialect(interface, True), Objects(interface)
+    for name, value, pieces in (
+        ("getRow", rows, large_answers.rows),
+        ("scannerGetList", SortedRows(rows), large_answers.sorted_rows),
+        ("get", [cell for _, cells in rows for cell in cells], large_answers.cells),
+    ):
+        method = interface.methods[name.encode()]
+        whole = method.strict_head + (5).to_bytes(4, "big") + answers._binary(objects.result(method, value))
+        assert b"".join(pieces(method.strict_head + (5).to_bytes(4, "big"), value)) == whole
+        assert expected.reply(method, 5, value) == whole
+
+
+@pytest.fixture(scope="module")
+def monkeypatched(interface: ThriftInterface) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large_answers, "_CELLS_AT_ONCE", 2)
+        yield interface
+
+
+def many(cells: int) -> list[Cell]:
+    return [(b"f:%07d" % n, 1, b"v") for n in range(cells)]
+
+
+LARGE: list[tuple[str, Any]] = [
+    ("getRow", [(b"r", many(20_000))]),
+    ("getRow", [(b"r", [(b"f:\xff%07d" % n, 1, b"v") for n in range(20_000)])]),
+    ("scannerGetList", SortedRows([(b"r", many(20_000))])),
+    ("scannerGetList", [(b"r%d" % n, many(1)) for n in range(20_000)]),
+    ("scannerGetList", [(b"r%d" % n, many(500)) for n in range(100)]),
+    ("getVer", many(20_000)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), LARGE)
+def test_others_run_while_a_large_answer_is_made(interface: ThriftInterface, name: str, value: Any) -> None:
+    """On a clock that goes on by a millisecond with each look at it."""
+    clock, pauses = count(), list[int]()
+    collect = paced(lambda: next(clock) / 1000, lambda: pauses.append(1))
+    dialect, method = BinaryDialect(interface, True, collect), interface.methods[name.encode()]
+    answer = dialect.reply(method, 7, value)
+    assert isinstance(answer, LargeAnswer)
+    pieces = list(answer.take())
+    assert sum(map(len, pieces)) == len(answer)
+    assert max(map(len, pieces)) < 100_000
+    assert len(pauses) >= 5
+    assert b"".join(pieces) == BinaryDialect(interface, True).reply(method, 7, value)
+
+
+def test_a_large_value_is_not_copied(interface: ThriftInterface) -> None:
+    value = bytes(HUGE)
+    dialect = BinaryDialect(interface, True, paced(lambda: 0.0, lambda: None))
+    answer = dialect.reply(interface.methods[b"get"], 1, [(b"f:a", 1, value)])
+    assert isinstance(answer, LargeAnswer)
+    assert any(piece is value for piece in answer.take())
+
+
+@pytest.mark.parametrize(("name", "value"), LARGE)
+def test_large_compact_answers_are_made_off_the_hub(interface: ThriftInterface, name: str, value: Any) -> None:
+    apart = []
+
+    def offload(function: Any) -> bytes:
+        apart.append(function)
+        result: bytes = function()
+        return result
+
+    dialect, method = CompactDialect(interface, offload), interface.methods[name.encode()]
+    assert dialect.reply(method, 7, []) == CompactDialect(interface).reply(method, 7, [])
+    assert not apart
+    small = value[:1] if name == "getVer" else type(value)([(b"r", many(2))])
+    dialect.reply(method, 7, small)
+    assert not apart
+    assert dialect.reply(method, 7, value[:1000])
+    assert len(apart) == 1
+
+
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("protocol", ["binary", "loose", "compact"])
+def test_large_answers_arrive_whole(gateway: Any, connect: Any, protocol: str, framed: bool) -> None:
+    client = connect(gateway, protocol, framed)
+    gateway.table.cells = {
+        b"r": {b"f:%05d" % n: (1, b"%d" % n) for n in range(2_000)},
+        b"s": {b"f:a": (1, bytes(HUGE))},
+    }
+    (row,) = client.call("getRow", tableName=b"t", row=b"r")
+    assert {name: cell.value for name, cell in row.columns.items()} == {b"f:%05d" % n: b"%d" % n for n in range(2_000)}
+    (row,) = client.call("getRow", tableName=b"t", row=b"s")
+    assert row.columns[b"f:a"].value == bytes(HUGE)
