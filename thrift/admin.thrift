@@ -150,7 +150,10 @@ struct AdminRead {
 struct AdminPosition {
   1: binary row,
   2: i64 cellsDone = 0,
-  3: binary filterState
+  3: binary filterState,
+  4: binary column,
+  5: i64 timestamp = 0,
+  6: i64 versions = 0
 }
 
 /** One page of the rows from start (included) to stop (not included; empty: the end); `reversed` walks them from the

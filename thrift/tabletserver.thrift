@@ -81,11 +81,15 @@ struct ReadSpec {
   8: optional i64 maxBytes = 67108864
 }
 
-/** filterState is opaque outside the filters. */
+/** filterState is opaque outside the filters. The last three name the last of the cells that are done: its column, its
+ * time, and how many versions of the column are done. */
 struct ScanPosition {
   1: required binary row,
   2: optional i64 cellsDone = 0,
-  3: optional binary filterState = ""
+  3: optional binary filterState = "",
+  4: optional binary column = "",
+  5: optional i64 timestamp = 0,
+  6: optional i64 versions = 0
 }
 
 struct ScanRequest {

@@ -177,6 +177,7 @@ class Table:
                 retries = self._again(error, retries, row, write=False)
         return in_order(rows, self._read_groups(groups, spec))
 
+    @switches
     def _read_groups(self, groups: Sequence[Sequence[bytes]], spec: ReadSpec) -> list[list[Row]]:
         """Several tablets at once, each with a share of what is left of the answer; those for which that was not
         enough once more, one after the other: together they never hold more than the answer may."""

@@ -19,6 +19,7 @@ from hbtable.filters.lists import AllNode, AnyNode, SkipNode, WhileNode
 from hbtable.filters.node import INCLUDE, NEXT_FAMILY, STEP, FilterNode
 from hbtable.filters.searching import Ask, PartsOf, Searches, here
 from hbtable.model.cell import Cell
+from hbtable.switches import switches
 
 Pause = Callable[[], object]
 """Lets other tasks run when it is time: the only thing here that may switch."""
@@ -109,6 +110,7 @@ class RowFilter:
         the family and the time range allow, in key order, or only `max_versions` a column if not needs_versions."""
         return self.end(self._kept(cells, max_versions) if self._cellwise else _limited(cells, max_versions))
 
+    @switches
     def part(self, row: bytes, cells: list[Cell], max_versions: int) -> list[Cell]:
         """As apply(), of a long row that comes in parts: those that pass as far as can be told before its end()."""
         if self.searches.may_ask:

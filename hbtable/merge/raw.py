@@ -11,8 +11,10 @@ from hbtable.merge.visibility import TakePart
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.read import Columns
+from hbtable.switches import switches
 
 
+@switches
 def raw_rows(  # noqa: C901 -- one pass, as merge.visibility.rows
     lists: Iterable[Iterable[Pair]],
     families: Iterable[bytes],

@@ -1,22 +1,26 @@
 """What a read asks for, and what it gets back, in terms that any transport can carry."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.ranges import EVERY_ROW, RowRange
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
+from hbtable.switches import switches
 
 Columns = Mapping[bytes, frozenset[bytes] | None]
 """family -> the qualifiers wanted, or None for all of them."""
 
 
-def columns_of(names: Iterable[bytes] | None) -> Columns | None:
+@switches
+def columns_of(names: Iterable[bytes] | None, pause: Callable[[], object] | None = None) -> Columns | None:
     """The union of what is named, `family` being all of it and `family:qualifier` one column; None, or nothing named,
-    means everything."""
+    means everything. `pause` is called between many."""
     chosen: dict[bytes, set[bytes] | None] = {}
-    for name in names or ():
+    for number, name in enumerate(names or (), 1):
+        if pause is not None and not number % _NAMES_BETWEEN_PAUSES:
+            pause()
         family, colon, qualifier = name.partition(b":")
         if not colon:
             chosen[family] = None
@@ -28,6 +32,8 @@ def columns_of(names: Iterable[bytes] | None) -> Columns | None:
         return None
     return {family: None if wanted is None else frozenset(wanted) for family, wanted in chosen.items()}
 
+
+_NAMES_BETWEEN_PAUSES: Final = 4096
 
 ALL_VERSIONS: Final = 2**31 - 1
 
@@ -75,12 +81,17 @@ EVERYTHING: Final = ReadSpec()
 class ScanPosition(NamedTuple):
     """Where a scan goes on: at `row` (inclusive, in scan direction), after `cells_done` of its cells.
 
-    `filter_state` is what the filter remembers across rows (filters.evaluate), opaque outside it.
+    `filter_state` is what the filter remembers across rows (filters.evaluate), opaque outside it. With `column` the
+    last of those cells is named, which is quicker than counting them (tablet.reads.resuming): its time, and how many
+    `versions` of its column were given. Whoever does not know these fields counts.
     """
 
     row: bytes
     cells_done: int = 0
     filter_state: bytes = b""
+    column: bytes = b""
+    timestamp: int = 0
+    versions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +118,10 @@ def check_request(request: ScanRequest) -> None:
     whole_number("the rows of a page", request.max_rows, 0, LARGEST_I64)
     whole_number("the cells of a piece", request.cells_per_row, 0, LARGEST_I64)
     whole_number("the bytes of a page", request.max_bytes, SMALLEST_I64, LARGEST_I64)
+    if request.position is not None and request.position.column:
+        check_bytes("the column of a position", request.position.column)
+        whole_number("the time of a position", request.position.timestamp, 0, MAX_TIMESTAMP)
+        whole_number("the versions of a position", request.position.versions, 0, LARGEST_I64)
 
 
 class ScanPage(NamedTuple):

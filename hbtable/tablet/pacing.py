@@ -42,6 +42,7 @@ class Pacer:
         """`pairs`, with pauses. `portions` hears of the blocks behind them."""
         return chain.from_iterable(self.paused(iter(lambda: portions.take(pairs, _CHUNK), [])))
 
+    @switches
     def paused(self, lists: Iterable[list[Pair]]) -> Iterator[list[Pair]]:
         """The lists, with a pause after each."""
         for one in lists:

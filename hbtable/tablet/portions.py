@@ -10,6 +10,7 @@ from operator import add
 from typing import Final, final
 
 from hbtable.encoding.cell_key import Pair
+from hbtable.switches import switches
 
 _LIST_BYTES: Final = 2 << 20
 _MOST_PAIRS: Final = 512
@@ -34,8 +35,9 @@ class Portions:
         if self._left_bytes < 0:
             self._row_locks.clear()
 
+    @switches
     def take(self, pairs: Iterator[Pair], most: int) -> list[Pair]:
-        """The next ones, at most `most` of 512; none when `pairs` have ended. May switch."""
+        """The next ones, at most `most` of 512; none when `pairs` have ended."""
         self._left_bytes = _LIST_BYTES
         row_locks = self._row_locks
         row_locks[:] = _TURNS[:most]

@@ -159,6 +159,9 @@ class AdminPosition(NamedTuple):
     row: bytes = b""
     cells_done: int = 0
     filter_state: bytes = b""
+    column: bytes = b""
+    timestamp: int = 0
+    versions: int = 0
 
 
 class AdminScan(NamedTuple):

@@ -64,7 +64,7 @@ class ScannerCalls:
         if scan.filter is not None:
             self._check_filter(scan.filter)
         spec = ReadSpec(
-            columns_of(scan.columns),
+            columns_of(scan.columns, self._pause),
             max_timestamp=MAX_TIMESTAMP if scan.timestamp is None else upper_bound(scan.timestamp),
             filter=scan.filter,
             cache_blocks=scan.cache_blocks is not False,
@@ -104,7 +104,7 @@ class ScannerCalls:
         return self._open_range(table, _range(start or b"", stop or b""), columns, upper_bound(timestamp))
 
     def _open_range(self, table: bytes | None, rows: RowRange, columns: Columns, max_timestamp: int) -> int:
-        spec = ReadSpec(columns_of(columns), max_timestamp=max_timestamp, max_bytes=self._answer_bytes)
+        spec = ReadSpec(columns_of(columns, self._pause), max_timestamp=max_timestamp, max_bytes=self._answer_bytes)
         return self._open(table, ScanRequest(rows, spec), sorted_columns=False)
 
     def _open(self, table: bytes | None, request: ScanRequest, sorted_columns: bool) -> int:

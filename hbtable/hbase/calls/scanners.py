@@ -178,6 +178,7 @@ def _to_json(number: int, scanner: Scanner, idle_seconds: float) -> dict[str, An
             "row": _text(position.row),
             "cells_done": position.cells_done,
             "filter_state": _text(position.filter_state),
+            **_cell_to_json(position),
         },
     }
 
@@ -202,8 +203,22 @@ def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
     scanner = Scanner(_bytes(record["table"]), request, record["sorted"], lock, record["ended"])
     place = record["position"]
     if place is not None:
-        scanner.position = ScanPosition(_bytes(place["row"]), place["cells_done"], _bytes(place["filter_state"]))
+        scanner.position = ScanPosition(
+            _bytes(place["row"]),
+            place["cells_done"],
+            _bytes(place["filter_state"]),
+            _bytes(place.get("column", "")),
+            place.get("timestamp", 0),
+            place.get("versions", 0),
+        )
     return scanner
+
+
+def _cell_to_json(position: ScanPosition) -> dict[str, Any]:
+    """The last cell given out, where the scan stands inside a row."""
+    if not position.column:
+        return {}
+    return {"column": _text(position.column), "timestamp": position.timestamp, "versions": position.versions}
 
 
 def _text(data: bytes) -> str:

@@ -22,6 +22,7 @@ from hbtable.hbase.codec.wire import EXCEPTION, REPLY
 from hbtable.hbase.regions import Region
 from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema
+from hbtable.switches import switches
 
 _SEQUENCE: Final = struct.Struct(">i").pack
 _MANY_CELLS: Final = 512
@@ -100,6 +101,7 @@ def answer_kind(method: str) -> str:
 class Dialect(Protocol):
     """How one client wants its answers. Every function returns a whole message, without a frame."""
 
+    @switches
     def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes | LargeAnswer:
         """*Switches* where the answer is large."""
 
@@ -208,6 +210,7 @@ class BinaryDialect:
         for method in (*interface.methods.values(), *interface.admin_methods.values()):
             method.encode = _ENCODERS.get(answer_kind(method.name), self._object_encoder(method))
 
+    @switches
     def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes | LargeAnswer:
         head = method.strict_head if self._strict else method.loose_head
         answer = method.encode(head + _SEQUENCE(sequence), value)
@@ -242,6 +245,7 @@ class CompactDialect:
         self._objects = Objects(interface)
         self._offload = offload
 
+    @switches
     def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes:
         def whole() -> bytes:
             return _compact(method.name, REPLY, sequence, self._objects.result(method, value))

@@ -80,7 +80,14 @@ READ_SPEC: Final = Struct(
     ),
 )
 SCAN_POSITION: Final = Struct(
-    [Field(1, "row", BINARY), Field(2, "cellsDone", INTEGER, 0), Field(3, "filterState", BINARY, b"")],
+    [
+        Field(1, "row", BINARY),
+        Field(2, "cellsDone", INTEGER, 0),
+        Field(3, "filterState", BINARY, b""),
+        Field(4, "column", BINARY, b""),
+        Field(5, "timestamp", INTEGER, 0),
+        Field(6, "versions", INTEGER, 0),
+    ],
     ScanPosition,
 )
 

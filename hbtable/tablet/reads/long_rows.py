@@ -8,6 +8,7 @@ from hbtable.filters.evaluate import RowFilter
 from hbtable.model.cell import Cell, Row
 from hbtable.model.read import bytes_of
 from hbtable.model.values import shown
+from hbtable.switches import switches
 
 
 @final
@@ -27,8 +28,9 @@ class LongRow(list[Cell]):
         self.size_bytes = 0
         """What they count in an answer."""
 
+    @switches
     def take(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:
-        """LimitExceeded. *Switches.*"""
+        """LimitExceeded."""
         if self._filter is not None:
             cells = self._filter.part(row, cells, self._max_versions)
         self += cells
@@ -63,6 +65,7 @@ class WholeRows:
             self._row = self._begin()
         return False
 
+    @switches
     def rows(self, found: Iterable[Row]) -> Iterator[Row]:
         """`found`, and the rows that came in parts meanwhile, each in its turn."""
         for one in found:

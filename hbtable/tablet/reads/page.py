@@ -1,8 +1,9 @@
 """One page of a scan, as it fills (model.read.ScanPage): filter, pieces of long rows, limits, where to go on.
 
 Going on: forward after a row at its successor; reversed there is no greatest smaller row, so the position names the
-row itself with ROW_DONE cells behind it. Inside a row that is cut into pieces it counts the cells given out, and
-carries the filter's state of before the row, because the row is filtered again for its next piece.
+row itself with ROW_DONE cells behind it. Inside a row that is cut into pieces it names the last cell given out, and
+counts them. Behind a filter, and in raw scans, it only counts, and carries the filter's state of before the row: the
+row is read and filtered again for its next piece.
 
 A long row comes in parts (merge.visibility.TakePart): its pieces are given out as soon as they are there, unless a
 filter has still to see the rest. A row that must be given whole, or that a filter keeps, has a limit in bytes.
@@ -16,6 +17,7 @@ from hbtable.model.ranges import successor
 from hbtable.model.read import ScanPage, ScanPosition, ScanRequest, bytes_of
 from hbtable.switches import switches
 from hbtable.tablet.reads.long_rows import row_too_large
+from hbtable.tablet.reads.resuming import Resumption
 
 ROW_DONE: Final = 2**62
 """In ScanPosition.cells_done: nothing of the row is left."""
@@ -31,13 +33,13 @@ class _LongRow:
 
     __slots__ = ("cells", "done", "is_dropped", "is_given", "row", "size_bytes", "skip", "state")
 
-    def __init__(self, row: bytes, state: bytes, is_dropped: bool, skip: int) -> None:
+    def __init__(self, row: bytes, state: bytes, is_dropped: bool, done: int, skip: int) -> None:
         self.row = row
         self.state = state
         self.is_dropped = is_dropped
         self.skip = skip
         """Cells to leave out, because earlier pages gave them."""
-        self.done = 0
+        self.done = done
         self.is_given = False
         """Something of it is in this page."""
         self.cells: list[Cell] = []
@@ -66,6 +68,7 @@ class PageBuilder:
         "_max_bytes",
         "_max_rows",
         "_max_versions",
+        "_names_cells",
         "_piece",
         "_piece_bytes",
         "_reached",
@@ -76,6 +79,7 @@ class PageBuilder:
         "_unfinished",
         "bytes_used",
         "ended",
+        "resumption",
         "rows",
         "scanned",
     )
@@ -100,6 +104,11 @@ class PageBuilder:
         position = request.position
         self._skip_row = position.row if position is not None and position.cells_done else None
         self._skip_cells = position.cells_done if position is not None else 0
+        self._names_cells = row_filter is None and not request.spec.raw
+        self.resumption: Resumption | None = None
+        """Where the page begins inside a row, by name."""
+        if self._names_cells and position is not None and position.column:
+            self.resumption = Resumption(position)
         self._last_row: bytes | None = None
         self._reached: bytes | None = None
         self._unfinished: ScanPosition | None = None
@@ -127,8 +136,11 @@ class PageBuilder:
         if not cells:
             return row_filter is not None and row_filter.finished
         if self._piece or self._skip_row is not None:
-            done = min(self._skipped(row), len(cells))
-            return self._add_pieces(row, cells[done:], done, state)
+            done, skip = self._begun(row)
+            if self.resumption is not None:
+                cells = self.resumption.rest(row, cells)
+            skip = min(skip, len(cells))
+            return self._add_pieces(row, cells[skip:], done + skip, state)
         used = 0
         for column, _, value in cells:
             used += len(column) + len(value)
@@ -145,14 +157,17 @@ class PageBuilder:
     def is_full(self) -> bool:
         return len(self.rows) >= self._max_rows or self.bytes_used >= self._max_bytes
 
-    def _skipped(self, row: bytes) -> int:
-        """How many cells of it earlier pages gave. To be asked once for each row."""
+    def _begun(self, row: bytes) -> tuple[int, int]:
+        """(cells of it that earlier pages gave and that are not offered again, cells to be skipped because they are).
+        To be asked once for each row."""
         if self._skip_row is None:
-            return 0
+            return 0, 0
         was_begun = row == self._skip_row
         self._skip_row = None
         self.scanned -= was_begun
-        return self._skip_cells if was_begun else 0
+        if not was_begun:
+            return 0, 0
+        return (0, self._skip_cells) if self.resumption is None else (self._skip_cells, 0)
 
     def _add_pieces(self, row: bytes, cells: list[Cell], done: int, state: bytes) -> bool:
         """`cells`: those of the row behind the first `done` of them."""
@@ -161,7 +176,7 @@ class PageBuilder:
             given += self._give(row, cells, given, len(cells))
             if self.is_full():
                 if given < len(cells):
-                    self._unfinished = ScanPosition(row, done + given, state)
+                    self._unfinished = self._inside(row, done + given, state)
                 return True
         return False
 
@@ -180,11 +195,13 @@ class PageBuilder:
 
     # ------------------------------------------------------------ rows in parts
 
+    @switches
     def part(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:
         """merge.visibility.TakePart: as add(), of a row that comes in parts. LimitExceeded."""
         self.ended = self._part(row, cells, is_last)
         return self.ended
 
+    @switches
     def _part(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:
         row_filter = self._filter
         long_row = self._long_row
@@ -194,7 +211,9 @@ class PageBuilder:
             state = row_filter.state() if row_filter is not None else b""
             is_dropped = row_filter is not None and row_filter.skips_row(row)
             self.scanned += 1
-            long_row = self._long_row = _LongRow(row, state, is_dropped, self._skipped(row))
+            long_row = self._long_row = _LongRow(row, state, is_dropped, *self._begun(row))
+        if self.resumption is not None:
+            cells = self.resumption.rest(row, cells)
         if not long_row.is_dropped:
             long_row.add(cells if row_filter is None else row_filter.part(row, cells, self._max_versions))
             if row_filter is None and self._give_pieces(long_row):
@@ -224,8 +243,30 @@ class PageBuilder:
 
     def _stop_inside(self, long_row: _LongRow) -> bool:
         self._long_row = None
-        self._unfinished = ScanPosition(long_row.row, long_row.done + long_row.skip, long_row.state)
+        self._unfinished = self._inside(long_row.row, long_row.done + long_row.skip, long_row.state)
         return True
+
+    def _inside(self, row: bytes, done: int, state: bytes) -> ScanPosition:
+        """The position behind so many cells of it."""
+        resumed = self.resumption.position if self.resumption is not None else None
+        if resumed is not None and resumed.row != row:
+            resumed = None
+        if not self.rows or self.rows[-1][0] != row:  # this page has nothing of it
+            return resumed or ScanPosition(row, done, state)
+        if not self._names_cells:
+            return ScanPosition(row, done, state)
+        column, timestamp, _ = self.rows[-1][1][-1]
+        versions = 0
+        for begun, piece in reversed(self.rows):
+            if begun != row:
+                break
+            for cell in reversed(piece):
+                if cell[0] != column:
+                    return ScanPosition(row, done, state, column, timestamp, versions)
+                versions += 1
+        if resumed is not None and resumed.column == column:
+            versions += resumed.versions
+        return ScanPosition(row, done, state, column, timestamp, versions)
 
     def _refuse(self, long_row: _LongRow) -> bool:
         """Of a row that is too large to be given whole: the page ends before it, and the next one has nothing else."""
@@ -234,6 +275,7 @@ class PageBuilder:
         self.scanned -= 1
         return self._stop_inside(long_row)
 
+    @switches
     def _end(self, long_row: _LongRow) -> bool:
         row_filter = self._filter
         self._long_row = None
@@ -263,6 +305,8 @@ class PageBuilder:
             if long_row.done + long_row.skip:
                 self.scanned += 1
                 self._skip_row = long_row.row
+            if self.resumption is not None:
+                self.resumption = Resumption(self.resumption.position)
 
     # ------------------------------------------------------------ the page
 

@@ -30,6 +30,7 @@ from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.long_rows import LongRow, WholeRows, rows_too_large
 from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
 from hbtable.tablet.reads.page import ROW_DONE, PageBuilder
+from hbtable.tablet.reads.resuming import markers_only
 from hbtable.tablet.reads.reverse import PartTaker, descending
 from hbtable.tablet.reads.sources import ReadSnapshot
 from hbtable.tablet.reads.time_limit import TimeLimit
@@ -284,35 +285,42 @@ def _rows(
     def caches(stack: Stack) -> bool:
         return spec.cache_blocks and (small or layout.caches_scans(stack.key))
 
-    def between(start_key: bytes, stop_key: bytes, take_part: TakePart) -> Iterator[Row]:
+    def between(start_key: bytes, stop_key: bytes, take_part: TakePart, before: Sequence[Pair] = ()) -> Iterator[Row]:
         found = snapshot.range_in_lists(start_key, stop_key, caches)
-        lists = pacer.paused(found if request.reversed else limit.whole_rows(found))
+        lists: Iterator[Sequence[Pair]] = pacer.paused(found if request.reversed else limit.whole_rows(found))
+        if before:
+            lists = chain((before,), lists)
         if spec.raw:
             return raw_rows(
-                lists,
-                selection.rules,
-                selection.columns,
-                selection.min_timestamp,
-                selection.max_timestamp,
-                selection.max_versions,
-                take_part,
-            )
+                lists, selection.rules, selection.columns, selection.min_timestamp, selection.max_timestamp,
+                selection.max_versions, take_part,
+            )  # fmt: skip
         return visible_rows(
-            lists,
-            selection.rules,
-            selection.columns,
-            selection.min_timestamp,
-            selection.max_timestamp,
-            selection.max_versions,
-            now,
-            state.tally,
-            take_part,
-        )
+            lists, selection.rules, selection.columns, selection.min_timestamp, selection.max_timestamp,
+            selection.max_versions, now, state.tally, take_part,
+        )  # fmt: skip
 
     start_key, stop_key = range_key(bounds.start), range_key(bounds.stop)
-    if request.reversed:
-        return descending(start_key, stop_key, snapshot.reverse_hint, between, limit.before, taker)
-    return between(start_key, stop_key, taker.part)
+    resumption = page.resumption
+    if resumption is None or page.last_row is not None or not bounds.holds(resumption.position.row):
+        if request.reversed:
+            return descending(start_key, stop_key, snapshot.reverse_hint, between, limit.before, taker)
+        return between(start_key, stop_key, taker.part)
+    seek = resumption.seek(selection)
+    before: list[Pair] = []
+    if seek.markers is not None:
+        before = markers_only(chain.from_iterable(snapshot.range_in_lists(*seek.markers, caches)))
+    if not request.reversed:
+        return between(seek.start, stop_key, taker.part, before)
+    row = resumption.position.row
+    rest = descending(start_key, range_key(row), snapshot.reverse_hint, between, limit.before, taker)
+    return chain(between(seek.start, seek.stop, taker.part, before), _unless_ended(page, rest))
+
+
+@switches
+def _unless_ended(page: PageBuilder, rows: Iterator[Row]) -> Iterator[Row]:
+    if not page.ended:
+        yield from rows
 
 
 def _bounds(tablet: RowRange, request: ScanRequest) -> RowRange:
@@ -321,7 +329,7 @@ def _bounds(tablet: RowRange, request: ScanRequest) -> RowRange:
     position = request.position
     if position is None:
         return bounds
-    row, done, _ = position
+    row, done = position.row, position.cells_done
     if not request.reversed:
         return RowRange(max(bounds.start, successor(row) if done >= ROW_DONE else row), bounds.stop)
     if not row:

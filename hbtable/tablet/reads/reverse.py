@@ -40,6 +40,7 @@ class _LongRowMet(Exception):
 class _Chunk:
     """Rows in ascending order, none of them long."""
 
+    @switches
     def __init__(self, rows_between: Callable[[TakePart], Iterable[Row]]) -> None:
         """_LongRowMet."""
         self.rows: list[Row] = []

@@ -55,7 +55,7 @@ spec = st.builds(
     st.booleans(),
     st.booleans(),
 )
-position = st.builds(ScanPosition, raw, count, raw)
+position = st.builds(ScanPosition, raw, count, raw, raw, count, count)
 row_range = st.builds(RowRange, raw, raw)
 scan_request = st.builds(ScanRequest, row_range, spec, st.booleans(), count, count, count, st.none() | position)
 scan_page = st.builds(ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count)
