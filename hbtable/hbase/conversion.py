@@ -3,7 +3,7 @@
 Everything that can be refused without looking at the table is refused here, as BadArgument, before any I/O.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from hbtable.client import columns as column_names
@@ -16,11 +16,15 @@ from hbtable.model.file_settings import NEVER_COMPRESSED
 from hbtable.model.mutation import MAX_ROW_BYTES, PUT, Operation, RowMutation
 from hbtable.model.read import Columns
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, FamilySchema
+from hbtable.switches import switches
 
 _CELL_OVERHEAD_BYTES: Final = 20
 """What HBase counts for a cell beside row, column and value."""
 
-Mutations = Sequence[tuple[bool, bytes | None, bytes | None, bool]]
+_MUTATIONS_BETWEEN_PAUSES: Final = 4096
+
+Mutation = tuple[bool, bytes | None, bytes | None, bool]
+Mutations = Sequence[Mutation]
 Batches = Sequence[tuple[bytes | None, Mutations | None]]
 
 
@@ -119,30 +123,45 @@ def delete(row: bytes, column: bytes | None, timestamp: int) -> Operation:
     return column_names.delete(column, timestamp)
 
 
+@switches
 def row_mutation(
-    row: bytes | None, mutations: Mutations | None, timestamp: int, ttl: int, cell_bytes: int, deletes_first: bool
+    row: bytes | None,
+    mutations: Mutations | None,
+    timestamp: int,
+    ttl: int,
+    cell_bytes: int,
+    deletes_first: bool,
+    pause: Callable[[], object],
 ) -> RowMutation:
     """One atomic change. `deletes_first`: mutateRow's order, so that a put of the same call survives.
 
-    The log is skipped only when every mutation asks for it.
+    The log is skipped only when every mutation asks for it. `pause` is called between many.
     """
     row = check_row(row)
     if mutations is None:
         raise BadArgument(f"the call has no mutations for row {shown(row)}")
     operations: list[Operation] = []
+    deletes: list[Operation] = []
     skip_log = True
-    deletes = 0
-    for is_delete, column, value, to_log in mutations:
+    many = len(mutations) > _MUTATIONS_BETWEEN_PAUSES
+    for is_delete, column, value, to_log in _paused(mutations, pause) if many else mutations:
         if to_log:
             skip_log = False
         if not is_delete:
             operations.append(put(row, column, value, timestamp, cell_bytes))
         elif deletes_first:
-            operations.insert(deletes, delete(row, column, timestamp))
-            deletes += 1
+            deletes.append(delete(row, column, timestamp))
         else:
             operations.append(delete(row, column, timestamp))
-    return RowMutation(row, operations, skip_log, ttl)
+    return RowMutation(row, deletes + operations if deletes else operations, skip_log, ttl)
+
+
+@switches
+def _paused(mutations: Mutations, pause: Callable[[], object]) -> Iterator[Mutation]:
+    for number, mutation in enumerate(mutations, 1):
+        if not number % _MUTATIONS_BETWEEN_PAUSES:
+            pause()
+        yield mutation
 
 
 def family_schemas(descriptors: Sequence[ColumnDescriptor] | None) -> dict[bytes, FamilySchema]:

@@ -107,7 +107,10 @@ class ReadCalls:
         self, columns: Sequence[bytes] | None, max_timestamp: int = MAX_TIMESTAMP, max_versions: int = 1
     ) -> ReadSpec:
         return ReadSpec(
-            columns_of(columns), max_timestamp=max_timestamp, max_versions=max_versions, max_bytes=self._answer_bytes
+            columns_of(columns, self._pause),
+            max_timestamp=max_timestamp,
+            max_versions=max_versions,
+            max_bytes=self._answer_bytes,
         )
 
     def _versions(
@@ -124,7 +127,7 @@ class ReadCalls:
     def _rows(self, table: bytes | None, rows: Sequence[bytes] | None, spec: ReadSpec) -> list[Row]:
         if rows is None:
             raise BadArgument("the call has no list of rows")
-        for row in rows:
+        for row in rows[:_ROWS_AT_ONCE]:
             check_row(row)
         if not rows:
             self._tables.canonical(table)  # HBase answers [] even for a missing table, but not for a bad name
@@ -144,8 +147,11 @@ class ReadCalls:
         found: list[Row] = []
         left_bytes = spec.max_bytes
         for first in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[first : first + _ROWS_AT_ONCE]
+            for row in some:
+                check_row(row)
             try:
-                part = named.read_rows(rows[first : first + _ROWS_AT_ONCE], replace(spec, max_bytes=left_bytes))
+                part = named.read_rows(some, replace(spec, max_bytes=left_bytes))
             except LimitExceeded as error:
                 raise LimitExceeded(
                     f"the {len(rows)} rows asked for hold more than the {spec.max_bytes} bytes of the largest answer "

@@ -20,6 +20,7 @@ from hbtable.model.mutation import DELETE_FAMILY, RowMutation
 
 Attributes = Mapping[bytes, bytes] | None
 _ROWS_AT_ONCE = 1000
+_ROWS_BETWEEN_PAUSES = 4096
 Families = Callable[[bytes], Sequence[bytes]]
 """The families of a table by its canonical name."""
 
@@ -68,7 +69,7 @@ class WriteCalls:
         attributes: Attributes,
     ) -> None:
         ttl = conversion.ttl_millis(attributes)
-        mutation = row_mutation(row, mutations, timestamp, ttl, self._cell_bytes, deletes_first=True)
+        mutation = row_mutation(row, mutations, timestamp, ttl, self._cell_bytes, True, self._pause)
         if not mutation.operations:
             self._tables.canonical(table)  # nothing to do succeeds, on a missing table, too
             return
@@ -82,8 +83,10 @@ class WriteCalls:
         ttl = conversion.ttl_millis(attributes)
         cell_bytes = self._cell_bytes
         changes = []
-        for row, mutations in batches:
-            change = row_mutation(row, mutations, timestamp, ttl, cell_bytes, deletes_first=False)
+        for number, (row, mutations) in enumerate(batches, 1):
+            if not number % _ROWS_BETWEEN_PAUSES:
+                self._pause()
+            change = row_mutation(row, mutations, timestamp, ttl, cell_bytes, False, self._pause)
             if change.operations:
                 changes.append(change)
         if not changes:

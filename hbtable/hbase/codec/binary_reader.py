@@ -49,6 +49,8 @@ _FIXED: Final = {BOOL: 1, BYTE: 1, I16: 2, I32: 4, DOUBLE: 8, I64: 8}
 _ELEMENTS_AT_ONCE: Final = 1024
 _UNUSUAL_AT_ONCE: Final = 32
 """Where one element is unusual, the next ones will be."""
+_FAST_STRINGS_LIMIT: Final = 4096
+"""More of them are read with pauses."""
 _FAST_LIST_LIMIT: Final = 32
 """Longer lists are read element by element: a list that has not arrived whole would be decoded twice otherwise."""
 
@@ -130,9 +132,9 @@ def _fast_elements(data: bytes, position: int, method: ThriftMethod) -> tuple[li
     kind = data[position + 3]
     if kind != method.list_kind:
         raise IndexError
-    if kind == STRING:
+    if kind == STRING and count <= _FAST_STRINGS_LIMIT:
         return _fast_strings(data, position + 8, count)
-    if method.fast_list is None or count > _FAST_LIST_LIMIT:
+    if kind == STRING or method.fast_list is None or count > _FAST_LIST_LIMIT:
         raise IndexError
     found, position = method.fast_list(data, position + 8, count)
     if len(found) < count:

@@ -61,6 +61,8 @@ class ColumnSelection:
             if qualifiers is None:
                 tails.append((start, stored[family] + b"\x01", True))
                 continue
+            if len(qualifiers) > _MOST_RANGES:
+                return None  # before a hundred thousand of them are sorted
             tails.append((start + b"\x00\x01", start + b"\x00\x02", b"" in qualifiers))
             for qualifier in sorted(qualifiers):
                 if qualifier:
