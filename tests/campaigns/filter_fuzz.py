@@ -8,6 +8,7 @@ the same cells: reading and copying a cell of 64 MB takes its time as well.
 """
 
 import argparse
+import contextlib
 import os
 import random
 import tempfile
@@ -27,6 +28,7 @@ from tests.harness import java_patterns, random_filters
 STRETCH_SECONDS = 0.05
 """More than without a filter. A search in the hub takes 3 ms by its estimate, a pattern to parse up to 20."""
 SMALL_BYTES = 200
+EVERYTHING = b"RowFilter(>=,'binary:')"
 
 
 class Stretch:
@@ -52,6 +54,7 @@ class Stretch:
 
     def take(self) -> float:
         """Since the last time."""
+        self._call(lambda: self._database._portal.runtime.sleep(0.002))  # or the end of the last one is not seen yet
         longest, self._longest = self._longest, 0.0
         return longest
 
@@ -64,7 +67,9 @@ def random_value(rng: random.Random, most_bytes: int) -> bytes:
     size = min(most_bytes, int(2 ** (rng.random() * most_bytes.bit_length())))
     if rng.random() < 0.3:
         return rng.choice(java_patterns.TEXTS).encode()
-    alphabet = rng.choice((b"a", b"ab", b"ab", b"abc. \r\n", "aé".encode(), "日本".encode(), b"\xff\xc3a"))
+    if rng.random() < 0.4:  # nothing in it comes twice, so that an automaton meets new states to the end
+        return rng.randbytes(size).translate(b"ab" * 128)
+    alphabet = rng.choice((b"a", b"abc. \r\n", "aé".encode(), "日本".encode(), b"\xff\xc3a"))
     piece = bytes(rng.choices(alphabet, k=min(size, 5000)))
     return (piece * (size // len(piece) + 1))[:size] + rng.choice((b"", b"!", b"\r\n", b"\n")) if piece else b""
 
@@ -105,15 +110,58 @@ def over_a_database(text: bytes, table) -> Found:
     return [(row, sorted(cells.items())) for row, cells in table.scan(filter=text)]
 
 
+def again(text: bytes, table, stretch: Stretch) -> float:
+    """How much longer the hub stands with the filter than without it, at the least: a flush or a garbage collection may
+    fall into either."""
+    differences = []
+    for _ in range(3):
+        stretch.take()
+        over_a_database(EVERYTHING, table)
+        floor = stretch.take()
+        with contextlib.suppress(LimitExceeded):
+            over_a_database(text, table)
+        differences.append(stretch.take() - floor)
+    return min(differences)
+
+
+WORST = (
+    rb"[ab]*a[ab]{150}c",
+    rb"(x?a?){0,100}(b?a?){0,100}c",
+    rb"(x?a?){0,500}(b?a?){0,500}c",
+    rb"^(?=(a|a)+$)b",
+    rb"(.*)(.*)(.*)\bx",
+)
+"""Over a text without repetition each keeps an engine busy for seconds a megabyte, or for ever."""
+
+
+def worst(database: Database, stretch: Stretch, size: int, stretch_seconds: float) -> list[str]:
+    """What was wrong with the patterns that are known to be costly."""
+    table = database.create_table("worst", {"f": {"max_versions": 1}})
+    table.put(b"r", {b"f:q": random.Random(size).randbytes(size).translate(b"ab" * 128) + "é".encode()})
+    wrong = []
+    for pattern in WORST:
+        text = b"ValueFilter(=,'regexstring:%b')" % pattern
+        stretch.take()
+        with contextlib.suppress(LimitExceeded):
+            over_a_database(text, table)
+        more = stretch.take()
+        if more > stretch_seconds:
+            more = again(text, table, stretch)
+        if more > stretch_seconds:
+            wrong.append(f"the hub stood for {more:.3f} s: {text!r}")
+    return wrong
+
+
 def campaign(filters: int, seed: int, folder: Path, most_bytes: int, stretch_seconds: float, loud: bool) -> list[str]:
     """What was wrong."""
     rng = random.Random(seed)
     wrong: list[str] = []
     counts = {"answered": 0, "refused": 0, "ended": 0}
     options = EmbeddedOptions(TabletServerOptions(tablet=TabletOptions(max_cell_bytes=2 * most_bytes)))
-    worst = 0.0
+    longest = 0.0
     with Database(folder / "data", options) as database:
         stretch = Stretch(database)
+        wrong += worst(database, stretch, min(most_bytes, 300_000), stretch_seconds)
         table = database.create_table("t", {"f": {"max_versions": 1}})
         number = 0
         while number < filters:
@@ -122,7 +170,7 @@ def campaign(filters: int, seed: int, folder: Path, most_bytes: int, stretch_sec
                 for column, value in cells:
                     table.put(row, {column: value}, timestamp=number + 1)
             stretch.take()
-            assert over_a_database(b"RowFilter(>=,'binary:')", table) == rows
+            assert over_a_database(EVERYTHING, table) == rows
             floor = stretch.take()
             small = sum(len(value) for _, cells in rows for _, value in cells) < 12 * SMALL_BYTES
             for _ in range(25):
@@ -139,10 +187,12 @@ def campaign(filters: int, seed: int, folder: Path, most_bytes: int, stretch_sec
                     counts["ended"] += 1
                     found = None
                 finally:
-                    took = stretch.take()
-                    worst = max(worst, took - floor)
-                    if took > floor + stretch_seconds:
-                        wrong.append(f"the hub stood for {took:.3f} s ({floor:.3f} s without it): {text!r:.300}")
+                    more = stretch.take() - floor
+                    if more > stretch_seconds:
+                        more = min(more, again(text, table, stretch))
+                    longest = max(longest, more)
+                    if more > stretch_seconds:
+                        wrong.append(f"the hub stood for {more:.3f} s longer than without it: {text!r:.300}")
                 if found is not None and small:
                     try:
                         expected = alone(text, rows)
@@ -151,7 +201,7 @@ def campaign(filters: int, seed: int, folder: Path, most_bytes: int, stretch_sec
                     if found != expected:
                         wrong.append(f"{text!r}: {found} instead of {expected}, over {rows}"[:3000])
             if loud:
-                print(f"{number} filters, {counts}, longest stretch beyond reading {worst:.4f} s", flush=True)
+                print(f"{number} filters, {counts}, longest stretch beyond reading {longest:.4f} s", flush=True)
         stretch.stop()
     return wrong
 

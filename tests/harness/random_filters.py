@@ -8,13 +8,23 @@ _OPERATORS = (b"<", b"<=", b"=", b"!=", b">", b">=")
 
 
 def costly_pattern(rng: random.Random) -> str:
-    """Made to take long: counted repetitions inside and beside each other, backtracking, large sets."""
+    """Made to take long: automata that meet new states to the end of a text, counted repetitions inside and beside each
+    other, backtracking, large sets."""
+    times = rng.choice((20, 60, 150, 300, 700, 1000))
+    if rng.random() < 0.4:
+        return rng.choice(
+            (
+                f"[ab]*a[ab]{{{times}}}c",
+                f"a[ab]{{{times}}}[cd]",
+                f"(x?a?){{0,{times}}}(b?a?){{0,{times}}}c",
+                f"(a?){{0,{times}}}(a?){{0,{times}}}c",
+                f"(.*a.{{{times}}}){{2}}c",
+            )
+        )
     atom = rng.choice(("a?", "[ab]?", "x?a?", "(a|ab)", "a*", r"\pL", "[à-ÿ]", "(a+)+", "(.*)", r"\w*", "(a|a)*"))
-    count = rng.choice(("*", "+", "{0,30}", "{0,400}", "{0,1000}", "{200}"))
+    count = rng.choice(("*", "+", "{200}", f"{{0,{times}}}"))
     core = "".join(f"({atom}){count}" for _ in range(rng.choice((1, 1, 2, 3, 40))))
-    return rng.choice(
-        (f"{core}c", f"(?={core}$)b", f"^(?!{core}z)a", f"{core}\\1c", f"[ab]*a[ab]{{100}}{core}c", f"({core})++c")
-    )
+    return rng.choice((f"{core}c", f"(?={core}$)b", f"^(?!{core}z)a", f"{core}\\1c", f"({core})++c"))
 
 
 def pattern(rng: random.Random) -> str:
@@ -59,6 +69,8 @@ def leaf(rng: random.Random) -> bytes:
 
 def tree(rng: random.Random, depth: int = 2) -> bytes:
     kind = rng.random()
+    if kind < 0.3 and depth == 2:
+        return b"ValueFilter(=,'regexstring:%b')" % _quoted(costly_pattern(rng))
     if kind < 0.6 or not depth:
         return leaf(rng)
     if kind < 0.7:

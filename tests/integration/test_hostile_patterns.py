@@ -1,7 +1,6 @@
 """Patterns that take for ever: they end in an error that names them, and other clients are served meanwhile."""
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from happybase.connection import Hbase
 
 from tests.harness.server import ServerProcess
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 ATTACKS = {
     "backtracking": (rb"^(?=(a|a)+$)a", "took more than 0.1 s over 300000 bytes"),
@@ -47,13 +46,11 @@ def test_others_are_served_while_a_pattern_takes_for_ever(server: ServerProcess,
     attacker = threading.Thread(target=attack)
     attacker.start()
     connection = server.connect()
-    longest, served = 0.0, 0
+    served = 0
     while attacker.is_alive() or not served:
-        began = time.monotonic()
         assert connection.table("t").row(b"r", [b"f:short"]) == {b"f:short": b"v"}
-        longest = max(longest, time.monotonic() - began)
         served += 1
     attacker.join()
     connection.close()
     assert reason in ended[0]
-    assert longest < 5.0
+    assert served > 3, "one or two are answered before the search begins"

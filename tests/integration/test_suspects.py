@@ -10,11 +10,13 @@ from happybase.connection import Hbase
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 ILLEGAL = Hbase.scannerGetList_result.thrift_spec[2][2]
 LOOKING = rb"ValueFilter(=,'regexstring:^(?=([ab]|[ab]b){18}c)')"
-"""0.05 s a cell, in a worker: long enough to be killed in the middle, too short to be refused for its time."""
+"""1 ms a cell, in a worker: the scan takes 20 s, and no cell so long that it is refused for its time."""
+ONE_PAGE = ["tablet.scan_seconds=600"]
+"""So that it is one request."""
 OTHER = b"ValueFilter(=,'substring:absent')"
 
 
@@ -37,12 +39,12 @@ def test_the_third_server_refuses_what_two_died_over(tmp_path: Path) -> None:
         connection = server.connect()
         connection.create_table("t", {"f": {}})
         with connection.table("t").batch() as batch:
-            batch.put(b"0000", {b"f:q": b"ab" * 9 + b"c"})
-            for number in range(1, 4000):
-                batch.put(b"%04d" % number, {b"f:q": b"ab" * 20 + b"%d" % number})
+            batch.put(b"00000", {b"f:q": b"ab" * 9 + b"c"})
+            for number in range(1, 20_000):
+                batch.put(b"%05d" % number, {b"f:q": b"ab" * 20 + b"%d" % number})
         connection.close()
     for _ in range(2):
-        with ServerProcess(folder) as server:
+        with ServerProcess(folder, ONE_PAGE) as server:
 
             def attack(server: ServerProcess = server) -> None:
                 try:
@@ -62,5 +64,5 @@ def test_the_third_server_refuses_what_two_died_over(tmp_path: Path) -> None:
         assert _scan(server, OTHER) == []
         (folder / "requests-under-way").unlink()
         connection = server.connect()
-        assert [row for row, _ in connection.table("t").scan(filter=LOOKING, batch_size=1, limit=1)] == [b"0000"]
+        assert [row for row, _ in connection.table("t").scan(filter=LOOKING, batch_size=1, limit=1)] == [b"00000"]
         connection.close()
