@@ -46,7 +46,9 @@ class Typed:
         modes[3] &= ~termios.ECHO  # what is typed between a prompt and its reader must not be echoed twice
         termios.tcsetattr(inner, termios.TCSANOW, modes)
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-        environment = {**os.environ, "TERM": "dumb", "TZ": "UTC", "XDG_STATE_HOME": str(folder)}
+        # The size is this terminal's: pytest-xdist gives its processes another one by variables.
+        kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        environment = {**kept, "TERM": "dumb", "TZ": "UTC", "XDG_STATE_HOME": str(folder)}
         command = [sys.executable, "-m", "hbtable", "shell", "--url", address]
         with (folder / "notes").open("wb") as notes:
             self._process = subprocess.Popen(command, stdin=inner, stdout=inner, stderr=notes, env=environment)
