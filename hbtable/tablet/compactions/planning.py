@@ -68,10 +68,11 @@ def useless_files(state: TabletState) -> list[tuple[Stack, tuple[LoadedFile, ...
 def planned_flush(state: TabletState) -> str:
     """Why the memtables are worth a flush for what is deleted in them; "" when they are not."""
     markers = state.tally.markers - state.markers_at_flush
-    if not markers:
+    may_expire = any(rule.ttl_millis for rule in state.version.layout.rules.values())
+    if not markers and not may_expire:
         return ""
     cells = sum(memtable.cells for stack in state.version.stacks for memtable in stack.memtables())
-    return why_flush(MemtableFacts(cells, markers, state.tally.dead - state.dead_at_flush))
+    return why_flush(MemtableFacts(cells, markers, state.tally.dead - state.dead_at_flush, may_expire))
 
 
 def since_millis(file: LoadedFile) -> int:

@@ -67,7 +67,9 @@ class MemtableFacts(NamedTuple):
     cells: int
     markers: int
     dead_met: int
-    """Deleted cells that reads of the tablet came across since its last flush."""
+    """Deleted and expired cells that reads of the tablet came across since its last flush."""
+    may_expire: bool = False
+    """Of some family: what reads came across may have expired here, without any marker."""
 
 
 class MergePlan(NamedTuple):
@@ -123,11 +125,10 @@ def _plan_stack(stack: StackFacts, options: TabletOptions) -> MergePlan | None:
 
 def why_flush(facts: MemtableFacts) -> str:
     """A flush leaves what is masked behind, and lets a compaction come to the markers. "": it is not worth it."""
-    if facts.markers * _FLUSHED_SHARE < facts.cells:
-        return ""
-    if facts.markers >= _MANY_MARKERS:
+    is_marked = facts.markers * _FLUSHED_SHARE >= facts.cells
+    if is_marked and facts.markers >= _MANY_MARKERS:
         return f"its memtable holds {facts.markers} delete markers"
-    if facts.dead_met >= _worth(facts.cells):
+    if facts.cells and (is_marked or facts.may_expire) and facts.dead_met >= _worth(facts.cells):
         return f"reads met {facts.dead_met} deleted cells"
     return ""
 

@@ -6,6 +6,7 @@ import pytest
 
 from hbtable.errors import Unavailable
 from hbtable.model.read import ReadSpec, ScanRequest
+from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, delete, everything, put, values
 
@@ -100,6 +101,24 @@ def test_reads_alone_never_keep_maintenance_busy(bench: Bench) -> None:
             assert everything(tablet) == found
             last = number if maintain(tablet) else last
         assert last < 300
+
+    bench.run(main)
+
+
+def test_expired_rows_that_reads_step_over_are_flushed_away(bench: Bench) -> None:
+    bench.schema = TableSchema(b"t", {b"f": FamilySchema(b"f", ttl_seconds=10)})
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"%08d" % number, b"f:q", b"") for number in range(6000)])
+        bench.runtime.sleep(11)
+        for _ in range(30):
+            assert everything(tablet) == []
+            maintain(tablet)
+        assert tablet.memtable_bytes == 0
+        before = tablet.cells_examined
+        assert everything(tablet) == []
+        assert tablet.cells_examined == before
 
     bench.run(main)
 
