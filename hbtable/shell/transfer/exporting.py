@@ -25,6 +25,9 @@ from hbtable.shell.transfer.records import ROW_KEY, to_json
 from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
 
 _LOSSLESS: Final = ("jsonl", "parquet")
+_CELLS_OF_A_RECORD: Final = 100_000
+"""A longer row, and one of very large cells, becomes several records of the same key: the server gives no row whole
+that is larger than an answer may be. A line of CSV or TSV is a whole row of the columns named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,14 @@ class _Export:
         position = part.position
         while True:
             options = self._options
-            scan = AdminScan(self._read, part.start, part.stop, max_rows=options.page_rows, position=position)
+            scan = AdminScan(
+                self._read,
+                part.start,
+                part.stop,
+                cells_per_row=_CELLS_OF_A_RECORD if options.format in _LOSSLESS else 0,
+                max_rows=options.page_rows,
+                position=position,
+            )
             page: AdminPage = server.admin("adminScan", options.table, scan)
             yield page
             position = page.position
