@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _PASS_SECONDS: Final = 0.001
 """So long the queues are served, or requests go straight on, before the loop looks at its sockets again. Longer: fewer
 looks, and a longer wait for who comes meanwhile."""
+_ALONE_SECONDS: Final = 0.004
+"""So long requests of a client go straight on while nobody else waits: they may overtake each other, and a queue costs
+each 4 us. It is the slice of long work, for which a newcomer may have to wait anyway."""
 _QUANTUM_SECONDS: Final = 0.001
 _LARGEST_DEBT_SECONDS: Final = 0.05
 """One long stretch of a client keeps it back for no longer than this for each other client that waits."""
@@ -112,13 +115,15 @@ class FairScheduler:
     def begin(self, share: Share, most: int, now: float) -> None:
         """A request of `share` may be worked on when this returns. *Switches* unless it is its turn at once. Overloaded
         when more than `most` wait, and no client has more of them than this one."""
-        if not share.calls:
+        ring = self._ring
+        is_alone = not ring or (share.waits and len(ring) == 1)
+        if is_alone or not share.calls:
             loop = self._loop or self._begin_hub()
             if loop.iteration != self._round:
                 self._round = loop.iteration
                 self._round_began = now
                 return
-            if now - self._round_began < _PASS_SECONDS:
+            if now - self._round_began < (_ALONE_SECONDS if is_alone else _PASS_SECONDS):
                 return
         self._wait_for_call(share, most)
 
