@@ -11,7 +11,7 @@ or old, made anew from the identities in the files, and the logs' records writte
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import final
+from typing import Final, final
 
 from hbtable.encoding import namespace_row, table_record, tablet_record
 from hbtable.fs.interface import FileSystem
@@ -23,10 +23,11 @@ from hbtable.lockservice.paths import CLUSTER, INCARNATIONS
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.counters import put_counters_right
+from hbtable.metadata.id_allocator import TABLE_IDS
 from hbtable.metadata.root_copy import is_older
 from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE
 from hbtable.model.table import TableRecord
-from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
+from hbtable.model.tablet import FIRST_USER_TABLE_ID, METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
 from hbtable.repair.backup import Backup
 from hbtable.repair.evidence import Evidence, gather
 from hbtable.repair.lock_files import LockFiles, read_lock_files
@@ -39,6 +40,8 @@ from hbtable.repair.writing import RepairWriter
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.tablet.shared import table_of_path
+
+_SPANS: Final = 20
 
 
 @final
@@ -176,7 +179,23 @@ class Repair:
             for tablet in rebuild.tablets(record, self._now):
                 rows[layout.key_of(tablet)] = tablet_record.encode(tablet)
         rebuild.unknown_records()
+        if not view.complete:
+            self._tell_what_is_unknown({record.table_id for record in found.values()} | rebuild.dropped())
         return rows
+
+    def _tell_what_is_unknown(self, accounted_for: set[int]) -> None:
+        """Rows of METADATA are missing or old, and what stood in them alone cannot come back. `accounted_for`: ids of
+        tables that are there, or that METADATA says were dropped."""
+        self.report.done.append(
+            "METADATA's own rows were not all to be had: cells that were deleted and tables that were dropped shortly "
+            "before may be back, and schemas are those of each table's newest SSTable; look at what counts"
+        )
+        given_out = max(self._locks.number(TABLE_IDS), self._seen.table_id + 1)
+        missing = set(range(FIRST_USER_TABLE_ID, given_out)) - accounted_for
+        if missing:
+            self.report.lost.append(
+                f"tables of which no SSTable tells, unless they were dropped: their ids are {_spans(missing)}"
+            )
 
     @switches
     def _write_metadata(self, rows: dict[bytes, bytes]) -> None:
@@ -260,3 +279,15 @@ class Repair:
         version = old.version + 1 if old is not None else 1
         self.backup.keep(stored_path(path))
         DurableFiles(self._fs).put(path, VersionedFile(data, version))
+
+
+def _spans(numbers: set[int]) -> str:
+    """At most some, ascending."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    named = [f"{first} to {last}" if first < last else str(first) for first, last in spans[:_SPANS]]
+    return ", ".join(named) + f" and {len(spans) - _SPANS} more spans" * (len(spans) > _SPANS)

@@ -80,7 +80,7 @@ class TableRebuild:
         ids = {record.table_id for record in known.values()}
         if self._view.complete:
             return found
-        for table_id in sorted(self._ids_in_files() - ids - self._dropped(), reverse=True):
+        for table_id in sorted(self._ids_in_files() - ids - self.dropped(), reverse=True):
             record = self._from_files(table_id)
             name = record.schema.name
             if name in found:
@@ -96,7 +96,7 @@ class TableRebuild:
         sound = [file for file in self._evidence.sstables.values() if file.properties is not None]
         return {table_of_path(file.path) for file in sound} - {METADATA_TABLE_ID}
 
-    def _dropped(self) -> set[int]:
+    def dropped(self) -> set[int]:
         """Ids of tables whose name row's newest cell says so, or that another table has the name of since."""
         gone = set()
         for key, values in self._view.history.items():
