@@ -17,6 +17,7 @@ import fcntl
 import os
 import re
 import socket
+from collections.abc import Iterator
 from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, StorageFailed, UnsupportedFormat
@@ -122,6 +123,31 @@ class DataFolder:
             self._lock = self._descriptor = -1
 
 
+@contextlib.contextmanager
+def looked_at(root: str) -> Iterator[None]:
+    """Meanwhile no other process uses the folder, and nothing in it is made or changed, whatever state it is in.
+
+    AlreadyExists: a process uses it. UnsupportedFormat: written by a newer hbtable. InvalidConfiguration: it cannot be
+    read, or is no folder.
+    """
+    root = os.path.abspath(root)
+    _check_name(root)
+    with contextlib.ExitStack() as undo:
+        try:
+            descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            undo.callback(_free, descriptor)
+            lock = None
+            with contextlib.suppress(FileNotFoundError):
+                lock = os.open(f"{root}/LOCK", os.O_RDONLY | os.O_CLOEXEC)
+                undo.callback(_free, lock)
+            _lock(root, lock, descriptor)
+        except OSError as error:
+            raise InvalidConfiguration(f"the data folder {root} cannot be used: {error.strerror or error}") from error
+        with contextlib.suppress(Corruption):
+            _read_format(root)
+        yield
+
+
 def why_no_store(root: str) -> str:
     """Of a path without FORMAT."""
     if not os.path.exists(root):
@@ -158,9 +184,11 @@ def _check_ours(root: str) -> None:
         )
 
 
-def _lock(root: str, lock: int, descriptor: int) -> None:
+def _lock(root: str, lock: int | None, descriptor: int) -> None:
+    """`lock` None: there is no file LOCK, so no server has the folder, unless somebody removed it."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if lock is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -181,14 +209,15 @@ def _free(descriptor: int) -> None:
     os.close(descriptor)
 
 
-def _holder(lock: int, descriptor: int) -> str:
-    said = dict(line.split(" ", 1) for line in _text_of(lock).splitlines() if " " in line)
+def _holder(lock: int | None, descriptor: int) -> str:
+    text = _text_of(lock) if lock is not None else ""
+    said = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
     pid, address, host = said.get("pid", ""), said.get("address", "none"), said.get("host", "")
     where = "" if address == "none" else f" ({address})"
     if (os.getpid(), _id_of(os.fstat(descriptor))) in _HELD:
         return f"this process{where}"
     if not pid:
-        return "another process, whose file LOCK was removed"
+        return "another process, whose file LOCK was removed, or which only looks at it (hbtable check)"
     if host in ("", socket.gethostname()) and said.get("pids", _pids()) == _pids():
         return f"process {pid}{where}"
     return f"process {pid} of {host}{where}, which is another container or machine"
@@ -250,9 +279,17 @@ def _check_format(root: str) -> None:
         text = _FORMAT_TEXT.format(version=FORMAT_VERSION)
         disk.replace(root, f"{root}/{UNFINISHED}/FORMAT", path, text.encode())
         return
+    _read_format(root)
+
+
+def _read_format(root: str) -> None:
+    """Corruption, UnsupportedFormat. Nothing to read is fine."""
+    path = f"{root}/FORMAT"
     try:
         with open(path, "rb") as file:
             text = file.read(1000).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return
     except OSError as error:
         raise read_error(error, path) from error
     match = _FORMAT.fullmatch(text)

@@ -8,6 +8,7 @@ import pytest
 from hbtable.errors import Corruption, DataDamaged, HbtableError
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
+from hbtable.launch.cli.check import can_be_served
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.launch.http.metrics_export import render
 from hbtable.lockservice.local import LocalLockService
@@ -172,6 +173,8 @@ def test_tables_whose_rows_of_metadata_are_sound_are_served_beside_a_damaged_blo
     path = max(sstables(disk, user=False), key=lambda path: len(disk.files[path].content))
     disk.files[path].content[3000] ^= 1
     again = SimulatedRuntime(2)
+    other = SimulatedRuntime(3)
+    assert other.run(can_be_served, other, MemoryFileSystem(other, disk_copy(disk)))  # what `hbtable check` asks
 
     def main() -> list[bytes]:
         cluster = start(again, disk)

@@ -94,13 +94,20 @@ def test_what_the_files_tell_of_comes_back(folder: Path, what: str) -> None:
     check_everything_is_there(folder)
 
 
-def test_a_dry_run_says_the_same_and_changes_nothing(folder: Path) -> None:
-    shutil.rmtree(folder / "lockservice")
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "LOCK"}
+@pytest.mark.parametrize("damaged", [(), ("FORMAT",), ("FORMAT", "LOCK")])
+def test_a_dry_run_says_the_same_and_changes_nothing(folder: Path, damaged: tuple[str, ...]) -> None:
+    lose("lockservice", *damaged)(folder)
+    before = everything(folder)
     done = run("repair", "--dry-run", str(folder))
-    assert done.returncode == 0
+    assert (done.returncode, done.stderr) == (0, "")
     assert "would be done: the root tablet's record was taken from its copy" in done.stdout
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "LOCK"} == before
+    assert ("would be done: FORMAT was written anew: " in done.stdout) == ("FORMAT" in damaged)
+    assert run("check", str(folder)).returncode == 2
+    assert everything(folder) == before
+
+
+def everything(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
 def test_a_damaged_block_costs_its_rows_and_no_others(folder: Path, tmp_path: Path) -> None:
@@ -130,9 +137,10 @@ def test_a_sound_folder_is_left_alone(folder: Path) -> None:
 
 def test_what_is_in_use_or_no_data_folder_is_not_touched(folder: Path, tmp_path: Path) -> None:
     with hbtable.open(str(folder)):
-        done = run("repair", str(folder))
-        assert done.returncode == 1
-        assert "is in use" in done.stderr
+        for more in ((), ("--dry-run",)):
+            done = run("repair", *more, str(folder))
+            assert done.returncode == 1
+            assert "is in use" in done.stderr
     (tmp_path / "thesis").mkdir()
     done = run("repair", str(tmp_path / "thesis"))
     assert done.returncode == 1

@@ -9,8 +9,8 @@ import logging
 import sys
 from typing import Final
 
-from hbtable.errors import HbtableError, InvalidRequest
-from hbtable.fs.data_folder import DataFolder, format_damage, why_no_store
+from hbtable.errors import DataDamaged, HbtableError, InvalidRequest
+from hbtable.fs.data_folder import format_damage, looked_at, why_no_store
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
@@ -38,10 +38,8 @@ def check_folder(path: str, as_json: bool = False) -> int:
     damage = format_damage(path)
     if not damage and not fs.exists("FORMAT"):
         raise InvalidRequest(why_no_store(path))
-    # Without FORMAT no server can be using the folder.
-    folder = DataFolder.open(path, "hbtable check, no port") if not damage else None
     logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words
-    try:
+    with looked_at(path):
         check = Check(runtime, fs, saved_scanner(fs))
         check.run()
         if damage:
@@ -49,16 +47,13 @@ def check_folder(path: str, as_json: bool = False) -> int:
         code = SOUND
         if check.findings:
             code = DAMAGED if not damage and can_be_served(runtime, fs) else UNSERVICEABLE
-    finally:
-        if folder is not None:
-            folder.close()
     _print(check, code, as_json)
     return code
 
 
 @switches
 def can_be_served(runtime: Runtime, fs: LocalFileSystem | MemoryFileSystem) -> bool:
-    """Whether METADATA is served on it, which everything else needs."""
+    """Whether METADATA is served on it, which everything else needs, or some of it at least."""
     overlay = OverlayFileSystem(fs, MemoryFileSystem(runtime))
     cluster = EmbeddedCluster(runtime, overlay, LocalLockService(overlay, runtime))
     try:
@@ -66,9 +61,10 @@ def can_be_served(runtime: Runtime, fs: LocalFileSystem | MemoryFileSystem) -> b
     except HbtableError:
         return False
     try:
-        cluster.client.catalog.tables()
-        list(cluster.client.catalog.all_tablet_rows())
-        return True
+        damage: list[DataDamaged] = []
+        cluster.client.catalog.tables(damage)
+        tablets = list(cluster.client.catalog.all_tablet_rows(damage=damage))
+        return bool(tablets) or not damage
     except HbtableError:
         return False
     finally:

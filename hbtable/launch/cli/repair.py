@@ -6,14 +6,14 @@ import sys
 from typing import Final
 
 from hbtable.errors import AlreadyExists, InvalidRequest
-from hbtable.fs.data_folder import DataFolder, format_damage, restore_format, why_no_store
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.data_folder import DataFolder, format_damage, looked_at, restore_format, why_no_store
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
 from hbtable.launch.cli.saved_scanner import saved_scanner
 from hbtable.repair.backup import UNFINISHED_REPAIR
 from hbtable.repair.mending import Repair
+from hbtable.repair.report import Report
 from hbtable.runtime.gevent_runtime import GeventRuntime
 
 NOTHING_LOST: Final = 0
@@ -26,33 +26,42 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
     runtime = GeventRuntime()
     local = LocalFileSystem(path, runtime)
     _check_no_other(path)
-    if damage := format_damage(path):
-        if dry_run:
-            raise InvalidRequest(f"{damage}; without --dry-run that is mended first")
-        restore_format(path)
-        print(f"FORMAT was written anew: {damage}")  # noqa: T201 -- the report is what was asked for
-    elif not local.exists("FORMAT"):
+    damage = format_damage(path)
+    if not damage and not local.exists("FORMAT"):
         raise InvalidRequest(why_no_store(path))
-    folder = DataFolder.open(path, "hbtable repair, no port")
     logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words
+    name = f"repair-backup-{runtime.wall_millis()}"
+    if dry_run:
+        with looked_at(path):
+            overlay = OverlayFileSystem(local, MemoryFileSystem(runtime))
+            report = Repair(runtime, overlay, overlay, name, saved_scanner(local)).run()
+        return _told(report, damage, "would be done: ")
+    if damage:
+        with looked_at(path):
+            restore_format(path)
+    folder = DataFolder.open(path, "hbtable repair, no port")
     try:
-        name = f"repair-backup-{runtime.wall_millis()}"
-        fs: FileSystem = OverlayFileSystem(local, MemoryFileSystem(runtime)) if dry_run else local
-        target = fs if backup is None or dry_run else _outside(path, backup, runtime)
-        repair = Repair(runtime, fs, target, name, saved_scanner(local))
+        target = local if backup is None else _outside(path, backup, runtime)
+        repair = Repair(runtime, local, target, name, saved_scanner(local))
         report = repair.run()
     finally:
         folder.close()
-    would = "would be done: " if dry_run else ""
+    code = _told(report, damage, "")
+    if repair.backup.kept:
+        where = os.path.join(os.path.abspath(backup or path), name)
+        print(f"what was changed or taken out is in {where}")  # noqa: T201 -- the report is what was asked for
+    return code
+
+
+def _told(report: Report, format_damaged: str, would: str) -> int:
+    if format_damaged:
+        report.done.insert(0, f"FORMAT was written anew: {format_damaged}")
     for message in report.done:
         print(f"{would}{message}")  # noqa: T201
     for message in report.lost:
         print(f"LOST: {message}", file=sys.stderr)  # noqa: T201
     if report.is_empty:
         print("nothing is to be repaired")  # noqa: T201
-    elif not dry_run and repair.backup.kept:
-        where = os.path.join(os.path.abspath(backup or path), name)
-        print(f"what was changed or taken out is in {where}")  # noqa: T201
     return LOST if report.lost else NOTHING_LOST
 
 
