@@ -13,11 +13,11 @@ from hbtable.errors import OutOfSpace, TableNotEnabled
 from hbtable.fs.ballast import BALLAST, Ballast, BallastOptions
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.model.cell import SERVER_TIME
-from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.simulation import read_everything
-from tests.harness.full_disk import BALLAST_BYTES, Machine
+from tests.harness.full_disk import BALLAST_BYTES, TABLE, Machine
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 
@@ -79,6 +79,25 @@ def test_rows_are_deleted_and_tables_dropped_on_a_full_disk(seed: int) -> None:
         assert machine.put(), machine.errors[-1]
         machine.verify()
         machine.cluster.stop()
+
+    machine.run(body)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_delete_that_finds_the_disk_full_is_carried_out(seed: int) -> None:
+    machine = Machine(seed)
+
+    def body(machine: Machine) -> None:
+        for _ in range(300):
+            assert machine.put()
+        machine.fill(machine.random.randrange(100))
+        for row in list(machine.acknowledged)[:100]:
+            deletion = RowMutation(row, [(DELETE_FAMILY, b"f", b"", SERVER_TIME, b"")])
+            machine.cluster.client.table(TABLE).mutate([deletion])
+            del machine.acknowledged[row]
+        assert machine.memory.status(BALLAST).length_bytes < BALLAST_BYTES, "the disk was not full"
+        machine.verify()
+        assert not machine.put(), "a put was taken though the disk is full"
 
     machine.run(body)
 

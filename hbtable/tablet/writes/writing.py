@@ -10,7 +10,7 @@ Invariants
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Final, final
 
 from hbtable.errors import HbtableError, OutOfSpace
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
@@ -21,6 +21,8 @@ from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest
 from hbtable.tablet.writes.row_locks import InFlightWrite
+
+_GIVEN_UP_SECONDS: Final = (0.05, 0.3)
 
 
 @final
@@ -59,6 +61,26 @@ class TabletWriter:
                 self.commit(mutations)
             finally:
                 self._row_locks.release_all(taken)
+        except OutOfSpace:
+            self._delete_in_last_room(mutations)
+
+    @switches
+    def _delete_in_last_room(self, mutations: Sequence[RowMutation]) -> None:
+        """What found the disk full, while OutOfSpace is handled: deletes go on in the room that is given up for them at
+        this moment (fs.ballast). *Switches.*"""
+        if not self._shared.out_of_space or _has_puts(mutations):
+            raise
+        for number, seconds in enumerate(_GIVEN_UP_SECONDS, 1):
+            self._state.environment.runtime.sleep(seconds)
+            taken = self._row_locks.acquire_each({mutation.row for mutation in mutations})
+            try:
+                self.commit(mutations)
+                return
+            except OutOfSpace:
+                if number == len(_GIVEN_UP_SECONDS):
+                    raise
+            finally:
+                self._row_locks.release_all(taken)
 
     @switches
     def commit(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
@@ -80,7 +102,7 @@ class TabletWriter:
         message = self._shared.out_of_space
         if not message or self._gate.exempt:
             return
-        if any(operation[0] == PUT for mutation in mutations for operation in mutation.operations):
+        if _has_puts(mutations):
             raise OutOfSpace(message)
 
     @switches
@@ -140,3 +162,7 @@ class TabletWriter:
             if len(cells) >= nth:
                 operations.append((kind, family, qualifier, cells[nth - 1][1], value))
         return RowMutation(mutation.row, operations, mutation.skip_log, mutation.ttl_millis)
+
+
+def _has_puts(mutations: Sequence[RowMutation]) -> bool:
+    return any(operation[0] == PUT for mutation in mutations for operation in mutation.operations)
