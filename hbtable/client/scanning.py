@@ -1,15 +1,18 @@
 """A page of a scan over as many tablets as it takes, forward or backward.
 
-No page but the last is short: clients take a short page for the end. Between tablets the filter's state goes along.
-Backward, "right before the tablet that begins at row M" has no row of its own to name: that position is row M with
-all its cells done (BETWEEN_TABLETS), which only this module makes and reads; a tablet's own positions
-(tablet.page) pass through unread.
+No page is short but the last, and one that ends before rows that are damaged: the next page is their error then. Who
+passes pages on to clients that take a short page for the end has to fill it, and meets the error.
+
+Between tablets the filter's state goes along. Backward, "right before the tablet that begins at row M" has no row of
+its own to name: that position is row M with all its cells done (BETWEEN_TABLETS), which only this module makes and
+reads; a tablet's own positions (tablet.page) pass through unread.
 """
 
 from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
+from hbtable.errors import DataDamaged
 from hbtable.model.cell import Row
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ScanPage, ScanPosition, ScanRequest
@@ -36,7 +39,12 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
     while True:
         at, before = _place(request, position)
         narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size)
-        found, record = scan_tablet(at, before, narrow)
+        try:
+            found, record = scan_tablet(at, before, narrow)
+        except DataDamaged:
+            if not rows:
+                raise
+            return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)
         scanned += found.rows_scanned
         if position is None or before or (not request.reversed and position.row == record.range.start):
             tablets += 1

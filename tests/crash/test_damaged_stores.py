@@ -144,6 +144,40 @@ def test_a_damaged_user_file_concerns_its_own_tablet_alone(
             assert rows >= 165
 
 
+@pytest.mark.parametrize("batch_size", [1000, 7])
+@pytest.mark.parametrize("backwards", [False, True])
+@SPOIL
+def test_a_scan_gives_the_rows_before_the_damage_and_then_its_error(
+    stopped: MemoryDisk, spoil: Callable[[MemoryDisk, str], None], backwards: bool, batch_size: int
+) -> None:
+    order = ROWS[::-1] if backwards else ROWS
+    seen = []
+    for path in sstables(stopped, user=True):
+        disk = disk_copy(stopped)
+        spoil(disk, path)
+
+        def scan(cluster: EmbeddedCluster) -> None:
+            for name in TABLES:
+                found: list[bytes] = []
+                error = None
+                try:
+                    for row, cells in cluster.client.rows(name).scan(reverse=backwards, batch_size=batch_size):
+                        assert cells == {b"f:a": VALUE}
+                        found.append(row)
+                except DataDamaged as damage:
+                    error = damage
+                assert found == order[: len(found)]
+                assert (error is None) == (found == order)
+                if error is not None:
+                    seen.append(len(found))
+                    with pytest.raises(DataDamaged):
+                        cluster.client.rows(name).row(order[len(found)])
+
+        served(disk, scan)
+    assert len(seen) == 6
+    assert any(number > 0 for number in seen)
+
+
 @SPOIL
 def test_damaged_metadata_closes_what_it_named_and_no_more(
     stopped: MemoryDisk, spoil: Callable[[MemoryDisk, str], None]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from hbtable.encoding.cell_key import FLAG_TTL, Pair, column_prefix, range_key, row_prefix, suffix_start
-from hbtable.errors import Corruption, FileNotFound, InvalidRequest, StaleLocation
+from hbtable.errors import Corruption, DataDamaged, FileNotFound, InvalidRequest, StaleLocation
 from hbtable.filters.evaluate import RowFilter, start
 from hbtable.filters.grammar import parse
 from hbtable.merge.raw import raw_rows
@@ -142,6 +142,7 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     limit = TimeLimit(state.environment.runtime, state.environment.options.scan_seconds)
     bounds = _bounds(state.range, request)
     exhausted = True
+    damage: DataDamaged | None = None
     while not bounds.is_empty():
         snapshot, selection = _snapshot(state, spec, row_filter)
         try:
@@ -165,8 +166,15 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
                 break
             bounds = _rest(bounds, page.last_row, request.reversed)
         except Corruption as error:
-            # Without the rows before the damage: clients take a short page for the end of the scan.
-            raise state.damaged.told(error) from error
+            damage = state.damaged.told(error)
+            rest = _rest(bounds, page.last_row, request.reversed)
+            bounds = _before(damage, rest, request.reversed)
+            if bounds == rest:
+                break
+    if damage is not None and exhausted:
+        if not page.rows:
+            raise damage
+        exhausted = False  # the rows before the damage; the next page begins with it
     state.reads += len(page.rows)
     return page.page(exhausted)
 
@@ -342,3 +350,10 @@ def _rest(bounds: RowRange, last_row: bytes | None, is_reversed: bool) -> RowRan
     if last_row is None:
         return bounds
     return RowRange(bounds.start, last_row) if is_reversed else RowRange(successor(last_row), bounds.stop)
+
+
+def _before(damage: DataDamaged, bounds: RowRange, is_reversed: bool) -> RowRange:
+    """What a scan of the bounds comes to before the damaged rows."""
+    if is_reversed:
+        return RowRange(damage.stop_row, b"").intersect(bounds) if damage.stop_row else RowRange(b"x", b"x")
+    return RowRange(b"", damage.first_row).intersect(bounds) if damage.first_row else RowRange(b"x", b"x")
