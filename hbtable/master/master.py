@@ -29,12 +29,14 @@ from hbtable.master.tablets.quarantine import QuarantineOptions
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.retry_policy import RetryPolicy
+from hbtable.metrics.registry import Registry
 from hbtable.model.status import Collection
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
 from hbtable.tablet.files import owns_files
+from hbtable.tablet.wall_clock import SteadyWallClock
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,8 @@ _LONGEST_DOUBLING = 10
 _ROUNDS = 1000
 _SHORT_PAUSE_SECONDS = 0.02
 _LOOK_SECONDS = 0.1
+_MAX_CLOCK_SKEW_SECONDS = 300.0
+"""A jump of the wall clock by more is refused: it would make all garbage old, which is kept for a while on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,8 @@ class Master:
         logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
         self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
         unnamed: set[int] = set()
-        self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed)
+        wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
+        self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed, wall)
         new_ids = NewIds(session, fs, catalog)
         self.tables = TableOperations(
             runtime,
@@ -120,22 +125,21 @@ class Master:
             lambda record: owns_files(fs, record),
             unnamed,
             self.request_cycle,
+            wall,
         )
         self.calls = MasterCalls(self.tables, self._admit, self._collected, self.request_cycle, Toggle(session, MERGES))
         self._reconciler = Reconciler(runtime, catalog, self._placement, self.tables, self.reports, new_ids.saw)
         self.last_message = "the master has not worked yet"
         self._wake = runtime.event()
-        self._stopping = self._announced = False
+        self._stopping = self._announced = self._lost = False
         self._task: Task | None = None
         self._watching: Task | None = None
-        self._lost = False
         self._looked_at: frozenset[str] | None = None
         """The living servers at the last cycle that found nothing it could do; None after one that did something."""
         self._cycle_asked_for = False
         """Since the present cycle began, or the last one ended."""
-        self._scan_due = 0.0
+        self._scan_due, self._failures = 0.0, 0
         self._servers, self._servers_since = frozenset[str](), 0.0
-        self._failures = 0
         self._system_served = False
         self.collections = CollectionTimes(runtime, garbage)
 

@@ -22,7 +22,7 @@ from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import check_known
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
 from hbtable.model.mutation import PUT
-from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, LogRef, SSTableRef, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, ROOT_TABLET_ID, LogRef, SSTableRef, TabletRecord
 from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import Compactor
 from hbtable.tablet.damage import UnreadableFile
@@ -35,6 +35,8 @@ from hbtable.tablet.wall_clock import span
 logger = logging.getLogger(__name__)
 
 _RECORDS_BETWEEN_PAUSES: Final = 64
+_LONG_MILLIS: Final = 30 * 86_400_000
+"""Longer than a machine is switched off over a holiday."""
 
 
 class LeftUnflushed(Unavailable):
@@ -69,6 +71,7 @@ def _look_at_clock(state: TabletState, compactor: Compactor) -> None:
     """An earlier server's clock was ahead, or this one's is behind: said, and repaired where that was asked for."""
     options = state.environment.options
     ahead = state.clock.ahead_millis()
+    _say_if_nothing_was_written_for_long(state)
     if ahead <= options.max_clock_skew_seconds * 1000:
         return
     what = f"tablet {state.tablet_id} of table {state.version.layout.table}"
@@ -89,6 +92,17 @@ def _look_at_clock(state: TabletState, compactor: Compactor) -> None:
         return
     state.clock.set_back(now)
     logger.warning("%s had times %s the clock: they were set back", what, span(ahead))
+
+
+def _say_if_nothing_was_written_for_long(state: TabletState) -> None:
+    """The root tablet changes with each start of a server that has it, so its newest time tells of the last one."""
+    behind = state.clock.highest - state.shared.wall.millis()
+    if state.tablet_id == ROOT_TABLET_ID and state.clock.highest and -behind > _LONG_MILLIS:
+        logger.warning(
+            "the root tablet's newest time is %s this machine's clock. If a server ran here since then, the clock is "
+            "wrong: stop this one and set the clock right, before compactions drop what has a time to live",
+            span(behind),
+        )
 
 
 def adopt(state: TabletState, parent: TabletState) -> None:

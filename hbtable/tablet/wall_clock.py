@@ -23,11 +23,24 @@ _NEVER: Final = 2**62
 
 @final
 class SteadyWallClock:
-    """One per tablet server. millis() is hot: once per write and per read."""
+    """One per tablet server, and one per master. millis() is hot: once per write and per read."""
 
-    __slots__ = ("_clock_seconds", "_last", "_max_skew_millis", "_offset", "_wall_millis", "jumped_millis", "jumps")
+    __slots__ = (
+        "_clock_seconds",
+        "_last",
+        "_max_skew_millis",
+        "_offset",
+        "_users",
+        "_wall_millis",
+        "jumped_millis",
+        "jumps",
+    )
 
-    def __init__(self, runtime: Runtime, max_skew_seconds: float, registry: Registry) -> None:
+    def __init__(
+        self, runtime: Runtime, max_skew_seconds: float, registry: Registry, users: str = "tablets go on"
+    ) -> None:
+        """`users`: who goes on with the time that was counted, for the log."""
+        self._users = users
         self._wall_millis = runtime.wall_millis
         self._clock_seconds = runtime.clock_seconds
         self._max_skew_millis = int(max_skew_seconds * 1000)
@@ -58,7 +71,7 @@ class SteadyWallClock:
             return ""
         return (
             f"the wall clock jumped: it is {span(self.jumped_millis)} the time that the server has counted, and "
-            "tablets go on with that. Set the clock right; if it is right now, start the server again "
+            f"{self._users} with that. Set the clock right; if it is right now, start the server again "
             "(tablet.max_clock_skew_seconds)"
         )
 

@@ -115,7 +115,7 @@ class TabletServerRole:
             catalog,
             self._commits,
             tablet_ids.next,
-            runtime.wall_millis,
+            self.shared.wall.millis,
             Toggle(session, SPLITS).is_on,
             insist=fs.log_kind != LOCAL,
         )

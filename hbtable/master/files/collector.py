@@ -122,8 +122,11 @@ class Collector:
         check_master: Callable[[], None],
         options: CollectorOptions,
         unnamed: set[int] | None = None,
+        wall_millis: Callable[[], int] | None = None,
     ) -> None:
-        """`unnamed`: ids of tables whose rows stand before their name row (master.tables)."""
+        """`unnamed`: ids of tables whose rows stand before their name row (master.tables). `wall_millis`: a wall clock
+        that does not jump; None: the machine's."""
+        self._wall_millis = wall_millis or runtime.wall_millis
         self._unnamed = unnamed if unnamed is not None else set()
         self._runtime = runtime
         self._fs = fs
@@ -131,7 +134,7 @@ class Collector:
         self._transport = transport
         self._check_master = check_master
         self._options = options
-        self._trash = Trash(runtime, fs, options.trash_seconds, options.trash_bytes)
+        self._trash = Trash(self._wall_millis, fs, options.trash_seconds, options.trash_bytes)
         self._turn = runtime.lock()
 
     @switches
@@ -224,7 +227,7 @@ class Collector:
     def _oldest(self, age_seconds: float, modified: list[int]) -> int:
         """What was modified then, or before, has that age by this machine's clock and the file system's. The latter is
         asked only if it matters for one of those `modified`."""
-        oldest = self._runtime.wall_millis() - int(age_seconds * 1000)
+        oldest = self._wall_millis() - int(age_seconds * 1000)
         if any(millis <= oldest for millis in modified):
             oldest = min(oldest, probe(self._runtime, self._fs) - int(age_seconds * 1000))
         return oldest

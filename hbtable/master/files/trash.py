@@ -3,12 +3,11 @@
 trash/<wall millis of the move>/<the file's old path>
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import FileNotFound
 from hbtable.fs.interface import FileSystem
-from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 TRASH: Final = "trash"
@@ -26,8 +25,9 @@ class _Move(NamedTuple):
 class Trash:
     """Keeps deleted files for a while. `limit_bytes` 0: bounded by age alone."""
 
-    def __init__(self, runtime: Runtime, fs: FileSystem, keep_seconds: float, limit_bytes: int) -> None:
-        self._runtime = runtime
+    def __init__(self, wall_millis: Callable[[], int], fs: FileSystem, keep_seconds: float, limit_bytes: int) -> None:
+        """`wall_millis` does not jump: what a jump ahead made old would be deleted."""
+        self._wall_millis = wall_millis
         self._fs = fs
         self._keep_millis = int(keep_seconds * 1000)
         self._limit_bytes = limit_bytes
@@ -36,7 +36,7 @@ class Trash:
     def make_room(self, coming_bytes: int, keep: bool = True) -> tuple[int, int]:
         """What is too old goes, then the oldest until `coming_bytes` fit as well; all of it unless `keep`. How many
         files went, how many are left."""
-        oldest = self._runtime.wall_millis() - self._keep_millis
+        oldest = self._wall_millis() - self._keep_millis
         moves = self._moves()
         held = sum(move.length_bytes for move in moves)
         gone = 0
@@ -54,7 +54,7 @@ class Trash:
     def take(self, garbage: Mapping[str, int], keep: bool = True) -> int:
         """Files by path and length: those that fit are moved here, the others are deleted, and so are all unless
         `keep`. After make_room(). How many were moved."""
-        folder = f"{TRASH}/{self._runtime.wall_millis()}"
+        folder = f"{TRASH}/{self._wall_millis()}"
         taken = moved = 0
         for path, length_bytes in garbage.items():
             fits = keep and (not self._limit_bytes or taken + length_bytes <= self._limit_bytes)

@@ -96,10 +96,13 @@ class TableOperations:
         owns_files: Callable[[TabletRecord], bool],
         unnamed: set[int] | None = None,
         request_cycle: Callable[[], None] = lambda: None,
+        wall_millis: Callable[[], int] | None = None,
     ) -> None:
         """`owns_files` is that of Merges. `unnamed`: ids of tables that are being filled before a name row says so; the
-        collector spares them. `request_cycle` makes the cycle look at every tablet at once."""
+        collector spares them. `request_cycle` makes the cycle look at every tablet at once. `wall_millis`: a wall
+        clock that does not jump; None: the machine's."""
         self._runtime = runtime
+        self._wall_millis = wall_millis = wall_millis or runtime.wall_millis
         self._catalog = catalog
         self._placement = placement
         self._reports = reports
@@ -118,7 +121,7 @@ class TableOperations:
             self.settled,
             owns_files,
             new_ids.tablet,
-            runtime.wall_millis,
+            wall_millis,
         )
         self.balancer = Balancer(session, catalog, reports, self.moves, self.is_busy)
         self.decommissions = Decommissions(runtime, session, placement, reports, self.moves, self.is_busy)
@@ -142,7 +145,7 @@ class TableOperations:
             self._catalog.create_table(record)
             ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
             try:
-                self._write_rows(schema.name, first_records(record.table_id, ids, bounds, self._runtime.wall_millis()))
+                self._write_rows(schema.name, first_records(record.table_id, ids, bounds, self._wall_millis()))
                 self._finish_enabling(record)
             except _IdInUse:
                 self._catalog.delete_table(record)  # or the cycle would take its creation back, and the other's rows
@@ -206,7 +209,7 @@ class TableOperations:
             try:
                 # Its tablets stand before the name row points at them: a crash before leaves the table as it was, one
                 # after leaves it empty, to be enabled by the cycle. Tablets that no name points at are swept.
-                self._write_rows(name, first_records(fresh.table_id, ids, bounds, self._runtime.wall_millis()))
+                self._write_rows(name, first_records(fresh.table_id, ids, bounds, self._wall_millis()))
                 self._catalog.replace_table(record, fresh)
             except OutcomeUnknown:
                 raise  # the name row may come to point at them: they are spared while this is the master

@@ -13,7 +13,7 @@ class World:
     def __init__(self, limit_bytes: int) -> None:
         self.runtime = SimulatedRuntime(1)
         self.fs = MemoryFileSystem(self.runtime)
-        self.trash = Trash(self.runtime, self.fs, KEEP_SECONDS, limit_bytes)
+        self.trash = Trash(self.runtime.wall_millis, self.fs, KEEP_SECONDS, limit_bytes)
 
     def throw_away(self, *sizes: int) -> int:
         """Files of these sizes are garbage; how many of them are in the trash now."""
