@@ -19,6 +19,7 @@ from hbtable.repair.evidence import Evidence, SSTableFound
 from hbtable.repair.log_flush import Floors, ended, family_of, first_unflushed, floors, flush, no_log, unflushed
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView
 from hbtable.repair.numbers import Seen
+from hbtable.repair.orphans import Orphan, TableEvidence, orphans
 from hbtable.repair.rebuilding import RebuiltTablet, Span, all_covered, rebuilt, replaces
 from hbtable.repair.report import Report
 from hbtable.repair.user_files import Named, UserFiles
@@ -55,6 +56,7 @@ class TableRebuild:
             self._current.setdefault(tablet.table_id, []).append(replace(tablet, left=None))
         self._past: dict[int, list[Span]] = {}
         self._look_at_history()
+        self._orphans: dict[int, list[Orphan]] = {}
 
     def _look_at_history(self) -> None:
         """Tablets that there were once."""
@@ -90,7 +92,22 @@ class TableRebuild:
             self._report.done.append(
                 f"table {shown(name)} was made anew from its SSTables; it may have been dropped lately"
             )
+        self._orphans = orphans({record.table_id: self._all_of(record) for record in found.values()}, self._records)
         return found
+
+    def _all_of(self, table: TableRecord) -> TableEvidence:
+        families = LocalityGroupLayout(table.schema).stored.values()
+        return TableEvidence(self._spans(table.table_id), set(families))
+
+    def _files_of(self, table_id: int) -> list[SSTableFound]:
+        every = [*self._evidence.sstables.values(), *self._evidence.trash.values()]
+        return [file for file in every if file.is_of(table_id)]
+
+    def _spans(self, table_id: int) -> list[Span]:
+        """Of each tablet that anything tells of."""
+        current = self._current.get(table_id, [])
+        spans = [*self._past.get(table_id, []), *(Span(one.range, one.tablet_id, one.generation) for one in current)]
+        return spans + [Span(*_origin_of(file)) for file in self._files_of(table_id) if file.properties is not None]
 
     def _ids_in_files(self) -> set[int]:
         sound = [file for file in self._evidence.sstables.values() if file.properties is not None]
@@ -136,16 +153,14 @@ class TableRebuild:
         table_id = table.table_id
         current = self._current.get(table_id, [])
         past = self._past.get(table_id, [])
-        every = [*self._evidence.sstables.values(), *self._evidence.trash.values()]
-        mine = [file for file in every if file.is_of(table_id)]
+        mine = self._files_of(table_id)
         old = self._compacted_away(mine, current)
         substitutes: set[str] = set()
         usable = self._usable(table_id, current, old, substitutes)
         replacers = [file for file in mine if not file.damage and file.path not in old]
         tiles = rebuilt(usable, replacers, current, past, substitutes)
-        spans = [*past, *(Span(one.range, one.tablet_id, one.generation) for one in current)]
-        spans += [Span(*_origin_of(file)) for file in mine if file.properties is not None]
-        ids = {span.tablet_id for span in spans}
+        spans = self._spans(table_id)
+        ids = {span.tablet_id for span in spans} | self._adopted(table)
         records = [record for one in ids for record in self._records.pop(one, [])]
         gone = ended({record.tablet_id for record in records}, spans) - {one.tablet_id for one in current}
         known = {one.tablet_id: one for one in current}
@@ -155,6 +170,15 @@ class TableRebuild:
         return [
             self._tablet(table, tile, pairs, clock_millis, complete_to, now_millis) for tile in self._with_ids(tiles)
         ]
+
+    def _adopted(self, table: TableRecord) -> set[int]:
+        for tablet_id, (start, stop) in self._orphans.get(table.table_id, []):
+            where = f"rows from {start!r} to {stop!r}" if stop else f"rows from {start!r} on"
+            self._report.done.append(
+                f"METADATA has lost the row of tablet {tablet_id}; its log records were taken for those of table "
+                f"{shown(table.schema.name)}, {where}, which no other tablet has"
+            )
+        return {orphan.tablet_id for orphan in self._orphans.get(table.table_id, [])}
 
     def _report_gaps(self, table: TableRecord, ids: set[int], known: dict[int, TabletRecord], held: Floors) -> None:
         """What no file has and a log has no more."""
