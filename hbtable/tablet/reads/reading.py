@@ -126,16 +126,8 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
     state.gate.check_served()
     check_request(request)
     spec = request.spec
-    row_filter = None
     pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds)
-    if spec.filter is not None:
-        check_bytes("the filter", spec.filter)
-        if spec.raw:
-            raise InvalidRequest("a raw scan shows what is stored as it is: it takes no filter")
-        filter_state = request.position.filter_state if request.position is not None else b""
-        expression = parse(spec.filter, pacer.pause)
-        ask = ask_worker(state.environment.runtime)
-        row_filter = start(expression, request.reversed, filter_state, pacer.pause, ask)
+    row_filter = _filter_of_scan(state, request, pacer) if spec.filter is not None else None
     page = PageBuilder(request, row_filter)
     if page.is_finished():
         return page.page(True)
@@ -177,6 +169,19 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
         exhausted = False  # the rows before the damage; the next page begins with it
     state.reads += len(page.rows)
     return page.page(exhausted)
+
+
+@switches
+def _filter_of_scan(state: TabletState, request: ScanRequest, pacer: Pacer) -> RowFilter:
+    """InvalidRequest."""
+    spec = request.spec
+    assert spec.filter is not None
+    check_bytes("the filter", spec.filter)
+    if spec.raw:
+        raise InvalidRequest("a raw scan shows what is stored as it is: it takes no filter")
+    filter_state = request.position.filter_state if request.position is not None else b""
+    expression = parse(spec.filter, pacer.pause)
+    return start(expression, request.reversed, filter_state, pacer.pause, ask_worker(state.environment.runtime))
 
 
 def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) -> tuple[ReadSnapshot, ColumnSelection]:
