@@ -14,18 +14,18 @@ from hbtable.switches import switches
 
 _LIST_BYTES: Final = 2 << 20
 _MOST_PAIRS: Final = 512
-_TURNS: Final[list[tuple[()]]] = [()] * _MOST_PAIRS
+_PERMITS: Final[list[tuple[()]]] = [()] * _MOST_PAIRS
 
 
 @final
 class Portions:
     """Of one source of pairs: a merge, say. A sstable.reader.Meter."""
 
-    __slots__ = ("_left_bytes", "_row_locks")
+    __slots__ = ("_left_bytes", "_permits")
 
     def __init__(self) -> None:
         self._left_bytes = 0
-        self._row_locks: list[tuple[()]] = []
+        self._permits: list[tuple[()]] = []
 
     def several_blocks(self) -> None:
         return
@@ -33,14 +33,19 @@ class Portions:
     def read(self, block_bytes: int) -> None:
         self._left_bytes -= block_bytes
         if self._left_bytes < 0:
-            self._row_locks.clear()
+            self._permits.clear()
+
+    @property
+    def was_cut(self) -> bool:
+        """The last list ended early."""
+        return not self._permits
 
     @switches
     def take(self, pairs: Iterator[Pair], most: int) -> list[Pair]:
         """The next ones, at most `most` of 512; none when `pairs` have ended."""
         self._left_bytes = _LIST_BYTES
-        row_locks = self._row_locks
-        row_locks[:] = _TURNS[:most]
-        # Asks for a turn before each pair, and ends where read() has taken the rest of them away. Both in C: () + pair
+        permits = self._permits
+        permits[:] = _PERMITS[:most]
+        # Takes a permit before each pair, and ends where read() has withdrawn the rest of them. Both in C: () + pair
         # is the pair itself.
-        return list(map(add, iter(row_locks), pairs))
+        return list(map(add, iter(permits), pairs))

@@ -20,7 +20,6 @@ from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair
 from hbtable.merge.rules import FamilyRules
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, PUT
 from hbtable.switches import switches
-from hbtable.tablet.portions import Portions
 from hbtable.tablet.reads.column_selection import ColumnSelection
 
 _LONG: Final = 64
@@ -30,14 +29,17 @@ _LONGEST: Final = 512
 Open = Callable[[bytes, bytes], Iterator[Pair]]
 """The pairs from one key on, up to another."""
 
+Take = Callable[[Iterator[Pair], int], list[Pair]]
+"""The next pairs, at most so many; none when they have ended."""
+
 
 @switches
 def skipping_settled(
-    pairs: Iterator[Pair], open_pairs: Open, stop: bytes, selection: ColumnSelection, size: int, portions: Portions
+    pairs: Iterator[Pair], open_pairs: Open, stop: bytes, selection: ColumnSelection, size: int, take: Take
 ) -> Iterator[list[Pair]]:
     """`pairs`, which `open_pairs` gave up to `stop`, in lists that begin with `size` and grow up to 512, without most
-    of what no read can see. `portions` hears of the blocks behind the pairs."""
-    while chunk := portions.take(pairs, size):
+    of what no read can see. `take` makes the lists (tablet.portions)."""
+    while chunk := take(pairs, size):
         yield chunk
         if len(chunk) >= _LONG:
             pairs = behind(chunk, pairs, open_pairs, stop, selection)

@@ -10,11 +10,13 @@ Promises
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from hbtable.encoding.cell_key import FLAG_TTL, Pair, column_prefix, range_key, row_prefix, suffix_start
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, InvalidRequest, StaleLocation
 from hbtable.filters.evaluate import RowFilter, start
+from hbtable.filters.expression import Expression
 from hbtable.filters.grammar import parse
 from hbtable.merge.raw import raw_rows
 from hbtable.merge.visibility import TakePart
@@ -67,13 +69,7 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
     row_filter = start(expression) if expression is not None else None
     snapshot, selection = _snapshot(state, spec, row_filter)
 
-    def fresh_filter() -> RowFilter:
-        """Anew for each row: reads of single rows know nothing of each other."""
-        assert expression is not None
-        pause()  # a thousand filters take 4 ms to start
-        return start(expression, pause=pause, ask=ask_worker(state.environment.runtime))
-
-    sieve = fresh_filter if expression is not None else None
+    sieve = partial(_fresh_filter, state, expression, pause) if expression is not None else None
     left_bytes = spec.max_bytes
     for number, row in enumerate(rows, 1):
         cells = _cells(state, row, spec, snapshot, selection, sieve, left_bytes)
@@ -86,6 +82,13 @@ def read_rows(state: TabletState, rows: Sequence[bytes], spec: ReadSpec) -> list
         if pacer is not None and not number % _ROWS_BETWEEN_PAUSES:
             pause()
     return found
+
+
+@switches
+def _fresh_filter(state: TabletState, expression: Expression, pause: Callable[[], None]) -> RowFilter:
+    """Anew for each row: reads of single rows know nothing of each other."""
+    pause()  # a thousand filters take 4 ms to start
+    return start(expression, pause=pause, ask=ask_worker(state.environment.runtime))
 
 
 def _no_pause() -> None:

@@ -59,6 +59,13 @@ class ReadSnapshot:
             self._portions.read(block_bytes)
 
     @switches
+    def _list(self, pairs: Iterator[Pair], most: int) -> list[Pair]:
+        """The next pairs; not all of `most` where blocks that hold them are large."""
+        if self._portions is None:
+            return list(islice(pairs, most))
+        return self._portions.take(pairs, most)
+
+    @switches
     def row(self, row: bytes, cache_blocks: bool) -> Iterable[Iterable[Pair]] | None:
         """The pairs of one row that matter, in lists, a tuple where there is but one; None when there are no pairs for
         sure. May switch. Hot."""
@@ -70,23 +77,16 @@ class ReadSnapshot:
         pairs = sources[0] if len(sources) == 1 else merge(sources)
         # Most columns hold few versions; more than these are read only if the column is not settled by them.
         few = _FEW if self._tails is None else _FEW_OF_COLUMNS
-        if self._portions is None:
-            first = list(islice(pairs, few))
-            if len(first) < few:
-                return (first,)
-            self.several_blocks()
-        else:
-            first = self._portions.take(pairs, few)
-            if not first:
-                return None
         portions = self._portions
-        assert portions is not None
+        first = list(islice(pairs, few)) if portions is None else portions.take(pairs, few)
+        if len(first) < few and (portions is None or not portions.was_cut):
+            return (first,)
 
         def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
             return merge(self._row_sources(prefix, start, stop, cache_blocks))
 
         pairs = behind(first, pairs, reopen, stop, self._selection)
-        return chain((first,), self._counted(skipping_settled(pairs, reopen, stop, self._selection, _FEW, portions)))
+        return chain((first,), self._counted(skipping_settled(pairs, reopen, stop, self._selection, _FEW, self._list)))
 
     @switches
     def range_in_lists(self, start: bytes, stop: bytes, cache: Callable[[Stack], bool]) -> Iterator[list[Pair]]:
@@ -96,9 +96,8 @@ class ReadSnapshot:
         def reopen(start: bytes, stop: bytes) -> Iterator[Pair]:
             return self.range(start, stop, cache)
 
-        portions = self._portions = self._portions or Portions()
         return self._counted(
-            skipping_settled(reopen(start, stop), reopen, stop, self._selection, _FIRST_LIST, portions)
+            skipping_settled(reopen(start, stop), reopen, stop, self._selection, _FIRST_LIST, self._list)
         )
 
     @switches

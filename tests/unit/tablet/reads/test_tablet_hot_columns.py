@@ -64,7 +64,9 @@ def check(pairs: list[Pair], family: FamilySchema, spec: ReadSpec, size: int) ->
         return list(rows([found], selection.rules, None, *times, spec.max_versions, NOW))
 
     stop = b"s"
-    kept = chain.from_iterable(skipping_settled(open_pairs(b"", stop), open_pairs, stop, selection, size, Portions()))
+    kept = chain.from_iterable(
+        skipping_settled(open_pairs(b"", stop), open_pairs, stop, selection, size, Portions().take)
+    )
     assert seen(kept) == seen(iter(pairs))
 
 
@@ -158,7 +160,7 @@ def test_most_versions_are_not_even_read() -> None:
         return iter([pair for pair in pairs if start <= pair[0] < stop])
 
     kept = list(
-        chain.from_iterable(skipping_settled(open_pairs(b"", b"s"), open_pairs, b"s", selection, 64, Portions()))
+        chain.from_iterable(skipping_settled(open_pairs(b"", b"s"), open_pairs, b"s", selection, 64, Portions().take))
     )
     assert len(kept) == 65
     assert kept[-1] == pairs[-1]

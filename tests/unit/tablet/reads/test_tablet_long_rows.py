@@ -11,6 +11,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanRequest
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.portions import Portions
+from hbtable.tablet.reads.long_rows import LongRow
 from hbtable.tablet.tablet import Tablet
 from tests.harness.tablet_bench import Bench, everything, put
 
@@ -208,6 +209,20 @@ def test_no_more_large_cells_are_read_than_an_answer_may_hold(bench: Bench) -> N
         page = tablet.scan(ScanRequest(spec=spec, cells_per_row=1000, max_bytes=4 * LARGE))
         assert sum(len(cells) for _, cells in page.rows) <= 10
         assert sum(len(cells) for _, cells in everything(tablet, ScanRequest(cells_per_row=1000))) == 60
+
+    bench.run(main)
+
+
+def test_short_rows_after_a_long_one_are_read_in_the_short_way(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:%02d" % number, bytes(LARGE)) for number in range(10)])
+        tablet.mutate([put(b"s", b"f:a", b"v"), put(b"t", b"f:a", b"v")])
+        tablet.flush()
+        long_row, *short = [cells for _, cells in tablet.read_rows([b"r", b"s", b"t"], EVERYTHING)]
+        assert len(long_row) == 10
+        assert isinstance(long_row, LongRow)
+        assert [type(cells) for cells in short] == [list, list]
 
     bench.run(main)
 
