@@ -155,8 +155,8 @@ class ParentsLockOnly(DelegatingFake):
     """Of the online tablets. Of the tablets of a split only the one that is served is kept from those who load and
     unload."""
 
-    def turn(self, tablet_id: int) -> AbstractContextManager[None]:
-        return self.inner.turn(tablet_id) if tablet_id in self.inner.tablets else nullcontext()
+    def lock(self, tablet_id: int) -> AbstractContextManager[None]:
+        return self.inner.lock(tablet_id) if tablet_id in self.inner.tablets else nullcontext()
 
 
 class AlwaysValid(_Around):
