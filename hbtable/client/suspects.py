@@ -95,7 +95,9 @@ class Suspects:
         where = request.range, request.reversed, request.position, request.cells_per_row
         return self._call(owner, _mark(table, where, request.spec), scan)
 
-    def _call(self, owner: str, mark: Mark, function: Callable[[], T]) -> T:
+    def _call(self, owner: str, mark: Mark | None, function: Callable[[], T]) -> T:
+        if mark is None:
+            return function()  # which refuses it
         if self._lost.get(mark.fingerprint, owner) != owner:
             del self._lost[mark.fingerprint]
             self._count(mark)
@@ -184,13 +186,16 @@ class Suspects:
         self._is_stale = True
 
 
-def _mark(table: str, where: object, spec: ReadSpec) -> Mark:
-    """Always the same for the same request, in any process."""
-    families = spec.columns.items() if spec.columns is not None else ()
-    columns = sorted((family, None if one is None else sorted(one)) for family, one in families)
+def _mark(table: str, where: object, spec: ReadSpec) -> Mark | None:
+    """Always the same for the same request, in any process. None for values that the tablet refuses."""
+    try:
+        families = spec.columns.items() if spec.columns is not None else ()
+        columns = sorted((family, None if one is None else sorted(one)) for family, one in families)
+        shown = (spec.filter or b"")[:_SHOWN].decode("utf-8", "replace")
+    except (AttributeError, TypeError):
+        return None
     rest = spec.min_timestamp, spec.max_timestamp, spec.max_versions, spec.raw
     what = repr((table, where, spec.filter, columns, rest))
-    shown = (spec.filter or b"")[:_SHOWN].decode("utf-8", "replace")
     return Mark(blake2b(what.encode(), digest_size=16).digest(), f"{table} with the filter {shown}")
 
 
