@@ -112,7 +112,8 @@ class ScanRequest:
 
 
 def check_request(request: ScanRequest) -> None:
-    """InvalidRequest. What the spec holds is checked where it is used (tablet.column_selection)."""
+    """InvalidRequest. What the spec holds else is checked where it is used (tablet.column_selection)."""
+    whole_number("the bytes of an answer", request.spec.max_bytes, SMALLEST_I64, LARGEST_I64)
     check_bytes("the first row", request.range.start)
     check_bytes("the row to stop at", request.range.stop)
     whole_number("the rows of a page", request.max_rows, 0, LARGEST_I64)

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
-from hbtable.model.values import whole_number
+from hbtable.model.values import LARGEST_I64, SMALLEST_I64, whole_number
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.apply import no_such_family
 
@@ -43,6 +43,8 @@ class ColumnSelection:
             whole_number("the upper time bound", spec.max_timestamp, 0, MAX_TIMESTAMP)
         if type(spec.max_versions) is not int:
             whole_number("the number of versions", spec.max_versions, 0, ALL_VERSIONS)
+        if type(spec.max_bytes) is not int:
+            whole_number("the bytes of an answer", spec.max_bytes, SMALLEST_I64, LARGEST_I64)
         self.min_timestamp = spec.min_timestamp
         self.max_timestamp = spec.max_timestamp
         self.timed = spec.min_timestamp > 0 or spec.max_timestamp < MAX_TIMESTAMP
