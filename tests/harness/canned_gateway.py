@@ -5,6 +5,7 @@ Nothing is kept between calls, so that memory which grows is the gateway's.
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from hbtable.errors import NoSuchFamily, TableNotFound
 from hbtable.hbase.codec.message_input import Stream
@@ -18,6 +19,8 @@ from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
+
+T = TypeVar("T")
 
 _CELLS: list[Cell] = [(b"f:a", 7, b"value"), (b"f:b", 2**62, b"x" * 300), (b"f:\xff\x00", 0, b"")]
 _SCHEMA = TableSchema(b"t", {b"f": FamilySchema(b"f"), b"g": FamilySchema(b"g")})
@@ -60,6 +63,9 @@ class CannedRuntime:
 
     def spawn(self, function: Callable[..., object], *arguments: object, name: str = "") -> _Task:
         return _Task()
+
+    def offload(self, kind: str, function: Callable[..., T], *arguments: object) -> T:
+        return function(*arguments)
 
 
 class CannedTable:

@@ -4,10 +4,15 @@ from typing import Any
 
 
 class DelegatingFake:
-    """Everything that a subclass does not name goes to `inner`."""
+    """Everything that a subclass does not name goes to `inner`. What it does name has to be there: a fake of a method
+    that was renamed would never be called, and say nothing."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
+        for kind in type(self).__mro__[: type(self).__mro__.index(DelegatingFake)]:
+            for name, value in vars(kind).items():
+                if callable(value) and not name.startswith("_"):
+                    assert hasattr(inner, name), f"{type(self).__name__} names {name}, which {inner!r} does not have"
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
