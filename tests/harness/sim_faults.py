@@ -130,7 +130,10 @@ class Faults:
         self._later(chance.uniform(1.0, 5.0), shares.clear)
 
     def _clock(self) -> None:
-        self._victim(clients=True).runtime.wall_offset_millis = self._chance.choice(_CLOCKS_MILLIS)
+        victim, millis = self._victim(clients=True), self._chance.choice(_CLOCKS_MILLIS)
+        # A start believes the clock that it finds: only of a server that has begun is a far jump refused.
+        if abs(millis) <= BELIEVED_MILLIS or not isinstance(victim, ServerProcess) or hasattr(victim, "role"):
+            victim.runtime.wall_offset_millis = millis
 
     def _expire(self) -> None:
         lease = self._victim(clients=True).lease
