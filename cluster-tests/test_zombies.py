@@ -104,7 +104,10 @@ def stop_and_wake(cluster: ProcessCluster, chance: random.Random) -> None:
         living.append(cluster.start_server())
     victim = chance.choice(living)
     sessions = chance.uniform(0.5, 3)
-    victim.freeze()
+    try:
+        victim.freeze()
+    except ProcessLookupError:
+        return  # its session ended just as it was woken, and a worker has seen it end since
     time.sleep(sessions * SESSION_SECONDS)
     expired = f"log {victim.incarnation}: fenced" in cluster.masters[0].log()
     victim.thaw()
