@@ -54,6 +54,8 @@ class Halted(DelegatingFake):
     """A runtime whose clock stands still until `arrived` holds, as often as it is told: a machine that does nothing for
     a while takes no call's time before the peer has got it."""
 
+    OWN = ("until",)
+
     def __init__(self, runtime):
         super().__init__(runtime)
         self._past = 0.0
