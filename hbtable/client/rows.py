@@ -44,6 +44,7 @@ class Rows:
 
     # ---------------------------------------------------------------- reads
 
+    @switches
     def row(
         self,
         row: bytes,
@@ -58,6 +59,7 @@ class Rows:
 
     get = row
 
+    @switches
     def rows(
         self,
         rows: Sequence[bytes],
@@ -70,6 +72,7 @@ class Rows:
         found = self.table.read_rows(wanted, _spec(columns, timestamp))
         return [(row, _dict(cells, include_timestamp)) for row, cells in found]
 
+    @switches
     def cells(
         self,
         row: bytes,
@@ -88,6 +91,7 @@ class Rows:
             return [(value, at) if include_timestamp else value for _, at, value in cells]
         return []
 
+    @switches
     def scan(
         self,
         row_start: bytes | None = None,
@@ -203,6 +207,7 @@ class Rows:
         return self.counter_inc(row, column, -value)
 
 
+@switches
 def _spec(columns: Iterable[bytes] | None, timestamp: int | None) -> ReadSpec:
     upper = MAX_TIMESTAMP if timestamp is None else whole_number("timestamp", timestamp, 0, MAX_TIMESTAMP)
     return ReadSpec(None if columns is None else columns_of(listed(columns)), 0, upper)

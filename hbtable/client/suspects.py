@@ -26,6 +26,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.model.cell import Row
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Suspects:
         self._lost: dict[bytes, str] = {}  # whoever was asked last, and gave no answer
         self._is_stale = False
 
+    @switches
     def start(self) -> None:
         """*Switches.* Counts what the process before this one died with."""
         self._session.watch(SUSPECTS, self._changed)
@@ -84,14 +86,16 @@ class Suspects:
         for mark in {mark.fingerprint: mark for mark in left}.values():
             self._count(mark)
 
+    @switches
     def read_rows(
         self, owner: str, table: str, rows: Sequence[bytes], spec: ReadSpec, read: Callable[[], list[Row]]
     ) -> list[Row]:
-        """`read`, which asks the server `owner`. *Switches.* LimitExceeded, for a request that servers died of."""
+        """`read`, which asks the server `owner`. LimitExceeded, for a request that servers died of."""
         return self._call(owner, _mark(table, list(rows), spec), read)
 
+    @switches
     def scan(self, owner: str, table: str, request: ScanRequest, scan: Callable[[], ScanPage]) -> ScanPage:
-        """`scan`, which asks the server `owner`. *Switches.* LimitExceeded, for a request that servers died of."""
+        """`scan`, which asks the server `owner`. LimitExceeded, for a request that servers died of."""
         where = request.range, request.reversed, request.position, request.cells_per_row
         return self._call(owner, _mark(table, where, request.spec), scan)
 

@@ -114,6 +114,7 @@ class ClusterIdentity:
 class ThriftGateway:
     """One Thrift port. start(), then drain() and close()."""
 
+    @switches
     def __init__(
         self,
         runtime: Runtime,

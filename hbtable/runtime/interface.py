@@ -105,6 +105,7 @@ class Runtime(Protocol):
     def sleep(self, seconds: float) -> None:
         """*Switches.* 0 lets other tasks run."""
 
+    @switches
     def request_gate(self, client: str, most: int) -> Callable[[float], None]:
         """What the calling task is to call with the time before each request of `client`: it returns when the request
         may be worked on, among those of other clients; *switches* unless that is at once. Overloaded when `most` wait

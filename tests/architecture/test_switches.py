@@ -6,6 +6,7 @@ well, or that say little, tell nothing.
 """
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -80,6 +81,19 @@ def test_whoever_calls_a_marked_function_is_marked() -> None:
     paths = [path for path in PRODUCT.rglob("*.py") if "testing" not in path.relative_to(PRODUCT).parts]
     everything = [each for path in paths for each in functions(str(path.relative_to(PRODUCT)), path.read_text())]
     assert unmarked_callers(everything) == []
+
+
+def test_a_function_that_says_that_it_switches_is_marked() -> None:
+    said = []
+    for path in PRODUCT.rglob("*.py"):
+        for function in functions(str(path.relative_to(PRODUCT)), path.read_text()):
+            if says_that_it_switches(function.node) and not function.marked:
+                said.append(str(function))
+    assert said == []
+
+
+def says_that_it_switches(function: ast.FunctionDef) -> bool:
+    return re.search(r"\*Switches\b|\bmay switch\b", ast.get_docstring(function) or "") is not None
 
 
 def test_a_call_of_a_method_of_a_function_and_of_a_name_that_is_always_marked_are_found() -> None:

@@ -36,14 +36,17 @@ class ReadCalls:
         self._pause = pause
         self._budget = budget
 
+    @switches
     def get(self, table: bytes | None, row: bytes | None, column: bytes | None, _: Attributes) -> list[Cell]:
         return self._versions(table, row, column, MAX_TIMESTAMP, 1)
 
+    @switches
     def getVer(
         self, table: bytes | None, row: bytes | None, column: bytes | None, versions: int | None, _: Attributes
     ) -> list[Cell]:
         return self._versions(table, row, column, MAX_TIMESTAMP, versions)
 
+    @switches
     def getVerTs(
         self,
         table: bytes | None,
@@ -59,16 +62,19 @@ class ReadCalls:
     def getRow(self, table: bytes | None, row: bytes | None, _: Attributes) -> list[Row]:
         return self._tables.named(table).read_rows((check_row(row),), self._everything)
 
+    @switches
     def getRowWithColumns(
         self, table: bytes | None, row: bytes | None, columns: Sequence[bytes] | None, _: Attributes
     ) -> list[Row]:
         spec = self._spec(columns) if columns else self._everything
         return self._tables.named(table).read_rows((check_row(row),), spec)
 
+    @switches
     def getRowTs(self, table: bytes | None, row: bytes | None, timestamp: int | None, _: Attributes) -> list[Row]:
         spec = self._spec(None, upper_bound(timestamp))
         return self._tables.named(table).read_rows((check_row(row),), spec)
 
+    @switches
     def getRowWithColumnsTs(
         self,
         table: bytes | None,
@@ -83,16 +89,19 @@ class ReadCalls:
     def getRows(self, table: bytes | None, rows: Sequence[bytes] | None, _: Attributes) -> list[Row]:
         return self._rows(table, rows, self._everything)
 
+    @switches
     def getRowsWithColumns(
         self, table: bytes | None, rows: Sequence[bytes] | None, columns: Sequence[bytes] | None, _: Attributes
     ) -> list[Row]:
         return self._rows(table, rows, self._spec(columns))
 
+    @switches
     def getRowsTs(
         self, table: bytes | None, rows: Sequence[bytes] | None, timestamp: int | None, _: Attributes
     ) -> list[Row]:
         return self._rows(table, rows, self._spec(None, upper_bound(timestamp)))
 
+    @switches
     def getRowsWithColumnsTs(
         self,
         table: bytes | None,
@@ -103,6 +112,7 @@ class ReadCalls:
     ) -> list[Row]:
         return self._rows(table, rows, self._spec(columns, upper_bound(timestamp)))
 
+    @switches
     def _spec(
         self, columns: Sequence[bytes] | None, max_timestamp: int = MAX_TIMESTAMP, max_versions: int = 1
     ) -> ReadSpec:
@@ -113,6 +123,7 @@ class ReadCalls:
             max_bytes=self._answer_bytes,
         )
 
+    @switches
     def _versions(
         self, table: bytes | None, row: bytes | None, column: bytes | None, max_timestamp: int, versions: int | None
     ) -> list[Cell]:

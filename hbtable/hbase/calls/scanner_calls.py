@@ -26,6 +26,7 @@ from hbtable.model.ranges import RowRange, between, prefix_stop
 from hbtable.model.read import ReadSpec, ScanRequest, columns_of
 from hbtable.model.table import TableRecord, TableState
 from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
+from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
 Columns = Sequence[bytes] | None
@@ -58,6 +59,7 @@ class ScannerCalls:
 
     # ---------------------------------------------------------------- open
 
+    @switches
     def scannerOpenWithScan(self, table: bytes | None, scan: TScan | None, _: Attributes) -> int:
         if scan is None:
             raise BadArgument("the call has no scan")
@@ -75,23 +77,28 @@ class ScannerCalls:
         request = ScanRequest(rows, spec, backwards, cells_per_row=max(scan.batch_size or 0, 0))
         return self._open(table, request, bool(scan.sort_columns))
 
+    @switches
     def scannerOpen(self, table: bytes | None, start: bytes | None, columns: Columns, _: Attributes) -> int:
         return self._open_range(table, _range(start or b"", b""), columns, MAX_TIMESTAMP)
 
+    @switches
     def scannerOpenWithStop(
         self, table: bytes | None, start: bytes | None, stop: bytes | None, columns: Columns, _: Attributes
     ) -> int:
         return self._open_range(table, _range(start or b"", stop or b""), columns, MAX_TIMESTAMP)
 
+    @switches
     def scannerOpenWithPrefix(self, table: bytes | None, prefix: bytes | None, columns: Columns, _: Attributes) -> int:
         start = _checked(prefix or b"")
         return self._open_range(table, RowRange(start, prefix_stop(start)), columns, MAX_TIMESTAMP)
 
+    @switches
     def scannerOpenTs(
         self, table: bytes | None, start: bytes | None, columns: Columns, timestamp: int | None, _: Attributes
     ) -> int:
         return self._open_range(table, _range(start or b"", b""), columns, upper_bound(timestamp))
 
+    @switches
     def scannerOpenWithStopTs(
         self,
         table: bytes | None,
@@ -103,6 +110,7 @@ class ScannerCalls:
     ) -> int:
         return self._open_range(table, _range(start or b"", stop or b""), columns, upper_bound(timestamp))
 
+    @switches
     def _open_range(self, table: bytes | None, rows: RowRange, columns: Columns, max_timestamp: int) -> int:
         spec = ReadSpec(columns_of(columns, self._pause), max_timestamp=max_timestamp, max_bytes=self._answer_bytes)
         return self._open(table, ScanRequest(rows, spec), sorted_columns=False)

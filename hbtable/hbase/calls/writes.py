@@ -17,6 +17,7 @@ from hbtable.hbase.conversion import Batches, Mutations, check_row, full_column,
 from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.model.cell import SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_FAMILY, RowMutation
+from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
 _ROWS_AT_ONCE = 1000
@@ -37,11 +38,13 @@ class WriteCalls:
 
     # ---------------------------------------------------------------- puts and deletes together
 
+    @switches
     def mutateRow(
         self, table: bytes | None, row: bytes | None, mutations: Mutations | None, attributes: Attributes
     ) -> None:
         self._mutate_row(table, row, mutations, SERVER_TIME, attributes)
 
+    @switches
     def mutateRowTs(
         self,
         table: bytes | None,
@@ -52,14 +55,17 @@ class WriteCalls:
     ) -> None:
         self._mutate_row(table, row, mutations, conversion.write_time(timestamp), attributes)
 
+    @switches
     def mutateRows(self, table: bytes | None, batches: Batches | None, attributes: Attributes) -> None:
         self._mutate_rows(table, batches, SERVER_TIME, attributes)
 
+    @switches
     def mutateRowsTs(
         self, table: bytes | None, batches: Batches | None, timestamp: int | None, attributes: Attributes
     ) -> None:
         self._mutate_rows(table, batches, conversion.write_time(timestamp), attributes)
 
+    @switches
     def _mutate_row(
         self,
         table: bytes | None,
@@ -75,6 +81,7 @@ class WriteCalls:
             return
         self._tables.named(table).mutate((mutation,))
 
+    @switches
     def _mutate_rows(
         self, table: bytes | None, batches: Batches | None, timestamp: int, attributes: Attributes
     ) -> None:

@@ -11,6 +11,7 @@ from heapq import merge
 from typing import Final, final
 
 from hbtable.model.cell import Cell, Row
+from hbtable.switches import switches
 
 LARGE_VALUE_BYTES: Final = 8 << 10
 """A longer value makes an answer large."""
@@ -57,6 +58,7 @@ class LargeAnswer:
             yield self._pieces.popleft()
 
 
+@switches
 def paced(clock: Callable[[], float], pause: Callable[[], None]) -> Callable[[Iterable[bytes]], LargeAnswer]:
     """What collects the pieces of an answer, and *switches* by `pause` every few milliseconds."""
 
