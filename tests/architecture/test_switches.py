@@ -83,16 +83,16 @@ def test_whoever_calls_a_marked_function_is_marked() -> None:
     assert unmarked_callers(everything) == []
 
 
-def test_a_function_that_says_that_it_switches_is_marked() -> None:
+def test_a_function_that_docstring_says_so_is_marked() -> None:
     said = []
     for path in PRODUCT.rglob("*.py"):
         for function in functions(str(path.relative_to(PRODUCT)), path.read_text()):
-            if says_that_it_switches(function.node) and not function.marked:
+            if docstring_says_so(function.node) and not function.marked:
                 said.append(str(function))
     assert said == []
 
 
-def says_that_it_switches(function: ast.FunctionDef) -> bool:
+def docstring_says_so(function: ast.FunctionDef) -> bool:
     return re.search(r"\*Switches\b|\bmay switch\b", ast.get_docstring(function) or "") is not None
 
 

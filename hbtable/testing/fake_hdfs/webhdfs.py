@@ -19,6 +19,7 @@ from typing import Final, final
 
 from hbtable.fs.webhdfs.requests import HeldUpload, HoldHttp, Http, NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 from hbtable.testing.fake_hdfs.namespace import FakeHadoopError, FakeNamespace
 from hbtable.testing.fake_hdfs.webhdfs_datanodes import FakeDataNodeQuirks, FakeDataNodes, FakeHeldUpload
 from hbtable.testing.fake_hdfs.webhdfs_namenode import FakeNameNode, answer, refusal
@@ -141,6 +142,7 @@ class FakeWebHdfs:
             raise NoAnswer(f"{request.host}: no answer in time")
         return responses[0]
 
+    @switches
     def _served(self, request: WebHdfsRequest) -> WebHdfsResponse | None:
         """None when nobody ever answers. *Switches.*"""
         self._runtime.sleep(self._chance.uniform(0, 2 * self.quirks.namenode_seconds))

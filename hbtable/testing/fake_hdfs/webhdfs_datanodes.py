@@ -12,6 +12,7 @@ from typing import Final, final
 
 from hbtable.fs.webhdfs.requests import HELD_BACK_BYTES, NoAnswer, WebHdfsRequest, WebHdfsResponse
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 from hbtable.testing.fake_hdfs.namespace import FakeFile, FakeHadoopError, FakeNamespace
 from hbtable.testing.fake_hdfs.webhdfs_namenode import refusal, split_target
 
@@ -61,6 +62,7 @@ class FakeNodeThread:
         self._taken_until = taken_until
         self._number = number
 
+    @switches
     def wait(self) -> None:
         """*Switches.* Until it is free."""
         while (left := self._taken_until[self._number] - self._runtime.clock_seconds()) > 0:
@@ -103,6 +105,7 @@ class FakeDataNodes:
         self._taken_until = {node: [0.0] * _THREADS for node in nodes}
         self._turns = dict.fromkeys(nodes, 0)
 
+    @switches
     def serve(self, request: WebHdfsRequest) -> WebHdfsResponse | None:
         """None when nobody ever answers. *Switches.*"""
         thread = self.thread(request.host)
@@ -185,6 +188,7 @@ class FakeUpload:
             nodes.scheduled_bytes[node] += self._block_bytes
         self._fails_at = nodes.runtime.clock_seconds() + PIPELINE_SECONDS
 
+    @switches
     def finish(self, body: bytes) -> WebHdfsResponse | None:
         """The answer once all of it came; None when nobody ever answers. *Switches.* FakeHadoopError."""
         nodes = self._nodes

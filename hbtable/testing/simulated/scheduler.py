@@ -17,6 +17,8 @@ from zlib import crc32
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from hbtable.switches import switches
+
 STEP_MICROS: Final = 1
 
 
@@ -94,6 +96,7 @@ class Scheduler:
         self._runnable.append(task)
         return task
 
+    @switches
     def pause(self, waiting_for: str) -> bool:
         """*Switches.* The running task waits until wake(); returns its answer, or raises what was thrown in."""
         task = self.running()
