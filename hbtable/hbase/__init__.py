@@ -1,6 +1,6 @@
 """The gateway: HBase's Thrift 1 service (thrift/hbase.thrift) on one port, for every transport and protocol.
 
-codec/      bytes in: sniffing.py -> message_input.py -> binary_reader.py | compact_reader.py, laid out by interface.py
+codec/      bytes in: sniffing.py -> hbtable.thrift: message_input, a reader, as interface.py lays it out
             bytes out: answers.py -> binary_answers.py; wires.py puts both together for each protocol
 calls/      reads.py  writes.py  scanner_calls.py  tables.py    one short method per call of the interface
 admin/      cells.py  chores.py  cluster_backend.py  compactions.py  tables.py  tablets.py    the same for our own

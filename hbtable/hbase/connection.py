@@ -16,9 +16,14 @@ from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.http_answer import HttpRequest
 from hbtable.hbase.codec.interface import THRIFT2_ONLY, ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
-from hbtable.hbase.codec.message_input import MessageInput, Stream
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff
-from hbtable.hbase.codec.wire import (
+from hbtable.hbase.codec.wires import Wire
+from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.slow import SlowRequest
+from hbtable.runtime.memory_budget import SMALL_BYTES
+from hbtable.switches import switches
+from hbtable.thrift.message_input import MessageInput, Stream
+from hbtable.thrift.wire import (
     CALL,
     INTERNAL_ERROR,
     ONEWAY,
@@ -29,11 +34,6 @@ from hbtable.hbase.codec.wire import (
     Malformed,
     MessageTooLarge,
 )  # fmt: skip
-from hbtable.hbase.codec.wires import Wire
-from hbtable.hbase.connection_context import ConnectionContext
-from hbtable.hbase.slow import SlowRequest
-from hbtable.runtime.memory_budget import SMALL_BYTES
-from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack

@@ -29,7 +29,6 @@ from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.codec.large_answers import paced
-from hbtable.hbase.codec.message_input import Stream
 from hbtable.hbase.codec.wires import wires
 from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.connection_context import ConnectionContext
@@ -41,6 +40,7 @@ from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
+from hbtable.thrift.message_input import Stream
 
 _LOG: Final = logging.getLogger(__name__)
 _EXPIRY_SECONDS: Final = 60.0

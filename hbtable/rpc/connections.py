@@ -16,12 +16,12 @@ from typing import final
 
 from hbtable.errors import Corruption, HbtableError, Unavailable
 from hbtable.rpc.codec.calls import CallTimeout
-from hbtable.rpc.frames import FRAME_BYTES, Frames, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, answered
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.sockets import Socket
 from hbtable.switches import switches
+from hbtable.thrift.frames import FRAME_BYTES, Frames, with_checksum
 
 Connect = Callable[[str, int, float], Socket]
 """As runtime.sockets.connect."""

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, final
 
-from hbtable.rpc.frames import GOODBYE, Frames
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
+from hbtable.thrift.frames import GOODBYE, Frames
 
 _UNFRAMED: Final = b"\x80\x01\x00"
 """As the length of a frame it would be 2 GiB, which none is: so begins a message without frame, happybase's way."""

@@ -20,7 +20,6 @@ from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.binary import MessageReader
 from hbtable.rpc.codec.calls import Role, RpcMethod
 from hbtable.rpc.codec.errors import described
-from hbtable.rpc.frames import FRAME_BYTES, GOODBYE, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.served import Foreign, Served
@@ -29,6 +28,7 @@ from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
+from hbtable.thrift.frames import FRAME_BYTES, GOODBYE, with_checksum
 
 _LOG: Final = logging.getLogger(__name__)
 OTHER_PORT: Final = (

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from hbtable.errors import NoSuchFamily, TableNotFound
-from hbtable.hbase.codec.message_input import Stream
 from hbtable.hbase.server import ClusterIdentity, ThriftGateway, ThriftGatewayOptions
 from hbtable.metrics.registry import Registry
 from hbtable.model import names
@@ -19,6 +18,7 @@ from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
+from hbtable.thrift.message_input import Stream
 
 T = TypeVar("T")
 

@@ -18,11 +18,11 @@ from hbtable.hbase.codec import binary_answers
 from hbtable.hbase.codec.binary_answers import SortedRows, in_map_order
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
-from hbtable.hbase.codec.wire import EXCEPTION, REPLY
 from hbtable.hbase.regions import Region
 from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema
 from hbtable.switches import switches
+from hbtable.thrift.wire import EXCEPTION, REPLY
 
 _SEQUENCE: Final = struct.Struct(">i").pack
 _MANY_CELLS: Final = 512

@@ -14,8 +14,19 @@ import thriftpy2
 from hbtable.hbase.admin import structs as admin_structs
 from hbtable.hbase.codec import thrift_structs
 from hbtable.hbase.codec.fast_mutations import fast_batches, fast_mutations
-from hbtable.hbase.codec.wire import LIST, MAP, REPLY, STRING, STRUCT, TEXT, FastList, StructLayout, ValueType
 from hbtable.metrics.registry import Counter, Histogram
+from hbtable.thrift.wire import (
+    LIST,
+    MAP,
+    REPLY,
+    STRING,
+    STRUCT,
+    TEXT,
+    CallLayout,
+    FastList,
+    StructLayout,
+    ValueType,
+)
 
 IDL_PATH: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "idl", "hbase.thrift")
 ADMIN_PATH: Final = os.path.join(os.path.dirname(IDL_PATH), "admin.thrift")
@@ -56,24 +67,18 @@ THRIFT2_ONLY: Final = frozenset(
 
 
 @final
-class ThriftMethod:
+class ThriftMethod(CallLayout):
     """One call of the interface, with everything that a request of it needs at hand."""
 
     __slots__ = (
-        "call", "declares", "encode", "fast_list", "kinds", "layout", "list_kind", "loose_head", "name", "ok",
-        "result_class", "seconds", "strict_head",
+        "call", "declares", "encode", "loose_head", "name", "ok", "result_class", "seconds", "strict_head",
     )  # fmt: skip
 
-    def __init__(self, name: str, layout: StructLayout, kinds: tuple[int, ...], fast_list: FastList | None) -> None:
+    def __init__(self, name: str, fields: dict[int, ValueType]) -> None:
+        super().__init__(fields)
         wire_name = name.encode("ascii")
         length = len(wire_name).to_bytes(4, "big")
         self.name = name
-        self.layout = layout
-        self.kinds = kinds
-        """Wire kind by field id; 0 where there is no such field."""
-        self.fast_list = fast_list
-        self.list_kind = 0
-        """Wire kind of the elements of its lists (no method has lists of two kinds); 0 without any."""
         self.strict_head = b"\x80\x01\x00" + bytes([REPLY]) + length + wire_name
         self.loose_head = length + wire_name + bytes([REPLY])
         self.result_class: type = object
@@ -111,24 +116,13 @@ class ThriftInterface:
 
     def _load(self, service: Any, methods: dict[bytes, ThriftMethod]) -> None:
         for name in service.thrift_services:
-            method = self._method(name, getattr(service, name + "_args"))
+            arguments: dict[int, tuple[Any, ...]] = getattr(service, name + "_args").thrift_spec
+            method = ThriftMethod(name, {field: _shape(self, spec) for field, spec in arguments.items()})
             method.result_class = getattr(service, name + "_result")
             for field, spec in getattr(service, name + "_result").thrift_spec.items():
                 if field:
                     method.declares[spec[1]] = field
             methods[name.encode("ascii")] = method
-
-    def _method(self, name: str, arguments_class: Any) -> ThriftMethod:
-        spec: dict[int, tuple[Any, ...]] = arguments_class.thrift_spec
-        highest = max(spec, default=0)
-        fields = {field: (_shape(self, field_spec), field - 1) for field, field_spec in spec.items()}
-        kinds = tuple(fields[field][0].wire_kind if field in fields else 0 for field in range(highest + 1))
-        layout = StructLayout(fields, [None] * highest, tuple)
-        elements = [shape.element for shape, _ in fields.values() if shape.kind == LIST and shape.element is not None]
-        inner = elements[0].layout if elements else None
-        method = ThriftMethod(name, layout, kinds, inner.fast_list if inner is not None else None)
-        method.list_kind = elements[0].wire_kind if elements else 0
-        return method
 
     def layout_of(self, struct: Any) -> StructLayout:
         name: str = struct.__name__

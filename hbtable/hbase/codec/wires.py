@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hbtable.hbase.codec import binary_reader, compact_reader
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.interface import ThriftMethod
-from hbtable.hbase.codec.message_input import MessageInput
 from hbtable.hbase.codec.sniffing import Protocol
-from hbtable.hbase.codec.wire import Call
+from hbtable.thrift import binary_reader, compact_reader
+from hbtable.thrift.message_input import MessageInput
+from hbtable.thrift.wire import Call
 
 
 class Wire(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hbtable.errors import Unavailable
-from hbtable.hbase.codec.message_input import MessageInput
 from hbtable.hbase.log_limiter import LINES, LogLimiter
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget
+from hbtable.thrift.message_input import MessageInput
 
 
 class Trace:

@@ -27,13 +27,13 @@ from hbtable.model.read import EVERYTHING
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import METHODS, read_head
 from hbtable.rpc.connections import RpcOptions
-from hbtable.rpc.frames import GOODBYE, Frames
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import OTHER_PORT, RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
+from hbtable.thrift.frames import GOODBYE, Frames
 from tests.harness.delegating_fake import DelegatingFake
 
 HOST = "127.0.0.1"

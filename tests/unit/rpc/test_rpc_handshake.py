@@ -13,7 +13,6 @@ from hbtable.rpc import connections, handshake, thrift_server
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.errors import described
 from hbtable.rpc.connections import RpcOptions
-from hbtable.rpc.frames import Frames, with_checksum
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
@@ -21,6 +20,7 @@ from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
+from hbtable.thrift.frames import Frames, with_checksum
 from tests.harness.delegating_fake import DelegatingFake
 
 HOST = "127.0.0.1"

@@ -5,12 +5,12 @@ from gevent.socket import create_connection
 
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.rpc.connections import RpcOptions
-from hbtable.rpc.frames import GOODBYE
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
+from hbtable.thrift.frames import GOODBYE
 
 HOST = "127.0.0.1"
 LONG_TIMEOUTS = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60, census_seconds=60)

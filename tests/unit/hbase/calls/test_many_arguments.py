@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from hbtable.hbase.codec.binary_reader import _fast_strings
 from hbtable.model.mutation import DELETE_COLUMN, PUT
 from hbtable.model.read import columns_of
+from hbtable.thrift.binary_reader import _fast_strings
 
 MANY = 20_000
 
@@ -72,7 +72,7 @@ def test_strings_are_read_in_the_fast_way_only_when_they_are_few(client: Any, mo
         counts.append(count)
         return _fast_strings(data, position, count)
 
-    monkeypatch.setattr("hbtable.hbase.codec.binary_reader._fast_strings", counted)
+    monkeypatch.setattr("hbtable.thrift.binary_reader._fast_strings", counted)
     client.call("getRows", tableName=b"t", rows=[b"r"] * 300)
     client.call("getRows", tableName=b"t", rows=[b"r"] * MANY)
     assert counts == [300]

@@ -114,3 +114,22 @@ class StructLayout:
         self.empty = make(defaults.copy())
         """What a struct without fields is: one object for all, as they cost a byte each on the wire."""
         self.fast_list = fast_list
+
+
+class CallLayout:
+    """The arguments of a call, with what the fast way of reading them needs at hand."""
+
+    __slots__ = ("fast_list", "kinds", "layout", "list_kind")
+
+    def __init__(self, fields: dict[int, ValueType]) -> None:
+        highest = max(fields, default=0)
+        self.layout = StructLayout(
+            {field: (shape, field - 1) for field, shape in fields.items()}, [None] * highest, tuple
+        )
+        self.kinds = tuple(fields[field].wire_kind if field in fields else 0 for field in range(highest + 1))
+        """Wire kind by field id; 0 where there is no such field."""
+        elements = [shape.element for shape in fields.values() if shape.kind == LIST and shape.element is not None]
+        inner = elements[0].layout if elements else None
+        self.fast_list = inner.fast_list if inner is not None else None
+        self.list_kind = elements[0].wire_kind if elements else 0
+        """Wire kind of the elements of its lists (no method has lists of two kinds); 0 without any."""

@@ -10,9 +10,9 @@ decoding, so every byte that take() waits for is counted. Framed: the length is 
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
-from hbtable.hbase.codec.wire import EndOfStream, Malformed, MessageTooLarge
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.switches import switches
+from hbtable.thrift.wire import EndOfStream, Malformed, MessageTooLarge
 
 _CHUNK: Final = 65536
 _LARGE_CHUNK: Final = 1 << 20

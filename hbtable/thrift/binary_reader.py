@@ -13,9 +13,9 @@ the arguments again, waits for bytes, knows every kind, and checks each length b
 import struct
 from typing import Final
 
-from hbtable.hbase.codec.interface import ThriftMethod
-from hbtable.hbase.codec.message_input import MessageInput
-from hbtable.hbase.codec.wire import (
+from hbtable.switches import switches
+from hbtable.thrift.message_input import MessageInput
+from hbtable.thrift.wire import (
     BOOL,
     BYTE,
     CALL,
@@ -32,12 +32,12 @@ from hbtable.hbase.codec.wire import (
     STRUCT,
     TEXT,
     Call,
+    CallLayout,
     Malformed,
     StructLayout,
     ValueType,
     name_length,
 )  # fmt: skip
-from hbtable.switches import switches
 
 _STRICT_CALL: Final = 0x80010001
 _U32: Final = struct.Struct(">I").unpack_from
@@ -79,7 +79,7 @@ def read_loose(source: MessageInput) -> Call:
 
 
 @switches
-def read_arguments(source: MessageInput, method: ThriftMethod) -> list[object]:
+def read_arguments(source: MessageInput, method: CallLayout) -> list[object]:
     """Moves `source` behind the arguments. *Switches* when they have not arrived."""
     start = source.position
     try:
@@ -96,7 +96,7 @@ def skip_arguments(source: MessageInput) -> None:
     _skip(source, STRUCT, 0)
 
 
-def _fast_arguments(data: bytes, position: int, method: ThriftMethod) -> tuple[list[object], int]:
+def _fast_arguments(data: bytes, position: int, method: CallLayout) -> tuple[list[object], int]:
     kinds = method.kinds
     values = method.layout.defaults.copy()
     while True:
@@ -126,7 +126,7 @@ def _fast_arguments(data: bytes, position: int, method: ThriftMethod) -> tuple[l
             raise IndexError
 
 
-def _fast_elements(data: bytes, position: int, method: ThriftMethod) -> tuple[list[object], int]:
+def _fast_elements(data: bytes, position: int, method: CallLayout) -> tuple[list[object], int]:
     """Of the list field at `position`."""
     count = _U32(data, position + 4)[0]
     kind = data[position + 3]

@@ -10,10 +10,10 @@ thriftpy2's own reader is not used because it trusts lengths, depths and the num
 
 from typing import Final
 
-from hbtable.hbase.codec import wire
-from hbtable.hbase.codec.interface import ThriftMethod
-from hbtable.hbase.codec.message_input import MessageInput
-from hbtable.hbase.codec.wire import (
+from hbtable.switches import switches
+from hbtable.thrift import wire
+from hbtable.thrift.message_input import MessageInput
+from hbtable.thrift.wire import (
     BOOL,
     BYTE,
     DOUBLE,
@@ -28,12 +28,12 @@ from hbtable.hbase.codec.wire import (
     STRUCT,
     TEXT,
     Call,
+    CallLayout,
     Malformed,
     StructLayout,
     ValueType,
     name_length,
 )
-from hbtable.switches import switches
 
 _VERSION: Final = 1
 _TRUE: Final = 1
@@ -55,7 +55,7 @@ def read_call(source: MessageInput) -> Call:
 
 
 @switches
-def read_arguments(source: MessageInput, method: ThriftMethod) -> list[object]:
+def read_arguments(source: MessageInput, method: CallLayout) -> list[object]:
     values = method.layout.defaults.copy()
     _fields(source, method.layout, values, 0)
     return values
