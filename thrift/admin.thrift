@@ -92,6 +92,12 @@ struct AdminTransition {
   3: string server = ""
 }
 
+/** A tablet server that holds its lock, by `host,port,startcode`, and who says that it cannot reach it, in words. */
+struct AdminUnreachable {
+  1: string server,
+  2: string who
+}
+
 /** `active`: one, or none while no process holds the master's lock; `standbys` wait for it. `dead` and `transitions` as
  * adminDeadServers and adminTransitions have them. */
 struct AdminStatus {
@@ -99,7 +105,8 @@ struct AdminStatus {
   2: list<AdminMaster> standbys,
   3: list<AdminServer> servers,
   4: list<string> dead,
-  5: list<AdminTransition> transitions
+  5: list<AdminTransition> transitions,
+  6: list<AdminUnreachable> unreachable
 }
 
 /** A request to this port that took long. Decoding includes waiting for its bytes, answering the sending. */

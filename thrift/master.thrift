@@ -32,5 +32,7 @@ service MasterService {
   void look_at_everything() throws (1: tabletserver.RpcError error),
   void create_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
   void alter_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
-  void delete_namespace(1: binary name) throws (1: tabletserver.RpcError error)
+  void delete_namespace(1: binary name) throws (1: tabletserver.RpcError error),
+  /** Does nothing: that it is answered says that the master can be reached. */
+  void ping_master() throws (1: tabletserver.RpcError error)
 }

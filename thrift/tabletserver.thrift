@@ -196,5 +196,7 @@ service TabletAdmin {
 
   list<TabletStatus> tablets(1: string incarnation) throws (1: RpcError error),
   set<string> files_in_flight(1: string incarnation) throws (1: RpcError error),
-  CacheEviction clear_block_cache(1: string incarnation, 2: i64 table) throws (1: RpcError error)
+  CacheEviction clear_block_cache(1: string incarnation, 2: i64 table) throws (1: RpcError error),
+  /** Does nothing: that it is answered says that the server can be reached. */
+  void ping(1: string incarnation) throws (1: RpcError error)
 }

@@ -96,3 +96,5 @@ class ClusterBackend(NamedTuple):
     operations: ClusterAdminBackend
     masters: Callable[[], Masters]
     toggles: TogglesBackend
+    unreachable: Callable[[set[str]], dict[str, str]] = lambda living: {}
+    """Of these servers, which hold their locks, those that others cannot reach, and who says so, in words."""

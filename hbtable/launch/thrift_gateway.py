@@ -19,6 +19,8 @@ from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
+from hbtable.reachability.evidence import who_does_not_reach
+from hbtable.reachability.reports import read_reports
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import serve
@@ -98,6 +100,7 @@ def make_thrift_gateway(
             client.operations,
             lambda: masters(session),
             OperatorToggles(session),
+            lambda living: unreachable_servers(session, living),
         ),
     )
     return gateway
@@ -119,6 +122,14 @@ def living_servers(session: Session) -> list[LivingServer]:
     """As the lock service has them."""
     living = ServerFile.living(session)
     return [LivingServer(name, file.started_millis, file.decommissioned) for name, file in living.items()]
+
+
+@switches
+def unreachable_servers(session: Session, living: set[str]) -> dict[str, str]:
+    """Of those that live, and who does not reach them, in words."""
+    reports = read_reports(session)
+    said = {name: who_does_not_reach(name, living, reports) for name in living}
+    return {name: who or "it reaches nobody itself" for name, who in said.items() if who or name in reports.isolated}
 
 
 @switches

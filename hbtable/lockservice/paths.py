@@ -7,6 +7,8 @@
     /master                        held by the master; its data is the master's address, its epoch goes into each call
     /masters/<session id>          held by each process that is the master or stands by, until it ends; JSON, below
     /balancer                      whether tablets move to even out servers: `on` or `off`; without it they do
+    /unreachable/<...>             who does not reach whom (reachability.reports)
+    /withdrawals                   tablet servers that gave up lately because nobody reached them; JSON
     /splits, /merges               whether tablets may be split, by themselves too, and merged: as /balancer
 
 A server takes its lock *before* it creates its file, so a file whose lock is free belongs to a dead server.
@@ -28,6 +30,8 @@ SERVERS: Final = "/servers"
 MASTER: Final = "/master"
 MASTERS: Final = "/masters"
 BALANCER: Final = "/balancer"
+UNREACHABLE: Final = "/unreachable"
+WITHDRAWALS: Final = "/withdrawals"
 SPLITS: Final = "/splits"
 MERGES: Final = "/merges"
 LOCK_SUFFIX: Final = ".lock"

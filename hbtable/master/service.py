@@ -122,3 +122,6 @@ class MasterCalls:
     def look_at_everything(self) -> None:
         self._check_master()
         self._request_cycle()
+
+    def ping_master(self) -> None:
+        """Also of one that is not the master any more: it can be reached."""

@@ -110,6 +110,10 @@ class RemoteTabletAdmin:
         return cast(set[str], self._call(calls.FILES_IN_FLIGHT, (self._name,)))
 
     @switches
+    def ping(self) -> None:
+        self._call(calls.PING, (self._name,))
+
+    @switches
     def clear_block_cache(self, table_id: int) -> CacheEviction:
         return cast(CacheEviction, self._call(calls.CLEAR_BLOCK_CACHE, (self._name, table_id)))
 
@@ -194,3 +198,7 @@ class RemoteMasterService:
     @switches
     def delete_namespace(self, name: bytes) -> None:
         self._call(calls.DELETE_NAMESPACE, (name,))
+
+    @switches
+    def ping_master(self) -> None:
+        self._call(calls.PING_MASTER, ())

@@ -86,6 +86,9 @@ class TabletAdmin(Protocol):
     def clear_block_cache(self, table_id: int) -> CacheEviction:
         """No block of the SSTables of its tablets of this table is in the cache on return."""
 
+    def ping(self) -> None:
+        """Nothing: that it is answered says that this server can be reached."""
+
 
 class MasterService(Protocol):
     """Table administration (paper, section 4: the master handles schema changes). All calls are synchronous:
@@ -149,3 +152,6 @@ class MasterService(Protocol):
 
     def delete_namespace(self, name: bytes) -> None:
         """NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist."""
+
+    def ping_master(self) -> None:
+        """Nothing: that it is answered says that the master can be reached."""

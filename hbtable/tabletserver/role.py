@@ -202,6 +202,15 @@ class TabletServerRole:
         self._membership.join(ServerFile(address, self._runtime.wall_millis(), self._fs.log_kind, door=gateway))
         self._maintenance.start()
 
+    def serves_tablets(self) -> bool:
+        """Does not switch."""
+        return bool(self._online_tablets.tablets)
+
+    def end_serving(self) -> None:
+        """Nothing is served from now on, and nothing is flushed: the process must end, and others recover the tablets
+        from its log. Does not switch. Idempotent."""
+        self._online_tablets.end()
+
     def damage(self) -> list[str]:
         """A message about each damaged file that its tablets have met."""
         return self._online_tablets.damage()

@@ -112,6 +112,9 @@ class TabletServerAdmin:
                     self._cache.drop_file(ref.path)
         return CacheEviction(blocks - len(self._cache), self._cache.capacity_bytes)
 
+    def ping(self) -> None:
+        """Also of a server that is suspended, or stops: it can be reached."""
+
     def _check(self, epoch: int) -> None:
         self._check_lock()
         if epoch < self._epoch:

@@ -27,6 +27,10 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.metrics.registry import Registry
+from hbtable.reachability.evidence import OBSERVING_MASTER
+from hbtable.reachability.giving_up import GivingUp
+from hbtable.reachability.observing import Observer
+from hbtable.reachability.options import ReachabilityOptions
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
@@ -58,6 +62,8 @@ class Seams:
     catalog: Callable[["SimProcess", Catalog], Any] = lambda process, catalog: catalog
     transport: Callable[["SimProcess", SimTransport], Any] = lambda process, transport: transport
     service: Callable[["ServerProcess"], Any] = lambda server: server.role.service
+    observed: Callable[["SimProcess", Any], Any] = lambda process, session: session
+    """The session by which a role says, and hears, who is unreachable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,11 @@ class SimOptions:
     """The storage is the production adapter over its fake, and not a memory file system."""
     session_seconds: float = 1.5
     server: TabletServerOptions = field(default_factory=small_server)
+    reachability: ReachabilityOptions = field(
+        default_factory=lambda: ReachabilityOptions(
+            period_seconds=0.25, unreachable_seconds=1.0, give_up_seconds=1.0, limit_seconds=20.0
+        )
+    )
     seams: Seams = field(default_factory=Seams)
 
 
@@ -143,6 +154,8 @@ class ServerProcess(SimProcess):
     """A tablet server."""
 
     role: TabletServerRole
+    observer: Observer
+    giving_up: GivingUp
 
     def begin(self) -> None:
         session = self.connect()
@@ -155,6 +168,30 @@ class ServerProcess(SimProcess):
         self.cluster.network.servers[role.incarnation] = (self, service, role.admin)
         self.cluster.roles.append(role)
         role.start()
+        self._observe(session)
+
+    def _observe(self, session: Any) -> None:
+        options, role, session = self.cluster.options, self.role, self.cluster.options.seams.observed(self, session)
+        registry = Registry()
+        self.observer = Observer(
+            self.runtime, session, self.transport, role.incarnation, options.reachability, registry
+        )
+        self.giving_up = GivingUp(
+            self.runtime,
+            session,
+            role.incarnation,
+            options.reachability,
+            registry,
+            role.serves_tablets,
+            self._gave_up,
+            role.shared.wall.millis,
+        )
+        self.observer.start()
+        self.giving_up.start()
+
+    def _gave_up(self, why: str) -> None:
+        self.role.end_serving()
+        self.exit(f"gave up: {why}")
 
     def stop(self) -> None:
         """*Switches.* In order: tablets flushed and given up, log closed, session ended. Runs in the process, which
@@ -182,6 +219,7 @@ class MasterProcess(SimProcess):
     """A master, or one that waits to become it."""
 
     master: Master
+    observer: Observer
 
     def begin(self) -> None:
         session = self.connect()
@@ -204,6 +242,17 @@ class MasterProcess(SimProcess):
         )
         self.runtime.spawn(self._announce, name="announce")
         master.start()
+        options = self.cluster.options
+        self.observer = Observer(
+            self.runtime,
+            options.seams.observed(self, session),
+            self.transport,
+            OBSERVING_MASTER,
+            options.reachability,
+            Registry(),
+            lambda: master.acting,
+        )
+        self.observer.start()
 
     def stop(self) -> None:
         """*Switches.* In order: another one can be the master at once. Runs in the process."""

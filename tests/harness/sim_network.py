@@ -1,7 +1,8 @@
 """The network of a simulated cluster: which way is open between whom, and calls that get lost on either half of it.
 
 Ends of a way are process names, LOCKS (the lock service) and STORAGE. A way has a direction: cut("a", "b") loses what
-a sends to b, requests and answers alike. TCP loses or delays, it does not repeat: only calls that promise to be
+a sends to b, requests and answers alike. cut_calls("a", "b") loses the calls that a makes to b, as a firewall at b's
+port does, while b's own calls to a are answered. TCP loses or delays, it does not repeat: only calls that promise to be
 repeatable (TabletAdmin's of a master) are ever doubled. Which calls come late: sim_late.py.
 """
 
@@ -16,8 +17,9 @@ from tests.harness.sim_late import Lateness
 LOCKS = "lock service"
 STORAGE = "storage"
 
-READS = frozenset({"read_rows", "scan", "tablets", "files_in_flight"})
+READS = frozenset({"read_rows", "scan", "tablets", "files_in_flight", "ping", "ping_master"})
 REPEATABLE = frozenset({"load_tablet", "unload_tablet", "update_schema", "tablets", "sort_log_part"})
+_PING_SECONDS = 0.4
 _LONG = frozenset({"load_tablet", "unload_tablet", "sort_log_part", "split", "flush", "compact"})
 
 
@@ -38,6 +40,8 @@ class Network:
         self.chance = chance
         self.late = Lateness(chance)
         self.closed: set[tuple[str, str]] = set()
+        self.refused: set[tuple[str, str]] = set()
+        """Calls that do not arrive, by caller and callee."""
         self.lose = 0.0
         """Probability that an answer is lost."""
         self.double = 0.0
@@ -54,8 +58,12 @@ class Network:
     def cut(self, source: str, target: str) -> None:
         self.closed.add((source, target))
 
+    def cut_calls(self, caller: str, callee: str) -> None:
+        self.refused.add((caller, callee))
+
     def heal(self) -> None:
         self.closed.clear()
+        self.refused.clear()
         self.lose = self.double = 0.0
         self.unable.clear()
         self.late.calm()
@@ -81,11 +89,11 @@ class Network:
 
     def call(self, caller: Machine, callee: Machine, method: Callable[..., Any], name: str, arguments: Any) -> Any:
         """Runs `method` in the callee's process. Errors as a transport promises: see rpc.transport."""
-        deadline = self.long_deadline_seconds if name in _LONG else self.chance.choice(self.deadlines_seconds)
+        deadline = self._deadline_of(name)
         caller.runtime.sleep(self.delay())
         if callee.runtime.crashed:
             raise StaleLocation(f"{callee.name} refused the connection")
-        if not self.passes(caller.name, callee.name):
+        if not self.passes(caller.name, callee.name) or (caller.name, callee.name) in self.refused:
             caller.runtime.sleep(deadline)
             if self.chance.random() < 0.5:  # the connection itself was not there yet: surely not sent
                 raise StaleLocation(f"{callee.name} cannot be reached")
@@ -132,6 +140,11 @@ class Network:
         if error is not None:
             raise error
         return value
+
+    def _deadline_of(self, name: str) -> float:
+        if name in ("ping", "ping_master"):
+            return _PING_SECONDS
+        return self.long_deadline_seconds if name in _LONG else self.chance.choice(self.deadlines_seconds)
 
     def _again(self, callee: Machine, run: Callable[[bool], None]) -> None:
         """The second request may come long after the first was answered and forgotten."""

@@ -110,6 +110,7 @@ ADMIN_CALLS = [
     ("tablets", (), []),
     ("files_in_flight", (), {"f/1", "f/2"}),
     ("clear_block_cache", (16,), CacheEviction(3, 1 << 40)),
+    ("ping", (), None),
 ]
 MASTER_CALLS = [
     ("create_table", (SCHEMA, [b"m", b"t"]), None),
@@ -127,6 +128,7 @@ MASTER_CALLS = [
     ("recommission", ("server-1",), None),
     ("collect_garbage", (), Collection(2, 2**40)),
     ("look_at_everything", (), None),
+    ("ping_master", (), None),
     ("create_namespace", (b"n", {"k": "v"}), None),
     ("alter_namespace", (b"n", {}), None),
     ("delete_namespace", (b"n",), None),

@@ -5,7 +5,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, final
 
-from hbtable.hbase.admin.structs import AdminMaster, AdminServer, AdminStatus, AdminTransition
+from hbtable.hbase.admin.structs import AdminMaster, AdminServer, AdminStatus, AdminTransition, AdminUnreachable
 from hbtable.hbase.admin.tablets import admin_tablet
 from hbtable.hbase.admin.transitions import Transition, dead_servers, transitions, unknown_servers
 from hbtable.hbase.cluster_backend import ClusterBackend, LivingServer
@@ -61,6 +61,7 @@ class AdminClusterCalls:
             self._servers(look.servers, look.statuses, look.tables),
             dead_servers(look.records, look.living()),
             self._transitions(look),
+            self._unreachable(look.living()),
         )
 
     def adminTransitions(self) -> list[AdminTransition]:
@@ -103,6 +104,11 @@ class AdminClusterCalls:
             for one in look.suspects()
             if one.record in before
         ]
+
+    def _unreachable(self, living: set[str]) -> list[AdminUnreachable]:
+        shown = self._names.all_shown()
+        said = self._cluster.unreachable(living)
+        return [AdminUnreachable(shown.get(name, name), who) for name, who in sorted(said.items())]
 
     # ---------------------------------------------------------------- as structs
 

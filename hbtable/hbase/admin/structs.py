@@ -91,6 +91,13 @@ class AdminTransition(NamedTuple):
     server: str = ""
 
 
+class AdminUnreachable(NamedTuple):
+    """A tablet server that others cannot reach."""
+
+    server: str = ""
+    who: str = ""
+
+
 class AdminStatus(NamedTuple):
     """The cluster at a moment."""
 
@@ -99,6 +106,7 @@ class AdminStatus(NamedTuple):
     servers: list[AdminServer] | None = None
     dead: list[str] | None = None
     transitions: list[AdminTransition] | None = None
+    unreachable: list[AdminUnreachable] | None = None
 
 
 class AdminSlowRequest(NamedTuple):

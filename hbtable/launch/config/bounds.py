@@ -70,6 +70,8 @@ _BY_KEY: Final[dict[tuple[str, str], Bounds]] = {
     ("rpc", "frame_bytes"): (1024, _GIB),
     ("rpc_server", "frame_bytes"): (1024, _GIB),
     ("rpc_server", "grace_seconds"): _NONE_IS_FINE,
+    ("reachability", "period_seconds"): (0.01, 3600),
+    ("reachability", "give_up_seconds"): _NONE_IS_FINE,
 }
 
 

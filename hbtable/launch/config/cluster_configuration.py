@@ -19,6 +19,7 @@ from hbtable.lockservice.zookeeper.nodes import check_root
 from hbtable.lockservice.zookeeper.wire import parse_hosts
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import MasterOptions
+from hbtable.reachability.options import ReachabilityOptions
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.thrift_server import RpcServerOptions
 from hbtable.tablet.options import TabletOptions
@@ -86,6 +87,7 @@ CLUSTER_SECTIONS: Final[dict[str, type]] = {
     "webhdfs": WebHdfsOptions,
     "rpc": RpcOptions,
     "rpc_server": RpcServerOptions,
+    "reachability": ReachabilityOptions,
     **ROLE_SECTIONS,
 }
 

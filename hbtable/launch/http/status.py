@@ -30,14 +30,16 @@ class ProcessStatus:
         session: Session,
         is_lost: Callable[[], bool] = lambda: False,
         clock: Callable[[], str] = lambda: "",
+        unreachable: Callable[[], list[str]] = list,
     ) -> None:
-        """`clock`: what is wrong with the wall clock; "": nothing."""
+        """`clock`: what is wrong with the wall clock; "": nothing. `unreachable`: who reaches whom no more."""
         self._runtime = runtime
         self._registry = registry
         self._metrics = MetricsPage(runtime, registry)
         self._session = session
         self._is_lost = is_lost
         self._clock = clock
+        self._unreachable = unreachable
         self._hub_lag = HubLag(runtime, registry)
         self._draining = False
         self._listener: HttpListener | None = None
@@ -73,7 +75,7 @@ class ProcessStatus:
         elif not self._session.valid():
             reasons.append("the lock service cannot be reached")
         jump = self._clock()
-        return [*reasons, *([jump] if jump else []), *self._runtime.deaths.recent()]
+        return [*reasons, *([jump] if jump else []), *self._unreachable(), *self._runtime.deaths.recent()]
 
     def drain(self) -> None:
         """Not ready from now on."""

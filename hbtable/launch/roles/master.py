@@ -15,6 +15,9 @@ from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import Master
 from hbtable.metrics.registry import Registry
+from hbtable.reachability.evidence import OBSERVING_MASTER
+from hbtable.reachability.observing import Observer
+from hbtable.reachability.options import ReachabilityOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
@@ -50,11 +53,12 @@ class MasterProcess:
     def _stand(self) -> None:
         environment, session = self._environment, self._environment.session
         local = LocalTransport()
+        transport = environment.transport(local)
         self.master = master = Master(
             self._runtime,
             session,
             environment.fs,
-            environment.transport(local),
+            transport,
             self._watchdog.lost,
             master_options(self._configuration, session.timeout_seconds),
             self._configuration.options("garbage", CollectorOptions),
@@ -63,15 +67,21 @@ class MasterProcess:
         self._rpc, self._address = environment.serve_roles(local, self._listen.master_port)
         registry = Registry()
         registry.gauge("hbtable_is_master", "1 while this is the master, 0 on a standby.", lambda: float(master.acting))
-        self._status = ProcessStatus(self._runtime, registry, session)
+        options = self._configuration.options("reachability", ReachabilityOptions)
+        self._observer = observer = Observer(
+            self._runtime, session, transport, OBSERVING_MASTER, options, registry, lambda: master.acting
+        )
+        self._status = ProcessStatus(self._runtime, registry, session, unreachable=observer.reasons)
         self._status.open(self._listen.host, self._listen.http_port)
         self._memory = environment.watch_memory(registry, [self._rpc.budget])
         master.start(self._address)
+        observer.start()
 
     def stop(self) -> None:
         """Ends after the step it is in; another master takes over at once."""
         self._status.drain()
         self._watchdog.release()
+        self._observer.stop()
         self.master.stop()
         self._rpc.close()
         self._memory.stop()

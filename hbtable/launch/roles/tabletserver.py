@@ -24,6 +24,9 @@ from hbtable.launch.thrift_gateway import make_thrift_gateway, restore_scanners,
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metrics.registry import Registry
+from hbtable.reachability.giving_up import GivingUp
+from hbtable.reachability.observing import Observer
+from hbtable.reachability.options import ReachabilityOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
@@ -89,7 +92,21 @@ class TabletServerProcess:
             environment.cluster_id,
             lambda owner: environment.addresses.gateway(owner) or (announced.encode(), self.gateway.port),
         )
-        self._status = ProcessStatus(runtime, registry, session, clock=self.role.shared.wall.refused_jump)
+        reachability = self._configuration.options("reachability", ReachabilityOptions)
+        self._observer = Observer(runtime, session, transport, role.incarnation, reachability, registry)
+        self._giving_up = GivingUp(
+            runtime,
+            session,
+            role.incarnation,
+            reachability,
+            registry,
+            role.serves_tablets,
+            self._give_up,
+            role.shared.wall.millis,
+        )
+        self._status = ProcessStatus(
+            runtime, registry, session, clock=role.shared.wall.refused_jump, unreachable=self._unreachable
+        )
         self._memory = environment.watch_memory(registry, [self.gateway.budget, self._rpc.budget], role.cache)
         self._open_ports(announced)
 
@@ -101,6 +118,15 @@ class TabletServerProcess:
         self.role.start(self._address, f"{announced}:{self.gateway.port}")
         slow, damage = self.gateway.slow.newest_first, self.role.damage
         self._status.open(self._listen.host, self._listen.http_port, slow, damage)
+        self._observer.start()
+        self._giving_up.start()
+
+    def _unreachable(self) -> list[str]:
+        return [*self._giving_up.reasons(), *self._observer.reasons()]
+
+    def _give_up(self, why: str) -> None:
+        self.role.end_serving()
+        self._watchdog.lost(f"this tablet server gives its tablets up: {why}")
 
     def stop(self) -> None:
         """Drains: the tablets move to other servers, every request under way is answered."""
@@ -116,6 +142,8 @@ class TabletServerProcess:
         self._memory.stop()
         # From here on the session ends in order; the server file goes before the lock, so nobody expires this server.
         self._watchdog.release()
+        self._giving_up.stop()
+        self._observer.stop()
         self.role.stop(clean=False)
         self._environment.leave()
         self._status.close()

@@ -85,10 +85,10 @@ class Watchdog:
         """Before the session is closed in order."""
         self._released.set()
 
-    def lost(self) -> None:
+    def lost(self, why: str = "the lock was lost: another process may own this data now") -> None:
         """Ends the process, unless it was released. Any thread."""
         if not self._released.is_set():
-            _last_words("the lock was lost: another process may own this data now; stopping\n")
+            _last_words(f"{why}; stopping\n")
             self._end(LOST)
 
     def _watch(self, session: Session) -> None:

@@ -301,6 +301,7 @@ CLEAR_BLOCK_CACHE: Final = _server(
     Role.ADMIN, "clear_block_cache", {"table": INTEGER}, model.CACHE_EVICTION, CallTimeout.READ, repeatable=True
 )
 
+PING: Final = _server(Role.ADMIN, "ping", {}, None, CallTimeout.REPORTS, repeatable=True)
 CREATE_TABLE: Final = _master("create_table", {"schema": model.TABLE_SCHEMA, "splitRows": model.ROW_KEYS})
 DELETE_TABLE: Final = _master("delete_table", {"name": BINARY})
 ENABLE_TABLE: Final = _master("enable_table", {"name": BINARY})
@@ -321,6 +322,7 @@ LOOK_AT_EVERYTHING: Final = _master("look_at_everything", {}, repeatable=True)
 CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": TextMap()})
 ALTER_NAMESPACE: Final = _master("alter_namespace", {"name": BINARY, "properties": TextMap()})
 DELETE_NAMESPACE: Final = _master("delete_namespace", {"name": BINARY})
+PING_MASTER: Final = _master("ping_master", {}, None, CallTimeout.REPORTS, repeatable=True)
 
 METHODS: Final[dict[bytes, RpcMethod]] = {
     method.name.encode(): method for method in list(globals().values()) if isinstance(method, RpcMethod)

@@ -29,8 +29,15 @@ def status(context: Context, arguments: list[Value]) -> Value:
             ),
             {"masters": active, "backup_masters": standbys, "servers": len(servers), "dead": dead, "regions": tablets},
         )
+    _unreachable(context, found)
     _damage(context, servers)
     return None
+
+
+def _unreachable(context: Context, found: AdminStatus) -> None:
+    """They are no dead ones: they hold their locks."""
+    for one in found.unreachable or ():
+        context.out.note(f"unreachable: {one.server}; by: {one.who}")
 
 
 def _damage(context: Context, servers: list[AdminServer]) -> None:

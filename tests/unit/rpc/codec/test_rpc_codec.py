@@ -105,6 +105,8 @@ ARGUMENTS = {
     "tablets": (text,),
     "files_in_flight": (text,),
     "clear_block_cache": (text, count),
+    "ping": (text,),
+    "ping_master": (),
     "create_table": (schema, st.lists(raw, max_size=3)),
     "delete_table": (raw,),
     "enable_table": (raw,),
