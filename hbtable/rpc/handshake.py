@@ -16,9 +16,10 @@ from typing import Final, NamedTuple
 
 from hbtable import __version__
 from hbtable.errors import UnsupportedFormat
-from hbtable.rpc.codec.binary import INTEGER, TEXT, Field, Struct
-from hbtable.rpc.codec.calls import UNKNOWN_METHOD, CallTimeout, Failure, Role, RpcMethod
+from hbtable.rpc.codec.calls import CallTimeout, Failure, Role, RpcMethod
 from hbtable.rpc.codec.errors import RpcError
+from hbtable.thrift.shapes import INTEGER, TEXT, Field, Struct
+from hbtable.thrift.wire import UNKNOWN_METHOD
 
 
 class PeerVersion(NamedTuple):

@@ -26,11 +26,12 @@ from hbtable.errors import (
     Unavailable,
     UnsupportedFormat,
 )
-from hbtable.rpc.codec.calls import INTERNAL_ERROR, Failure, RpcMethod
+from hbtable.rpc.codec.calls import Failure, RpcMethod
 from hbtable.rpc.codec.errors import RpcError
 from hbtable.rpc.connections import Lost, RpcConnection, RpcConnectionPool, RpcOptions, Unsent, still_lives
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
+from hbtable.thrift.wire import INTERNAL_ERROR
 
 
 @final

@@ -17,7 +17,6 @@ from typing import Any, Final, Protocol, final
 
 from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, UnsupportedFormat
 from hbtable.rpc.codec import calls
-from hbtable.rpc.codec.binary import MessageReader
 from hbtable.rpc.codec.calls import Role, RpcMethod
 from hbtable.rpc.codec.errors import described
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
@@ -29,6 +28,8 @@ from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
 from hbtable.thrift.frames import FRAME_BYTES, GOODBYE, with_checksum
+from hbtable.thrift.message import MessageReader
+from hbtable.thrift.wire import CALL, INTERNAL_ERROR, PROTOCOL_ERROR, UNKNOWN_METHOD
 
 _LOG: Final = logging.getLogger(__name__)
 OTHER_PORT: Final = (
@@ -168,7 +169,7 @@ class RpcServer:
             name, sequence = b"", 0  # its head has not arrived whole
         try:
             socket.settimeout(self._options.stall_seconds)
-            socket.sendall(calls.failure(name, sequence, calls.UNKNOWN_METHOD, OTHER_PORT)[4:])
+            socket.sendall(calls.failure(name, sequence, UNKNOWN_METHOD, OTHER_PORT)[4:])
             socket.shutdown(SHUT_WR)
             socket.settimeout(_FAREWELL_SECONDS)
             for _ in range(_FAREWELL_READS):
@@ -181,17 +182,17 @@ class RpcServer:
     def _answer(self, message: bytes, peer: str) -> tuple[bytes, bool]:
         """(the frame to send, whether the connection goes on). Corruption when not even the head can be read."""
         kind, name, sequence, position = calls.read_head(message)
-        if kind != calls.CALL:
+        if kind != CALL:
             raise Corruption("a message", 3, f"message type {kind} is no call")
         method = calls.METHODS.get(name)
         if method is None:
             shown = name.decode("utf-8", "backslashreplace")
-            return calls.failure(name, sequence, calls.UNKNOWN_METHOD, f"there is no call {shown}: {OTHER_PORT}"), True
+            return calls.failure(name, sequence, UNKNOWN_METHOD, f"there is no call {shown}: {OTHER_PORT}"), True
         try:
             arguments = method.read_arguments(MessageReader(message, self._pause), position)
         except (Corruption, UnsupportedFormat) as error:
             _LOG.warning("%s was cut off: %s: %s", peer, method.name, error)
-            return calls.failure(name, sequence, calls.PROTOCOL_ERROR, str(error)), False
+            return calls.failure(name, sequence, PROTOCOL_ERROR, str(error)), False
         return self._carried_out(method, sequence, arguments), True
 
     def _carried_out(self, method: RpcMethod, sequence: int, arguments: tuple[Any, ...]) -> bytes:
@@ -203,7 +204,7 @@ class RpcServer:
         except Exception as error:  # noqa: BLE001  a mistake of ours must not look like a lost connection
             _LOG.error("%s failed: %s: %s", method.name, type(error).__name__, error, exc_info=error)
             text = f"{type(error).__name__}: {error}"
-            return calls.failure(method.name.encode(), sequence, calls.INTERNAL_ERROR, text)
+            return calls.failure(method.name.encode(), sequence, INTERNAL_ERROR, text)
         answer = method.reply(sequence, value, None, self._pause)
         if len(answer) - 4 > self._options.frame_bytes:
             kind = LimitExceeded if method.repeatable else OutcomeUnknown

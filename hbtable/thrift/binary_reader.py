@@ -1,4 +1,4 @@
-r"""Thrift's binary protocol, calls in.
+r"""Thrift's binary protocol, messages in.
 
 Strict:      80 01, 00, message type (1), name length (4), name, sequence number (4), arguments
 Not strict:  name length (4), name, message type (1), sequence number (4), arguments
@@ -14,39 +14,41 @@ import struct
 from typing import Final
 
 from hbtable.switches import switches
-from hbtable.thrift.message_input import MessageInput
+from hbtable.thrift.message import Input
+from hbtable.thrift.shapes import REQUIRED, CallLayout, StructLayout, ValueType
 from hbtable.thrift.wire import (
     BOOL,
     BYTE,
-    CALL,
     DOUBLE,
     I16,
     I32,
     I64,
     LIST,
+    LONGEST_NAME_BYTES,
     MAP,
     MAX_DEPTH,
     SET,
     STOP,
     STRING,
     STRUCT,
-    TEXT,
     Call,
-    CallLayout,
     Malformed,
-    StructLayout,
-    ValueType,
     name_length,
 )  # fmt: skip
 
-_STRICT_CALL: Final = 0x80010001
+_VERSION: Final = 0x80010000
+_VERSION_BITS: Final = 0xFFFFFF00
 _U32: Final = struct.Struct(">I").unpack_from
 _I32: Final = struct.Struct(">i").unpack_from
 _I64: Final = struct.Struct(">q").unpack_from
 _FIELD: Final = struct.Struct(">BHI").unpack_from
+_FIELD_HEAD: Final = struct.Struct(">BH").unpack_from
+_LIST_HEAD: Final = struct.Struct(">BI").unpack_from
 _HEAD: Final = struct.Struct(">II").unpack_from
 _FIXED: Final = {BOOL: 1, BYTE: 1, I16: 2, I32: 4, DOUBLE: 8, I64: 8}
-_ELEMENTS_AT_ONCE: Final = 1024
+_ELEMENTS_AT_ONCE: Final = 64
+_ELEMENT_BITS: Final = 7
+"""What counts as an element in lists that are read fast: 128 bytes."""
 _UNUSUAL_AT_ONCE: Final = 32
 """Where one element is unusual, the next ones will be."""
 _FAST_STRINGS_LIMIT: Final = 4096
@@ -55,23 +57,23 @@ _FAST_LIST_LIMIT: Final = 32
 """Longer lists are read element by element: a list that has not arrived whole would be decoded twice otherwise."""
 
 
-def read_strict(source: MessageInput) -> Call:
+def read_strict(source: Input) -> Call:
     """The head of a strict message; `source.position` is then at the arguments."""
     data = source.data
     if len(data) >= 12:
         version, length = _HEAD(data, 0)
         end = 8 + length
-        if version == _STRICT_CALL and end + 4 <= len(data):
+        if version & _VERSION_BITS == _VERSION and end + 4 <= len(data) and length <= LONGEST_NAME_BYTES:
             source.position = end + 4
-            return data[8:end], CALL, _I32(data, end)[0]
+            return data[8:end], version & 0xFF, _I32(data, end)[0]
     version, length = _HEAD(source.take(8), 0)
-    if version & 0xFFFFFF00 != 0x80010000:
+    if version & _VERSION_BITS != _VERSION:
         raise Malformed(f"a message begins with {data[:8]!r} instead of a Thrift binary header")
     name = source.take(name_length(length))
     return name, version & 0xFF, _I32(source.take(4), 0)[0]
 
 
-def read_loose(source: MessageInput) -> Call:
+def read_loose(source: Input) -> Call:
     """The head of a message from a client that does not write versions."""
     name = source.take(name_length(_U32(source.take(4), 0)[0]))
     kind = source.take(1)[0]
@@ -79,7 +81,7 @@ def read_loose(source: MessageInput) -> Call:
 
 
 @switches
-def read_arguments(source: MessageInput, method: CallLayout) -> list[object]:
+def read_arguments(source: Input, method: CallLayout) -> list[object]:
     """Moves `source` behind the arguments. *Switches* when they have not arrived."""
     start = source.position
     try:
@@ -91,7 +93,7 @@ def read_arguments(source: MessageInput, method: CallLayout) -> list[object]:
     return values
 
 
-def skip_arguments(source: MessageInput) -> None:
+def skip_arguments(source: Input) -> None:
     """Past the arguments of a method that is not known."""
     _skip(source, STRUCT, 0)
 
@@ -155,95 +157,131 @@ def _fast_strings(data: bytes, position: int, count: int) -> tuple[list[object],
 
 
 @switches
-def _fields(source: MessageInput, layout: StructLayout, values: list[object], depth: int) -> None:
-    fields = layout.fields
+def read_value(source: Input, shape: ValueType, depth: int = 0) -> object:
+    """*Switches* where bytes have not arrived, and between many elements. Raises WireError, OSError, ValueError."""
+    kind = shape.kind
+    value: object
+    if kind == STRING:
+        value = _bytes(source)
+    elif kind in _FIXED:
+        value = _number(source, kind)
+    elif depth > MAX_DEPTH:
+        raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
+    elif kind == STRUCT and shape.layout is not None:
+        value = _struct(source, shape.layout, depth)
+    elif kind in (LIST, SET) and shape.element is not None:
+        value = _list(source, shape.element, depth)
+    elif kind == MAP and shape.key is not None and shape.element is not None:
+        value = _map(source, shape.key, shape.element, depth)
+    else:
+        raise Malformed(f"no field of the interface is of Thrift kind {kind}")
+    return value if shape.convert is None else shape.convert(value)
+
+
+@switches
+def _bytes(source: Input) -> bytes:
+    data, position = source.data, source.position
+    start = position + 4
+    if start > len(data):
+        return source.take(_U32(source.take(4), 0)[0])
+    end = start + _U32(data, position)[0]
+    if end > len(data):
+        source.position = start
+        return source.take(end - start)
+    source.position = end
+    return data[start:end]
+
+
+@switches
+def _number(source: Input, kind: int) -> int | bool:
+    start = source.position
+    source.position = end = start + _FIXED[kind]
+    piece = source.data[start:end]
+    if end > len(source.data):
+        source.position = start
+        piece = source.take(end - start)
+    return piece != b"\x00" if kind == BOOL else int.from_bytes(piece, "big", signed=True)
+
+
+@switches
+def _fields(source: Input, layout: StructLayout, values: list[object], depth: int) -> None:
+    places = layout.places
     while True:
-        kind = source.take(1)[0]
+        data, position = source.data, source.position
+        if position + 3 <= len(data):
+            kind, field = _FIELD_HEAD(data, position)
+            source.position = position + (1 if kind == STOP else 3)
+        else:
+            kind = source.take(1)[0]
+            field = 0 if kind == STOP else int.from_bytes(source.take(2), "big")
         if kind == STOP:
             return
-        field = int.from_bytes(source.take(2), "big")
-        known = fields.get(field)
-        if known is None or known[0].wire_kind != kind:
+        known = places.get(field)
+        if known is None or known[0].kind != kind:
             _skip(source, kind, depth + 1)
         else:
-            values[known[1]] = _value(source, known[0], depth + 1)
+            values[known[1]] = read_value(source, known[0], depth + 1)
 
 
 @switches
-def _struct(source: MessageInput, layout: StructLayout, depth: int) -> object:
-    data, position = source.data, source.position
-    if position < len(data) and data[position] == STOP:
-        source.take(1)
-        return layout.empty
+def _struct(source: Input, layout: StructLayout, depth: int) -> object:
+    if layout.empty is not None:
+        data, position = source.data, source.position
+        if position < len(data) and data[position] == STOP:
+            source.position = position + 1
+            return layout.empty
     values = layout.defaults.copy()
     _fields(source, layout, values, depth)
-    return layout.make(values)
+    if layout.has_required and REQUIRED in values:
+        raise Malformed("a required field is missing")
+    return layout.make(*values)
 
 
 @switches
-def _value(source: MessageInput, shape: ValueType, depth: int) -> object:
-    if depth > MAX_DEPTH:
-        raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
-    kind = shape.kind
-    if kind == STRING:
-        return source.take(_U32(source.take(4), 0)[0])
-    if kind == TEXT:
-        return source.take(_U32(source.take(4), 0)[0]).decode("utf-8", "replace")
-    if kind == BOOL:
-        return source.take(1) != b"\x00"
-    if kind in _FIXED:
-        return int.from_bytes(source.take(_FIXED[kind]), "big", signed=True)
-    if kind == STRUCT and shape.layout is not None:
-        return _struct(source, shape.layout, depth)
-    if kind == LIST and shape.element is not None:
-        return _list(source, shape.element, depth)
-    if kind == MAP and shape.key is not None and shape.element is not None:
-        return _map(source, shape.key, shape.element, depth)
-    raise Malformed(f"no field of the interface is of Thrift kind {kind}")
-
-
-@switches
-def _list(source: MessageInput, element: ValueType, depth: int) -> list[object]:
-    kind, count = source.take(1)[0], _U32(source.take(4), 0)[0]
+def _list(source: Input, element: ValueType, depth: int) -> list[object]:
+    kind, count = _LIST_HEAD(source.take(5), 0)
     source.count(count)
-    if kind != element.wire_kind:
+    if kind != element.kind:
+        if count:
+            source.mismatch(kind, element.kind)
         for _ in range(count):
             _skip(source, kind, depth + 1)
         return []
     layout = element.layout
     found: list[object] = []
     if layout is None or layout.fast_list is None:
-        for index in range(count):
-            found.append(_value(source, element, depth + 1))
-            if index % _ELEMENTS_AT_ONCE == _ELEMENTS_AT_ONCE - 1:
-                source.pause()
+        for number in range(1, count + 1):
+            found.append(read_value(source, element, depth + 1))
+            if not number % _ELEMENTS_AT_ONCE:
+                source.turn(_ELEMENTS_AT_ONCE)
         return found
     while len(found) < count:
         wanted = min(count - len(found), _ELEMENTS_AT_ONCE)
-        some, source.position = layout.fast_list(source.data, source.position, wanted)
+        start = source.position
+        some, source.position = layout.fast_list(source.data, start, wanted)
         found += some
+        source.turn(source.position - start >> _ELEMENT_BITS)
         if len(some) < wanted:  # the next one straddles what has arrived, or is written in an unusual way
             for _ in range(1 if some else min(wanted, _UNUSUAL_AT_ONCE)):
                 found.append(_struct(source, layout, depth + 1))
-        else:
-            source.pause()
     return found
 
 
 @switches
-def _map(source: MessageInput, key: ValueType, element: ValueType, depth: int) -> dict[object, object]:
+def _map(source: Input, key: ValueType, element: ValueType, depth: int) -> dict[object, object]:
     key_kind, element_kind = source.take(2)
     count = _U32(source.take(4), 0)[0]
     source.count(count)
-    if count and (key_kind != key.wire_kind or element_kind != element.wire_kind):
+    if count and (key_kind != key.kind or element_kind != element.kind):
+        source.mismatch(element_kind, element.kind)
         for _ in range(count):
             _skip(source, key_kind, depth + 1)
             _skip(source, element_kind, depth + 1)
         return {}
-    return {_value(source, key, depth + 1): _value(source, element, depth + 1) for _ in range(count)}
+    return {read_value(source, key, depth + 1): read_value(source, element, depth + 1) for _ in range(count)}
 
 
-def _skip(source: MessageInput, kind: int, depth: int) -> None:
+def _skip(source: Input, kind: int, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
     if kind in _FIXED:

@@ -1,4 +1,4 @@
-r"""Thrift's compact protocol, calls in.
+r"""Thrift's compact protocol, messages in.
 
 Message: 82, version and type (1: type << 5 | 1), sequence number (varint), name length (varint), name, arguments
 Struct:  { delta << 4 | kind, or kind and zigzag field id, value }..., 00      booleans of fields live in the kind
@@ -12,7 +12,8 @@ from typing import Final
 
 from hbtable.switches import switches
 from hbtable.thrift import wire
-from hbtable.thrift.message_input import MessageInput
+from hbtable.thrift.message import Input
+from hbtable.thrift.shapes import REQUIRED, CallLayout, StructLayout, ValueType
 from hbtable.thrift.wire import (
     BOOL,
     BYTE,
@@ -26,12 +27,8 @@ from hbtable.thrift.wire import (
     SET,
     STRING,
     STRUCT,
-    TEXT,
     Call,
-    CallLayout,
     Malformed,
-    StructLayout,
-    ValueType,
     name_length,
 )
 
@@ -41,10 +38,11 @@ _KINDS: Final = {
     1: BOOL, 2: BOOL, 3: BYTE, 4: I16, 5: I32, 6: I64, 7: DOUBLE, 8: STRING, 9: LIST, 10: SET, 11: MAP, 12: STRUCT,
 }  # fmt: skip
 _LONGEST_VARINT: Final = 10
+_ELEMENTS_AT_ONCE: Final = 64
 
 
 @switches
-def read_call(source: MessageInput) -> Call:
+def read_call(source: Input) -> Call:
     """The head of a message; `source` is then at the arguments. *Switches* when it has not arrived."""
     head = source.take(2)
     if head[0] != 0x82 or head[1] & 0x1F != _VERSION:
@@ -55,17 +53,17 @@ def read_call(source: MessageInput) -> Call:
 
 
 @switches
-def read_arguments(source: MessageInput, method: CallLayout) -> list[object]:
+def read_arguments(source: Input, method: CallLayout) -> list[object]:
     values = method.layout.defaults.copy()
     _fields(source, method.layout, values, 0)
     return values
 
 
-def skip_arguments(source: MessageInput) -> None:
+def skip_arguments(source: Input) -> None:
     _skip(source, STRUCT, 0)
 
 
-def _varint(source: MessageInput) -> int:
+def _varint(source: Input) -> int:
     number = 0
     for position in range(_LONGEST_VARINT):
         byte = source.take(1)[0]
@@ -75,7 +73,7 @@ def _varint(source: MessageInput) -> int:
     raise Malformed("a number is longer than a Thrift varint can be")
 
 
-def _zigzag(source: MessageInput) -> int:
+def _zigzag(source: Input) -> int:
     number = _varint(source)
     return (number >> 1) ^ -(number & 1)
 
@@ -88,7 +86,7 @@ def _kind(code: int) -> int:
 
 
 @switches
-def _fields(source: MessageInput, layout: StructLayout, values: list[object], depth: int) -> None:
+def _fields(source: Input, layout: StructLayout, values: list[object], depth: int) -> None:
     field = 0
     while True:
         code = source.take(1)[0]
@@ -96,8 +94,8 @@ def _fields(source: MessageInput, layout: StructLayout, values: list[object], de
             return
         field = field + (code >> 4) if code >> 4 else _zigzag(source)
         kind = _kind(code)
-        known = layout.fields.get(field)
-        wanted = known is not None and known[0].wire_kind == kind
+        known = layout.places.get(field)
+        wanted = known is not None and known[0].kind == kind
         if kind == BOOL:
             if known is not None and wanted:
                 values[known[1]] = code & 0x0F == _TRUE
@@ -108,33 +106,41 @@ def _fields(source: MessageInput, layout: StructLayout, values: list[object], de
 
 
 @switches
-def _value(source: MessageInput, shape: ValueType, depth: int) -> object:
+def _value(source: Input, shape: ValueType, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
     kind = shape.kind
+    value: object
     if kind == STRING:
-        return source.take(_varint(source))
-    if kind == TEXT:
-        return source.take(_varint(source)).decode("utf-8", "replace")
-    if kind in (I16, I32, I64):
-        return _signed(_zigzag(source))
-    if kind == BOOL:
-        return source.take(1)[0] == _TRUE
-    if kind == BYTE:
-        return int.from_bytes(source.take(1), "big", signed=True)
-    if kind == STRUCT and shape.layout is not None:
-        data, position = source.data, source.position
-        if position < len(data) and data[position] == wire.STOP:
-            source.take(1)
-            return shape.layout.empty
-        inner = shape.layout.defaults.copy()
-        _fields(source, shape.layout, inner, depth)
-        return shape.layout.make(inner)
-    if kind == LIST and shape.element is not None:
-        return _list(source, shape.element, depth)
-    if kind == MAP and shape.key is not None and shape.element is not None:
-        return _map(source, shape.key, shape.element, depth)
-    raise Malformed(f"no field of the interface is of Thrift kind {kind}")
+        value = source.take(_varint(source))
+    elif kind in (I16, I32, I64):
+        value = _signed(_zigzag(source))
+    elif kind == BOOL:
+        value = source.take(1)[0] == _TRUE
+    elif kind == BYTE:
+        value = int.from_bytes(source.take(1), "big", signed=True)
+    elif kind == STRUCT and shape.layout is not None:
+        value = _struct(source, shape.layout, depth)
+    elif kind in (LIST, SET) and shape.element is not None:
+        value = _list(source, shape.element, depth)
+    elif kind == MAP and shape.key is not None and shape.element is not None:
+        value = _map(source, shape.key, shape.element, depth)
+    else:
+        raise Malformed(f"no field of the interface is of Thrift kind {kind}")
+    return value if shape.convert is None else shape.convert(value)
+
+
+@switches
+def _struct(source: Input, layout: StructLayout, depth: int) -> object:
+    data, position = source.data, source.position
+    if layout.empty is not None and position < len(data) and data[position] == wire.STOP:
+        source.take(1)
+        return layout.empty
+    values = layout.defaults.copy()
+    _fields(source, layout, values, depth)
+    if layout.has_required and REQUIRED in values:
+        raise Malformed("a required field is missing")
+    return layout.make(*values)
 
 
 def _signed(number: int) -> int:
@@ -142,7 +148,7 @@ def _signed(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def _list_head(source: MessageInput) -> tuple[int, int]:
+def _list_head(source: Input) -> tuple[int, int]:
     code = source.take(1)[0]
     count = code >> 4
     if count == 15:
@@ -152,29 +158,32 @@ def _list_head(source: MessageInput) -> tuple[int, int]:
 
 
 @switches
-def _list(source: MessageInput, element: ValueType, depth: int) -> list[object]:
+def _list(source: Input, element: ValueType, depth: int) -> list[object]:
     kind, count = _list_head(source)
-    if kind != element.wire_kind:
+    if kind != element.kind:
+        if count:
+            source.mismatch(kind, element.kind)
         for _ in range(count):
             _skip(source, kind, depth + 1, inside=True)
         return []
     found: list[object] = []
-    for index in range(count):
+    for number in range(1, count + 1):
         found.append(_value(source, element, depth + 1))
-        if index & 1023 == 1023:
-            source.pause()
+        if not number % _ELEMENTS_AT_ONCE:
+            source.turn(_ELEMENTS_AT_ONCE)
     return found
 
 
 @switches
-def _map(source: MessageInput, key: ValueType, element: ValueType, depth: int) -> dict[object, object]:
+def _map(source: Input, key: ValueType, element: ValueType, depth: int) -> dict[object, object]:
     count = _varint(source)
     if not count:
         return {}
     source.count(count)
     code = source.take(1)[0]
     key_kind, element_kind = _kind(code >> 4), _kind(code)
-    if key_kind != key.wire_kind or element_kind != element.wire_kind:
+    if key_kind != key.kind or element_kind != element.kind:
+        source.mismatch(element_kind, element.kind)
         for _ in range(count):
             _skip(source, key_kind, depth + 1, inside=True)
             _skip(source, element_kind, depth + 1, inside=True)
@@ -182,7 +191,7 @@ def _map(source: MessageInput, key: ValueType, element: ValueType, depth: int) -
     return {_value(source, key, depth + 1): _value(source, element, depth + 1) for _ in range(count)}
 
 
-def _skip(source: MessageInput, kind: int, depth: int, inside: bool = False) -> None:
+def _skip(source: Input, kind: int, depth: int, inside: bool = False) -> None:
     """`inside` a container a boolean is a byte of its own."""
     if depth > MAX_DEPTH:
         raise Malformed(f"structs are nested deeper than {MAX_DEPTH}")
@@ -208,7 +217,7 @@ def _skip(source: MessageInput, kind: int, depth: int, inside: bool = False) -> 
             _skip(source, inner, depth + 1, inside=True)
 
 
-def _skip_map(source: MessageInput, depth: int) -> None:
+def _skip_map(source: Input, depth: int) -> None:
     count = _varint(source)
     if not count:
         return

@@ -12,6 +12,7 @@ from zlib import crc32
 
 from hbtable.errors import Corruption
 from hbtable.switches import switches
+from hbtable.thrift.wire import EndOfStream
 
 MESSAGE_BYTES: Final = 64 << 20
 FRAME_BYTES: Final = MESSAGE_BYTES + (1 << 20)
@@ -20,8 +21,8 @@ GOODBYE: Final = b"\0\0\0\0"
 
 _CHECKSUM_BYTES: Final = 4
 _NUMBER: Final = struct.Struct(">I")
-_CHUNK: Final = 65536
-_LARGE_CHUNK: Final = 1 << 20
+CHUNK_BYTES: Final = 65536
+LARGE_CHUNK_BYTES: Final = 1 << 20
 
 
 def with_checksum(frame: bytes) -> bytes:
@@ -29,6 +30,33 @@ def with_checksum(frame: bytes) -> bytes:
     message = frame[4:]
     # The new length is that of the whole plain frame: its own four bytes are as many as a checksum has.
     return b"".join((_NUMBER.pack(len(frame)), message, _NUMBER.pack(crc32(message))))
+
+
+class FrameTooLarge(Exception):
+    """`have`: what has arrived of the frame, whose length is `length`."""
+
+    def __init__(self, have: bytes, length: int) -> None:
+        super().__init__(f"{have[:16]!r} announces {length} bytes")
+        self.have = have
+        self.length = length
+
+
+def chunk_bytes(missing: int) -> int:
+    """How many bytes to receive at a time while so many are missing."""
+    return CHUNK_BYTES if missing < CHUNK_BYTES else LARGE_CHUNK_BYTES
+
+
+@switches
+def whole_frame(have: bytes, limit_bytes: int, gather: Callable[[bytes, int], bytes]) -> tuple[bytes, int]:
+    """(`have` with a whole frame at its beginning, where that ends). `gather` is given what is there, and returns at
+    least so many bytes. FrameTooLarge before any memory is taken for it."""
+    if len(have) < 4:
+        have = gather(have, 4)
+    length = int.from_bytes(have[:4], "big")
+    if length > limit_bytes:
+        raise FrameTooLarge(have, length)
+    end = 4 + length
+    return (have if len(have) >= end else gather(have, end)), end
 
 
 @final
@@ -51,40 +79,30 @@ class Frames:
     def next(self) -> bytes | None:
         """*Switches.* None when the peer has ended, also in the middle of a frame. Corruption when the frame says that
         it is too long, or its checksum does not match: nothing that follows can be read."""
-        have = self.rest or self._begin(_CHUNK)
+        have = self.rest or self._begin(CHUNK_BYTES)
         if not have:
             return None
-        if len(have) < 4:
-            more = self._gather(have, 4)
-            if more is None:
-                return None
-            have = more
-        length = int.from_bytes(have[:4], "big")
-        if length > self._limit_bytes + _CHECKSUM_BYTES:
-            raise Corruption(
-                "a message", 0, f"{have[:16]!r} announces {length} bytes, more than the {self._limit_bytes} allowed"
-            )
-        end = 4 + length
-        if len(have) < end:
-            more = self._gather(have, end)
-            if more is None:
-                return None
-            have = more
+        try:
+            have, end = whole_frame(have, self._limit_bytes + _CHECKSUM_BYTES, self._gather)
+        except FrameTooLarge as error:
+            raise Corruption("a message", 0, f"{error}, more than the {self._limit_bytes} allowed") from error
+        except EndOfStream:
+            return None
         self.rest = have[end:]
-        if not self.checked or not length:
+        if not self.checked or end == 4:
             return have[4:end]
         message = have[4 : end - _CHECKSUM_BYTES]
-        if length < _CHECKSUM_BYTES or crc32(message) != _NUMBER.unpack_from(have, end - _CHECKSUM_BYTES)[0]:
-            raise Corruption("a message", 0, f"the checksum of its {length} bytes does not match")
+        if end - 4 < _CHECKSUM_BYTES or crc32(message) != _NUMBER.unpack_from(have, end - _CHECKSUM_BYTES)[0]:
+            raise Corruption("a message", 0, f"the checksum of its {end - 4} bytes does not match")
         return message
 
-    def _gather(self, have: bytes, count: int) -> bytes | None:
+    @switches
+    def _gather(self, have: bytes, count: int) -> bytes:
         """`have` and more, `count` bytes at least. Memory grows as bytes arrive."""
         gathered = bytearray(have)
         while len(gathered) < count:
-            missing = count - len(gathered)
-            piece = self._go_on(_CHUNK if missing < _CHUNK else _LARGE_CHUNK)
+            piece = self._go_on(chunk_bytes(count - len(gathered)))
             if not piece:
-                return None
+                raise EndOfStream("the peer ended in the middle of a message")
             gathered += piece
         return bytes(gathered)

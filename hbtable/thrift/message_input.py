@@ -12,11 +12,11 @@ from typing import Final, Protocol, final
 
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.switches import switches
+from hbtable.thrift.frames import CHUNK_BYTES, LARGE_CHUNK_BYTES, FrameTooLarge, chunk_bytes, whole_frame
 from hbtable.thrift.wire import EndOfStream, Malformed, MessageTooLarge
 
-_CHUNK: Final = 65536
-_LARGE_CHUNK: Final = 1 << 20
 _TAKES_AT_ONCE: Final = 1024
+_ELEMENTS_AT_ONCE: Final = 1024
 _TURN: Final = 64
 """Messages after which others get a turn; one that had arrived before the last was answered counts for eight."""
 _ELEMENT_BYTES: Final = 100
@@ -45,7 +45,7 @@ class MessageInput:
     """
 
     __slots__ = (
-        "_arrived", "_base", "_began", "_budget", "_clock", "_elements", "_pause", "_rest", "_stall_seconds",
+        "_arrived", "_base", "_began", "_budget", "_clock", "_elements", "_pause", "_read", "_rest", "_stall_seconds",
         "_stream", "_takes", "_turn", "begin", "data", "framed", "limit_bytes", "position", "refused_bytes",
         "reservation",
     )  # fmt: skip
@@ -67,6 +67,7 @@ class MessageInput:
         self._pause = pause
         self._base = 0  # bytes of this message that were dropped from `data`
         self._elements = 0
+        self._read = 0
         self._rest = first if framed else b""
         self._takes = 0
         self._turn = 0
@@ -120,7 +121,7 @@ class MessageInput:
         data = self.data[self.position :]
         self.release()
         self._next_turn(8 if data else 1)
-        self.data = data or self._stream.recv(_CHUNK)  # or: the client did not wait for our answer to send on
+        self.data = data or self._stream.recv(CHUNK_BYTES)  # or: the client did not wait for our answer to send on
         if not self.data:
             return False
         if len(self.data) > SMALL_BYTES:
@@ -133,26 +134,23 @@ class MessageInput:
     def _begin_frame(self) -> bool:
         self.release()
         self._next_turn(8 if self._rest else 1)
-        rest = self._rest or self._stream.recv(_CHUNK)
+        rest = self._rest or self._stream.recv(CHUNK_BYTES)
         if not rest:
             return False
         if len(rest) > SMALL_BYTES:
             self._arrive(len(rest))
-        if len(rest) < 4:
-            rest = self._gather(rest, 4)
-        length = int.from_bytes(rest[:4], "big")
         self._base = 0
         self._elements = 0
-        if length > self.limit_bytes:
-            self.data = rest[4:]  # so that the answer can carry the call's name and number
-            self.refused_bytes = length - len(self.data)
+        try:
+            rest, end = whole_frame(rest, self.limit_bytes, self._gather)
+        except FrameTooLarge as error:
+            self.data = error.have[4:]  # so that the answer can carry the call's name and number
+            self.refused_bytes = error.length - len(self.data)
             raise MessageTooLarge(
-                f"a frame of {length} bytes is over this server's limit of {self.limit_bytes} {_WAY_OUT}"
-            )
-        if len(rest) < 4 + length:
-            rest = self._gather(rest, 4 + length)
-        self.data = rest[4 : 4 + length]
-        self._rest = rest[4 + length :]
+                f"a frame of {error.length} bytes is over this server's limit of {self.limit_bytes} {_WAY_OUT}"
+            ) from None
+        self.data = rest[4:end]
+        self._rest = rest[end:]
         return True
 
     @switches
@@ -173,9 +171,9 @@ class MessageInput:
     @switches
     def skip(self, count: int) -> None:
         """Past the next `count` bytes without keeping them."""
-        while count > _LARGE_CHUNK:
-            self.take(_LARGE_CHUNK)
-            count -= _LARGE_CHUNK
+        while count > LARGE_CHUNK_BYTES:
+            self.take(LARGE_CHUNK_BYTES)
+            count -= LARGE_CHUNK_BYTES
         self.take(count)
 
     def count(self, elements: int) -> None:
@@ -189,10 +187,16 @@ class MessageInput:
                 f"{self.limit_bytes // 32} elements, a 32nd of thrift.message_bytes: send smaller batches"
             )
 
+    def mismatch(self, found: int, wanted: int) -> None:
+        """Elements of another kind than the interface says: a list without them, as HBase's own server has it."""
+
     @switches
-    def pause(self) -> None:
-        """Lets other tasks run; readers of long lists call it now and then."""
-        self._pause()
+    def turn(self, elements: int) -> None:
+        """Readers of long lists say how much they read: *switches* now and then."""
+        self._read += elements
+        if self._read >= _ELEMENTS_AT_ONCE:
+            self._read = 0
+            self._pause()
 
     @switches
     def discard(self, most: int, seconds: float, goes_on: Callable[[], bool]) -> None:
@@ -201,7 +205,7 @@ class MessageInput:
         self._stream.settimeout(seconds)
         try:
             while most > 0 and goes_on():
-                chunk = self._stream.recv(_LARGE_CHUNK)
+                chunk = self._stream.recv(LARGE_CHUNK_BYTES)
                 if not chunk:
                     return
                 most -= len(chunk)
@@ -229,7 +233,7 @@ class MessageInput:
         began = clock() if self._began is None else self._began
         stream.settimeout(self._stall_seconds)
         while missing > 0:
-            piece = stream.recv(_CHUNK if missing < _CHUNK else _LARGE_CHUNK)
+            piece = stream.recv(chunk_bytes(missing))
             if not piece:
                 raise EndOfStream("the client closed the connection in the middle of a message")
             gathered += piece
@@ -251,5 +255,5 @@ class MessageInput:
         elif self._arrived > SMALL_BYTES:
             self.reservation = self._budget.begin(self._stream.close)
             self._budget.arrive(self.reservation, self._arrived)
-        if count > _CHUNK:
+        if count > CHUNK_BYTES:
             self._pause()

@@ -83,7 +83,7 @@ def test_whoever_calls_a_marked_function_is_marked() -> None:
     assert unmarked_callers(everything) == []
 
 
-def test_a_function_that_docstring_says_so_is_marked() -> None:
+def test_a_function_whose_docstring_says_so_is_marked() -> None:
     said = []
     for path in PRODUCT.rglob("*.py"):
         for function in functions(str(path.relative_to(PRODUCT)), path.read_text()):

@@ -22,7 +22,8 @@ from hbtable.hbase.regions import Region
 from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema
 from hbtable.switches import switches
-from hbtable.thrift.wire import EXCEPTION, REPLY
+from hbtable.thrift.failures import encode_failure
+from hbtable.thrift.wire import EXCEPTION, REPLY, STRICT
 
 _SEQUENCE: Final = struct.Struct(">i").pack
 _MANY_CELLS: Final = 512
@@ -224,8 +225,8 @@ class BinaryDialect:
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
         length = len(name).to_bytes(4, "big")
         kind = bytes([EXCEPTION])
-        head = b"\x80\x01\x00" + kind + length + name if self._strict else length + name + kind
-        return head + _SEQUENCE(sequence) + _binary(TApplicationException(code, message))
+        head = STRICT + kind + length + name if self._strict else length + name + kind
+        return head + _SEQUENCE(sequence) + encode_failure(message, code)
 
     def _object_encoder(self, method: ThriftMethod) -> Callable[[bytes, Any], bytes]:
         def encode(head: bytes, value: Any) -> bytes:

@@ -15,18 +15,8 @@ from hbtable.hbase.admin import structs as admin_structs
 from hbtable.hbase.codec import thrift_structs
 from hbtable.hbase.codec.fast_mutations import fast_batches, fast_mutations
 from hbtable.metrics.registry import Counter, Histogram
-from hbtable.thrift.wire import (
-    LIST,
-    MAP,
-    REPLY,
-    STRING,
-    STRUCT,
-    TEXT,
-    CallLayout,
-    FastList,
-    StructLayout,
-    ValueType,
-)
+from hbtable.thrift.shapes import CallLayout, FastList, Field, StructLayout, ValueType
+from hbtable.thrift.wire import LIST, MAP, REPLY, SET, STRICT, STRING, STRUCT
 
 IDL_PATH: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "idl", "hbase.thrift")
 ADMIN_PATH: Final = os.path.join(os.path.dirname(IDL_PATH), "admin.thrift")
@@ -79,7 +69,7 @@ class ThriftMethod(CallLayout):
         wire_name = name.encode("ascii")
         length = len(wire_name).to_bytes(4, "big")
         self.name = name
-        self.strict_head = b"\x80\x01\x00" + bytes([REPLY]) + length + wire_name
+        self.strict_head = STRICT + bytes([REPLY]) + length + wire_name
         self.loose_head = length + wire_name + bytes([REPLY])
         self.result_class: type = object
         self.declares: dict[str, int] = {}
@@ -129,13 +119,12 @@ class ThriftInterface:
         if name not in self._layouts:
             make = _STRUCTS[name]
             spec: dict[int, tuple[Any, ...]] = struct.thrift_spec
-            fields = {field: (_shape(self, spec[field]), index) for index, field in enumerate(spec)}
-            self._layouts[name] = StructLayout(fields, list(make()), _maker(make), _FAST.get(name))
+            fields = [
+                Field(number, entry[1], _shape(self, entry), default)
+                for (number, entry), default in zip(spec.items(), make(), strict=True)
+            ]
+            self._layouts[name] = StructLayout(fields, make, fast_list=_FAST.get(name))
         return self._layouts[name]
-
-
-def _maker(make: Callable[..., tuple[Any, ...]]) -> Callable[[list[object]], object]:
-    return lambda values: make(*values)
 
 
 def _shape(interface: ThriftInterface, spec: tuple[Any, ...]) -> ValueType:
@@ -148,11 +137,15 @@ def _inner(interface: ThriftInterface, spec: Any) -> ValueType:
     if kind == _THRIFT_BINARY:
         return ValueType(STRING)
     if kind == _THRIFT_TEXT:
-        return ValueType(TEXT)
-    if kind == LIST:
-        return ValueType(LIST, element=_inner(interface, detail))
+        return ValueType(STRING, convert=_text)
+    if kind in (LIST, SET):
+        return ValueType(kind, element=_inner(interface, detail))
     if kind == MAP:
         return ValueType(MAP, key=_inner(interface, detail[0]), element=_inner(interface, detail[1]))
     if kind == STRUCT:
         return ValueType(STRUCT, layout=interface.layout_of(detail))
     return ValueType(kind)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

@@ -6,43 +6,39 @@ REPLY     field 0 the result, or field 1 an RpcError, or neither
 EXCEPTION field 1 a text, field 2 a number: the method is not known or the request could not be decoded
 """
 
+import struct
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple, final
 
 from hbtable.errors import Corruption
 from hbtable.rpc.codec import model
-from hbtable.rpc.codec.binary import (
+from hbtable.rpc.codec.cells import CELLS, ROW_MUTATION, ROW_MUTATIONS, ROWS
+from hbtable.rpc.codec.errors import RPC_ERROR, RpcError
+from hbtable.switches import switches
+from hbtable.thrift.binary_reader import read_strict, read_value
+from hbtable.thrift.binary_writer import write
+from hbtable.thrift.failures import APPLICATION_EXCEPTION, encode_failure
+from hbtable.thrift.message import MessageReader, MessageWriter
+from hbtable.thrift.shapes import (
     BINARY,
     BOOLEAN,
     INTEGER,
-    SET,
-    STRING,
     TEXT,
+    TEXT_MAP,
     Field,
-    MessageReader,
-    MessageWriter,
     Sequences,
-    Shape,
     Struct,
-    TextMap,
-    decode,
-    skip,
+    ValueType,
 )
-from hbtable.rpc.codec.cells import CELLS, ROWS
-from hbtable.rpc.codec.errors import RPC_ERROR, RpcError
-from hbtable.switches import switches
-
-CALL: Final = 1
-REPLY: Final = 2
-EXCEPTION: Final = 3
-UNKNOWN_METHOD: Final = 1
-INTERNAL_ERROR: Final = 6
-PROTOCOL_ERROR: Final = 7
-
-_VERSION: Final = b"\x80\x01\x00"
-_LONGEST_NAME: Final = 256
-_I32: Final = 8
+from hbtable.thrift.wire import (
+    CALL,
+    EXCEPTION,
+    REPLY,
+    SET,
+    STRICT,
+    WireError,
+)
 
 
 class Role(Enum):
@@ -73,9 +69,6 @@ class Failure(NamedTuple):
     message: str
 
 
-_FAILURE: Final = Struct([Field(1, "message", TEXT, "")])
-
-
 @final
 class RpcMethod:
     """One call. `repeatable`: it changes nothing, or doing it twice is as good as once, so that it may be sent again
@@ -88,7 +81,7 @@ class RpcMethod:
         role: Role,
         name: str,
         fields: Sequence[Field],
-        result: Shape | None,
+        result: ValueType | None,
         timeout: CallTimeout,
         repeatable: bool = False,
     ) -> None:
@@ -100,8 +93,8 @@ class RpcMethod:
         success = [] if result is None else [Field(0, "success", result, None)]
         self.result = Struct([*success, Field(1, "error", RPC_ERROR, None)])
         title = len(name).to_bytes(4, "big") + name.encode()
-        self._head = _VERSION + bytes((CALL,)) + title
-        self._reply_head = _VERSION + bytes((REPLY,)) + title
+        self._head = STRICT + bytes((CALL,)) + title
+        self._reply_head = STRICT + bytes((REPLY,)) + title
 
     @property
     def returns(self) -> bool:
@@ -127,7 +120,8 @@ class RpcMethod:
         kind, name, number, position = read_head(data)
         source = MessageReader(data, pause)
         if kind == EXCEPTION and number == sequence:
-            return read_failure(source, position)
+            message, code = decode(APPLICATION_EXCEPTION, source, position)[0]
+            return Failure(code or 0, message or "")
         if kind != REPLY or name != self.name.encode() or number != sequence:
             raise Corruption("a message", 0, f"the answer to {name!r} number {number} is not that to {self.name}")
         values, _ = decode(self.result, source, position)
@@ -142,50 +136,45 @@ class RpcMethod:
 
 def _frame(head: bytes, sequence: int, shape: Struct, values: Any, pause: Callable[[], None]) -> bytes:
     out = MessageWriter(pause)
-    shape.write(values, out)
-    body = b"".join(out.pieces)
+    write(shape, values, out)
+    return _framed(head, sequence, b"".join(out.pieces))
+
+
+def _framed(head: bytes, sequence: int, body: bytes) -> bytes:
     return b"".join(((len(head) + 4 + len(body)).to_bytes(4, "big"), head, sequence.to_bytes(4, "big"), body))
 
 
 def read_head(data: bytes) -> tuple[int, bytes, int, int]:
     """(message type, method's name, sequence number, position of the struct). Corruption."""
-    length = int.from_bytes(data[4:8], "big")
-    if data[:3] != _VERSION or length > _LONGEST_NAME or len(data) <= length + 12:
-        raise Corruption("a message", 0, f"{data[:16]!r} begins no Thrift message")
-    end = 8 + length
-    return data[3], data[8:end], int.from_bytes(data[end : end + 4], "big"), end + 4
+    source = MessageReader(data)
+    try:
+        name, kind, sequence = read_strict(source)
+    except WireError as error:
+        raise Corruption("a message", 0, f"{data[:16]!r} begins no Thrift message: {error}") from error
+    return kind, name, sequence & 0xFFFFFFFF, source.position
 
 
 def failure(name: bytes, sequence: int, number: int, message: str) -> bytes:
     """The frame of an EXCEPTION."""
-    text = message.encode("utf-8", "replace")
-    body = b"".join(
-        (
-            _VERSION + bytes((EXCEPTION,)) + len(name).to_bytes(4, "big") + name + sequence.to_bytes(4, "big"),
-            bytes((STRING,)) + b"\0\1" + len(text).to_bytes(4, "big") + text,
-            bytes((_I32,)) + b"\0\2" + number.to_bytes(4, "big") + b"\0",
-        )
-    )
-    return len(body).to_bytes(4, "big") + body
+    head = STRICT + bytes((EXCEPTION,)) + len(name).to_bytes(4, "big") + name
+    return _framed(head, sequence, encode_failure(message, number))
 
 
 @switches
-def read_failure(source: MessageReader, position: int) -> Failure:
-    """Corruption."""
-    data = source.data
-    message, _ = decode(_FAILURE, source, position)
-    number = 0
-    while kind := data[position]:
-        if kind == _I32 and data[position + 1 : position + 3] == b"\0\2":
-            number = int.from_bytes(data[position + 3 : position + 7], "big")
-        position = skip(source, kind, position + 3, 1)
-    return Failure(number, message[0])
+def decode(shape: ValueType, source: MessageReader, position: int) -> tuple[Any, int]:
+    """(value, position behind it). Corruption when the bytes are not one; UnsupportedFormat for a record of a newer
+    hbtable. *Switches* between many elements."""
+    source.position = position
+    try:
+        return read_value(source, shape), source.position
+    except (WireError, IndexError, struct.error, ValueError, OverflowError) as error:
+        raise Corruption("a message", source.position, f"it cannot be decoded: {error}") from error
 
 
 # ---------------------------------------------------------------- the calls themselves
 
 
-Arguments = dict[str, Shape | tuple[Shape, object]]
+Arguments = dict[str, ValueType | tuple[ValueType, object]]
 """By name, in order; a tuple has the default of one that may be left out."""
 
 
@@ -200,7 +189,7 @@ def _server(
     role: Role,
     name: str,
     shapes: Arguments,
-    result: Shape | None,
+    result: ValueType | None,
     timeout: CallTimeout,
     repeatable: bool = False,
 ) -> RpcMethod:
@@ -211,7 +200,7 @@ def _server(
 def _master(
     name: str,
     shapes: Arguments,
-    result: Shape | None = None,
+    result: ValueType | None = None,
     timeout: CallTimeout = CallTimeout.ORDER,
     repeatable: bool = False,
 ) -> RpcMethod:
@@ -227,7 +216,7 @@ _CELL_NAME: Final[Arguments] = {
 _TABLET: Final[Arguments] = {"tablet": INTEGER}
 _EPOCH: Final[Arguments] = {"epoch": INTEGER}
 
-MUTATE: Final = _server(Role.TABLETS, "mutate", {**_TABLET, "mutations": model.ROW_MUTATIONS}, None, CallTimeout.WRITE)
+MUTATE: Final = _server(Role.TABLETS, "mutate", {**_TABLET, "mutations": ROW_MUTATIONS}, None, CallTimeout.WRITE)
 READ_ROWS: Final = _server(
     Role.TABLETS,
     "read_rows",
@@ -255,7 +244,7 @@ APPEND: Final = _server(
 CHECK_AND_MUTATE: Final = _server(
     Role.TABLETS,
     "check_and_mutate",
-    {**_CELL_NAME, "expected": (BINARY, None), "mutation": model.ROW_MUTATION},
+    {**_CELL_NAME, "expected": (BINARY, None), "mutation": ROW_MUTATION},
     BOOLEAN,
     CallTimeout.WRITE,
 )
@@ -319,8 +308,8 @@ DECOMMISSION: Final = _master("decommission", {"servers": Sequences(TEXT), "offl
 RECOMMISSION: Final = _master("recommission", {"server": TEXT}, repeatable=True)
 COLLECT_GARBAGE: Final = _master("collect_garbage", {}, model.COLLECTION, CallTimeout.COMPACT, repeatable=True)
 LOOK_AT_EVERYTHING: Final = _master("look_at_everything", {}, repeatable=True)
-CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": TextMap()})
-ALTER_NAMESPACE: Final = _master("alter_namespace", {"name": BINARY, "properties": TextMap()})
+CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": TEXT_MAP})
+ALTER_NAMESPACE: Final = _master("alter_namespace", {"name": BINARY, "properties": TEXT_MAP})
 DELETE_NAMESPACE: Final = _master("delete_namespace", {"name": BINARY})
 PING_MASTER: Final = _master("ping_master", {}, None, CallTimeout.REPORTS, repeatable=True)
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from hbtable import errors
 from hbtable.errors import BadFilter, Corruption, DataDamaged, HbtableError
-from hbtable.rpc.codec.binary import BINARY, BOOLEAN, INTEGER, TEXT, Field, Sequences, Struct
+from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, TEXT, Field, Sequences, Struct
 
 KNOWN: Final = {
     name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, HbtableError)

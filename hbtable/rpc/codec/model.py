@@ -5,15 +5,14 @@ from typing import Any, Final
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.encoding import table_record, tablet_record
 from hbtable.model.cell import MAX_TIMESTAMP
-from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ANSWER_BYTES, EVERYTHING, Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
-from hbtable.rpc.codec.binary import BINARY, BOOLEAN, INTEGER, Binary, Field, Sequences, Struct
-from hbtable.rpc.codec.cells import OPERATIONS, ROWS
+from hbtable.rpc.codec.cells import ROWS
+from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, Binary, Field, Sequences, Struct
 
 
 def _record(data: bytes) -> TabletRecord:
@@ -31,17 +30,6 @@ def _unschema(schema: TableSchema) -> bytes:
 TABLET_RECORD: Final = Binary(_record, tablet_record.encode)
 TABLE_SCHEMA: Final = Binary(_schema, _unschema)
 
-ROW_MUTATION: Final = Struct(
-    [
-        Field(1, "row", BINARY),
-        Field(2, "operations", OPERATIONS),
-        Field(3, "skipLog", BOOLEAN, False),
-        Field(4, "ttlMillis", INTEGER, 0),
-    ],
-    RowMutation,
-    lambda it: (it.row, it.operations, it.skip_log, it.ttl_millis),
-)
-ROW_MUTATIONS: Final = Sequences(ROW_MUTATION)
 ROW_KEYS: Final = Sequences(BINARY)
 
 

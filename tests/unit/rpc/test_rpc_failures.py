@@ -33,6 +33,7 @@ from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
+from hbtable.thrift import wire
 from hbtable.thrift.frames import GOODBYE, Frames
 from tests.harness.delegating_fake import DelegatingFake
 
@@ -112,7 +113,7 @@ class Peer:
         while (message := frames.next()) is not None:
             _, name, sequence, _ = read_head(message)
             if name == b"hello":  # of which it knows nothing: an hbtable from before there was one
-                socket.sendall(calls.failure(name, sequence, calls.UNKNOWN_METHOD, "what?"))
+                socket.sendall(calls.failure(name, sequence, wire.UNKNOWN_METHOD, "what?"))
                 continue
             self.seen.append(name.decode())
             answer = self.answers.pop(0)
@@ -471,10 +472,10 @@ def test_a_call_that_cannot_be_decoded_is_answered_and_cut_off(serving):
     frames = Frames(client.recv, client.recv, 1 << 20)
     body = b"\x80\1\0\1\0\0\0\5scanx\0\0\0\7\0"
     client.sendall(len(body).to_bytes(4, "big") + body)
-    assert calls.SCAN.read_reply(frames.next(), 7, lambda: None).number == calls.UNKNOWN_METHOD
+    assert calls.SCAN.read_reply(frames.next(), 7, lambda: None).number == wire.UNKNOWN_METHOD
     body = b"\x80\1\0\1\0\0\0\4scan\0\0\0\7\x0b\0\1\x7f\0\0\0x\0"
     client.sendall(len(body).to_bytes(4, "big") + body)
-    assert calls.SCAN.read_reply(frames.next(), 7, lambda: None).number == calls.PROTOCOL_ERROR
+    assert calls.SCAN.read_reply(frames.next(), 7, lambda: None).number == wire.PROTOCOL_ERROR
     assert frames.next() is None
     client.close()
 

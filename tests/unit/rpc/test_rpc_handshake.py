@@ -20,6 +20,7 @@ from hbtable.rpc.thrift_transport import RpcTransport
 from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
+from hbtable.thrift import wire
 from hbtable.thrift.frames import Frames, with_checksum
 from tests.harness.delegating_fake import DelegatingFake
 
@@ -160,7 +161,7 @@ def test_a_later_hello_may_say_more(address):
 
 def test_a_server_that_fails_at_a_hello_is_no_peer():
     with pytest.raises(UnsupportedFormat, match="does not understand a hello: broken"):
-        handshake.answered(calls.Failure(calls.PROTOCOL_ERROR, "broken"))
+        handshake.answered(calls.Failure(wire.PROTOCOL_ERROR, "broken"))
     with pytest.raises(HbtableError, match="its own error"):
         handshake.answered(described(HbtableError("its own error")))
 
