@@ -6,6 +6,7 @@
 #   make compat   happybase's suite and HBase's recorded answers
 #   make cluster-test    real ZooKeeper and HDFS (needs a JDK and Maven), and clusters of real processes on them
 #   make other-systems   unit tests on the newest Python here; both commands of the README in a bare Debian
+#   make interfaces   writes the services into thrift/*.thrift, after a change of what hbtable/rpc/services.py declares
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
 #   make flights | transfer | crash | crash-points | damage | sim | cluster-sim | fuzz | hostile | patterns | filter-fuzz | soak     the long campaigns in full; each prints its seed
@@ -16,7 +17,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat cluster-test other-systems bench flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz soak format clean
+.PHONY: run native test test-quick verify check compat cluster-test other-systems bench interfaces flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz soak format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -51,6 +52,10 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config setup.cfg
+
+# thrift/*.thrift: the services as hbtable/rpc/services.py declares them
+interfaces: $(VENV)/.test
+	$(BIN)/python -m tests.harness.interface_files
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -9,30 +9,48 @@ include "tabletserver.thrift"
 namespace py hbtable.master
 
 service MasterService {
+  /** TableExists, NamespaceNotFound, InvalidRequest. */
   void create_table(1: binary schema, 2: list<binary> splitRows) throws (1: tabletserver.RpcError error),
+  /** TableNotFound, TableNotDisabled. */
   void delete_table(1: binary name) throws (1: tabletserver.RpcError error),
+  /** TableNotFound, TableNotDisabled when it is enabled. */
   void enable_table(1: binary name) throws (1: tabletserver.RpcError error),
+  /** TableNotFound, TableNotEnabled when it is disabled. */
   void disable_table(1: binary name) throws (1: tabletserver.RpcError error),
+  /** Replaces the schema whose version is one less. Conflict when another change came first. */
   void alter_table(1: binary schema) throws (1: tabletserver.RpcError error),
+  /** All cells are gone and the table is enabled on return; one tablet, or those it had. TableNotFound,
+   * TableNotDisabled. */
   void truncate_table(1: binary name, 2: bool keepSplits) throws (1: tabletserver.RpcError error),
-  /** Empty server: the least loaded other one, if there is one. */
-  void move_tablet(1: binary name, 2: i64 tablet, 3: string server) throws (1: tabletserver.RpcError error),
-  /** Two or more neighbours become one tablet, which is served on return. */
-  void merge_tablets(1: binary name, 2: list<i64> tablets) throws (1: tabletserver.RpcError error),
-  /** False: switched off, or a tablet has no server, or a server is stopping or silent. */
+  /** Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is one.
+   * TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server. */
+  void move_tablet(1: binary name, 2: i64 tabletId, 3: string server) throws (1: tabletserver.RpcError error),
+  /** They are one tablet, served, on return. TableNotFound, TableNotEnabled, InvalidRequest unless they are two or more
+   * neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some. */
+  void merge_tablets(1: binary name, 2: list<i64> tabletIds) throws (1: tabletserver.RpcError error),
+  /** Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm enough:
+   * a tablet has no server, or a server is stopping or silent. */
   bool balance() throws (1: tabletserver.RpcError error),
-  /** Whether it was on before. */
+  /** Whether the master balances by itself from now on; whether it did before. */
   bool balance_switch(1: bool on) throws (1: tabletserver.RpcError error),
+  /** Whether it does now. */
   bool balancer_enabled() throws (1: tabletserver.RpcError error),
-  /** No tablet is placed on these servers from now on; with offload those that they have are moved away. */
+  /** No tablet is placed on these tablet servers from now on, for as long as they live; with `offload` those that they
+   * serve are moved away in the background. InvalidRequest: one of them is not there, or no other one would be left to
+   * take tablets; none was marked. */
   void decommission(1: list<string> servers, 2: bool offload) throws (1: tabletserver.RpcError error),
+  /** It takes tablets again. InvalidRequest when it is not there. */
   void recommission(1: string server) throws (1: tabletserver.RpcError error),
+  /** One collection, over on return. Unavailable while METADATA or the file system is: nothing was removed. */
   tabletserver.Collection collect_garbage() throws (1: tabletserver.RpcError error),
-  /** The master looks at every tablet at once, whether or not servers came or went. */
+  /** The master looks at every tablet at once, and repairs what it finds, whether or not servers came or went. */
   void look_at_everything() throws (1: tabletserver.RpcError error),
+  /** AlreadyExists, InvalidRequest. */
   void create_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
+  /** All its properties from now on. NamespaceNotFound, InvalidRequest for one that cannot be changed. */
   void alter_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
+  /** NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist. */
   void delete_namespace(1: binary name) throws (1: tabletserver.RpcError error),
-  /** Does nothing: that it is answered says that the master can be reached. */
+  /** Nothing: that it is answered says that the master can be reached. */
   void ping_master() throws (1: tabletserver.RpcError error)
 }

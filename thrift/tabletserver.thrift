@@ -152,51 +152,58 @@ struct Run {
 }
 
 service TabletService {
-  void mutate(1: string incarnation, 2: i64 tablet, 3: list<RowMutation> mutations) throws (1: RpcError error),
-
-  list<Row> read_rows(1: string incarnation, 2: i64 tablet, 3: list<binary> rows, 4: ReadSpec spec)
+  /** Row by row in this order, each row all or nothing. Everything is checked before the first is applied
+   * (InvalidRequest: nothing was). On return all are in the log, durable as configured, and visible. */
+  void mutate(1: string incarnation, 2: i64 tabletId, 3: list<RowMutation> mutations) throws (1: RpcError error),
+  /** One entry for each row that has cells, in the order asked; a row asked twice comes twice. LimitExceeded when they
+   * count more than the spec's max_bytes. */
+  list<Row> read_rows(1: string incarnation, 2: i64 tabletId, 3: list<binary> rows, 4: ReadSpec spec)
     throws (1: RpcError error),
-
-  ScanPage scan(1: string incarnation, 2: i64 tablet, 3: ScanRequest request) throws (1: RpcError error),
-
-  i64 increment(1: string incarnation, 2: i64 tablet, 3: binary row, 4: binary family, 5: binary qualifier,
-                6: i64 amount) throws (1: RpcError error),
-
-  list<Cell> append(1: string incarnation, 2: i64 tablet, 3: binary row, 4: list<AppendValue> values,
-                    5: i64 ttlMillis) throws (1: RpcError error),
-
-  /** Absent `expected`: the cell must be missing or empty. */
-  bool check_and_mutate(1: string incarnation, 2: i64 tablet, 3: binary row, 4: binary family, 5: binary qualifier,
-                        6: optional binary expected, 7: RowMutation mutation) throws (1: RpcError error)
+  /** The next page within this tablet's own range. LimitExceeded for a row that must be given whole, or was kept by a
+   * filter, and counts more than the spec's max_bytes; rows before it come in a page of their own. */
+  ScanPage scan(1: string incarnation, 2: i64 tabletId, 3: ScanRequest request) throws (1: RpcError error),
+  /** Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter. */
+  i64 increment(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
+    6: i64 amount) throws (1: RpcError error),
+  /** Atomically appends each (family, qualifier, suffix); the new cells in the order asked. */
+  list<Cell> append(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: list<AppendValue> values,
+    5: i64 ttlMillis) throws (1: RpcError error),
+  /** Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing or empty
+   * cell. */
+  bool check_and_mutate(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
+    6: optional binary expected, 7: RowMutation mutation) throws (1: RpcError error)
 }
 
 /** `epoch` is that of the master's lock: a smaller one than the highest seen is refused. */
 service TabletAdmin {
-  void load_tablet(1: string incarnation, 2: i64 epoch, 3: binary record, 4: binary schema)
+  /** Recovers the tablet from its files and logs and serves it. Idempotent for the same generation. */
+  void load_tablet(1: string incarnation, 2: i64 epoch, 3: binary record, 4: binary schema) throws (1: RpcError error),
+  /** Minor compaction, then stops serving. Fine when it is not served. */
+  void unload_tablet(1: string incarnation, 2: i64 epoch, 3: i64 tabletId) throws (1: RpcError error),
+  /** All loaded tablets of the table use the new schema for reads and writes from now on. */
+  void update_schema(1: string incarnation, 2: i64 epoch, 3: i64 tableId, 4: binary schema) throws (1: RpcError error),
+  /** A minor compaction of everything in the memtable at the call; durable on return. */
+  void flush(1: string incarnation, 2: i64 tabletId) throws (1: RpcError error),
+  /** Returns when done. `family`: only the files of its locality group; none when there is no such family. */
+  void compact(1: string incarnation, 2: i64 tabletId, 3: bool major, 4: optional binary family = "")
     throws (1: RpcError error),
-  void unload_tablet(1: string incarnation, 2: i64 epoch, 3: i64 tablet) throws (1: RpcError error),
-  void update_schema(1: string incarnation, 2: i64 epoch, 3: i64 table, 4: binary schema) throws (1: RpcError error),
-
-  /** `part` of the log of `deadIncarnation`, as the master's plan has it. */
+  /** What is committed from now on lies in another file of the log than what was committed before. */
+  void roll_log(1: string incarnation) throws (1: RpcError error),
+  /** Whether this server does merging and major compactions from now on, until it ends: off, those under way are given
+   * up, and compact() is SwitchedOff. Whether it did before. */
+  bool switch_compactions(1: string incarnation, 2: bool on) throws (1: RpcError error),
+  /** Splits at the row (None: at the middle by size). False when there is nothing to split. */
+  bool split(1: string incarnation, 2: i64 tabletId, 3: optional binary splitRow) throws (1: RpcError error),
+  /** Sorts a part (commitlog.log_ranges) of a dead server's fenced log; the run is durable on return. Any number of
+   * servers may sort the same part: the outcome is the same. Corruption; anything else: ask another server. */
   Run sort_log_part(1: string incarnation, 2: i64 epoch, 3: string deadIncarnation, 4: binary part)
     throws (1: RpcError error),
-
-  void flush(1: string incarnation, 2: i64 tablet) throws (1: RpcError error),
-  /** With a family: the files of its locality group alone. */
-  void compact(1: string incarnation, 2: i64 tablet, 3: bool major, 4: optional binary family = "")
-    throws (1: RpcError error),
-
-  /** A new file of the commit log. */
-  void roll_log(1: string incarnation) throws (1: RpcError error),
-  /** Merging and major ones, until the server ends. Whether it did them before. */
-  bool switch_compactions(1: string incarnation, 2: bool on) throws (1: RpcError error),
-
-  /** Absent row: at the middle by size. */
-  bool split(1: string incarnation, 2: i64 tablet, 3: optional binary row) throws (1: RpcError error),
-
+  /** What it serves. */
   list<TabletStatus> tablets(1: string incarnation) throws (1: RpcError error),
+  /** Paths of SSTables written or being written that METADATA may not name yet. */
   set<string> files_in_flight(1: string incarnation) throws (1: RpcError error),
-  CacheEviction clear_block_cache(1: string incarnation, 2: i64 table) throws (1: RpcError error),
-  /** Does nothing: that it is answered says that the server can be reached. */
+  /** No block of the SSTables of its tablets of this table is in the cache on return. */
+  CacheEviction clear_block_cache(1: string incarnation, 2: i64 tableId) throws (1: RpcError error),
+  /** Nothing: that it is answered says that this server can be reached. */
   void ping(1: string incarnation) throws (1: RpcError error)
 }

@@ -12,11 +12,12 @@ from hbtable.lockservice.toggles import Toggle
 from hbtable.master.tables.tables import TableOperations
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import Collection
+from hbtable.rpc.services import MasterService
 from hbtable.switches import switches
 
 
 @final
-class MasterCalls:
+class MasterCalls(MasterService):
     """Hands each call of rpc.services.MasterService to the part that carries it out. `check_master` raises Unavailable
     when this is not the master; `collect` is one garbage collection; `request_cycle` makes the cycle look at every
     tablet at once; `merges`: whether tablets may be merged."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hbtable.errors import Corruption, HbtableError, Unavailable
-from hbtable.rpc.codec.calls import CallTimeout
+from hbtable.rpc.declaration import CallTimeout
 from hbtable.rpc.handshake import HELLO, OURS, answered
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Event, Runtime

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 
 from hbtable import __version__
 from hbtable.errors import UnsupportedFormat
-from hbtable.rpc.codec.calls import CallTimeout, Failure, Role, RpcMethod
+from hbtable.rpc.codec.calls import Failure, Role, RpcMethod
 from hbtable.rpc.codec.errors import RpcError
+from hbtable.rpc.declaration import CallTimeout
 from hbtable.thrift.shapes import INTEGER, TEXT, Field, Struct
 from hbtable.thrift.wire import UNKNOWN_METHOD
 

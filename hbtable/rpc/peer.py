@@ -26,9 +26,10 @@ from hbtable.errors import (
     Unavailable,
     UnsupportedFormat,
 )
-from hbtable.rpc.codec.calls import Failure, RpcMethod
+from hbtable.rpc.codec.calls import METHODS, Failure, Role, RpcMethod
 from hbtable.rpc.codec.errors import RpcError
 from hbtable.rpc.connections import Lost, RpcConnection, RpcConnectionPool, RpcOptions, Unsent, still_lives
+from hbtable.rpc.declaration import DeclaredCall
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.thrift.wire import INTERNAL_ERROR
@@ -57,6 +58,12 @@ class Peer:
         self._lives = still_lives(lives)
         self._unreachable = unreachable
         self._forget = forget
+
+    @switches
+    def carry(self, declared: DeclaredCall, arguments: tuple[Any, ...]) -> Any:
+        """*Switches.* Is a declaration.Carry: the result, or the error that the callee raised."""
+        method = METHODS[declared.name]
+        return self.call(method, arguments if method.role is Role.MASTER else (self.name, *arguments))
 
     @switches
     def call(self, method: RpcMethod, arguments: Sequence[Any]) -> Any:

@@ -1,10 +1,13 @@
-"""What a tablet server and a master offer to others, in model terms. A transport carries these calls unchanged.
+"""What a tablet server and a master offer to others, in model terms: each call is declared here and nowhere else.
 
-Every call may raise StaleLocation (not served here: ask METADATA again), Unavailable (retry later) and LockLost.
+Every call may raise StaleLocation (not served here: ask METADATA again), Unavailable (retry later) and LockLost. What
+follows from a declaration: declaration.py. How to add a call: docs/architecture.md.
 """
+# mypy: disable-error-code="empty-body"
+# A declared call has no body.
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Annotated
 
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.model.cell import Cell, Row
@@ -13,31 +16,38 @@ from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call
 
 
-class TabletService(Protocol):
+class TabletService(Service):
     """The data path. `tablet_id` names the tablet that the caller's location cache found for the row."""
 
+    @call(CallTimeout.WRITE)
     def mutate(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
         """Row by row in this order, each row all or nothing. Everything is checked before the first is
         applied (InvalidRequest: nothing was). On return all are in the log, durable as configured, and visible."""
 
+    @call(CallTimeout.READ, repeatable=True)
     def read_rows(self, tablet_id: int, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
         """One entry for each row that has cells, in the order asked; a row asked twice comes twice. LimitExceeded when
         they count more than the spec's max_bytes."""
 
+    @call(CallTimeout.READ, repeatable=True)
     def scan(self, tablet_id: int, request: ScanRequest) -> ScanPage:
         """The next page within this tablet's own range. LimitExceeded for a row that must be given whole, or was kept
         by a filter, and counts more than the spec's max_bytes; rows before it come in a page of their own."""
 
+    @call(CallTimeout.WRITE)
     def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
         """Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter."""
 
+    @call(CallTimeout.WRITE)
     def append(
         self, tablet_id: int, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0
     ) -> list[Cell]:
         """Atomically appends each (family, qualifier, suffix); the new cells in the order asked."""
 
+    @call(CallTimeout.WRITE)
     def check_and_mutate(
         self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool:
@@ -45,113 +55,147 @@ class TabletService(Protocol):
         or empty cell."""
 
 
-class TabletAdmin(Protocol):
+class TabletAdmin(Service):
     """What a master asks of a tablet server. Each call carries the master's epoch; a smaller one than the highest
     seen is refused with LockLost."""
 
+    @call(CallTimeout.LOAD)
     def load_tablet(self, epoch: int, record: TabletRecord, schema: TableSchema) -> None:
         """Recovers the tablet from its files and logs and serves it. Idempotent for the same generation."""
 
+    @call(CallTimeout.ORDER)
     def unload_tablet(self, epoch: int, tablet_id: int) -> None:
         """Minor compaction, then stops serving. Fine when it is not served."""
 
+    @call(CallTimeout.WRITE)
     def update_schema(self, epoch: int, table_id: int, schema: TableSchema) -> None:
         """All loaded tablets of the table use the new schema for reads and writes from now on."""
 
+    @call(CallTimeout.COMPACT, repeatable=True)
     def flush(self, tablet_id: int) -> None:
         """A minor compaction of everything in the memtable at the call; durable on return."""
 
-    def compact(self, tablet_id: int, major: bool, family: bytes = b"") -> None:
+    @call(CallTimeout.COMPACT, repeatable=True)
+    def compact(self, tablet_id: int, major: bool, family: Annotated[bytes, ADDED] = b"") -> None:
         """Returns when done. `family`: only the files of its locality group; none when there is no such family."""
 
+    @call(CallTimeout.WRITE, repeatable=True)
     def roll_log(self) -> None:
         """What is committed from now on lies in another file of the log than what was committed before."""
 
+    @call(CallTimeout.READ)
     def switch_compactions(self, on: bool) -> bool:
         """Whether this server does merging and major compactions from now on, until it ends: off, those under way are
         given up, and compact() is SwitchedOff. Whether it did before."""
 
+    @call(CallTimeout.COMPACT)
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:
         """Splits at the row (None: at the middle by size). False when there is nothing to split."""
 
-    def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> SortedRun:
+    @call(CallTimeout.ORDER, repeatable=True)
+    def sort_log_part(self, epoch: int, dead_incarnation: str, part: bytes) -> SortedRun:
         """Sorts a part (commitlog.log_ranges) of a dead server's fenced log; the run is durable on return. Any number
         of servers may sort the same part: the outcome is the same. Corruption; anything else: ask another server."""
 
-    def tablets(self) -> list[TabletStatus]: ...
+    @call(CallTimeout.REPORTS, repeatable=True)
+    def tablets(self) -> list[TabletStatus]:
+        """What it serves."""
 
+    @call(CallTimeout.REPORTS, repeatable=True)
     def files_in_flight(self) -> set[str]:
         """Paths of SSTables written or being written that METADATA may not name yet."""
 
+    @call(CallTimeout.READ, repeatable=True)
     def clear_block_cache(self, table_id: int) -> CacheEviction:
         """No block of the SSTables of its tablets of this table is in the cache on return."""
 
+    @call(CallTimeout.REPORTS, repeatable=True)
     def ping(self) -> None:
         """Nothing: that it is answered says that this server can be reached."""
 
 
-class MasterService(Protocol):
+class MasterService(Service):
     """Table administration (paper, section 4: the master handles schema changes). All calls are synchronous:
     on return the change is durable and in effect on every server."""
 
+    @call(CallTimeout.ORDER)
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
         """TableExists, NamespaceNotFound, InvalidRequest."""
 
+    @call(CallTimeout.ORDER)
     def delete_table(self, name: bytes) -> None:
         """TableNotFound, TableNotDisabled."""
 
+    @call(CallTimeout.ORDER)
     def enable_table(self, name: bytes) -> None:
         """TableNotFound, TableNotDisabled when it is enabled."""
 
+    @call(CallTimeout.ORDER)
     def disable_table(self, name: bytes) -> None:
         """TableNotFound, TableNotEnabled when it is disabled."""
 
+    @call(CallTimeout.ORDER)
     def alter_table(self, schema: TableSchema) -> None:
         """Replaces the schema whose version is one less. Conflict when another change came first."""
 
+    @call(CallTimeout.ORDER)
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
         """All cells are gone and the table is enabled on return; one tablet, or those it had. TableNotFound,
         TableNotDisabled."""
 
+    @call(CallTimeout.ORDER)
     def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
         """Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is
         one. TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server."""
 
+    @call(CallTimeout.COMPACT)
     def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
         """They are one tablet, served, on return. TableNotFound, TableNotEnabled, InvalidRequest unless they are two or
         more neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some."""
 
+    @call(CallTimeout.COMPACT, repeatable=True)
     def balance(self) -> bool:
         """Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm
         enough: a tablet has no server, or a server is stopping or silent."""
 
+    @call(CallTimeout.ORDER)
     def balance_switch(self, on: bool) -> bool:
         """Whether the master balances by itself from now on; whether it did before."""
 
-    def balancer_enabled(self) -> bool: ...
+    @call(CallTimeout.READ, repeatable=True)
+    def balancer_enabled(self) -> bool:
+        """Whether it does now."""
 
+    @call(CallTimeout.ORDER, repeatable=True)
     def decommission(self, servers: Sequence[str], offload: bool) -> None:
         """No tablet is placed on these tablet servers from now on, for as long as they live; with `offload` those that
         they serve are moved away in the background. InvalidRequest: one of them is not there, or no other one would be
         left to take tablets; none was marked."""
 
+    @call(CallTimeout.ORDER, repeatable=True)
     def recommission(self, server: str) -> None:
         """It takes tablets again. InvalidRequest when it is not there."""
 
+    @call(CallTimeout.COMPACT, repeatable=True)
     def collect_garbage(self) -> Collection:
         """One collection, over on return. Unavailable while METADATA or the file system is: nothing was removed."""
 
+    @call(CallTimeout.ORDER, repeatable=True)
     def look_at_everything(self) -> None:
         """The master looks at every tablet at once, and repairs what it finds, whether or not servers came or went."""
 
+    @call(CallTimeout.ORDER)
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
 
+    @call(CallTimeout.ORDER)
     def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         """All its properties from now on. NamespaceNotFound, InvalidRequest for one that cannot be changed."""
 
+    @call(CallTimeout.ORDER)
     def delete_namespace(self, name: bytes) -> None:
         """NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist."""
 
+    @call(CallTimeout.REPORTS, repeatable=True)
     def ping_master(self) -> None:
         """Nothing: that it is answered says that the master can be reached."""

@@ -184,9 +184,9 @@ class RpcServer:
         kind, name, sequence, position = calls.read_head(message)
         if kind != CALL:
             raise Corruption("a message", 3, f"message type {kind} is no call")
-        method = calls.METHODS.get(name)
+        shown = name.decode("utf-8", "backslashreplace")
+        method = calls.METHODS.get(shown)
         if method is None:
-            shown = name.decode("utf-8", "backslashreplace")
             return calls.failure(name, sequence, UNKNOWN_METHOD, f"there is no call {shown}: {OTHER_PORT}"), True
         try:
             arguments = method.read_arguments(MessageReader(message, self._pause), position)

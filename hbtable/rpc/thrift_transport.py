@@ -10,7 +10,6 @@ from hbtable.errors import StaleLocation, Unavailable
 from hbtable.rpc.connections import Connect, RpcConnectionPool, RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.peer import Peer
-from hbtable.rpc.proxies import RemoteMasterService, RemoteTabletAdmin, RemoteTabletService
 from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Runtime
@@ -27,8 +26,8 @@ class _Server:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self.tablets = RemoteTabletService(peer)
-        self.admin = RemoteTabletAdmin(peer)
+        self.tablets = TabletService(peer.carry)
+        self.admin = TabletAdmin(peer.carry)
 
 
 @final
@@ -53,7 +52,7 @@ class RpcTransport:
         self._local = local or LocalTransport()
         self._connect = connect
         self._servers: dict[str, _Server] = {}
-        self._master: tuple[Peer, RemoteMasterService] | None = None
+        self._master: tuple[Peer, MasterService] | None = None
 
     @switches
     def tablet_service(self, incarnation: str) -> TabletService:
@@ -88,7 +87,7 @@ class RpcTransport:
                 Unavailable,
                 self._forget_master,
             )
-            self._master = (peer, RemoteMasterService(peer))
+            self._master = (peer, MasterService(peer.carry))
         return self._master[1]
 
     def close(self) -> None:

@@ -17,13 +17,14 @@ from hbtable.metrics.registry import Counter, Registry
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.rpc.services import TabletService
 from hbtable.switches import switches
 from hbtable.tablet.tablet import Tablet
 
 
 @final
-class TabletServer:
-    """rpc.services.TabletService over the tablets this process has loaded."""
+class TabletServer(TabletService):
+    """Over the tablets this process has loaded."""
 
     __slots__ = (
         "_appends",

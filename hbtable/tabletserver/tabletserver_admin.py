@@ -12,6 +12,7 @@ from hbtable.errors import LockLost, SwitchedOff
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, TabletStatus
 from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.services import TabletAdmin
 from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import COMPACTIONS_OFF
@@ -21,8 +22,8 @@ from hbtable.tabletserver.requested_compactions import RequestedCompactions
 from hbtable.tabletserver.split import Splitter
 
 
-class TabletServerAdmin:
-    """Implements rpc.services.TabletAdmin. `sort_range`: of the log of an incarnation (commitlog.sorting). `check` is
+class TabletServerAdmin(TabletAdmin):
+    """`sort_range`: of the log of an incarnation (commitlog.sorting). `check` is
     Suspension.refuse. `merging` is Maintenance.merging, `roll_log` CommitLog.roll."""
 
     def __init__(
@@ -88,9 +89,9 @@ class TabletServerAdmin:
         return self._splitter.split(tablet_id, split_row)
 
     @switches
-    def sort_log_part(self, epoch: int, incarnation: str, part: bytes) -> SortedRun:
+    def sort_log_part(self, epoch: int, dead_incarnation: str, part: bytes) -> SortedRun:
         self._check(epoch)
-        return self._sort_range(incarnation, part)
+        return self._sort_range(dead_incarnation, part)
 
     def tablets(self) -> list[TabletStatus]:
         merging, asked = self._merging(), self._asked

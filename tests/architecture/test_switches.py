@@ -28,7 +28,9 @@ class Function(NamedTuple):
 
     @property
     def marked(self) -> bool:
-        return any(isinstance(mark, ast.Name) and mark.id == "switches" for mark in self.node.decorator_list)
+        """Also the calls between roles, whose mark says that and more (rpc/declaration.py)."""
+        marks = (mark.func if isinstance(mark, ast.Call) else mark for mark in self.node.decorator_list)
+        return any(isinstance(mark, ast.Name) and mark.id in ("switches", "call") for mark in marks)
 
     def __str__(self) -> str:
         return f"{self.module}: {self.owner + '.' if self.owner else ''}{self.node.name}"

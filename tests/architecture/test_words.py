@@ -52,8 +52,6 @@ KEPT = {
     "adminCompactionSwitch": "a call on the wire",
     "adminSwitch": "a call on the wire",
     "switch_compactions": "a call between roles",
-    "BALANCE_SWITCH": "a call between roles",
-    "SWITCH_COMPACTIONS": "a call between roles",
     "SwitchedOff": "an error on the wire",
     "switch": "greenlet's own; a call between roles",
     "switches": "of tasks, and the module of HBase's command",

@@ -1,4 +1,4 @@
-"""Every call of services.py as a Thrift method: its messages, how long a caller waits, and whether it may be repeated.
+"""Every call that services.py declares as a Thrift method: its messages, made by the types of its parameters.
 
 message   80 01 00, type (1), name length (4), name, sequence number (4), struct
 CALL      the arguments, field 1 being the incarnation meant (not for the master)
@@ -7,14 +7,24 @@ EXCEPTION field 1 a text, field 2 a number: the method is not known or the reque
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, NamedTuple, final
+from types import UnionType
+from typing import Annotated, Any, Final, NamedTuple, final, get_args, get_origin, get_type_hints
 
+from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import Corruption
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.schema import TableSchema
+from hbtable.model.status import CacheEviction, Collection, TabletStatus
+from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec import model
 from hbtable.rpc.codec.cells import CELLS, ROW_MUTATION, ROW_MUTATIONS, ROWS
 from hbtable.rpc.codec.errors import RPC_ERROR, RpcError
+from hbtable.rpc.declaration import ADDED, CallTimeout, DeclaredCall, calls_of
+from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
 from hbtable.switches import switches
 from hbtable.thrift.binary_reader import read_strict, read_value
 from hbtable.thrift.binary_writer import write
@@ -31,14 +41,7 @@ from hbtable.thrift.shapes import (
     Struct,
     ValueType,
 )
-from hbtable.thrift.wire import (
-    CALL,
-    EXCEPTION,
-    REPLY,
-    SET,
-    STRICT,
-    WireError,
-)
+from hbtable.thrift.wire import CALL, EXCEPTION, REPLY, SET, STRICT, WireError
 
 
 class Role(Enum):
@@ -51,17 +54,6 @@ class Role(Enum):
     """Every role's: handshake.py."""
 
 
-class CallTimeout(Enum):
-    """How long a caller waits for the answer (connections.RpcOptions has the seconds)."""
-
-    READ = "read"
-    WRITE = "write"
-    REPORTS = "reports"
-    LOAD = "load"
-    ORDER = "order"
-    COMPACT = "compact"
-
-
 class Failure(NamedTuple):
     """What a server answered where it could not even begin: an EXCEPTION."""
 
@@ -71,8 +63,7 @@ class Failure(NamedTuple):
 
 @final
 class RpcMethod:
-    """One call. `repeatable`: it changes nothing, or doing it twice is as good as once, so that it may be sent again
-    when its answer was lost."""
+    """One call as messages (declaration.DeclaredCall)."""
 
     __slots__ = ("_head", "_reply_head", "arguments", "name", "repeatable", "result", "role", "timeout")
 
@@ -174,146 +165,73 @@ def decode(shape: ValueType, source: MessageReader, position: int) -> tuple[Any,
 # ---------------------------------------------------------------- the calls themselves
 
 
-Arguments = dict[str, ValueType | tuple[ValueType, object]]
-"""By name, in order; a tuple has the default of one that may be left out."""
-
-
-def _fields(shapes: Arguments, first: int) -> list[Field]:
-    return [
-        Field(number, name, *(shape if isinstance(shape, tuple) else (shape,)))
-        for number, (name, shape) in enumerate(shapes.items(), first)
-    ]
-
-
-def _server(
-    role: Role,
-    name: str,
-    shapes: Arguments,
-    result: ValueType | None,
-    timeout: CallTimeout,
-    repeatable: bool = False,
-) -> RpcMethod:
-    fields = [Field(1, "incarnation", TEXT), *_fields(shapes, 2)]
-    return RpcMethod(role, name, fields, result, timeout, repeatable)
-
-
-def _master(
-    name: str,
-    shapes: Arguments,
-    result: ValueType | None = None,
-    timeout: CallTimeout = CallTimeout.ORDER,
-    repeatable: bool = False,
-) -> RpcMethod:
-    return RpcMethod(Role.MASTER, name, _fields(shapes, 1), result, timeout, repeatable)
-
-
-_CELL_NAME: Final[Arguments] = {
-    "tablet": INTEGER,
-    "row": BINARY,
-    "family": BINARY,
-    "qualifier": BINARY,
+_SHAPES: Final[dict[object, ValueType]] = {
+    bool: BOOLEAN,
+    bytes: BINARY,
+    int: INTEGER,
+    str: TEXT,
+    list[Cell]: CELLS,
+    list[Row]: ROWS,
+    tuple[bytes, bytes, bytes]: model.APPEND_VALUE,
+    Mapping[str, str]: TEXT_MAP,
+    CacheEviction: model.CACHE_EVICTION,
+    Collection: model.COLLECTION,
+    ReadSpec: model.READ_SPEC,
+    RowMutation: ROW_MUTATION,
+    Sequence[RowMutation]: ROW_MUTATIONS,
+    ScanPage: model.SCAN_PAGE,
+    ScanRequest: model.SCAN_REQUEST,
+    SortedRun: model.RUN,
+    TableSchema: model.TABLE_SCHEMA,
+    TabletRecord: model.TABLET_RECORD,
+    TabletStatus: model.TABLET_STATUS,
 }
-_TABLET: Final[Arguments] = {"tablet": INTEGER}
-_EPOCH: Final[Arguments] = {"epoch": INTEGER}
+"""How a value of each type is sent. Of a type that stands here, lists and sets can be sent, too."""
 
-MUTATE: Final = _server(Role.TABLETS, "mutate", {**_TABLET, "mutations": ROW_MUTATIONS}, None, CallTimeout.WRITE)
-READ_ROWS: Final = _server(
-    Role.TABLETS,
-    "read_rows",
-    {**_TABLET, "rows": model.ROW_KEYS, "spec": model.READ_SPEC},
-    ROWS,
-    CallTimeout.READ,
-    repeatable=True,
-)
-SCAN: Final = _server(
-    Role.TABLETS,
-    "scan",
-    {**_TABLET, "request": model.SCAN_REQUEST},
-    model.SCAN_PAGE,
-    CallTimeout.READ,
-    repeatable=True,
-)
-INCREMENT: Final = _server(Role.TABLETS, "increment", {**_CELL_NAME, "amount": INTEGER}, INTEGER, CallTimeout.WRITE)
-APPEND: Final = _server(
-    Role.TABLETS,
-    "append",
-    {**_TABLET, "row": BINARY, "values": Sequences(model.APPEND_VALUE), "ttlMillis": INTEGER},
-    CELLS,
-    CallTimeout.WRITE,
-)
-CHECK_AND_MUTATE: Final = _server(
-    Role.TABLETS,
-    "check_and_mutate",
-    {**_CELL_NAME, "expected": (BINARY, None), "mutation": ROW_MUTATION},
-    BOOLEAN,
-    CallTimeout.WRITE,
-)
 
-LOAD_TABLET: Final = _server(
-    Role.ADMIN,
-    "load_tablet",
-    {**_EPOCH, "record": model.TABLET_RECORD, "schema": model.TABLE_SCHEMA},
-    None,
-    CallTimeout.LOAD,
-)
-UNLOAD_TABLET: Final = _server(Role.ADMIN, "unload_tablet", {**_EPOCH, **_TABLET}, None, CallTimeout.ORDER)
-UPDATE_SCHEMA: Final = _server(
-    Role.ADMIN, "update_schema", {**_EPOCH, "table": INTEGER, "schema": model.TABLE_SCHEMA}, None, CallTimeout.WRITE
-)
-SORT_LOG_RANGE: Final = _server(
-    Role.ADMIN,
-    "sort_log_part",
-    {**_EPOCH, "deadIncarnation": TEXT, "part": BINARY},
-    model.RUN,
-    CallTimeout.ORDER,
-    repeatable=True,
-)
-FLUSH: Final = _server(Role.ADMIN, "flush", _TABLET, None, CallTimeout.COMPACT, repeatable=True)
-COMPACT: Final = _server(
-    Role.ADMIN,
-    "compact",
-    {**_TABLET, "major": BOOLEAN, "family": (BINARY, b"")},
-    None,
-    CallTimeout.COMPACT,
-    repeatable=True,
-)
-ROLL_LOG: Final = _server(Role.ADMIN, "roll_log", {}, None, CallTimeout.WRITE, repeatable=True)
-SWITCH_COMPACTIONS: Final = _server(Role.ADMIN, "switch_compactions", {"on": BOOLEAN}, BOOLEAN, CallTimeout.READ)
-SPLIT: Final = _server(Role.ADMIN, "split", {**_TABLET, "row": (BINARY, None)}, BOOLEAN, CallTimeout.COMPACT)
-TABLETS: Final = _server(
-    Role.ADMIN, "tablets", {}, Sequences(model.TABLET_STATUS), CallTimeout.REPORTS, repeatable=True
-)
-FILES_IN_FLIGHT: Final = _server(
-    Role.ADMIN, "files_in_flight", {}, Sequences(TEXT, set, SET), CallTimeout.REPORTS, repeatable=True
-)
-CLEAR_BLOCK_CACHE: Final = _server(
-    Role.ADMIN, "clear_block_cache", {"table": INTEGER}, model.CACHE_EVICTION, CallTimeout.READ, repeatable=True
-)
+def _shape(kind: Any) -> ValueType:
+    if kind in _SHAPES:
+        return _SHAPES[kind]
+    container = get_origin(kind)
+    if container is Annotated:
+        return _shape(get_args(kind)[0])
+    if container in (list, Sequence):
+        return Sequences(_shape(get_args(kind)[0]))
+    if container is set:
+        return Sequences(_shape(get_args(kind)[0]), set, SET)
+    raise TypeError(f"a call between roles cannot have a value of type {kind}: give it a shape in codec/calls.py")
 
-PING: Final = _server(Role.ADMIN, "ping", {}, None, CallTimeout.REPORTS, repeatable=True)
-CREATE_TABLE: Final = _master("create_table", {"schema": model.TABLE_SCHEMA, "splitRows": model.ROW_KEYS})
-DELETE_TABLE: Final = _master("delete_table", {"name": BINARY})
-ENABLE_TABLE: Final = _master("enable_table", {"name": BINARY})
-DISABLE_TABLE: Final = _master("disable_table", {"name": BINARY})
-ALTER_TABLE: Final = _master("alter_table", {"schema": model.TABLE_SCHEMA})
-TRUNCATE_TABLE: Final = _master("truncate_table", {"name": BINARY, "keepSplits": BOOLEAN})
-MOVE_TABLET: Final = _master("move_tablet", {"name": BINARY, "tablet": INTEGER, "server": TEXT})
-MERGE_TABLETS: Final = _master(
-    "merge_tablets", {"name": BINARY, "tablets": Sequences(INTEGER)}, timeout=CallTimeout.COMPACT
-)
-BALANCE: Final = _master("balance", {}, BOOLEAN, CallTimeout.COMPACT, repeatable=True)
-BALANCE_SWITCH: Final = _master("balance_switch", {"on": BOOLEAN}, BOOLEAN)
-BALANCER_ENABLED: Final = _master("balancer_enabled", {}, BOOLEAN, CallTimeout.READ, repeatable=True)
-DECOMMISSION: Final = _master("decommission", {"servers": Sequences(TEXT), "offload": BOOLEAN}, repeatable=True)
-RECOMMISSION: Final = _master("recommission", {"server": TEXT}, repeatable=True)
-COLLECT_GARBAGE: Final = _master("collect_garbage", {}, model.COLLECTION, CallTimeout.COMPACT, repeatable=True)
-LOOK_AT_EVERYTHING: Final = _master("look_at_everything", {}, repeatable=True)
-CREATE_NAMESPACE: Final = _master("create_namespace", {"name": BINARY, "properties": TEXT_MAP})
-ALTER_NAMESPACE: Final = _master("alter_namespace", {"name": BINARY, "properties": TEXT_MAP})
-DELETE_NAMESPACE: Final = _master("delete_namespace", {"name": BINARY})
-PING_MASTER: Final = _master("ping_master", {}, None, CallTimeout.REPORTS, repeatable=True)
 
-METHODS: Final[dict[bytes, RpcMethod]] = {
-    method.name.encode(): method for method in list(globals().values()) if isinstance(method, RpcMethod)
+def _field(number: int, name: str, kind: Any, default: object) -> Field:
+    """`kind`: the parameter's type. What may be None, or is ADDED, is left out while it is None or its default."""
+    words = name.split("_")
+    shown = words[0] + "".join(word.title() for word in words[1:])
+    options = get_args(kind)
+    if get_origin(kind) is UnionType:
+        return Field(number, shown, _shape(options[0]), None)
+    if ADDED in options:
+        return Field(number, shown, _shape(kind), default)
+    return Field(number, shown, _shape(kind))
+
+
+def _method(role: Role, declared: DeclaredCall) -> RpcMethod:
+    types = get_type_hints(declared.function, include_extras=True)
+    parameters = list(declared.signature.parameters.values())[1:]
+    fields = [] if role is Role.MASTER else [Field(1, "incarnation", TEXT)]
+    for parameter in parameters:
+        fields.append(_field(len(fields) + 1, parameter.name, types[parameter.name], parameter.default))
+    returns = types["return"]
+    result = None if returns is type(None) else _shape(returns)
+    return RpcMethod(role, declared.name, fields, result, declared.timeout, declared.repeatable)
+
+
+METHODS: Final[dict[str, RpcMethod]] = {
+    name: _method(role, declared)
+    for role, service in (
+        (Role.TABLETS, TabletService),
+        (Role.ADMIN, TabletAdmin),
+        (Role.MASTER, MasterService),
+    )
+    for name, declared in calls_of(service).items()
 }
-"""By the name on the wire."""
+"""By name: that of the method is that on the wire, too."""

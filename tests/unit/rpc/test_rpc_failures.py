@@ -125,7 +125,7 @@ class Peer:
             if isinstance(answer, bytes):
                 socket.sendall(answer)
                 return
-            socket.sendall(answer(METHODS[name], sequence))
+            socket.sendall(answer(METHODS[name.decode()], sequence))
 
     def close(self):
         self.release.set()
@@ -472,10 +472,10 @@ def test_a_call_that_cannot_be_decoded_is_answered_and_cut_off(serving):
     frames = Frames(client.recv, client.recv, 1 << 20)
     body = b"\x80\1\0\1\0\0\0\5scanx\0\0\0\7\0"
     client.sendall(len(body).to_bytes(4, "big") + body)
-    assert calls.SCAN.read_reply(frames.next(), 7, lambda: None).number == wire.UNKNOWN_METHOD
+    assert METHODS["scan"].read_reply(frames.next(), 7, lambda: None).number == wire.UNKNOWN_METHOD
     body = b"\x80\1\0\1\0\0\0\4scan\0\0\0\7\x0b\0\1\x7f\0\0\0x\0"
     client.sendall(len(body).to_bytes(4, "big") + body)
-    assert calls.SCAN.read_reply(frames.next(), 7, lambda: None).number == wire.PROTOCOL_ERROR
+    assert METHODS["scan"].read_reply(frames.next(), 7, lambda: None).number == wire.PROTOCOL_ERROR
     assert frames.next() is None
     client.close()
 

@@ -11,6 +11,7 @@ from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING
 from hbtable.rpc import connections, handshake, thrift_server
 from hbtable.rpc.codec import calls
+from hbtable.rpc.codec.calls import METHODS
 from hbtable.rpc.codec.errors import described
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed
@@ -93,7 +94,7 @@ def hello(theirs):
 
 
 def reading():
-    return calls.READ_ROWS.request(4, ("s1", 7, [ROW], EVERYTHING), lambda: None)
+    return METHODS["read_rows"].request(4, ("s1", 7, [ROW], EVERYTHING), lambda: None)
 
 
 # ---------------------------------------------------------------- versions
@@ -137,7 +138,7 @@ def test_a_caller_from_before_there_was_a_hello_is_served(address, service):
     socket, frames = raw(address)
     for _ in range(2):
         socket.sendall(reading())
-        assert calls.READ_ROWS.read_reply(frames.next(), 4, lambda: None) == [(ROW, [(b"f:q", 1, VALUE)])]
+        assert METHODS["read_rows"].read_reply(frames.next(), 4, lambda: None) == [(ROW, [(b"f:q", 1, VALUE)])]
     socket.close()
 
 
@@ -175,7 +176,7 @@ def test_every_frame_after_the_hello_has_a_checksum(address, service, caplog):
     assert HELLO.read_reply(frames.next(), 3, lambda: None) == OURS
     frames.checked = True
     socket.sendall(with_checksum(reading()))
-    assert calls.READ_ROWS.read_reply(frames.next(), 4, lambda: None) == [(ROW, [(b"f:q", 1, VALUE)])]
+    assert METHODS["read_rows"].read_reply(frames.next(), 4, lambda: None) == [(ROW, [(b"f:q", 1, VALUE)])]
     with caplog.at_level(logging.WARNING):
         socket.sendall(reading())  # without one
         assert frames.next() == b""  # goodbye: it was not begun

@@ -295,15 +295,15 @@ def test_damaged_messages_are_refused_and_nothing_else_is_raised(method, given):
 @given(st.binary(max_size=60))
 def test_any_bytes_as_an_answer_are_an_answer_or_corruption(data):
     try:
-        calls.SCAN.read_reply(data, 1, no_pause)
-        calls.SCAN.read_reply(b"\x80\x01\0\2\0\0\0\4scan\0\0\0\1" + data, 1, no_pause)
+        METHODS["scan"].read_reply(data, 1, no_pause)
+        METHODS["scan"].read_reply(b"\x80\x01\0\2\0\0\0\4scan\0\0\0\1" + data, 1, no_pause)
     except (Corruption, UnsupportedFormat):
         pass
 
 
 def test_a_count_is_refused_before_anything_is_made_of_it():
     huge = b"\x0c\x7f\xff\xff\xff"
-    for shape in (CELLS, OPERATIONS, calls.READ_ROWS.result.fields[0].shape):
+    for shape in (CELLS, OPERATIONS, METHODS["read_rows"].result.fields[0].shape):
         with pytest.raises(Corruption, match="2147483647 elements in 0 bytes"):
             decode(shape, MessageReader(huge), 0)
 
@@ -324,28 +324,30 @@ def test_fields_of_a_newer_peer_are_skipped_and_the_order_is_free():
 def test_long_lists_give_others_a_turn_both_ways():
     turns = []
     rows = [(b"row%d" % number, [(b"f:q", 1, b"v")] * 10) for number in range(2000)]
-    frame = calls.READ_ROWS.reply(1, rows, None, lambda: turns.append(1))
+    frame = METHODS["read_rows"].reply(1, rows, None, lambda: turns.append(1))
     assert len(turns) >= 8
     turns.clear()
-    assert calls.READ_ROWS.read_reply(frame[4:], 1, lambda: turns.append(1)) == rows
+    assert METHODS["read_rows"].read_reply(frame[4:], 1, lambda: turns.append(1)) == rows
     assert len(turns) >= 8
 
 
 def test_an_answer_to_another_call_is_refused():
-    frame = calls.SPLIT.reply(5, True, None, no_pause)
-    assert calls.SPLIT.read_reply(frame[4:], 5, no_pause) is True
+    frame = METHODS["split"].reply(5, True, None, no_pause)
+    assert METHODS["split"].read_reply(frame[4:], 5, no_pause) is True
     with pytest.raises(Corruption):
-        calls.SPLIT.read_reply(frame[4:], 6, no_pause)
+        METHODS["split"].read_reply(frame[4:], 6, no_pause)
     with pytest.raises(Corruption):
-        calls.CHECK_AND_MUTATE.read_reply(frame[4:], 5, no_pause)
+        METHODS["check_and_mutate"].read_reply(frame[4:], 5, no_pause)
     with pytest.raises(Corruption, match="neither"):
-        calls.SPLIT.read_reply(calls.FLUSH.reply(5, None, None, no_pause)[4:].replace(b"flush", b"split"), 5, no_pause)
+        METHODS["split"].read_reply(
+            METHODS["flush"].reply(5, None, None, no_pause)[4:].replace(b"flush", b"split"), 5, no_pause
+        )
     frame = calls.failure(b"split", 5, wire.UNKNOWN_METHOD, "what?")
-    assert calls.SPLIT.read_reply(frame[4:], 5, no_pause) == Failure(wire.UNKNOWN_METHOD, "what?")
+    assert METHODS["split"].read_reply(frame[4:], 5, no_pause) == Failure(wire.UNKNOWN_METHOD, "what?")
 
 
 def test_the_specs_defaults_are_the_models():
     """A field that equals its default is not sent: a default that changed here would change what older peers mean."""
     defaults = [field.default for field in dataclass_fields(ReadSpec)]
-    read_spec = calls.READ_ROWS.arguments.fields[3].shape
+    read_spec = METHODS["read_rows"].arguments.fields[3].shape
     assert [field.default for field in read_spec.fields] == defaults
