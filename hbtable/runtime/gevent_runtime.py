@@ -22,9 +22,11 @@ import gevent
 from gevent.event import Event as HubEvent
 from gevent.greenlet import Greenlet
 from gevent.hub import Waiter
+from gevent.lock import Semaphore
 
+from hbtable.runtime.conversation import Conversation
 from hbtable.runtime.fair_scheduler import FairScheduler
-from hbtable.runtime.interface import Deaths, Event, Job, Lock, Task, ThreadWaker
+from hbtable.runtime.interface import Ask, AskingJob, Deaths, Event, Job, Lock, Task, ThreadWaker
 from hbtable.runtime.supervision import TaskDeaths
 from hbtable.runtime.thread_waker import GeventThreadWaker
 from hbtable.runtime.worker_process import WorkerProcesses
@@ -192,6 +194,7 @@ class GeventRuntime:
         self._options = options or GeventOptions()
         self._workers: dict[str, ThreadPool] = {}
         self._processes: dict[str, WorkerProcesses] = {}
+        self._turns: dict[str, Semaphore] = {}
         self.fair_scheduler = FairScheduler(self.clock_seconds)
 
     def wall_millis(self) -> int:
@@ -240,12 +243,33 @@ class GeventRuntime:
 
     @switches
     def run_in_process(self, kind: str, job: Job, parts: Sequence[bytes], seconds: float) -> Sequence[bytes]:
-        processes = self._processes.get(kind)
+        processes, threads = self._processes_of(kind)
+        return threads.run(processes.call, (job, parts, seconds))
+
+    @switches
+    def converse_in_process(
+        self, kind: str, job: AskingJob, parts: Sequence[bytes], answer: Ask, seconds: float
+    ) -> Sequence[bytes]:
+        processes, threads = self._processes_of(kind)
+        turns = self._turns.setdefault(kind, Semaphore(self._options.processes))
+        with turns:
+            conversation = Conversation(processes, job, seconds)
+            try:
+                asks, said = threads.run(conversation.begin, (parts,))
+                while asks:
+                    asks, said = threads.run(conversation.go_on, (answer(said),))
+            except BaseException:
+                conversation.give_up()
+                raise
+            return said
+
+    def _processes_of(self, kind: str) -> tuple[WorkerProcesses, ThreadPool]:
         title = f"{kind} process"
+        processes = self._processes.get(kind)
         if processes is None:
             processes = self._processes[kind] = WorkerProcesses(self._options.process_bytes)
             self._workers[title] = ThreadPool(title, self._options.processes)  # each waits for one process
-        return self._workers[title].run(processes.call, (job, parts, seconds))
+        return processes, self._workers[title]
 
     @switches
     def close(self, grace_seconds: float = 5.0) -> None:

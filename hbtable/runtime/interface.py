@@ -16,6 +16,10 @@ T = TypeVar("T")
 Job = Callable[[Sequence[bytes]], Sequence[bytes]]
 """A function of a module, so that another process finds it by its name."""
 
+Ask = Callable[[Sequence[bytes]], Sequence[bytes]]
+AskingJob = Callable[[Sequence[bytes], Ask], Sequence[bytes]]
+"""A job that may ask for more, or hand over what is done so far, as often as it wants to."""
+
 
 class WorkerDied(Exception):
     """A worker process could not be started, was killed because its time was over, or died. Only this call is lost.
@@ -133,4 +137,16 @@ class Runtime(Protocol):
         `seconds` of the processor's time; WorkerDied when it takes more, or too much memory. Each `kind` has processes
         of its own, which are started when there is work and end when there is none. A call costs about 0.1 ms and the
         copying of `parts`, so hand over many small things at once.
+        """
+
+    @switches
+    def converse_in_process(
+        self, kind: str, job: AskingJob, parts: Sequence[bytes], answer: Ask, seconds: float
+    ) -> Sequence[bytes]:
+        """*Switches.* As run_in_process(), for long work on much data, which goes back and forth in pieces: what the
+        job asks is answered by `answer`, in the calling task; it may switch, and its errors end the work and are
+        raised here.
+
+        `seconds` of the clock from one question to the next: WorkerDied when there is none for longer. JobFailed for
+        the job's own errors. Each piece costs about 0.2 ms.
         """

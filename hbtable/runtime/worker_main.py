@@ -19,12 +19,19 @@ IDLE_SECONDS: Final = 60.0
 NICE: Final = 10
 
 READY: Final = b"R"
+ASKED: Final = b"?"
+"""Parts follow, and an answer is waited for."""
 BEGUN: Final = b"B"
 """The call has arrived and its module is imported: from here on its time counts."""
 ANSWERED: Final = b"A"
 FAILED: Final = b"F"
 """One part follows: the exception, as text."""
 NO_MEMORY: Final = b"M"
+
+MAY_ASK: Final = "?"
+"""Behind the name of a job that takes `ask`, too."""
+
+Ask = Callable[[Sequence[bytes]], Sequence[bytes]]
 
 _DEATH_OF_PARENT: Final = 1
 """PR_SET_PDEATHSIG."""
@@ -43,20 +50,27 @@ def main(parent: int, memory_bytes: int) -> None:
     answers = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no answer
     os.write(answers, READY)
+
+    def ask(question: Sequence[bytes]) -> list[bytes]:
+        for data in [ASKED, *packed(question)]:
+            _write(answers, data)
+        return _read_parts(calls)
+
     while select.select([calls], [], [], IDLE_SECONDS)[0]:
         name, *parts = _read_parts(calls)
-        status, answer = _answer(name.decode(), parts, answers)
+        status, answer = _answer(name.decode(), parts, answers, ask)
         for data in [status, *packed(answer)]:
             _write(answers, data)
         del parts, answer
 
 
-def _answer(name: str, parts: list[bytes], answers: int) -> tuple[bytes, Sequence[bytes]]:
+def _answer(name: str, parts: list[bytes], answers: int, ask: Ask) -> tuple[bytes, Sequence[bytes]]:
     try:
         module, _, function = name.partition(":")
-        call: Callable[[Sequence[bytes]], Sequence[bytes]] = getattr(import_module(module), function)
+        function, asks = function.removesuffix(MAY_ASK), function.endswith(MAY_ASK)
+        call: Callable[..., Sequence[bytes]] = getattr(import_module(module), function)
         os.write(answers, BEGUN)
-        return ANSWERED, call(parts)
+        return ANSWERED, call(parts, ask) if asks else call(parts)
     except MemoryError:
         return NO_MEMORY, ()
     except Exception as error:  # noqa: BLE001  the caller is told

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -21,8 +22,9 @@ from typing import TYPE_CHECKING, Final, final
 
 from gevent.monkey import get_original
 
-from hbtable.runtime.interface import Job, JobFailed, WorkerDied
-from hbtable.runtime.worker_main import ANSWERED, BEGUN, NO_MEMORY, READY, packed
+from hbtable.runtime.interface import AskingJob, Job, JobFailed, WorkerDied
+from hbtable.runtime.native_threads import allocate_lock
+from hbtable.runtime.worker_main import ANSWERED, ASKED, BEGUN, MAY_ASK, NO_MEMORY, READY, packed
 
 if TYPE_CHECKING:
     from os import posix_spawn, waitpid
@@ -37,6 +39,7 @@ _START: Final = (
     "sys.path += [path for path in json.loads(arguments[2]) if path not in sys.path];"
     "from hbtable.runtime.worker_main import main; main(int(arguments[0]), int(arguments[1]))"
 )
+_PYTHON: Final = re.compile(r"python|pypy", re.IGNORECASE)
 _ANSWER_SECONDS: Final = 60.0
 """For the start, and for a pipe that does not move: far above what a busy machine costs."""
 _LOOK_SECONDS: Final = 0.02
@@ -49,6 +52,8 @@ class WorkerProcess:
 
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
+        self._guard = allocate_lock()
+        self._closed = False
         self.has_begun = False
         """The last call: what was asked is what it died of, if it died."""
         given, self._calls = _pipe()
@@ -80,19 +85,48 @@ class WorkerProcess:
     def call(self, job: Job, parts: Sequence[bytes], seconds: float) -> list[bytes]:
         """What `job` makes of `parts` within so many seconds of processor time. After WorkerDied only kill()."""
         self.has_begun = False
-        self._write(packed([f"{job.__module__}:{job.__qualname__}".encode(), *parts]))
+        self._write(packed([_name(job), *parts]))
         status = self._read(1)
         if status == BEGUN:
             self.has_begun = True
             status = self._wait_for_the_end(seconds)
-        (count,) = _numbers(self._read(4), 4)
-        lengths = _numbers(self._read(8 * count), 8)
-        answer = [self._read(length) for length in lengths]
+        return self._answer(status, job)
+
+    def begin(self, job: AskingJob, parts: Sequence[bytes], seconds: float) -> tuple[bool, list[bytes]]:
+        """Whether this is its question, not its last answer; and the parts. `seconds` of the clock. As call()."""
+        self.has_begun = False
+        self._write(packed([_name(job) + MAY_ASK.encode(), *parts]))
+        status = self._read(1)
+        if status == BEGUN:
+            self.has_begun = True
+            return self._next(job, seconds)
+        return False, self._answer(status, job)
+
+    def go_on(self, job: AskingJob, parts: Sequence[bytes], seconds: float) -> tuple[bool, list[bytes]]:
+        """After a question: `parts` are what it asked for. As begin()."""
+        self._write(packed(parts))
+        return self._next(job, seconds)
+
+    def _next(self, job: AskingJob, seconds: float) -> tuple[bool, list[bytes]]:
+        if not _ready(self._answers, select.POLLIN, seconds):
+            raise WorkerDied(f"asked and answered nothing for {seconds:g} s")
+        status = self._read(1)
+        if status == ASKED:
+            return True, self._read_parts()
+        return False, self._answer(status, job)
+
+    def _answer(self, status: bytes, job: Job | AskingJob) -> list[bytes]:
+        answer = self._read_parts()
         if status == NO_MEMORY:
             raise WorkerDied(f"needed more than {self._memory_bytes} bytes of memory")
         if status != ANSWERED:
             raise JobFailed(f"{job.__qualname__} failed in a worker process: {answer[0].decode()}")
         return answer
+
+    def _read_parts(self) -> list[bytes]:
+        (count,) = _numbers(self._read(4), 4)
+        lengths = _numbers(self._read(8 * count), 8)
+        return [self._read(length) for length in lengths]
 
     def has_ended(self) -> bool:
         """It was idle for long, or was killed between two calls."""
@@ -101,7 +135,9 @@ class WorkerProcess:
 
     def stop(self) -> None:
         """At once. Any thread; whoever waits for an answer gets WorkerDied, and has to kill() it all the same."""
-        with contextlib.suppress(OSError):
+        with self._guard, contextlib.suppress(OSError):
+            if self._closed:
+                return
             if self._handle is None:
                 os.kill(self._id, signal.SIGKILL)
             else:
@@ -112,9 +148,11 @@ class WorkerProcess:
         self.stop()
         with contextlib.suppress(ChildProcessError):  # whoever waits for any child has met it
             waitpid(self._id, 0)
-        for descriptor in (self._calls, self._answers, self._handle):
-            if descriptor is not None:
-                os.close(descriptor)
+        with self._guard:  # nobody signals a number that has come to mean something else
+            self._closed = True
+            for descriptor in (self._calls, self._answers, self._handle):
+                if descriptor is not None:
+                    os.close(descriptor)
 
     def _wait_for_the_end(self, seconds: float) -> bytes:
         began = self._used_seconds()
@@ -160,6 +198,10 @@ class WorkerProcess:
                     raise WorkerDied("ended before it was asked") from None
 
 
+def _name(job: Job | AskingJob) -> bytes:
+    return f"{job.__module__}:{job.__qualname__}".encode()
+
+
 def _pipe() -> tuple[int, int]:
     """(read, write). Neither is a standard stream, also where the program has closed those."""
     ends = os.pipe()
@@ -171,8 +213,9 @@ def _pipe() -> tuple[int, int]:
 
 def _spawned(given: int, taken: int, memory_bytes: int) -> int:
     """The id of a process with these ends of pipes for its standard input and output."""
-    if not sys.executable:
-        raise OSError("this program does not say which Python runs it")
+    # Anything else (a program frozen into one file, a web server with Python inside) would begin anew.
+    if getattr(sys, "frozen", False) or not _PYTHON.match(os.path.basename(sys.executable or "")):
+        raise OSError(f"this program does not say which Python runs it, but {sys.executable!r}")
     # Where hbtable was found, this process's path may have been changed by hand.
     paths = [path for path in (*sys.path, str(Path(__file__).parents[2])) if path]
     command = [sys.executable, "-P", "-c", _START, str(os.getpid()), str(memory_bytes), json.dumps(paths)]
@@ -207,30 +250,21 @@ class WorkerProcesses:
 
     def call(self, job: Job, parts: Sequence[bytes], seconds: float) -> list[bytes]:
         """In a thread. WorkerDied, and the process is gone; any other error is the job's own."""
-        while (process := self._one_that_waits()) is not None:
+        while True:
+            was_idle = bool(self._idle)
+            process = self.take()
             try:
-                return self._call(process, job, parts, seconds)
-            except WorkerDied:
-                if process.has_begun:
-                    raise  # else it was idle for too long in this very moment
-        return self._call(WorkerProcess(self._memory_bytes), job, parts, seconds)
-
-    def _call(self, process: WorkerProcess, job: Job, parts: Sequence[bytes], seconds: float) -> list[bytes]:
-        self._busy.add(process)
-        if self._stopped:
-            process.stop()
-        try:
-            answer = process.call(job, parts, seconds)
-        except JobFailed:
-            self._idle.append(process)
-            raise
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            self._busy.discard(process)
-        self._idle.append(process)
-        return answer
+                answer = process.call(job, parts, seconds)
+            except JobFailed:
+                self.put_back(process, alive=True)
+                raise
+            except BaseException as error:
+                self.put_back(process, alive=False)
+                if isinstance(error, WorkerDied) and was_idle and not process.has_begun and not self._stopped:
+                    continue  # it was idle for too long in this very moment
+                raise
+            self.put_back(process, alive=True)
+            return answer
 
     def _one_that_waits(self) -> WorkerProcess | None:
         while self._idle:
@@ -242,6 +276,22 @@ class WorkerProcesses:
                 return process
             process.kill()
         return None
+
+    def take(self) -> WorkerProcess:
+        """In a thread: one that is nobody else's until it is put back or killed."""
+        process = self._one_that_waits() or WorkerProcess(self._memory_bytes)
+        self._busy.add(process)
+        if self._stopped:
+            process.stop()
+        return process
+
+    def put_back(self, process: WorkerProcess, *, alive: bool) -> None:
+        """In a thread."""
+        if not alive:
+            process.kill()
+        self._busy.discard(process)
+        if alive:
+            self._idle.append(process)
 
     def stop(self) -> None:
         """Ends those that are busy, so that their threads come back."""

@@ -4,6 +4,8 @@ import os
 import signal
 from collections.abc import Sequence
 
+from hbtable.runtime.interface import Ask
+
 
 def echo(parts: Sequence[bytes]) -> Sequence[bytes]:
     return parts
@@ -37,3 +39,29 @@ def crash(parts: Sequence[bytes]) -> list[bytes]:
 def talk(parts: Sequence[bytes]) -> list[bytes]:
     print("a library says something")
     return [b"said"]
+
+
+def ask_thrice(parts: Sequence[bytes], ask: Ask) -> list[bytes]:
+    """What is answered to 0, 1 and 2, behind its own id."""
+    return [str(os.getpid()).encode(), *(ask([str(number).encode(), *parts])[0] for number in range(3))]
+
+
+def ask_and_fail(parts: Sequence[bytes], ask: Ask) -> list[bytes]:
+    ask(parts)
+    raise ValueError(f"no use for {parts}")
+
+
+def ask_and_crash(parts: Sequence[bytes], ask: Ask) -> list[bytes]:
+    ask(parts)
+    return crash(parts)
+
+
+def ask_and_sleep(parts: Sequence[bytes], ask: Ask) -> list[bytes]:
+    ask(parts)
+    signal.pause()
+    return []
+
+
+def ask_and_eat(parts: Sequence[bytes], ask: Ask) -> list[bytes]:
+    ask(parts)
+    return eat(parts)

@@ -1,14 +1,15 @@
 """The promises of runtime.interface, over every adapter. Real waiting stays within milliseconds."""
 
+import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import pytest
 
 from hbtable.errors import Conflict
 from hbtable.runtime.gevent_runtime import GeventRuntime
-from hbtable.runtime.interface import Runtime
+from hbtable.runtime.interface import JobFailed, Runtime, WorkerDied
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.harness import jobs
 
@@ -391,3 +392,37 @@ def test_a_waker_makes_its_answer_run_as_a_task(adapter: Adapter) -> None:
 def test_a_job_in_a_process_returns_what_it_made(adapter: Adapter) -> None:
     runtime, run = adapter
     assert run(lambda: list(runtime.run_in_process("test", jobs.echo, [b"a", b""], 30.0))) == [b"a", b""]
+
+
+def test_a_job_that_asks_is_answered_in_the_callers_task(adapter: Adapter) -> None:
+    runtime, run = adapter
+
+    def main() -> None:
+        asked: list[bytes] = []
+
+        def answer(question: Sequence[bytes]) -> Sequence[bytes]:
+            runtime.sleep(0.001)
+            asked.append(question[0])
+            return [b"answer to " + question[0]]
+
+        said: Sequence[bytes] = ()
+        while not said:  # a simulated process may be killed
+            asked.clear()
+            with contextlib.suppress(WorkerDied):
+                said = runtime.converse_in_process("test", jobs.ask_thrice, [b"x"], answer, 30.0)[1:]
+        assert said == [b"answer to 0", b"answer to 1", b"answer to 2"]
+        assert asked == [b"0", b"1", b"2"]
+
+        def refuse(question: Sequence[bytes]) -> Sequence[bytes]:
+            raise Refused
+
+        with pytest.raises((Refused, WorkerDied)):
+            runtime.converse_in_process("test", jobs.ask_thrice, [b"x"], refuse, 30.0)
+        with pytest.raises((JobFailed, WorkerDied)):
+            runtime.converse_in_process("test", jobs.ask_and_fail, [b"x"], answer, 30.0)
+
+    run(main)
+
+
+class Refused(Exception):
+    """Whoever is asked does not answer."""

@@ -16,7 +16,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
-from hbtable.runtime.interface import Deaths, Event, Job, Lock, Task, ThreadWaker
+from hbtable.runtime.interface import (
+    Ask,
+    AskingJob,
+    Deaths,
+    Event,
+    Job,
+    JobFailed,
+    Lock,
+    Task,
+    ThreadWaker,
+    WorkerDied,
+)
 from hbtable.runtime.supervision import TaskDeaths
 from hbtable.testing.simulated.scheduler import ProcessState, Scheduler, SimulatedCrash, SimulatedDeadlock
 from hbtable.testing.simulated.waiting import SimulatedEvent, SimulatedLock, SimulatedTask, SimulatedThreadWaker, micros
@@ -34,6 +45,9 @@ class SimulationOptions:
 
     offload_seconds: float = 0.005
     """A call of offload() takes up to twice this, at random. More: other tasks get further meanwhile."""
+
+    worker_deaths: float = 0.02
+    """How likely a worker process that converses is killed between two questions."""
 
     limit_seconds: float = 3600.0
     """Virtual time after which a run counts as hanging. More: slower to notice that main waits for ever while periodic
@@ -137,6 +151,30 @@ class SimulatedRuntime:
         """As offload(): in this process, and without a limit."""
         return self.offload(kind, job, parts)
 
+    def converse_in_process(
+        self, kind: str, job: AskingJob, parts: Sequence[bytes], answer: Ask, seconds: float
+    ) -> Sequence[bytes]:
+        """In this process and in the caller's task. Time passes before each question, and what happens to processes
+        happens: they are killed."""
+        errors: list[BaseException] = []
+
+        def ask(question: Sequence[bytes]) -> Sequence[bytes]:
+            try:
+                self.offload(kind, _nothing)
+                if self.scheduler.random.random() < self._options.worker_deaths:
+                    raise WorkerDied("was killed by the simulation")
+                return answer(question)
+            except BaseException as error:
+                errors.append(error)
+                raise
+
+        try:
+            return job(parts, ask)
+        except Exception as error:
+            if error in errors:
+                raise
+            raise JobFailed(f"{job.__qualname__} failed in a simulated process: {error}") from error
+
     # ------------------------------------------------------------ for whoever simulates
 
     def run(self, main: Callable[..., T], *arguments: object) -> T:
@@ -201,3 +239,7 @@ class SimulatedRuntime:
     def _message(self, what: str) -> str:
         clock = self.scheduler.now_micros / 1_000_000
         return f"seed {self._seed}, {clock:.6f} s: {what}: {self.scheduler.describe()}"
+
+
+def _nothing() -> None:
+    """What computes takes no virtual time of its own."""

@@ -109,6 +109,16 @@ def test_without_a_python_to_start_the_call_says_so(runtime: GeventRuntime, monk
         _process(runtime)
 
 
+@pytest.mark.parametrize(("executable", "frozen"), [("/bin/echo", False), (sys.executable, True), ("", False)])
+def test_a_program_that_is_no_python_is_not_started_again(
+    runtime: GeventRuntime, monkeypatch: pytest.MonkeyPatch, executable: str, frozen: bool
+) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    monkeypatch.setattr(sys, "frozen", frozen, raising=False)
+    with pytest.raises(WorkerDied, match=r"could not be started: this program does not say which Python runs it"):
+        _process(runtime)
+
+
 PARENT = """
 import sys
 from hbtable.runtime.gevent_runtime import GeventRuntime
