@@ -135,6 +135,11 @@ class SSTableReader:
         return cls(read_at, path, length_bytes, cache, footer, properties, index, bloom, in_memory)
 
     @property
+    def read_at(self) -> ReadAt:
+        """Of the file."""
+        return self._read_at
+
+    @property
     def memory_bytes(self) -> int:
         """What this reader keeps in memory besides cached blocks, roughly: the tail of the file, decoded."""
         return self.length_bytes - self.footer.filter_part.offset + 300 * len(self._index.first_keys)

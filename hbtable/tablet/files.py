@@ -11,24 +11,22 @@ that leaves no doubt, because it may be named all the same (bug class 5).
 """
 
 import logging
-from collections.abc import Callable, Iterable
-from itertools import chain
+from collections.abc import Callable
 from typing import final
 
-from hbtable.encoding.cell_key import Pair
 from hbtable.errors import HbtableError, OutOfSpace, StaleLocation, Unavailable
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.interface import AppendFile, FileSystem
 from hbtable.model.tablet import SSTableRef, TabletRecord
-from hbtable.sstable.builder import SSTableBuilder, SSTableOptions
 from hbtable.sstable.cache import BlockCache
-from hbtable.sstable.properties import SSTableIdentity
 from hbtable.sstable.reader import SSTableReader
 from hbtable.switches import switches
-from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.compactions.making import Made
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.version import LoadedFile, SharedFile, key_range
 
 logger = logging.getLogger(__name__)
+
+Append = Callable[[bytes], object]
 
 
 @switches
@@ -49,43 +47,72 @@ def owns_files(fs: FileSystem, record: TabletRecord) -> bool:
 
 
 @final
+class _NewFile:
+    """Made with its first byte."""
+
+    __slots__ = ("_file", "_fs", "_path", "begun")
+
+    def __init__(self, fs: FileSystem, path: str) -> None:
+        self._fs = fs
+        self._path = path
+        self._file: AppendFile | None = None
+        self.begun = False
+        """It may be there, whole or not."""
+
+    @switches
+    def append(self, data: bytes) -> None:
+        if self._file is None:
+            self.begun = True
+            self._file = self._fs.create(self._path)
+        self._file.append(data)
+
+    @switches
+    def sync(self) -> None:
+        if self._file is not None:
+            self._file.sync()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+@final
 class SSTableOutput:
     """Writes SSTables of one tablet."""
 
-    __slots__ = ("_cache", "_fs", "_in_doubt", "_output_bytes", "_shared")
+    __slots__ = ("_cache", "_fs", "_in_doubt", "_shared")
 
-    def __init__(self, fs: FileSystem, cache: BlockCache, shared: SharedState, output_bytes: int) -> None:
+    def __init__(self, fs: FileSystem, cache: BlockCache, shared: SharedState) -> None:
         self._fs = fs
         self._cache = cache
         self._shared = shared
-        self._output_bytes = output_bytes
         self._in_doubt: list[str] = []
         """Files of which the record may yet come to know: see refused()."""
 
     @switches
-    def write(
-        self,
-        pairs: Iterable[Pair],
-        options: SSTableOptions,
-        identity: SSTableIdentity,
-        in_memory: bool,
-        pacer: Pacer,
-        masked: Callable[[], int] = lambda: 0,
-    ) -> LoadedFile | None:
-        """Durable, reopened, and still in flight on return: call settled(), unasked() or refused() next. None, and no
-        file, when there are no pairs. `masked` is asked after the last pair: how many cells were left out because
-        markers among the pairs mask them. OutOfSpace, StorageFailed, Corruption, what the pacer raises."""
-        source = iter(pairs)
-        first = next(source, None)
-        if first is None:
-            return None
-        path = self._shared.new_path(identity.table_id)
+    def write(self, table_id: int, in_memory: bool, make: Callable[[Append], Made | None]) -> LoadedFile | None:
+        """Durable, reopened, and still in flight on return: call settled(), unasked() or refused() next. `make` hands
+        the content over, and says what it was; None, and no file, when there is none. OutOfSpace, StorageFailed,
+        Corruption, what `make` raises."""
+        path = self._shared.new_path(table_id)
         self._shared.files_in_flight.add(path)
+        file = _NewFile(self._fs, path)
         try:
-            ref = self._write(path, SSTableBuilder(options, identity), chain((first,), source), pacer, masked)
-            return open_sstable(self._fs, self._cache, ref, in_memory)
+            try:
+                made = make(file.append)
+                # Before anything may name it: METADATA must not point at bytes that a crash takes away.
+                file.sync()
+            finally:
+                file.close()
+            if made is None:
+                self._shared.files_in_flight.discard(path)
+                return None
+            return open_sstable(self._fs, self._cache, SSTableRef(path, *made), in_memory)
         except BaseException:
-            self._drop(path)
+            if file.begun:
+                self._drop(path)
+            else:
+                self._shared.files_in_flight.discard(path)
             raise
 
     @switches
@@ -119,35 +146,6 @@ class SSTableOutput:
             self._shared.files_in_flight.discard(file.ref.path)
         # Any other error, StorageFailed of METADATA's log say, leaves open whether the record names the file once
         # that log is replayed: it stays in flight until this process ends.
-
-    @switches
-    def _write(
-        self, path: str, builder: SSTableBuilder, pairs: Iterable[Pair], pacer: Pacer, masked: Callable[[], int]
-    ) -> SSTableRef:
-        file = self._fs.create(path)
-        try:
-            add = builder.add
-            for key, value in pairs:
-                if add(key, value):  # a block is complete: one of large cells takes its time
-                    if builder.waiting_bytes >= self._output_bytes:
-                        file.append(builder.take())
-                    pacer.pause()
-            builder.masked = masked()
-            file.append(builder.finish(pacer.pause))
-            # Before anything may name it: METADATA must not point at bytes that a crash takes away.
-            file.sync()
-        finally:
-            file.close()
-        properties = builder.properties
-        assert properties is not None
-        return SSTableRef(
-            path,
-            builder.length_bytes,
-            builder.footer_checksum,
-            properties.first_sequence,
-            properties.last_sequence,
-            properties.cells,
-        )
 
     @switches
     def _drop(self, path: str) -> None:

@@ -31,6 +31,13 @@ class TabletOptions:
     """Long work lets other tasks run after this time. Longer: slightly faster compactions, slower everything else."""
     output_bytes: int = 1 << 20
     """SSTables are written in pieces of about this size. Larger: fewer calls, more memory."""
+    worker_bytes: int = 4 << 20
+    """A flush or compaction of more bytes is computed in a worker process, which leaves this one to requests. Larger:
+    fewer are handed over, and what this process does itself keeps requests waiting."""
+    compaction_bytes_per_second: int = 128 << 20
+    """What one compaction in a worker process reads and writes in a second at most, except while it has more than
+    `max_files` inputs, when readers wait for it. Flushes have no limit: writers wait for those. 0: none at all. Larger:
+    compactions end earlier, and the disk has less time for others."""
     record_retry_seconds: float = 0.2
     """Pause before a change of the tablet's record with an unknown outcome is tried again."""
     max_clock_skew_seconds: float = 300.0

@@ -14,6 +14,28 @@ from hbtable.switches import switches
 from hbtable.tablet.portions import Portions
 
 _CHUNK = 512
+_SHORTEST_WAIT_SECONDS = 0.02
+
+
+@final
+class Throttle:
+    """Keeps work on bytes at a rate. 0: at any."""
+
+    __slots__ = ("_bytes_per_second", "_runtime", "_until")
+
+    def __init__(self, runtime: Runtime, bytes_per_second: int) -> None:
+        self._runtime = runtime
+        self._bytes_per_second = bytes_per_second
+        self._until = runtime.clock_seconds()
+
+    @switches
+    def passed(self, size: int) -> None:
+        """*Switches* when so many bytes more are too many by now. What was not used before is not made up for."""
+        if self._bytes_per_second:
+            now = self._runtime.clock_seconds()
+            self._until = max(self._until, now) + size / self._bytes_per_second
+            if self._until - now > _SHORTEST_WAIT_SECONDS:
+                self._runtime.sleep(self._until - now)
 
 
 @final

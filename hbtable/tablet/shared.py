@@ -49,6 +49,7 @@ class SharedState:
         "memory_freed",
         "memtable_bytes",
         "memtable_limit_bytes",
+        "no_workers_until",
         "out_of_space",
         "registry",
         "replaced_bytes",
@@ -56,6 +57,7 @@ class SharedState:
         "sorted_indexes",
         "stalls",
         "wall",
+        "worker_failures",
     )
 
     def __init__(
@@ -104,6 +106,12 @@ class SharedState:
             )
             for kind in ("minor", "merging", "major")
         }
+        self.no_workers_until = 0.0
+        """clock_seconds(): after worker processes have failed, compactions are computed in this one for a while."""
+        self.worker_failures = registry.counter(
+            "hbtable_compaction_worker_failures_total",
+            "Worker processes that died of a flush or compaction, or failed.",
+        )
         self.stalls = registry.counter("hbtable_write_stalls_total", "Writes that waited for memory or compactions.")
         registry.gauge("hbtable_memtable_bytes", "Memory held by all memtables.", lambda: float(self.memtable_bytes))
 

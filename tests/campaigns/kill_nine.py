@@ -1,4 +1,5 @@
-"""kill -9 at random moments under writing, deleting and incrementing clients (the oracle is the clients' journals).
+"""kill -9 of the server and of its worker processes at random moments under writing, deleting and incrementing clients
+(the oracle is the clients' journals).
 
 Each worker owns its rows and remembers what every row must hold. An operation whose answer never came leaves its rows
 with two allowed states, before and after, each as a whole row. After each restart the whole table is read: every row
@@ -8,7 +9,10 @@ must be in an allowed state, nothing else may be there, counters must be exact u
 """
 
 import argparse
+import contextlib
+import os
 import random
+import signal
 import struct
 import tempfile
 import threading
@@ -27,6 +31,7 @@ SMALL = (
     "tablet.memtable_bytes=256 KiB",
     "log.segment_bytes=1 MiB",
     "maintenance.split_bytes=600 KiB",
+    "tablet.worker_bytes=50 KiB",
 )
 """So that minor compactions, merging compactions, splits and log rotation all happen within a round."""
 
@@ -124,7 +129,10 @@ def _one_round(server: ServerProcess, workers: list[Worker], seconds: float) -> 
     threads = [threading.Thread(target=worker.run, args=(server.port, stop)) for worker in workers]
     for thread in threads:
         thread.start()
-    time.sleep(seconds)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(seconds / 10)
+        _kill_workers(server)
     refused = [text for worker in workers for text in worker.refusals]
     assert not refused, f"a client was refused before the kill: {refused}"
     server.kill()
@@ -134,6 +142,15 @@ def _one_round(server: ServerProcess, workers: list[Worker], seconds: float) -> 
     for worker in workers:
         worker.refusals.clear()
     server.start()
+
+
+def _kill_workers(server: ServerProcess) -> None:
+    """Those processes to which the server gives its compactions: that costs time only."""
+    assert server.process is not None
+    for task in Path(f"/proc/{server.process.pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # the thread, or the process, is gone
+            for child in (task / "children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
 
 
 def _verify(server: ServerProcess, workers: list[Worker]) -> list[str]:

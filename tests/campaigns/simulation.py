@@ -212,7 +212,7 @@ def small_options() -> EmbeddedOptions:
     server = TabletServerOptions(
         block_cache_bytes=64 << 10,
         log=LogOptions(segment_bytes=6000),
-        tablet=TabletOptions(memtable_bytes=6000, merge_files=3),
+        tablet=TabletOptions(memtable_bytes=6000, merge_files=3, worker_bytes=4000),
         maintenance=MaintenanceOptions(period_seconds=0.05, split_bytes=12000, log_bytes=20000),
     )
     return EmbeddedOptions(server=server, collector=CollectorOptions(period_seconds=1.0, trash_seconds=0.5))

@@ -26,7 +26,7 @@ SMALL = EmbeddedOptions(
     server=TabletServerOptions(
         block_cache_bytes=1 << 20,
         log=LogOptions(segment_bytes=64 << 10),
-        tablet=TabletOptions(memtable_bytes=48 << 10),
+        tablet=TabletOptions(memtable_bytes=48 << 10, worker_bytes=16 << 10),
         maintenance=MaintenanceOptions(total_memtable_bytes=256 << 10, log_bytes=256 << 10, split_bytes=0),
     ),
     collector=CollectorOptions(trash_seconds=60.0),

@@ -16,24 +16,19 @@ and active memtables are always newer.
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final, final
 
-from hbtable.encoding.cell_key import Pair
 from hbtable.errors import Corruption, SwitchedOff, Unavailable
 from hbtable.memtable.memtable import Memtable
-from hbtable.merge.compacting import compacted
-from hbtable.merge.merging import merge
-from hbtable.merge.tally import Tally
 from hbtable.model.tablet import TabletRecord
 from hbtable.sstable.properties import Origin, SSTableIdentity
 from hbtable.switches import switches
+from hbtable.tablet.compactions.making import OutputSpec
 from hbtable.tablet.compactions.planning import since_millis, table_bytes, useless_files
 from hbtable.tablet.compactions.policy import MergePlan
-from hbtable.tablet.compactions.regroup import of_families
-from hbtable.tablet.compactions.set_back import moved
+from hbtable.tablet.compactions.writing import CompactionWriter, Sources
 from hbtable.tablet.files import SSTableOutput
-from hbtable.tablet.pacing import Pacer
-from hbtable.tablet.portions import Portions
 from hbtable.tablet.records import with_all_logs_from, with_files, with_redo_point
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import LoadedFile, Stack, key_range
@@ -52,14 +47,13 @@ class CompactionCancelled(Unavailable):
 class Compactor:
     """One per tablet: one minor compaction at a time, and beside it one other."""
 
-    __slots__ = ("_cancelled", "_flushing", "_merging", "_output", "_state", "replaying")
+    __slots__ = ("_cancelled", "_flushing", "_merging", "_output", "_state", "_writer", "replaying")
 
     def __init__(self, state: TabletState) -> None:
         environment = state.environment
         self._state = state
-        self._output = SSTableOutput(
-            environment.fs, environment.cache, environment.shared, environment.options.output_bytes
-        )
+        self._output = SSTableOutput(environment.fs, environment.cache, environment.shared)
+        self._writer = CompactionWriter(state, self._output)
         self._flushing = environment.runtime.lock()
         self._merging = environment.runtime.lock()
         self._cancelled = False
@@ -118,8 +112,9 @@ class Compactor:
 
     @switches
     def _write_frozen(self, stack: Stack, clock_millis: int, complete_to: int) -> LoadedFile | None:
-        pairs = merge([memtable.scan(b"", b"", self._state.applied) for memtable in stack.frozen])
-        return self._write(stack, pairs, Portions(), (), False, clock_millis, complete_to, None)
+        sources = Sources(memtables=stack.frozen, sequence=self._state.applied)
+        spec = self._spec(stack, (), False, clock_millis, complete_to)
+        return self._writer.write(sources, spec, self._state.version.layout.in_memory(stack.key), None)
 
     @switches
     def _name_flushed(self, written: list[Written], first_needed: int) -> None:
@@ -259,16 +254,11 @@ class Compactor:
         # Bug class 14: a marker goes only when every file of the stack is read, and no other stack (of an earlier
         # grouping) may hold older cells of the same families.
         drop_markers = len(inputs) == len(stack.files) and not state.version.shares_families(stack)
-        start, stop = key_range(state.range)
-        portions = Portions()
-        pairs = merge([file.reader.scan(start, stop, False, portions) for file in inputs])
         clock_millis = max(file.reader.properties.identity.clock_millis for file in inputs)
         if set_back is not None:
-            pairs = moved(pairs, *set_back)
             clock_millis = set_back[0]
-        complete_to = _complete_to(inputs)
-        check = self._check_cancelled
-        output = self._write(stack, pairs, portions, inputs, drop_markers, clock_millis, complete_to, check)
+        spec = replace(self._spec(stack, inputs, drop_markers, clock_millis, _complete_to(inputs)), set_back=set_back)
+        output = self._write_anew(stack, inputs, spec)
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
@@ -310,17 +300,12 @@ class Compactor:
         self._check_cancelled()
         version = state.version
         inputs = tuple(file for stack in version.stacks for file in stack.files)
-        start, stop = key_range(state.range)
         clock_millis = max((file.reader.properties.identity.clock_millis for file in inputs), default=0)
         complete_to = _complete_to(inputs)
         outputs: dict[str, LoadedFile | None] = {}
         for stack in version.stacks[: len(version.layout.keys)]:
-            portions = Portions()
-            sources = [file.reader.scan(start, stop, False, portions) for file in inputs]
-            pairs = of_families(merge(sources), stack.families)
-            outputs[stack.key] = self._write(
-                stack, pairs, portions, inputs, True, clock_millis, complete_to, self._check_cancelled
-            )
+            spec = replace(self._spec(stack, inputs, True, clock_millis, complete_to), families=stack.families)
+            outputs[stack.key] = self._write_anew(stack, inputs, spec)
         paths = {file.ref.path for file in inputs}
 
         def edit(record: TabletRecord) -> TabletRecord:
@@ -341,20 +326,20 @@ class Compactor:
     # ------------------------------------------------------------ one output
 
     @switches
-    def _write(
+    def _write_anew(self, stack: Stack, inputs: tuple[LoadedFile, ...], spec: OutputSpec) -> LoadedFile | None:
+        in_memory = self._state.version.layout.in_memory(stack.key)
+        return self._writer.write(Sources(files=inputs), spec, in_memory, self._check_cancelled)
+
+    def _spec(
         self,
         stack: Stack,
-        pairs: Iterator[Pair],
-        portions: Portions,
         inputs: tuple[LoadedFile, ...],
         drop_markers: bool,
         clock_millis: int,
         complete_to: int,
-        check: Callable[[], None] | None,
-    ) -> LoadedFile | None:
+    ) -> OutputSpec:
         state = self._state
         layout = state.version.layout
-        runtime = state.environment.runtime
         record = state.keeper.record
         now = state.shared.wall.millis()
         identity = SSTableIdentity(
@@ -367,18 +352,14 @@ class Compactor:
             Origin(record.range.start, record.range.stop, complete_to, table_bytes(record.table_id, layout.schema)),
             now if drop_markers else min(map(since_millis, inputs), default=now),
         )
-        pacer = Pacer(runtime, state.environment.options.slice_seconds, check)
-        # Paced before it is thinned out, too: a million masked cells that leave nothing take their time all the same.
-        tally = Tally()
-        kept = compacted(pacer.paced(pairs, portions), layout.rules, now, drop_markers, tally)
-        before = sum(garbage.masked for file in inputs if (garbage := file.reader.properties.garbage) is not None)
-        return self._output.write(
-            kept,
+        return OutputSpec(
             layout.sstable_options(stack.key),
             identity,
-            layout.in_memory(stack.key),
-            pacer,
-            lambda: 0 if drop_markers else before + tally.dead,
+            layout.rules,
+            now,
+            drop_markers,
+            sum(garbage.masked for file in inputs if (garbage := file.reader.properties.garbage) is not None),
+            state.environment.options.output_bytes,
         )
 
 

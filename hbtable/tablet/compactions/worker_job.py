@@ -1,0 +1,150 @@
+"""A compaction's computing in a worker process (runtime.interface, converse_in_process): both sides of it.
+
+The worker opens nothing. It asks this process for what stands in the inputs and hands over pieces of the output, so
+everything that may be lost, refused or fenced stays where it was: in files.py. What goes through the pipe is read by
+this program's own processes only.
+
+    R, number of the input, offset, size      the bytes there
+    P                                         the next pairs of the memtables; nothing when there are no more
+    A, bytes                                  nothing; they were appended to the output
+    .                                         nothing; the worker goes on with what takes its time
+"""
+
+import marshal
+import pickle
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from hbtable.encoding.cell_key import Pair
+from hbtable.merge.merging import merge
+from hbtable.runtime.interface import Ask
+from hbtable.sstable.cache import BlockCache
+from hbtable.sstable.reader import SSTableReader
+from hbtable.switches import switches
+from hbtable.tablet.compactions.making import Made, OutputSpec, make
+
+READ: Final = b"R"
+PAIRS: Final = b"P"
+APPEND: Final = b"A"
+STILL_THERE: Final = b"."
+
+_PLACE: Final = struct.Struct("<IQQ")
+_MADE: Final = struct.Struct("<QIQQQ")
+_PORTION_BYTES: Final = 512 << 10
+_PAIR_BYTES: Final = 64
+_PAUSES_BETWEEN_SIGNS: Final = 256
+"""Half a second at most: a Bloom filter pauses every millisecond, and a block takes less than two to build."""
+
+
+class WorkerInput(NamedTuple):
+    """An SSTable, as METADATA names it."""
+
+    path: str
+    length_bytes: int
+    footer_checksum: int
+
+
+class Work(NamedTuple):
+    """What a worker is asked to do. `start`, `stop`: of the cell keys."""
+
+    spec: OutputSpec
+    inputs: Sequence[WorkerInput]
+    start: bytes
+    stop: bytes
+
+
+class OtherProgram(Exception):
+    """The worker runs other code than the process that asks it: hbtable was installed anew, and not restarted yet."""
+
+
+def _checksum_of_the_program() -> int:
+    """Of the modules that decide what a compaction writes, as they lie on the disk."""
+    checksum = 0
+    root = Path(__file__).parents[2]
+    for package in ("encoding", "merge", "model", "sstable", "tablet/compactions"):
+        for file in sorted((root / package).glob("*.py")):
+            checksum = zlib.crc32(file.read_bytes(), checksum)
+    return checksum
+
+
+PROGRAM: Final = _checksum_of_the_program()
+"""As of the import, which is what runs: a server's is that of its start."""
+
+
+def asked_for(work: Work) -> list[bytes]:
+    """What write_sstable() is given."""
+    return [PROGRAM.to_bytes(4, "little"), pickle.dumps(work)]
+
+
+def made_of(answer: Sequence[bytes]) -> Made | None:
+    """What write_sstable() has answered."""
+    return Made(*_MADE.unpack(answer[0])) if answer else None
+
+
+def place_of(question: Sequence[bytes]) -> tuple[int, int, int]:
+    """Of a READ: number of the input, offset, size."""
+    number, offset, size = _PLACE.unpack(question[1])
+    return number, offset, size
+
+
+@switches
+def portion_of(pairs: Iterator[Pair]) -> list[bytes]:
+    """The answer to PAIRS."""
+    keys: list[bytes] = []
+    values: list[bytes] = []
+    size = 0
+    for key, value in pairs:
+        keys.append(key)
+        values.append(value)
+        size += len(key) + len(value) + _PAIR_BYTES
+        if size >= _PORTION_BYTES:
+            break
+    return [marshal.dumps((keys, values))] if keys else []
+
+
+# ------------------------------------------------------------ in the worker
+
+
+@switches
+def write_sstable(parts: Sequence[bytes], ask: Ask) -> Sequence[bytes]:
+    """The job. Empty when nothing is left of the inputs."""
+    if int.from_bytes(parts[0], "little") != PROGRAM:
+        raise OtherProgram("this hbtable was installed after the server was started; restart it")
+    work: Work = pickle.loads(parts[1])  # noqa: S301  of our own process
+    cache = BlockCache(0)
+    sources: list[Iterator[Pair]] = []
+    for number, (path, length, checksum) in enumerate(work.inputs):
+        reader = SSTableReader.open(partial(_read_at, ask, number), path, length, cache, checksum)
+        sources.append(reader.scan(work.start, work.stop, False))
+    pairs = merge(sources) if sources else _memtable_pairs(ask)
+    made = make(pairs, work.spec, lambda data: ask([APPEND, data]), _Signs(ask).pause)
+    return [_MADE.pack(*made)] if made is not None else []
+
+
+@switches
+def _read_at(ask: Ask, number: int, offset: int, size: int) -> bytes:
+    return ask([READ, _PLACE.pack(number, offset, size)])[0]
+
+
+@switches
+def _memtable_pairs(ask: Ask) -> Iterator[Pair]:
+    while portion := ask([PAIRS]):
+        yield from zip(*marshal.loads(portion[0]), strict=True)  # noqa: S302  of our own process
+
+
+class _Signs:
+    """Says now and then that the work goes on."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._pauses = 0
+
+    @switches
+    def pause(self) -> None:
+        self._pauses += 1
+        if not self._pauses % _PAUSES_BETWEEN_SIGNS:
+            self._ask([STILL_THERE])
