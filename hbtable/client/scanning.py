@@ -1,7 +1,8 @@
 """A page of a scan over as many tablets as it takes, forward or backward.
 
 No page is short but the last, and one that ends before rows that are damaged: the next page is their error then. Who
-passes pages on to clients that take a short page for the end has to fill it, and meets the error.
+passes pages on to clients that take a short page for the end has to fill it, and meets the error. (A request for plain
+rows gets pages that are short: they are plain, or not.)
 
 Between tablets the filter's state goes along. Backward, "right before the tablet that begins at row M" has no row of
 its own to name: that position is row M with all its cells done (BETWEEN_TABLETS), which only this module makes and
@@ -38,7 +39,8 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
     position = request.position
     while True:
         at, before = _place(request, position)
-        narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size)
+        plain = request.plain and not rows
+        narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size, plain)
         try:
             found, record = scan_tablet(at, before, narrow)
         except DataDamaged:
@@ -49,6 +51,10 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
         if position is None or before or (not request.reversed and position.row == record.range.start):
             tablets += 1
         position = found.next
+        if found.plain is not None:
+            if position is None:
+                position = _beyond(request, record.range, b"")
+            return ScanPage([], position, rows_scanned=scanned, tablets=tablets, plain=found.plain)
         if not rows:
             if position is not None and len(found.rows) >= request.max_rows:
                 return ScanPage(found.rows, position, found.filter_finished, found.filter_state, scanned, tablets)
@@ -72,7 +78,12 @@ def _place(request: ScanRequest, position: ScanPosition | None) -> tuple[bytes, 
 
 
 def _narrowed(
-    request: ScanRequest, position: ScanPosition | None, max_rows: int, max_bytes: int, tablet: TabletRecord
+    request: ScanRequest,
+    position: ScanPosition | None,
+    max_rows: int,
+    max_bytes: int,
+    plain: bool,
+    tablet: TabletRecord,
 ) -> ScanRequest:
     """What to ask of one tablet: its own part of the range, and no more than still fits."""
     within = request.range.intersect(tablet.range)
@@ -82,7 +93,8 @@ def _narrowed(
         position = ScanPosition(position.row, 0, position.filter_state) if position.filter_state else None
     if within == request.range and position == request.position and max_rows == request.max_rows:
         return request
-    return ScanRequest(within, request.spec, request.reversed, request.cells_per_row, max_rows, max_bytes, position)
+    spec, cells_per_row = request.spec, request.cells_per_row
+    return ScanRequest(within, spec, request.reversed, cells_per_row, max_rows, max_bytes, position, plain)
 
 
 def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> ScanPosition | None:

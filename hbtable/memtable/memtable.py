@@ -63,6 +63,10 @@ class Memtable:
             chunk = _visible(chunk, read_sequence)
         return zip(chunk, map(self._values.__getitem__, chunk), strict=True)
 
+    def holds_any(self, start: bytes, stop: bytes) -> bool:
+        """Whether there is a key with start <= key < stop (b"": to the end), of any sequence."""
+        return bool(self._keys.between(start, stop, 1))
+
     def reverse_hint(self, stop: bytes, cells: int) -> bytes | None:
         """The key that stands `cells` (1 or more) pairs before `stop` (b"": the end), or the first one.
 

@@ -109,6 +109,8 @@ class ScanRequest:
     """The page ends after the row that passes this many bytes of keys and values."""
     position: ScanPosition | None = None
     """None: at the beginning."""
+    plain: bool = False
+    """Whoever asks takes ScanPage.plain, and a page that is short because of it. Not passed on to other processes."""
 
 
 def check_request(request: ScanRequest) -> None:
@@ -125,6 +127,16 @@ def check_request(request: ScanRequest) -> None:
         whole_number("the versions of a position", request.position.versions, 0, LARGEST_I64)
 
 
+class PlainSlices(NamedTuple):
+    """Some rows, as a list of the Thrift interface has them in the binary protocol (encoding.row_results)."""
+
+    pieces: list[bytes]
+    """Whole rows each, in order."""
+    rows: int
+    size_bytes: int
+    """As bytes_of counts them."""
+
+
 class ScanPage(NamedTuple):
     """Rows in scan order, and where to go on; `next` is None when the range is exhausted or the filter ended it."""
 
@@ -138,3 +150,5 @@ class ScanPage(NamedTuple):
     """How many visible rows were looked at, those that a filter dropped included; a row that comes in pieces once."""
     tablets: int = 0
     """How many tablets were begun with this page. A tablet leaves it at 0."""
+    plain: PlainSlices | None = None
+    """The rows, in the place of `rows`, where they come as the Thrift interface answers them."""

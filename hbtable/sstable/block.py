@@ -11,6 +11,7 @@ Unlike LevelDB's, the entries' parts stand in columns, because Python cuts colum
     tail    13     count 4, bytes of all suffixes 4, interval 2, width 1, width 2, width 3 (each 1, 2 or 4 bytes)
 
 A seek bisects the restart points' whole keys and decodes one interval; a scan decodes all, and that form may be kept.
+Scans that answer with whole plain rows keep them as those answers have them, in place of the values.
 """
 
 import struct
@@ -20,12 +21,14 @@ from itertools import accumulate, pairwise
 from typing import Final, final
 
 from hbtable.encoding.cell_key import Pair
+from hbtable.encoding.row_results import RowResults, row_results
 from hbtable.errors import Corruption
 
 _TAIL: Final = struct.Struct(">IIHBBB")
 _RESTART: Final = struct.Struct(">II")
 _FORMATS: Final = {2: "H", 4: "I"}
 
+_KEY_OVERHEAD_BYTES: Final = 52
 PAIR_OVERHEAD_BYTES: Final = 96
 """Memory of a decoded pair beyond its bytes: two bytes objects (33 each, rounded up to 16) and two list slots."""
 
@@ -96,7 +99,7 @@ def _encode_column(column: Sequence[int], width: int) -> bytes:
 
 @final
 class Block:
-    """A block in memory, as stored (`raw`) or decoded (`keys`, `values`; then `raw` is b"").
+    """A block in memory, as stored (`raw`) or decoded (`keys`, and `values` or `results`; then `raw` is b"").
 
     `memory_bytes` is what it really costs now. `charged_bytes` and `is_protected` belong to the block cache, which
     holds it at most once. Reading never switches; decoding twice is harmless.
@@ -106,6 +109,7 @@ class Block:
         "_columns_at",
         "_count",
         "_interval",
+        "_is_plain",
         "_offset",
         "_path",
         "_restart_keys",
@@ -120,6 +124,7 @@ class Block:
         "keys",
         "memory_bytes",
         "raw",
+        "results",
         "values",
     )
 
@@ -146,6 +151,9 @@ class Block:
         self.raw = raw
         self.keys: list[bytes] = []
         self.values: list[bytes] = []
+        self.results: RowResults | None = None
+        """Holds the values, when it is there."""
+        self._is_plain = True
         self.is_decoded = False
         self.memory_bytes = len(raw) + BLOCK_OVERHEAD_BYTES
         self.charged_bytes = 0
@@ -153,6 +161,8 @@ class Block:
 
     def decoded(self) -> tuple[list[bytes], list[bytes]]:
         """(keys, values) of the whole block, without keeping them. Nobody may change these lists."""
+        if self.results is not None:
+            return self.keys, self.results.values(0, self._count)
         if self.is_decoded:
             return self.keys, self.values
         raw = self.raw
@@ -181,6 +191,30 @@ class Block:
         self.raw = b""
         self._restart_keys = []
 
+    def plain_rows(self, keep: bool) -> tuple[list[bytes], RowResults] | None:
+        """The keys, and the rows of a block that holds whole ones; None where visibility has anything to decide.
+
+        With `keep` they replace the values. The caller then tells the cache.
+        """
+        if self.results is not None:
+            return self.keys, self.results
+        if not self._is_plain:
+            return None
+        keys, values = self.decoded()
+        results = row_results(keys, values)
+        if results is None:
+            self._is_plain = False
+            return None
+        if keep:
+            self.keys, self.values, self.results = keys, [], results
+            self.memory_bytes = (
+                BLOCK_OVERHEAD_BYTES + _KEY_OVERHEAD_BYTES * self._count + sum(map(len, keys)) + results.memory_bytes
+            )
+            self.is_decoded = True
+            self.raw = b""
+            self._restart_keys = []
+        return keys, results
+
     def between(self, start: bytes, stop: bytes, keep: bool) -> Iterator[Pair]:
         """Pairs with start <= key < stop (b"": to the end), ascending.
 
@@ -196,7 +230,8 @@ class Block:
                 if near < last and keys[near] >= stop:
                     last = near
                 last = bisect_left(keys, stop, first, last)
-            return zip(keys[first:last], self.values[first:last], strict=False)
+            values = self.values[first:last] if self.results is None else self.results.values(first, last)
+            return zip(keys[first:last], values, strict=False)
         restart_keys = self._restart_keys
         if not restart_keys:
             restart_keys = self._restart_keys = self._cut_restart_keys()

@@ -9,9 +9,10 @@ not check, and whatever read_at raises.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final, Protocol, final
+from typing import Final, NamedTuple, Protocol, final
 
 from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair, check_known, row_of, row_prefix
+from hbtable.encoding.row_results import RowResults
 from hbtable.errors import Corruption
 from hbtable.model.ranges import RowRange, successor
 from hbtable.sstable.block import Block
@@ -58,6 +59,15 @@ class Meter(Protocol):
 
     def read(self, block_bytes: int) -> None:
         """One more is in memory for the scan."""
+
+
+class PlainRows(NamedTuple):
+    """A block of whole rows, each of plain cells."""
+
+    keys: list[bytes]
+    results: RowResults
+    behind: bytes
+    """A key between those of these rows and of all others behind them."""
 
 
 @final
@@ -227,16 +237,7 @@ class SSTableReader:
         self, number: int, end: int, start: bytes, stop: bytes, cache_blocks: bool, meter: Meter | None
     ) -> Iterator[Pair]:
         """At least two blocks, [number, end): all of those between are given out whole."""
-        ahead: dict[int, Block] = {}
-        run = 1
-        for current in range(number, end):
-            block = ahead.pop(current, None)
-            if block is None:
-                block = self._cached(current, cache_blocks)
-            if block is None:
-                ahead = self._load_run(current, min(current + run, end), cache_blocks)
-                block = ahead.pop(current)
-                run += run
+        for current, block in self.blocks(number, end, cache_blocks):
             if cache_blocks:
                 block.keep_decoded()
                 if block.memory_bytes != block.charged_bytes:
@@ -251,6 +252,58 @@ class SSTableReader:
                 last = bisect_left(keys, stop)
                 keys, values = keys[:last], values[:last]
             yield from zip(keys, values, strict=False)
+
+    @switches
+    def blocks(self, number: int, end: int, cache_blocks: bool) -> Iterator[tuple[int, Block]]:
+        """Those of [number, end), each with its number. May switch at each."""
+        ahead: dict[int, Block] = {}
+        run = 1
+        for current in range(number, end):
+            block = ahead.pop(current, None)
+            if block is None:
+                block = self._cached(current, cache_blocks)
+            if block is None:
+                ahead = self._load_run(current, min(current + run, end), cache_blocks)
+                block = ahead.pop(current)
+                run += run
+            yield current, block
+
+    @switches
+    def plain_rows(
+        self, start: bytes, stop: bytes, cache_blocks: bool, is_alone: Callable[[bytes, bytes], bool]
+    ) -> Iterator[PlainRows]:
+        """The rows from `start` on, block after block, up to one that ends inside a row, or in which visibility has
+        anything to decide. The first block may begin before `start`, and the last one go beyond `stop` (b"": to the
+        end). `is_alone`: asked before a block is read whether nothing else holds anything from one key up to another.
+        May switch, here and at each."""
+        index = self._index
+        first_keys = index.first_keys
+        number = max(bisect_right(index.separators, start) - 1, 0)
+        end = bisect_left(first_keys, stop, number) if stop else len(first_keys)
+        behind = start
+        blocks = self.blocks(number, end, cache_blocks)
+        for current in range(number, end):
+            start, behind = behind, self._row_behind(current)
+            if not behind or not is_alone(start, behind):
+                return
+            _, block = next(blocks)
+            found = block.plain_rows(cache_blocks)
+            if block.memory_bytes != block.charged_bytes and cache_blocks:
+                self._cache.recount(block)
+            if found is None:
+                return
+            yield PlainRows(*found, behind)
+
+    def _row_behind(self, number: int) -> bytes:
+        """A key between those of the rows that begin in the block and all others behind it; b"" when its last row goes
+        on in the next one."""
+        index = self._index
+        if number + 1 == len(index.first_keys):
+            key = self.properties.last_key
+            return key[: key.index(TERMINATOR)] + b"\x00\x02"
+        key = index.first_keys[number + 1]
+        behind = key[: key.index(TERMINATOR) + 2]
+        return behind if index.separators[number + 1] <= behind else b""
 
     @switches
     def _block(self, number: int, cache_blocks: bool) -> Block:

@@ -38,13 +38,26 @@ class LocalityGroupLayout:
     """Says which stack holds a family. Derived once from a schema; immutable. Compared by identity: pairs were spread
     by this very layout."""
 
-    __slots__ = ("_by_stored", "keys", "places", "read_only", "rules", "schema", "stored", "table", "writable")
+    __slots__ = (
+        "_by_stored",
+        "keys",
+        "places",
+        "plain_families",
+        "read_only",
+        "rules",
+        "schema",
+        "stored",
+        "table",
+        "writable",
+    )
 
     def __init__(self, schema: TableSchema) -> None:
         self.schema = schema
         self.table = schema.name.decode("utf-8", "backslashreplace")
         """For messages."""
         self.rules: dict[bytes, FamilyRules] = rules_of(schema)
+        self.plain_families = frozenset(family for family, rule in self.rules.items() if not rule.ttl_millis)
+        """As they stand in cell keys: what time does not hide."""
         self.stored = {name: stored_family(name, family.added_in) for name, family in schema.families.items()}
         """family -> how it stands in cell keys."""
         self._by_stored = {self.stored[name]: family for name, family in schema.families.items()}

@@ -17,6 +17,7 @@ from hbtable.errors import LimitExceeded, TableNotEnabled
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.scanners import Scanner, Scanners
 from hbtable.hbase.codec.binary_answers import SortedRows
+from hbtable.hbase.codec.scanned_pages import ScannedPages, size_of
 from hbtable.hbase.codec.thrift_structs import TScan
 from hbtable.hbase.conversion import check_families, shown, upper_bound
 from hbtable.hbase.errors import BadArgument
@@ -135,59 +136,61 @@ class ScannerCalls:
 
     # ---------------------------------------------------------------- fetch and close
 
-    def scannerGet(self, number: int | None) -> Sequence[Row]:
+    def scannerGet(self, number: int | None) -> Sequence[Row] | ScannedPages:
         return self.scannerGetList(number, 1)
 
-    def scannerGetList(self, number: int | None, count: int | None) -> Sequence[Row]:
+    def scannerGetList(self, number: int | None, count: int | None) -> Sequence[Row] | ScannedPages:
         scanner = self._scanners.use(number)
         wanted = count or 0
         if wanted < 0:
             raise BadArgument(f"a scanner cannot return {wanted} rows; ask for 1 or more")
         with scanner.lock:
-            rows = self._fetch(scanner, wanted)
-        return SortedRows(rows) if scanner.sorted_columns else rows
+            pages = self._fetch(scanner, wanted)
+        if scanner.sorted_columns:
+            return SortedRows(pages.rows())
+        return pages if pages.has_plain else pages.rows()
 
     def scannerClose(self, number: int | None) -> None:
         self._scanners.close(number)
 
-    def _fetch(self, scanner: Scanner, wanted: int) -> list[Row]:
+    def _fetch(self, scanner: Scanner, wanted: int) -> ScannedPages:
         """The scanner moves on only when the whole answer is there: after an error the same rows come again."""
         if scanner.ended or not wanted:
-            return []
+            return ScannedPages()
         collected = self._budget.begin(None)
         try:
             return self._pages(scanner, wanted, collected)
         finally:
             self._budget.end(collected)
 
-    def _pages(self, scanner: Scanner, wanted: int, collected: MemoryReservation) -> list[Row]:
+    def _pages(self, scanner: Scanner, wanted: int, collected: MemoryReservation) -> ScannedPages:
         table = self._tables.named(scanner.table)
         asked, position = scanner.request, scanner.position
-        rows: list[Row] = []
+        pages = ScannedPages()
         left_bytes = self._answer_bytes
         while True:
             request = ScanRequest(
-                asked.range, asked.spec, asked.reversed, asked.cells_per_row, wanted - len(rows),
-                min(_PAGE_BYTES, left_bytes), position,
+                asked.range, asked.spec, asked.reversed, asked.cells_per_row, wanted - pages.count,
+                min(_PAGE_BYTES, left_bytes), position, not scanner.sorted_columns,
             )  # fmt: skip
             try:
                 page = table.scan_page(request)
             except LimitExceeded:
-                if not rows:
+                if not pages.count:
                     raise
                 break  # of a row that is too large; those before it first
-            rows = rows + page.rows if rows else page.rows
+            pages.add(page)
             position = page.next
-            if position is None or len(rows) >= wanted:
+            if position is None or pages.count >= wanted:
                 break
-            page_bytes = sum(len(column) + len(value) + 40 for _, cells in page.rows for column, _, value in cells)
+            page_bytes = size_of(page)
             left_bytes -= page_bytes
             if not self._budget.collect(collected, page_bytes) or left_bytes <= 0:
                 break
             self._pause()
         scanner.position = position
         scanner.ended = position is None
-        return rows
+        return pages
 
 
 def _checked(row: bytes) -> bytes:

@@ -18,6 +18,7 @@ from hbtable.hbase.codec import binary_answers
 from hbtable.hbase.codec.binary_answers import SortedRows, in_map_order
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
+from hbtable.hbase.codec.scanned_pages import ScannedPages
 from hbtable.hbase.regions import Region
 from hbtable.model.cell import Cell, Row
 from hbtable.model.schema import FamilySchema
@@ -153,8 +154,10 @@ class Objects:
     def _cells(self, value: Sequence[Cell]) -> list[Any]:
         return [self._thrift.TCell(content, timestamp) for _, timestamp, content in value]
 
-    def _rows(self, value: Sequence[Row]) -> list[Any]:
+    def _rows(self, value: Sequence[Row] | ScannedPages) -> list[Any]:
         thrift = self._thrift
+        if isinstance(value, ScannedPages):
+            value = value.rows()
         if type(value) is SortedRows:
             return [
                 thrift.TRowResult(
@@ -265,6 +268,8 @@ def _is_large(value: object) -> bool:
     """Whether it holds so many cells that making objects of them takes its time: of rows, or of a page of them."""
     if isinstance(value, AdminPage):
         value = value.rows
+    if isinstance(value, ScannedPages):
+        return value.count > _MANY_CELLS  # of fewer rows the cells are plain, and seldom many
     if not isinstance(value, list | tuple):
         return False
     if len(value) > _MANY_CELLS:

@@ -15,6 +15,7 @@ from typing import Final, final
 
 from hbtable.hbase.codec import large_answers
 from hbtable.hbase.codec.large_answers import LARGE_VALUE_BYTES, MANY_CELLS, MANY_PIECES, MANY_ROWS, signed
+from hbtable.hbase.codec.scanned_pages import ScannedPages
 from hbtable.model.cell import Cell, Row
 
 _U32: Final = struct.Struct(">I").pack
@@ -94,7 +95,11 @@ def cells(head: bytes, value: Sequence[Cell]) -> bytes | Iterator[bytes]:
     return b"".join(out)
 
 
-def rows(head: bytes, value: Sequence[Row]) -> bytes | Iterator[bytes]:
+def rows(head: bytes, value: Sequence[Row] | ScannedPages) -> bytes | Iterator[bytes]:
+    if type(value) is ScannedPages:
+        pieces = large_answers.scanned_pages(head, value)
+        return b"".join(pieces) if value.is_small() else pieces
+    assert isinstance(value, list)
     if type(value) is SortedRows:
         return _sorted_rows(head, value)
     if len(value) > MANY_ROWS:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from typing import Final, final
 
+from hbtable.hbase.codec.scanned_pages import ScannedPages
 from hbtable.model.cell import Cell, Row
 from hbtable.switches import switches
 
@@ -91,6 +92,26 @@ def cells(head: bytes, value: Sequence[Cell]) -> Iterator[bytes]:
 def rows(head: bytes, value: Sequence[Row]) -> Iterator[bytes]:
     out = _Pieces()
     out.small += (head, _LIST_FIELD(15, 0, 12, len(value)))
+    yield from _row_pieces(out, value)
+    out.small.append(b"\x00")
+    yield from out.rest()
+
+
+def scanned_pages(head: bytes, value: ScannedPages) -> Iterator[bytes]:
+    out = _Pieces()
+    out.small += (head, _LIST_FIELD(15, 0, 12, value.count))
+    for page in value.pages:
+        if isinstance(page, list):
+            yield from _row_pieces(out, page)
+            continue
+        for piece in page.pieces:
+            out.content(piece)
+            yield from out.taken()
+    out.small.append(b"\x00")
+    yield from out.rest()
+
+
+def _row_pieces(out: "_Pieces", value: Sequence[Row]) -> Iterator[bytes]:
     for row, found in value:
         out.small += (_STRING_FIELD(11, 1, len(row)), row, _COLUMNS(_MAP_MARK, len(found)))
         for some in _in_map_order(found):
@@ -100,8 +121,6 @@ def rows(head: bytes, value: Sequence[Row]) -> Iterator[bytes]:
                 out.small.append(_CELL_END(10, 2, timestamp, 0))
             yield from out.taken()
         out.small.append(b"\x00")
-    out.small.append(b"\x00")
-    yield from out.rest()
 
 
 def sorted_rows(head: bytes, value: Sequence[Row]) -> Iterator[bytes]:

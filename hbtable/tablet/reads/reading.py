@@ -32,17 +32,16 @@ from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.reads.long_rows import LongRow, WholeRows, rows_too_large
 from hbtable.tablet.reads.look_ahead import ask_worker, looking_ahead
 from hbtable.tablet.reads.page import ROW_DONE, PageBuilder
+from hbtable.tablet.reads.plain_pages import plain_page
 from hbtable.tablet.reads.resuming import markers_only
 from hbtable.tablet.reads.reverse import PartTaker, descending
-from hbtable.tablet.reads.sources import ReadSnapshot
+from hbtable.tablet.reads.sources import ReadSnapshot, keeping_blocks
 from hbtable.tablet.reads.time_limit import TimeLimit
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.version import Stack
 from hbtable.tablet.writes.apply import bad_row
 
 _ROWS_BETWEEN_PAUSES = 16
 _ROWS_BETWEEN_LOOKS = 256
-_SMALL_PAGE = 256
 
 
 @switches
@@ -136,15 +135,29 @@ def scan(state: TabletState, request: ScanRequest) -> ScanPage:
         return page.page(True)
     limit = TimeLimit(state.environment.runtime, state.environment.options.scan_seconds)
     bounds = _bounds(state.range, request)
+    found = plain_page(state, request, bounds, pacer, limit) if request.plain else None
+    return found or _page_of_rows(state, request, bounds, page, row_filter, pacer, limit)
+
+
+@switches
+def _page_of_rows(
+    state: TabletState,
+    request: ScanRequest,
+    bounds: RowRange,
+    page: PageBuilder,
+    row_filter: RowFilter | None,
+    pacer: Pacer,
+    limit: TimeLimit,
+) -> ScanPage:
     exhausted = True
     damage: DataDamaged | None = None
     while not bounds.is_empty():
-        snapshot, selection = _snapshot(state, spec, row_filter)
+        snapshot, selection = _snapshot(state, request.spec, row_filter)
         try:
             asks = row_filter is not None and row_filter.searches.may_ask
             if row_filter is not None and asks:
                 # Rows are read ahead of the page: none of them may come to it in parts before its turn.
-                whole = WholeRows(spec.max_bytes)
+                whole = WholeRows(request.spec.max_bytes)
                 found = whole.rows(_rows(state, request, bounds, snapshot, selection, pacer, limit, page, whole))
                 found = looking_ahead(found, row_filter.searches)
             else:
@@ -294,12 +307,7 @@ def _rows(
     the taker in parts."""
     spec = request.spec
     now = state.shared.wall.millis()
-    layout = snapshot.version.layout
-    # A client that takes a few rows at a time comes back to the same block at once: then it has to be kept.
-    small = request.max_rows <= _SMALL_PAGE or request.reversed
-
-    def caches(stack: Stack) -> bool:
-        return spec.cache_blocks and (small or layout.caches_scans(stack.key))
+    caches = keeping_blocks(request, snapshot.version.layout)
 
     def between(start_key: bytes, stop_key: bytes, take_part: TakePart, before: Sequence[Pair] = ()) -> Iterator[Row]:
         found = snapshot.range_in_lists(start_key, stop_key, caches)

@@ -12,8 +12,10 @@ from typing import Final, final
 from hbtable.encoding.cell_key import Pair, row_prefix
 from hbtable.merge.merging import merge
 from hbtable.merge.tally import Tally
+from hbtable.model.read import ScanRequest
 from hbtable.sstable.reader import Meter
 from hbtable.switches import switches
+from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.portions import Portions
 from hbtable.tablet.reads.column_selection import ColumnSelection, Tails
 from hbtable.tablet.reads.hot_columns import behind, skipping_settled
@@ -28,6 +30,21 @@ _FIRST_LIST: Final = 16
 
 Span = tuple[bytes, bytes, bool]
 """From one key to another; whether the read asks for what is there, else only for family markers."""
+
+
+_SMALL_PAGE: Final = 256
+
+
+def keeping_blocks(request: ScanRequest, layout: LocalityGroupLayout) -> Callable[[Stack], bool]:
+    """Whether the blocks of a stack that a scan reads stay in the cache."""
+    # A client that takes a few rows at a time comes back to the same block at once: then it has to be kept.
+    small = request.max_rows <= _SMALL_PAGE or request.reversed
+    cache_blocks = request.spec.cache_blocks
+
+    def keeps(stack: Stack) -> bool:
+        return cache_blocks and (small or layout.caches_scans(stack.key))
+
+    return keeps
 
 
 @final

@@ -1,0 +1,52 @@
+"""The pages of one fetch of a scanner: some of rows, some of bytes that are answers already."""
+
+from typing import Final, final
+
+from hbtable.encoding.row_results import rows_of
+from hbtable.model.cell import Row
+from hbtable.model.read import PlainSlices, ScanPage, bytes_of
+
+_SMALL_BYTES: Final = 32 << 10
+
+
+@final
+class ScannedPages:
+    """In order."""
+
+    __slots__ = ("count", "has_plain", "pages")
+
+    def __init__(self) -> None:
+        self.pages: list[list[Row] | PlainSlices] = []
+        self.count = 0
+        """Rows of all pages."""
+        self.has_plain = False
+
+    def add(self, page: ScanPage) -> None:
+        if page.plain is not None:
+            self.pages.append(page.plain)
+            self.count += page.plain.rows
+            self.has_plain = True
+        elif page.rows:
+            self.pages.append(page.rows)
+            self.count += len(page.rows)
+
+    def is_small(self) -> bool:
+        """Whether its bytes may be joined at once."""
+        return not any(isinstance(page, list) or page.size_bytes > _SMALL_BYTES for page in self.pages[:2]) and (
+            len(self.pages) <= 2
+        )
+
+    def rows(self) -> list[Row]:
+        """All of them."""
+        found: list[Row] = []
+        for page in self.pages:
+            rows = page if isinstance(page, list) else rows_of(page)
+            found = found + rows if found else rows
+        return found
+
+
+def size_of(page: ScanPage) -> int:
+    """In bytes, as model.read.bytes_of counts."""
+    if page.plain is not None:
+        return page.plain.size_bytes
+    return sum(bytes_of(row, cells) for row, cells in page.rows)
