@@ -1,19 +1,23 @@
 """A cluster of masters, tablet servers and clients in one process, seed after seed, under every kind of fault.
 
-    python -m tests.campaigns.cluster_simulation [--seeds 2000] [--seed N] [--bug NAME]
+    python -m tests.campaigns.cluster_simulation [--damage] [--seeds 2000] [--seed N] [--bug NAME]
 
-What a seed does and checks: tests/harness/sim_schedule.py. --bug switches one of the field's known bugs on
-(tests/harness/sim_bugs.py), which must then be found. A failure prints the command that replays it.
+What a seed does and checks: tests/harness/sim_schedule.py; with --damage, tests/harness/sim_damaged.py. --bug switches
+one of the field's known bugs on (tests/harness/sim_bugs.py, sim_damage_bugs.py), which must then be found. A failure
+prints the command that replays it.
 """
 
 import argparse
 import resource
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 
 from tests.harness.sim_bugs import BUGS, run_with
-from tests.harness.sim_schedule import run_seed
+from tests.harness.sim_damage_bugs import DAMAGE_BUGS, run_damaged_with
+from tests.harness.sim_damaged import run_damaged_seed
+from tests.harness.sim_schedule import Outcome, run_seed
 from tests.harness.sim_seeds import outcomes
 
 
@@ -21,20 +25,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="the first one; 0: chosen now and printed")
-    parser.add_argument("--bug", choices=sorted(BUGS), default="")
+    parser.add_argument("--damage", action="store_true", help="the cluster is stopped, damaged, and goes on")
+    parser.add_argument("--bug", choices=sorted([*BUGS, *DAMAGE_BUGS]), default="")
     arguments = parser.parse_args()
+    damaged = arguments.damage or arguments.bug in DAMAGE_BUGS
     first = arguments.seed or int(time.time())
     seeds = range(first, first + arguments.seeds)
     print(f"seeds {first} to {seeds[-1]}")
     begin, total, failed = time.monotonic(), Counter[str](), 0
-    bug = f" --bug {arguments.bug}" if arguments.bug else ""
-    run = partial(run_with, arguments.bug) if arguments.bug else run_seed
+    bug = f' --bug "{arguments.bug}"' if arguments.bug else ""
+    run: Callable[[int], Outcome] = run_damaged_seed if damaged else run_seed
+    if arguments.bug:
+        run = partial(run_damaged_with if damaged else run_with, arguments.bug)
+    way = " --damage" if damaged else ""
     for number, outcome in enumerate(outcomes(run, seeds), 1):
         total += outcome.count
         if outcome.violations:
             failed += 1
             print(f"seed {outcome.seed}, faults {', '.join(outcome.faults)}: " + "\n    ".join(outcome.violations[:3]))
-            replay = f"python -m tests.campaigns.cluster_simulation --seeds 1 --seed {outcome.seed}{bug}"
+            replay = f"python -m tests.campaigns.cluster_simulation{way} --seeds 1 --seed {outcome.seed}{bug}"
             print(f"    replay: {replay}", flush=True)
             if bug:
                 print(f"{arguments.bug} was found after {number} seeds")

@@ -19,6 +19,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.errors import HbtableError
 from hbtable.fs.interface import HDFS
 from hbtable.fs.memory import MemoryFileSystem
+from hbtable.lockservice.files import MemoryFiles
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import Master, MasterOptions
 from hbtable.master.servers.log_sorting import LogSortingOptions
@@ -93,7 +94,7 @@ class SimProcess:
         self.cluster = cluster
         self.name = name
         self.runtime = cluster.runtime.another_process(name)
-        self.runtime.wall_offset_millis = cluster.chance.choice((0, 0, 0, 700, -700))
+        self.runtime.wall_offset_millis = cluster.chance.choice((0, 0, 0, 700, -700)) + cluster.clock_millis
         self.stolen_seconds = 0.0
         """How far the clock of its lease is behind, because it did not count pauses."""
         self.ended = cluster.runtime.event()
@@ -323,7 +324,8 @@ class SimCluster:
         self.chance = random.Random(f"cluster {options.seed}")
         self.runtime = SimulatedRuntime(options.seed, SimulationOptions(offload_seconds=0.002))
         self.disk = MemoryFileSystem(self.runtime).disk
-        self.lock_service = MemoryLockService(self.runtime)
+        self.lock_files = MemoryFiles()
+        self.lock_service = MemoryLockService(self.runtime, self.lock_files)
         self.network = Network(random.Random(f"network {options.seed}"))
         self.fakes = Fakes(self.runtime, self.network, options.seed) if options.fakes else None
         self.servers: list[Slot] = []
@@ -335,6 +337,8 @@ class SimCluster:
         """How often a master was seen to have moved tablets for balance; it may have done so more often."""
         self.reassigned = 0
         """The same of tablets that were taken from a living server because it could not load them."""
+        self.clock_millis = 0
+        """How far the wall clocks of processes that start are ahead, besides their own small errors."""
         self.down = False
         """Nothing is started again for now."""
         self.drains: Counter[str] = Counter()

@@ -62,6 +62,12 @@ class Faults:
             process.disk.slow_log_seconds = 0.0
             process.runtime.wall_offset_millis = 0
 
+    def stop_everything(self) -> None:
+        """*Switches.* In order, masters first. Nothing is started again on return, but may be soon."""
+        self._cluster.down = True
+        masters = [slot.process for slot in self._cluster.masters]
+        self._stop_all(masters, [slot.process for slot in self._cluster.servers], 0.0)
+
     # ------------------------------------------------------------ kinds
 
     def _kill(self) -> None:

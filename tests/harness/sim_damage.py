@@ -1,0 +1,288 @@
+"""What can be damaged of a simulated cluster that is stopped: a file of the file system or of the lock service, all of
+either, put back from a backup, or every clock.
+
+Each kind is a method of Damager: it damages something, and says what (Damage), or returns None where there is nothing
+of that kind. A Backup is the whole state at one instant, as a snapshot of all disks would have it.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from hbtable.commitlog.group_files.group_file import SUFFIX as GROUP_SUFFIX
+from hbtable.commitlog.segments.high_water import high_water_path
+from hbtable.commitlog.segments.segment import SUFFIX as SEGMENT_SUFFIX
+from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
+from hbtable.lockservice.files import MemoryFiles
+from hbtable.lockservice.interface import VersionedFile
+from hbtable.metadata.layout import ROOT_PATH
+from tests.harness.disks import disk_copy
+from tests.harness.sim_cluster import SimCluster
+
+KINDS = (
+    "sstable flipped", "sstable cut", "sstable lost", "sstable swapped", "metadata flipped", "metadata lost",
+    "log flipped", "log cut", "log zeroed", "log lost", "log swapped", "node lost", "node older", "locks older",
+    "files older", "all older", "clocks ahead", "clocks behind",
+)  # fmt: skip
+METADATA_FOLDER = "sstables/00000000/"
+CLOSING_NODES = (ROOT_PATH, "/cluster")
+"""Without them nothing can be served: which tablets there are, and whose they are, is known to them alone."""
+_GROUPS_AT_THE_END = 12
+_CLOCKS_MILLIS = (10_000, 3_600_000, 365 * 86_400_000)
+
+
+@dataclass
+class Damage:
+    """`what`: for a message. `path`: of the file or lock service file that a refusal must name; "": nothing may be
+    refused."""
+
+    what: str
+    path: str = ""
+    at: int = 0
+    """The first byte that is not as it was."""
+    unsaid: bool = False
+    """It looks like an end that was never longer: nothing need be said."""
+    restored: bool = False
+    """All of the state is as it was in the backup."""
+    undo: Callable[[], None] | None = None
+    """Puts the right file back; None where that brings nothing back."""
+
+
+@dataclass(frozen=True)
+class Backup:
+    """`promised`: what each row could hold at that instant."""
+
+    disk: MemoryDisk
+    nodes: dict[str, VersionedFile]
+    promised: dict[bytes, frozenset[bytes]] = field(default_factory=dict)
+
+
+def take_backup(cluster: SimCluster, promised: dict[bytes, set[bytes]]) -> Backup:
+    """Does not switch."""
+    nodes = _nodes(cluster.lock_files)
+    return Backup(disk_copy(cluster.disk), nodes, {row: frozenset(values) for row, values in promised.items()})
+
+
+def _ends_of_logs(paths: Iterable[str]) -> set[str]:
+    """The last files of each log, behind which no file says how far it went."""
+    logs: dict[str, list[str]] = {}
+    for path in paths:
+        if path.startswith("logs/") and path.endswith((SEGMENT_SUFFIX, GROUP_SUFFIX)):
+            logs.setdefault(path.rpartition("/")[0], []).append(path)
+    found: set[str] = set()
+    for files in logs.values():
+        groups = sorted(path for path in files if path.endswith(GROUP_SUFFIX))
+        # So many groups are under way at a time, and no watermark covers them; some in several tries.
+        found.update(groups[-_GROUPS_AT_THE_END:], sorted(files)[-1:])
+    return found
+
+
+def _nodes(files: MemoryFiles) -> dict[str, VersionedFile]:
+    found = {path: files.load(path) for path in files.paths()}
+    return {path: file for path, file in found.items() if file is not None}
+
+
+class Damager:
+    """One damage to a cluster of which no process runs. `needed`: the paths of files that METADATA names."""
+
+    def __init__(self, cluster: SimCluster, chance: random.Random, backup: Backup, needed: Iterable[str]) -> None:
+        self._cluster = cluster
+        self._chance = chance
+        self._backup = backup
+        self._files = cluster.disk.files
+        self._nodes = cluster.lock_files
+        self._needed = sorted(needed)
+
+    def do(self, kind: str) -> Damage | None:
+        """One of KINDS."""
+        ends = _ends_of_logs(self._files)
+        done: Damage | None = getattr(self, "_" + kind.replace(" ", "_"))()
+        if done is not None and done.path.startswith("logs/"):
+            done.unsaid = done.path in ends
+            done.undo = None  # what recovery found at once counts for good
+        return done
+
+    # ------------------------------------------------------------ SSTables
+
+    def _sstable_flipped(self) -> Damage | None:
+        return self._flipped(self._sstables())
+
+    def _sstable_cut(self) -> Damage | None:
+        return self._cut(self._sstables())
+
+    def _sstable_lost(self) -> Damage | None:
+        return self._lost(self._sstables())
+
+    def _sstable_swapped(self) -> Damage | None:
+        """Another one's content: an older one of the same table, say."""
+        paths = self._sstables()
+        others = [path for path in self._files if path.startswith("sstables/")]
+        return self._replaced(paths, lambda path: [bytes(self._files[other].content) for other in others])
+
+    def _metadata_flipped(self) -> Damage | None:
+        return self._flipped(self._metadata())
+
+    def _metadata_lost(self) -> Damage | None:
+        return self._lost(self._metadata())
+
+    def _sstables(self) -> list[str]:
+        return [path for path in self._needed if not path.startswith(METADATA_FOLDER)]
+
+    def _metadata(self) -> list[str]:
+        return [path for path in self._needed if path.startswith(METADATA_FOLDER)]
+
+    # ------------------------------------------------------------ logs
+
+    def _log_flipped(self) -> Damage | None:
+        return self._flipped(self._logs())
+
+    def _log_cut(self) -> Damage | None:
+        return self._cut(self._logs())
+
+    def _log_zeroed(self) -> Damage | None:
+        return self._zeroed(self._logs())
+
+    def _log_lost(self) -> Damage | None:
+        return self._lost(self._logs())
+
+    def _log_swapped(self) -> Damage | None:
+        """Of the backup, or another one's of the same log."""
+        kept, logs = self._backup.disk.files, self._logs()
+
+        def contents(path: str) -> list[bytes]:
+            folder = path.rpartition("/")[0]
+            others = [other for other in logs if other.startswith(folder + "/")]
+            found = [bytes(kept[path].content)] if path in kept else []
+            return found + [bytes(self._files[other].content) for other in others]
+
+        return self._replaced(logs, contents)
+
+    def _logs(self) -> list[str]:
+        """Not the marks: they only ever show a loss."""
+        marks = {high_water_path(path.rpartition("/")[0]) for path in self._files}
+        return sorted(path for path in self._files if path.startswith("logs/") and path not in marks)
+
+    # ------------------------------------------------------------ the lock service
+
+    def _node_lost(self) -> Damage | None:
+        paths = self._nodes.paths()
+        return self._node(self._chance.choice(paths), None)
+
+    def _node_older(self) -> Damage | None:
+        older = sorted(path for path, file in self._backup.nodes.items() if file != self._nodes.load(path))
+        if not older:
+            return None
+        path = self._chance.choice(older)
+        return self._node(path, self._backup.nodes[path])
+
+    def _node(self, path: str, older: VersionedFile | None) -> Damage:
+        if self._nodes.load(path) is not None:
+            self._nodes.remove(path)
+        if older is not None:
+            self._nodes.put(path, older)
+        what = f"{path} is {'lost' if older is None else 'an older one'}"
+        return Damage(what, path if path in CLOSING_NODES else "")
+
+    # ------------------------------------------------------------ backups
+
+    def _locks_older(self) -> Damage:
+        """The lock service alone, while the file system went on."""
+        self._put_nodes(self._backup.nodes)
+        return Damage("the lock service is older", ROOT_PATH)
+
+    def _files_older(self) -> Damage:
+        """The file system alone."""
+        self._put_files(disk_copy(self._backup.disk).files)
+        return Damage("the file system is older", "/")
+
+    def _all_older(self) -> Damage:
+        self._put_nodes(self._backup.nodes)
+        self._put_files(disk_copy(self._backup.disk).files)
+        return Damage("everything is older", restored=True)
+
+    def _put_nodes(self, nodes: Mapping[str, VersionedFile]) -> None:
+        for path in self._nodes.paths():
+            self._nodes.remove(path)
+        for path, file in nodes.items():
+            self._nodes.put(path, file)
+
+    def _put_files(self, files: Mapping[str, MemoryContent]) -> None:
+        self._files.clear()
+        self._files.update(files)
+
+    # ------------------------------------------------------------ clocks
+
+    def _clocks_ahead(self) -> Damage:
+        self._cluster.clock_millis = self._chance.choice(_CLOCKS_MILLIS)
+        return Damage(f"clocks are {self._cluster.clock_millis} ms ahead", undo=self._right_clocks)
+
+    def _clocks_behind(self) -> Damage:
+        self._cluster.clock_millis = -self._chance.choice(_CLOCKS_MILLIS)
+        return Damage(f"clocks are {-self._cluster.clock_millis} ms behind", undo=self._right_clocks)
+
+    def _right_clocks(self) -> None:
+        self._cluster.clock_millis = 0
+
+    # ------------------------------------------------------------ files
+
+    def _flipped(self, paths: list[str]) -> Damage | None:
+        def flip(content: bytearray, at: int) -> None:
+            content[at] ^= 1 << self._chance.randrange(8)
+
+        return self._changed("flipped", paths, flip)
+
+    def _cut(self, paths: list[str]) -> Damage | None:
+        def cut(content: bytearray, at: int) -> None:
+            del content[at:]
+
+        return self._changed("cut", paths, cut)
+
+    def _zeroed(self, paths: list[str]) -> Damage | None:
+        def zero(content: bytearray, at: int) -> None:
+            content[at:] = bytes(len(content) - at)
+
+        return self._changed("zeroed", paths, zero)
+
+    def _changed(self, how: str, paths: list[str], change: Callable[[bytearray, int], None]) -> Damage | None:
+        """From a byte by seed on."""
+        paths = [path for path in paths if self._files[path].content]
+        if not paths:
+            return None
+        path = self._chance.choice(paths)
+        right = self._files[path]
+        content = bytearray(right.content)
+        at = self._chance.randrange(len(content))
+        change(content, at)
+        if content == right.content:
+            return None
+        self._put(path, bytes(content))
+        return Damage(
+            f"{path} is {how} at byte {at} of {len(right.content)}", path, at, undo=self._put_back(path, right)
+        )
+
+    def _lost(self, paths: list[str]) -> Damage | None:
+        if not paths:
+            return None
+        path = self._chance.choice(paths)
+        right = self._files.pop(path)
+        return Damage(f"{path} is lost", path, undo=self._put_back(path, right))
+
+    def _replaced(self, paths: list[str], contents: Callable[[str], list[bytes]]) -> Damage | None:
+        found = [(path, one) for path in paths for one in contents(path) if one != self._files[path].content]
+        if not found:
+            return None
+        path, content = self._chance.choice(found)
+        right = self._files[path]
+        at = next((at for at, pair in enumerate(zip(content, right.content, strict=False)) if len({*pair}) > 1), 0)
+        self._put(path, content)
+        what = f"{path} is another one from byte {at} of {len(right.content)} on"
+        return Damage(what, path, at, undo=self._put_back(path, right))
+
+    def _put(self, path: str, content: bytes) -> None:
+        self._files[path] = MemoryContent(content, len(content), self._files[path].modified_millis)
+
+    def _put_back(self, path: str, right: MemoryContent) -> Callable[[], None]:
+        def undo() -> None:
+            self._files[path] = right
+
+        return undo

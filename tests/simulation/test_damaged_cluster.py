@@ -1,0 +1,70 @@
+"""A whole cluster that is stopped and damaged, seed after seed: what must hold is in harness/sim_damaged.py.
+
+One kind of damage for each seed: a block or the end of an SSTable, of a log or of METADATA, a lost file, one that is
+replaced by an older copy of itself, lost and old files of the lock service, all or a part of the state put back from a
+backup, clocks that jumped. Before it families are dropped and added again, and regrouped. `python -m
+tests.campaigns.cluster_simulation --damage` runs many more.
+"""
+
+from collections import Counter
+from functools import partial
+
+import pytest
+
+from tests.harness.fresh_seed import fresh_seed
+from tests.harness.sim_damage import KINDS
+from tests.harness.sim_damage_bugs import DAMAGE_BUGS, run_damaged_with
+from tests.harness.sim_damaged import run_damaged_seed
+from tests.harness.sim_schedule import Outcome
+from tests.harness.sim_seeds import outcomes
+
+FRESH = 120
+ENOUGH = 60
+"""Seeds within which each planted bug must be found; most are within ten."""
+
+
+def kept_its_promises(outcome: Outcome) -> None:
+    replay = f"python -m tests.campaigns.cluster_simulation --damage --seeds 1 --seed {outcome.seed}"
+    assert not outcome.violations, f"{outcome.violations[0]}\n{replay}"
+
+
+def test_some_damages() -> None:
+    for outcome in outcomes(run_damaged_seed, range(4)):
+        kept_its_promises(outcome)
+
+
+@pytest.mark.slow
+def test_each_kind_of_damage() -> None:
+    total: Counter[str] = Counter()
+    for number, kind in enumerate(KINDS):
+        for outcome in outcomes(partial(run_damaged_seed, kinds=(kind,)), range(100 * number, 100 * number + 10)):
+            kept_its_promises(outcome)
+            total += outcome.count
+            if total[f"damaged: {kind}"]:
+                break  # else there was nothing of the kind
+        assert total[f"damaged: {kind}"], f"ten seeds without {kind}"
+    # Runs in which everything is closed, or nothing is, would prove little.
+    assert total["refused rows"] > 50
+    assert total["rows read"] > 300
+    assert total["rows written"] > 30
+    assert total["new tables"] > 10
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("beyond", range(0, FRESH, 20))
+def test_damages_that_no_run_has_seen_before(beyond: int) -> None:
+    first = fresh_seed() + beyond
+    for outcome in outcomes(run_damaged_seed, range(first, first + 20)):
+        kept_its_promises(outcome)
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("name", sorted(DAMAGE_BUGS))
+def test_a_planted_bug_is_found_and_the_same_seed_without_it_is_clean(name: str) -> None:
+    for outcome in outcomes(partial(run_damaged_with, name), range(1, ENOUGH + 1)):
+        if outcome.violations:
+            print(f"{name}: found after {outcome.seed} seeds: {outcome.violations[0][:300]}")
+            (without,) = outcomes(partial(run_damaged_with, name, on=False), (outcome.seed,))
+            assert not without.violations
+            return
+    pytest.fail(f"{name} was not found in {ENOUGH} seeds")
