@@ -1,13 +1,14 @@
-"""Administration: schema changes through the master (paper, section 4), work on all tablets of a table directly.
+"""Administration: the master's calls (paper, section 4), and work on all tablets of a table directly.
 
-What changes a table drops everything this client knows about it, before the call returns, so that its next call on
+The master's calls are declared in rpc/services.py and pass through here: again and again until there is a master that
+takes them. One about a table drops everything this client knows about it, before it returns, so that its next call on
 the table sees the change.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 from hbtable.client.options import ClientOptions
 from hbtable.client.table import Table
@@ -30,7 +31,8 @@ from hbtable.model.status import TabletStatus
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import check_bytes
-from hbtable.rpc.services import MasterService, TabletAdmin
+from hbtable.rpc.declaration import DeclaredCall
+from hbtable.rpc.services import MasterService, TableName, TabletAdmin
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
@@ -43,8 +45,8 @@ _UNLOADED = (TableState.DISABLED, TableState.DISABLING)
 
 
 @final
-class Admin:
-    """Creates, changes and deletes tables, and works on their tablets. All calls *switch*. Names may be given in any
+class Admin(MasterService):
+    """The master's calls, and work on tables and their tablets. All calls *switch*. Names of tables may be given in any
     spelling; InvalidRequest for what is none."""
 
     def __init__(
@@ -58,6 +60,7 @@ class Admin:
         options: ClientOptions,
     ) -> None:
         """`over`: has this process's own session ended?"""
+        super().__init__(self._through_master)
         self._runtime = runtime
         self._transport = transport
         self._locator = locator
@@ -69,89 +72,16 @@ class Admin:
     # ---------------------------------------------------------------- through the master
 
     @switches
-    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
-        """Enabled and usable on return. TableExists, NamespaceNotFound, InvalidRequest."""
-        table = self._table(schema.name)
-        if table.name != schema.name:
-            schema = replace(schema, name=table.name)
-        self._change(table, lambda master: master.create_table(schema, split_rows))
-
-    @switches
-    def delete_table(self, name: bytes) -> None:
-        """TableNotFound, TableNotDisabled."""
-        table = self._table(name)
-        self._change(table, lambda master: master.delete_table(table.name))
-
-    @switches
-    def enable_table(self, name: bytes) -> None:
-        """TableNotFound, TableNotDisabled."""
-        table = self._table(name)
-        self._change(table, lambda master: master.enable_table(table.name))
-
-    @switches
-    def disable_table(self, name: bytes) -> None:
-        """TableNotFound, TableNotEnabled."""
-        table = self._table(name)
-        self._change(table, lambda master: master.disable_table(table.name))
-
-    @switches
-    def alter_table(self, schema: TableSchema) -> None:
-        """Replaces the schema whose version is one less. TableNotFound, Conflict."""
-        self._change(self._table(schema.name), lambda master: master.alter_table(schema))
-
-    @switches
-    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
-        """Empty and enabled on return. TableNotFound, TableNotDisabled."""
-        table = self._table(name)
-        self._change(table, lambda master: master.truncate_table(table.name, keep_splits))
-
-    @switches
-    def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
-        """To the tablet server with this incarnation, loaded anew if it had it; "": to the least loaded other one, if
-        there is one. Served there on return. TableNotFound, TableNotEnabled, InvalidRequest."""
-        table = self._table(name)
-        self._change(table, lambda master: master.move_tablet(table.name, tablet_id, server))
-
-    @switches
-    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
-        """Two or more neighbours become one tablet, which is served on return. TableNotFound, TableNotEnabled,
-        InvalidRequest."""
-        table = self._table(name)
-        self._change(table, lambda master: master.merge_tablets(table.name, tablet_ids))
-
-    @switches
-    def balance(self) -> bool:
-        """Tablets are spread evenly on return. False: switched off, or not now (services.MasterService.balance)."""
-        return self.ask(lambda master: master.balance())
-
-    @switches
-    def balance_switch(self, on: bool) -> bool:
-        """Whether it was on before."""
-        return self.ask(lambda master: master.balance_switch(on))
-
-    @switches
-    def balancer_enabled(self) -> bool:
-        return self.ask(lambda master: master.balancer_enabled())
-
-    @switches
-    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
-        """AlreadyExists, InvalidRequest."""
-        self.ask(lambda master: master.create_namespace(name, properties))
-
-    @switches
-    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
-        """All its properties from now on. NamespaceNotFound, InvalidRequest."""
-        self.ask(lambda master: master.alter_namespace(name, properties))
-
-    @switches
-    def delete_namespace(self, name: bytes) -> None:
-        """NamespaceNotFound, InvalidRequest while it holds tables."""
-        self.ask(lambda master: master.delete_namespace(name))
-
-    @switches
-    def _change(self, table: Table, call: Callable[[MasterService], None]) -> None:
+    def _through_master(self, declared: DeclaredCall, arguments: tuple[Any, ...]) -> Any:
+        """Every call of rpc.services.MasterService. A declaration.Carry."""
+        kind = declared.parameters[0].annotation if declared.parameters else None
+        if kind not in (TableName, TableSchema):
+            return self.ask(lambda master: declared.on(master, arguments))
+        first, *rest = arguments
+        table = self._table(first if kind is TableName else first.name)
+        named = table.name if kind is TableName else replace(first, name=table.name)
         try:
-            self.ask(call)
+            return self.ask(lambda master: declared.on(master, (named, *rest)))
         finally:
             table.invalidate()  # also after a failure: it may have been carried out all the same
 
@@ -197,13 +127,17 @@ class Admin:
         record = self._catalog.read_table(self._table(name).name)
         return record is not None and record.state not in _HIDDEN
 
+    def record(self, name: bytes) -> TableRecord:
+        """As METADATA has it now. TableNotFound."""
+        return self._table(name).record()
+
     def is_enabled(self, name: bytes) -> bool:
         """TableNotFound."""
-        return self._table(name).record().state is TableState.ENABLED
+        return self.record(name).state is TableState.ENABLED
 
     def schema(self, name: bytes) -> TableSchema:
         """TableNotFound."""
-        return self._table(name).record().schema
+        return self.record(name).schema
 
     def namespaces(self) -> list[bytes]:
         """Ascending, `default` and `hbase` included."""
@@ -244,6 +178,10 @@ class Admin:
     def _compact(self, name: bytes, tablet_id: int, major: bool, family: bytes) -> None:
         rows = self._rows_of(name, tablet_id)
         self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, major, family), rows)
+
+    def compact_at(self, record: TabletRecord, major: bool) -> None:
+        """Of the tablet where `record` says that it is; done on return. StaleLocation when it is there no more."""
+        self._transport.tablet_admin(record.owner).compact(record.tablet_id, major)
 
     @switches
     def split(self, name: bytes, row: bytes | None = None, tablet_id: int = 0) -> bool:

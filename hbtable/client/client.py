@@ -41,7 +41,7 @@ class Client:
         self._suspects = suspects or Suspects(runtime, session)
         self._tables: dict[bytes, Table] = {}
         self.admin = Admin(runtime, transport, self.locator, self.catalog, self.table, self._over, self._options)
-        self.operations = ClusterAdmin(runtime, transport, self.catalog, self.admin.ask, self._options.parallel_calls)
+        self.operations = ClusterAdmin(runtime, transport, self.catalog, self._options.parallel_calls)
 
     def table(self, name: bytes) -> Table:
         """The table of this name, which need not exist yet; the same object for every spelling. Reads nothing.

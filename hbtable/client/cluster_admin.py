@@ -1,46 +1,35 @@
-"""What operators ask of the cluster beyond tables: a server's compactions, caches, garbage, where everything is."""
+"""What operators ask of tablet servers: compactions, caches, logs; and where everything is."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import Protocol, TypeVar, final
+from typing import final
 
 from hbtable.errors import HbtableError, StaleLocation
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.tiling import standing
-from hbtable.model.status import CacheEviction, Collection
+from hbtable.model.status import CacheEviction
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
-from hbtable.rpc.services import MasterService
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
 from hbtable.switches import switches
 
-T = TypeVar("T")
-
-
-class AskMaster(Protocol):
-    """Calls the master, and tries again until one takes the call (Admin.ask)."""
-
-    def __call__(self, call: Callable[[MasterService], T]) -> T: ...
-
 
 @final
 class ClusterAdmin:
-    """Works on servers, caches and garbage, whatever the table. All calls *switch*."""
+    """Works on servers and caches, whatever the table. All calls *switch*."""
 
     def __init__(
         self,
         runtime: Runtime,
         transport: Transport,
         catalog: Catalog,
-        ask: AskMaster,
         parallel_calls: int,
     ) -> None:
         self._runtime = runtime
         self._transport = transport
         self._catalog = catalog
-        self._ask = ask
         self._parallel_calls = parallel_calls
 
     # ---------------------------------------------------------------- what METADATA says
@@ -88,22 +77,3 @@ class ClusterAdmin:
 
     def _clear(self, server: str, table_id: int) -> CacheEviction:
         return self._transport.tablet_admin(server).clear_block_cache(table_id)
-
-    # ---------------------------------------------------------------- the master
-
-    def decommission(self, servers: Iterable[str], offload: bool) -> None:
-        """As MasterService.decommission. InvalidRequest, Unavailable."""
-        names = list(servers)
-        self._ask(lambda master: master.decommission(names, offload))
-
-    def recommission(self, server: str) -> None:
-        """As MasterService.recommission. InvalidRequest, Unavailable."""
-        self._ask(lambda master: master.recommission(server))
-
-    def collect_garbage(self) -> Collection:
-        """One garbage collection, over on return. Unavailable."""
-        return self._ask(lambda master: master.collect_garbage())
-
-    def look_at_everything(self) -> None:
-        """The master begins to look at every tablet, and repairs what it finds. Unavailable."""
-        self._ask(lambda master: master.look_at_everything())

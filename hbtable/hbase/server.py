@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, final
 
+from hbtable.client.admin import Admin
 from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase.admin.cells import AdminCellCalls
 from hbtable.hbase.admin.chores import AdminChoreCalls
@@ -17,7 +18,7 @@ from hbtable.hbase.admin.cluster import AdminClusterCalls
 from hbtable.hbase.admin.compactions import AdminCompactionCalls
 from hbtable.hbase.admin.tables import AdminTableCalls
 from hbtable.hbase.admin.tablets import AdminTabletCalls
-from hbtable.hbase.backend import Address, OpenTable, TableAdminBackend, TableBackend
+from hbtable.hbase.backend import Address, OpenTable, TableBackend
 from hbtable.hbase.calls.handler import bind, bind_admin
 from hbtable.hbase.calls.reads import ReadCalls
 from hbtable.hbase.calls.scanner_calls import ScannerCalls
@@ -120,7 +121,7 @@ class ThriftGateway:
         runtime: Runtime,
         listen: Listen,
         open_table: OpenTable,
-        admin: TableAdminBackend,
+        admin: Admin,
         registry: Registry,
         identity: ClusterIdentity,
         options: ThriftGatewayOptions | None = None,
@@ -168,9 +169,7 @@ class ThriftGateway:
         registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(len(self._connections)))
         registry.gauge("hbtable_open_scanners", "Scanners open.", lambda: float(len(self.scanners)))
 
-    def _bind(
-        self, interface: ThriftInterface, open_table: OpenTable, admin: TableAdminBackend, identity: ClusterIdentity
-    ) -> None:
+    def _bind(self, interface: ThriftInterface, open_table: OpenTable, admin: Admin, identity: ClusterIdentity) -> None:
         options, pause = self._options, self._context.pause
         tables = TableBackend(open_table)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final
 
 from hbtable.client.client import Client
 from hbtable.errors import FileNotFound
@@ -16,9 +16,6 @@ from hbtable.lockservice.toggles import OperatorToggles
 from hbtable.master.files.collector import GATEWAY_FILES
 from hbtable.metadata.id_allocator import SCANNER_IDS, IdAllocator
 from hbtable.metrics.registry import Registry
-from hbtable.model.schema import TableSchema
-from hbtable.model.table import TableRecord
-from hbtable.model.tablet import TabletRecord
 from hbtable.reachability.evidence import who_does_not_reach
 from hbtable.reachability.reports import read_reports
 from hbtable.rpc.transport import Transport
@@ -28,39 +25,6 @@ from hbtable.switches import switches
 
 SCANNERS_FILE: Final = f"{GATEWAY_FILES}/scanners"
 """Open scanners, between an orderly stop and the next start, of the one gateway of an embedded cluster."""
-
-
-@final
-class ClientTableAdmin:
-    """hbase.backend.TableAdminBackend over the client library."""
-
-    def __init__(self, client: Client, transport: Transport) -> None:
-        self._client = client
-        self._transport = transport
-
-    def records(self) -> list[TableRecord]:
-        return self._client.admin.tables()
-
-    def record(self, name: bytes) -> TableRecord:
-        return self._client.table(name).record()
-
-    def tablets(self, name: bytes) -> list[TabletRecord]:
-        return self._client.admin.tablets(name)
-
-    def create_table(self, schema: TableSchema) -> None:
-        self._client.admin.create_table(schema)
-
-    def delete_table(self, name: bytes) -> None:
-        self._client.admin.delete_table(name)
-
-    def enable_table(self, name: bytes) -> None:
-        self._client.admin.enable_table(name)
-
-    def disable_table(self, name: bytes) -> None:
-        self._client.admin.disable_table(name)
-
-    def compact(self, record: TabletRecord, major: bool) -> None:
-        self._transport.tablet_admin(record.owner).compact(record.tablet_id, major)
 
 
 def make_thrift_gateway(
@@ -88,14 +52,13 @@ def make_thrift_gateway(
         runtime,
         listener,
         client.table,
-        ClientTableAdmin(client, transport),
+        client.admin,
         registry,
         identity,
         options,
         lambda count: ids.take(count).start,
         ClusterBackend(
             client.admin,
-            lambda name: client.table(name).record(),
             lambda: living_servers(session),
             client.operations,
             lambda: masters(session),

@@ -12,7 +12,7 @@ parameters are written down, and mypy knows them wherever it is called.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import wraps
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -36,10 +36,15 @@ class DeclaredCall(NamedTuple):
     again when its answer was lost."""
 
     name: str
-    function: Callable[..., Any]
-    signature: inspect.Signature
+    parameters: tuple[inspect.Parameter, ...]
+    """Without `self`."""
+    returns: Any
     timeout: CallTimeout
     repeatable: bool
+
+    def on(self, service: Any, arguments: Sequence[Any]) -> Any:
+        """Calls it."""
+        return getattr(service, self.name)(*arguments)
 
 
 Carry = Callable[[DeclaredCall, tuple[Any, ...]], Any]
@@ -68,8 +73,9 @@ def call(timeout: CallTimeout, *, repeatable: bool = False) -> Callable[[F], F]:
 
     def declare(method: F) -> F:
         signature = inspect.signature(method)
-        declared = DeclaredCall(method.__name__, method, signature, timeout, repeatable)
-        expected = len(signature.parameters) - 1
+        parameters = tuple(signature.parameters.values())[1:]
+        declared = DeclaredCall(method.__name__, parameters, signature.return_annotation, timeout, repeatable)
+        expected = len(parameters)
 
         @wraps(method)
         @switches

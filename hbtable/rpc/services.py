@@ -18,6 +18,9 @@ from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call
 
+TableName = Annotated[bytes, "a table's name"]
+"""What a client gives in any spelling is canonical (model.names.parse) when the master hears it."""
+
 
 class TabletService(Service):
     """The data path. `tablet_id` names the tablet that the caller's location cache found for the row."""
@@ -123,15 +126,15 @@ class MasterService(Service):
         """TableExists, NamespaceNotFound, InvalidRequest."""
 
     @call(CallTimeout.ORDER)
-    def delete_table(self, name: bytes) -> None:
+    def delete_table(self, name: TableName) -> None:
         """TableNotFound, TableNotDisabled."""
 
     @call(CallTimeout.ORDER)
-    def enable_table(self, name: bytes) -> None:
+    def enable_table(self, name: TableName) -> None:
         """TableNotFound, TableNotDisabled when it is enabled."""
 
     @call(CallTimeout.ORDER)
-    def disable_table(self, name: bytes) -> None:
+    def disable_table(self, name: TableName) -> None:
         """TableNotFound, TableNotEnabled when it is disabled."""
 
     @call(CallTimeout.ORDER)
@@ -139,17 +142,17 @@ class MasterService(Service):
         """Replaces the schema whose version is one less. Conflict when another change came first."""
 
     @call(CallTimeout.ORDER)
-    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
+    def truncate_table(self, name: TableName, keep_splits: bool) -> None:
         """All cells are gone and the table is enabled on return; one tablet, or those it had. TableNotFound,
         TableNotDisabled."""
 
     @call(CallTimeout.ORDER)
-    def move_tablet(self, name: bytes, tablet_id: int, server: str = "") -> None:
+    def move_tablet(self, name: TableName, tablet_id: int, server: str = "") -> None:
         """Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is
         one. TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server."""
 
     @call(CallTimeout.COMPACT)
-    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
+    def merge_tablets(self, name: TableName, tablet_ids: Sequence[int]) -> None:
         """They are one tablet, served, on return. TableNotFound, TableNotEnabled, InvalidRequest unless they are two or
         more neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some."""
 

@@ -113,7 +113,7 @@ class CannedCluster:
             raise TableNotFound(f"{name!r} does not exist")
         return CannedTable()
 
-    def records(self) -> list[TableRecord]:
+    def tables(self) -> list[TableRecord]:
         return [self.record(b"t")]
 
     def record(self, name: bytes) -> TableRecord:
@@ -136,7 +136,7 @@ class CannedCluster:
     def disable_table(self, name: bytes) -> None:
         self.record(name)
 
-    def compact(self, record: TabletRecord, major: bool) -> None: ...
+    def compact_at(self, record: TabletRecord, major: bool) -> None: ...
 
 
 class _Listener:

@@ -80,14 +80,13 @@ class Operator:
 
     def _decommission(self, admin: Admin) -> bool:
         """Or the other way round."""
-        operations = self._process.client.operations
         if not self._cluster.network.servers:
             return False
         server = self._chance.choice(sorted(self._cluster.network.servers))
         if self._chance.random() < 0.6:
-            operations.decommission([server], self._chance.random() < 0.8)
+            admin.decommission([server], self._chance.random() < 0.8)
         else:
-            operations.recommission(server)
+            admin.recommission(server)
         return True
 
     def _stop(self, admin: Admin) -> bool:

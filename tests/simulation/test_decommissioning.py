@@ -46,7 +46,7 @@ def test_every_tablet_leaves_while_clients_write(cluster_of, machine, seed):
         cluster.client.admin.balance_switch(False)
         leaving = holder_of_the_root(cluster)
         task = cluster.runtime.spawn(lambda: machine.write(cluster, range(300), b"again"), name="write")
-        cluster.client.operations.decommission([leaving], True)
+        cluster.client.admin.decommission([leaving], True)
         until(cluster, lambda: leaving not in owners(cluster), 20)
         task.join()
         assert task.error is None
@@ -69,7 +69,7 @@ def test_without_offload_it_keeps_what_it_has_and_gets_nothing_more(cluster_of, 
         admin.create_table(machine.schema(), SPLITS)
         before = owners(cluster)
         marked, other = sorted(cluster.servers)
-        cluster.client.operations.decommission([marked], False)
+        cluster.client.admin.decommission([marked], False)
         cluster.runtime.sleep(30)
         assert owners(cluster) == before
         admin.create_table(machine.schema(b"u"), SPLITS)
@@ -82,7 +82,7 @@ def test_without_offload_it_keeps_what_it_has_and_gets_nothing_more(cluster_of, 
         assert admin.balance()
         cluster.runtime.sleep(30)
         assert owners(cluster)[marked] == before[marked], "not evened out either"
-        cluster.client.operations.recommission(marked)
+        cluster.client.admin.recommission(marked)
         until(cluster, lambda: owners(cluster)[marked] >= 8, 60)
 
     cluster.runtime.run(body)
@@ -97,7 +97,7 @@ def test_tablets_of_a_server_that_dies_go_past_the_decommissioned(cluster_of, ma
         machine.write(cluster, range(300))
         metadata = holder_of_the_root(cluster)
         marked, dies = sorted(set(cluster.servers) - {metadata})
-        cluster.client.operations.decommission([marked], False)
+        cluster.client.admin.decommission([marked], False)
         kept = owners(cluster)[marked]
         cluster.kill_server(dies)
         until(cluster, lambda: dies not in owners(cluster), 30)
@@ -115,11 +115,11 @@ def test_when_only_marked_servers_are_left_the_master_says_that_it_waits(cluster
         cluster.client.admin.create_table(machine.schema(), SPLITS)
         metadata = holder_of_the_root(cluster)
         (dies,) = set(cluster.servers) - {metadata}
-        cluster.client.operations.decommission([metadata], False)
+        cluster.client.admin.decommission([metadata], False)
         cluster.kill_server(dies)
         cluster.runtime.sleep(10)
         assert "waiting for a tablet server to serve tablet" in cluster.master.last_message
-        cluster.client.operations.recommission(metadata)
+        cluster.client.admin.recommission(metadata)
         until(cluster, lambda: set(owners(cluster)) == {metadata}, 10)
 
     cluster.runtime.run(body)
@@ -137,7 +137,7 @@ def test_a_merged_tablet_goes_past_the_decommissioned(cluster_of, machine):
         for tablet in admin.tablets(b"t"):
             admin.move_tablet(b"t", tablet.tablet_id, marked)
         machine.write(cluster, range(100))
-        cluster.client.operations.decommission([marked], False)
+        cluster.client.admin.decommission([marked], False)
         admin.create_table(machine.schema(b"u"), SPLITS)
         assert owners(cluster)[marked] < owners(cluster)[other], "it would be chosen for having the fewest"
         admin.merge_tablets(b"t", [tablet.tablet_id for tablet in admin.tablets(b"t")])
@@ -156,7 +156,7 @@ def test_tablets_begin_to_leave_at_once(cluster_of, machine):
         cluster.runtime.sleep(21)
         leaving = min(cluster.servers)
         before = owners(cluster)[leaving]
-        cluster.client.operations.decommission([leaving], True)
+        cluster.client.admin.decommission([leaving], True)
         until(cluster, lambda: owners(cluster)[leaving] < before, 1)
 
     cluster.runtime.run(body)
@@ -171,7 +171,7 @@ def test_the_mark_and_the_leaving_outlive_the_master(cluster_of, machine):
         machine.write(cluster, range(300))
         leaving = holder_of_the_root(cluster)
         before = owners(cluster)[leaving]
-        cluster.client.operations.decommission([leaving], True)
+        cluster.client.admin.decommission([leaving], True)
         until(cluster, lambda: owners(cluster)[leaving] < before, 20)
         cluster.kill_master()
         cluster.runtime.sleep(5)
@@ -188,17 +188,17 @@ def test_the_last_server_that_takes_tablets_stays_in_service(cluster_of, machine
 
     def body():
         cluster.start(2)
-        operations = cluster.client.operations
+        admin = cluster.client.admin
         one, two = sorted(cluster.servers)
         with pytest.raises(InvalidRequest, match="no tablet server would be left"):
-            operations.decommission([one, two], False)
+            admin.decommission([one, two], False)
         with pytest.raises(InvalidRequest, match="there is no tablet server nobody"):
-            operations.decommission([one, "nobody"], True)
+            admin.decommission([one, "nobody"], True)
         outcomes = []
 
         def mark(name):
             try:
-                operations.decommission([name], False)
+                admin.decommission([name], False)
             except InvalidRequest as error:
                 outcomes.append(str(error))
 
@@ -207,7 +207,7 @@ def test_the_last_server_that_takes_tablets_stays_in_service(cluster_of, machine
             task.join()
         assert len(outcomes) == 1, "each of the two would have left the other"
         with pytest.raises(InvalidRequest, match="there is no tablet server nobody"):
-            operations.recommission("nobody")
+            admin.recommission("nobody")
 
     cluster.runtime.run(body)
 
@@ -223,9 +223,9 @@ def test_marks_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
             try:
                 server = chance.choice(sorted(cluster.servers))
                 if chance.random() < 0.6:
-                    cluster.client.operations.decommission([server], chance.random() < 0.7)
+                    cluster.client.admin.decommission([server], chance.random() < 0.7)
                 else:
-                    cluster.client.operations.recommission(server)
+                    cluster.client.admin.recommission(server)
             except HbtableError:
                 pass
             cluster.runtime.sleep(chance.random())
@@ -240,7 +240,7 @@ def test_marks_under_writes_deaths_and_new_masters_lose_nothing(cluster_of, mach
         assert task.error is None
         marker.kill()
         for server in sorted(cluster.servers):
-            cluster.client.operations.recommission(server)
+            cluster.client.admin.recommission(server)
         until(cluster, lambda: set(owners(cluster)) <= set(cluster.servers), 60)
         assert acknowledged.items() <= machine.contents(cluster).items()
         cluster.check_tiling()

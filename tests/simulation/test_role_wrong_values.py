@@ -56,6 +56,7 @@ WITHOUT_VALUES = {
     "recommission",
     "collect_garbage",
     "look_at_everything",
+    "ping_master",
 }
 """Calls that store nothing a caller gave them."""
 

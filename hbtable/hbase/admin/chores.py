@@ -14,6 +14,7 @@ from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.model.tablet import owners
+from hbtable.switches import switches
 
 
 @final
@@ -30,7 +31,7 @@ class AdminChoreCalls:
 
     def adminClearBlockCache(self, name: bytes | None) -> AdminCacheEviction:
         canonical = self._tables.canonical(name)
-        table = self._cluster.record(canonical)
+        table = self._cluster.admin.record(canonical)
         records = self._cluster.admin.tablets(canonical)
         found = self._cluster.operations.clear_block_cache(table.table_id, owners(records))
         done = [one for one in found.values() if not isinstance(one, HbtableError)]
@@ -42,13 +43,13 @@ class AdminChoreCalls:
         )
 
     def adminRunCatalogJanitor(self) -> int:
-        return self._cluster.operations.collect_garbage().rows
+        return self._cluster.admin.collect_garbage().rows
 
     def adminRunCleaner(self) -> bool:
-        return not self._cluster.operations.collect_garbage().waiting
+        return not self._cluster.admin.collect_garbage().waiting
 
     def adminRunRepair(self) -> None:
-        self._cluster.operations.look_at_everything()
+        self._cluster.admin.look_at_everything()
 
     def adminSwitch(self, name: bytes | None, on: bool | None) -> bool:
         return self._cluster.toggles.turn((name or b"").decode(errors="replace"), bool(on))
@@ -66,14 +67,16 @@ class AdminChoreCalls:
         servers = self._cluster.servers()
         return [self._names.shown(one.name, one.started_millis) for one in servers if one.decommissioned]
 
+    @switches
     def adminDecommission(self, servers: Sequence[bytes] | None, offload: bool | None) -> None:
         if not servers:
             raise BadArgument("the call has no servers")
         found = [one.name for one in self._names.those(servers)]
-        self._cluster.operations.decommission(found, bool(offload))
+        self._cluster.admin.decommission(found, bool(offload))
 
+    @switches
     def adminRecommission(self, server: bytes | None) -> None:
-        self._cluster.operations.recommission(self._names.one(server or b""))
+        self._cluster.admin.recommission(self._names.one(server or b""))
 
     # ---------------------------------------------------------------- slow requests
 

@@ -64,28 +64,34 @@ class AdminClusterCalls:
             self._unreachable(look.living()),
         )
 
+    @switches
     def adminTransitions(self) -> list[AdminTransition]:
         return self._transitions(self._look())
 
+    @switches
     def adminDeadServers(self) -> list[str]:
         return dead_servers(*self._records_and_living())
 
+    @switches
     def adminUnknownServers(self) -> list[str]:
         records, living = self._records_and_living()
         return unknown_servers(records, living, dead_servers(records, living))
 
     # ---------------------------------------------------------------- looks
 
+    @switches
     def _records_and_living(self) -> tuple[list[TabletRecord], set[str]]:
         """In this order: who began to serve after the look would seem to be gone."""
         return self._cluster.operations.every_tablet(), {server.name for server in self._cluster.servers()}
 
+    @switches
     def _look(self) -> _Look:
         operations = self._cluster.operations
         records, tables = operations.every_tablet(), operations.table_records()
         servers = self._cluster.servers()
         return _Look(records, tables, servers, self._cluster.admin.statuses(sorted(server.name for server in servers)))
 
+    @switches
     def _transitions(self, look: _Look) -> list[AdminTransition]:
         suspects = look.suspects()
         if not suspects:

@@ -43,7 +43,7 @@ class AdminCompactionCalls:
         self, name: bytes | None, major: bool | None, tablet_id: int | None, family: bytes | None = None
     ) -> None:
         canonical = self._tables.canonical(name)
-        families = self._cluster.record(canonical).schema.families
+        families = self._cluster.admin.record(canonical).schema.families
         if family and family not in families:
             raise NoSuchFamily(f"column family {shown(family)} does not exist in table {shown(canonical)}")
         admin = self._cluster.admin
@@ -72,7 +72,7 @@ class AdminCompactionCalls:
 
     def adminCompactionState(self, name: bytes | None) -> str:
         canonical = self._tables.canonical(name)
-        table = self._cluster.record(canonical)
+        table = self._cluster.admin.record(canonical)
         servers = owners(self._cluster.admin.tablets(canonical))
         merging, major = self._asked[canonical, False] > 0, self._asked[canonical, True] > 0
         for statuses in self._cluster.admin.statuses(servers).values():

@@ -26,7 +26,7 @@ class AdminTableCalls:
         return [_table(record) for record in self._cluster.admin.tables()]
 
     def adminTable(self, name: bytes | None) -> AdminTable:
-        return _table(self._cluster.record(self._tables.canonical(name)))
+        return _table(self._cluster.admin.record(self._tables.canonical(name)))
 
     def adminCreateTable(self, table: AdminTable | None, split_rows: Sequence[bytes] | None) -> None:
         self._cluster.admin.create_table(self._schema(table), split_rows or ())

@@ -12,6 +12,7 @@ from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord, owners
+from hbtable.switches import switches
 
 
 @final
@@ -25,7 +26,7 @@ class AdminTabletCalls:
 
     def adminTablets(self, name: bytes | None) -> list[AdminTablet]:
         canonical = self._tables.canonical(name)
-        self._cluster.record(canonical)
+        self._cluster.admin.record(canonical)
         records = self._cluster.admin.tablets(canonical)
         statuses = self._cluster.admin.statuses(owners(records))
         by_id = {status.record.tablet_id: status for found in statuses.values() for status in found}
@@ -41,13 +42,16 @@ class AdminTabletCalls:
     def adminSplit(self, name: bytes | None, row: bytes | None, tablet_id: int | None) -> bool:
         return self._cluster.admin.split(self._tables.canonical(name), row or None, tablet_id or 0)
 
+    @switches
     def adminMove(self, name: bytes | None, tablet_id: int | None, server: bytes | None) -> None:
         incarnation = self._names.one(server) if server else ""
         self._cluster.admin.move_tablet(self._tables.canonical(name), tablet_id or 0, incarnation)
 
+    @switches
     def adminMerge(self, name: bytes | None, tablet_ids: Sequence[int] | None) -> None:
         self._cluster.admin.merge_tablets(self._tables.canonical(name), tuple(tablet_ids or ()))
 
+    @switches
     def adminBalance(self) -> bool:
         return self._cluster.admin.balance()
 

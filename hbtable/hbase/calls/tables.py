@@ -7,8 +7,9 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
+from hbtable.client.admin import Admin
 from hbtable.errors import HbtableError, TableExists, TableNotFound
-from hbtable.hbase.backend import Address, TableAdminBackend, TableBackend
+from hbtable.hbase.backend import Address, TableBackend
 from hbtable.hbase.codec.thrift_structs import AccessControlEntity, ColumnDescriptor
 from hbtable.hbase.conversion import family_schemas, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, NAME_IN_USE, PLAIN, BadArgument, JavaError
@@ -33,7 +34,7 @@ class TableAdminCalls:
         self,
         runtime: Runtime,
         tables: TableBackend,
-        admin: TableAdminBackend,
+        admin: Admin,
         cluster_id: Callable[[], str],
         address: Address,
         compaction_wait_seconds: float,
@@ -48,10 +49,10 @@ class TableAdminCalls:
     # ---------------------------------------------------------------- tables
 
     def getTableNames(self) -> list[bytes]:
-        return [record.schema.name for record in self._admin.records()]
+        return [record.schema.name for record in self._admin.tables()]
 
     def getTableNamesWithIsTableEnabled(self) -> dict[bytes, bool]:
-        return {record.schema.name: record.state in _ENABLED for record in self._admin.records()}
+        return {record.schema.name: record.state in _ENABLED for record in self._admin.tables()}
 
     def getColumnDescriptors(self, table: bytes | None) -> dict[bytes, FamilySchema]:
         families = families_as_done(self._admin.record(self._tables.canonical(table)).schema)
@@ -100,7 +101,7 @@ class TableAdminCalls:
         if key is None:
             raise BadArgument("the call has no row")
         known = []
-        for record in self._admin.records():
+        for record in self._admin.tables():
             name = record.schema.name
             known += [(name, region(name, tablet, self._address)) for tablet in self._tablets(name)]
         found = at_or_before(key, known)
@@ -132,7 +133,7 @@ class TableAdminCalls:
     def _compact_all(self, tablets: Sequence[TabletRecord], major: bool) -> None:
         for tablet in tablets:
             try:
-                self._admin.compact(tablet, major)
+                self._admin.compact_at(tablet, major)
             except HbtableError as error:
                 # The caller was told that it is asked for; a tablet that just moved compacts by its own policy.
                 _LOG.warning("a compaction of tablet %d that a client asked for failed: %s", tablet.tablet_id, error)

@@ -9,8 +9,9 @@ EXCEPTION field 1 a text, field 2 a number: the method is not known or the reque
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from inspect import Parameter
 from types import UnionType
-from typing import Annotated, Any, Final, NamedTuple, final, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, final, get_args, get_origin
 
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import Corruption
@@ -202,26 +203,24 @@ def _shape(kind: Any) -> ValueType:
     raise TypeError(f"a call between roles cannot have a value of type {kind}: give it a shape in codec/calls.py")
 
 
-def _field(number: int, name: str, kind: Any, default: object) -> Field:
-    """`kind`: the parameter's type. What may be None, or is ADDED, is left out while it is None or its default."""
-    words = name.split("_")
-    shown = words[0] + "".join(word.title() for word in words[1:])
+def _field(number: int, parameter: Parameter) -> Field:
+    """What may be None, or is ADDED, is left out while it is None or its default."""
+    words = parameter.name.split("_")
+    name = words[0] + "".join(word.title() for word in words[1:])
+    kind = parameter.annotation
     options = get_args(kind)
     if get_origin(kind) is UnionType:
-        return Field(number, shown, _shape(options[0]), None)
+        return Field(number, name, _shape(options[0]), None)
     if ADDED in options:
-        return Field(number, shown, _shape(kind), default)
-    return Field(number, shown, _shape(kind))
+        return Field(number, name, _shape(kind), parameter.default)
+    return Field(number, name, _shape(kind))
 
 
 def _method(role: Role, declared: DeclaredCall) -> RpcMethod:
-    types = get_type_hints(declared.function, include_extras=True)
-    parameters = list(declared.signature.parameters.values())[1:]
     fields = [] if role is Role.MASTER else [Field(1, "incarnation", TEXT)]
-    for parameter in parameters:
-        fields.append(_field(len(fields) + 1, parameter.name, types[parameter.name], parameter.default))
-    returns = types["return"]
-    result = None if returns is type(None) else _shape(returns)
+    for parameter in declared.parameters:
+        fields.append(_field(len(fields) + 1, parameter))
+    result = None if declared.returns is None else _shape(declared.returns)
     return RpcMethod(role, declared.name, fields, result, declared.timeout, declared.repeatable)
 
 

@@ -157,25 +157,25 @@ class FakeCluster:
     """Opens and administers FakeTables."""
 
     def __init__(self) -> None:
-        self.tables: dict[bytes, FakeTable] = {}
+        self.made: dict[bytes, FakeTable] = {}
         self.schemas: dict[bytes, TableSchema] = {}
         self.compacted: list[tuple[int, bool]] = []
 
     def open_table(self, name: bytes) -> FakeTable:
         name = names.parse(name)
-        if name in self.tables:
-            return self.tables[name]
+        if name in self.made:
+            return self.made[name]
         missing = FakeTable([])
         missing.fail = TableNotFound(name.decode())
         return missing
 
     def _existing(self, name: bytes) -> FakeTable:
-        if name not in self.tables:
+        if name not in self.made:
             raise TableNotFound(name.decode())
-        return self.tables[name]
+        return self.made[name]
 
-    def records(self) -> list[TableRecord]:
-        return [self.record(name) for name in sorted(self.tables)]
+    def tables(self) -> list[TableRecord]:
+        return [self.record(name) for name in sorted(self.made)]
 
     def record(self, name: bytes) -> TableRecord:
         state = TableState.ENABLED if self._existing(name).enabled else TableState.DISABLED
@@ -189,12 +189,12 @@ class FakeCluster:
         ]
 
     def create_table(self, schema: TableSchema) -> None:
-        self.tables[schema.name] = FakeTable(list(schema.families))
+        self.made[schema.name] = FakeTable(list(schema.families))
         self.schemas[schema.name] = schema
 
     def delete_table(self, name: bytes) -> None:
         self._existing(name)
-        del self.tables[name]
+        del self.made[name]
 
     def enable_table(self, name: bytes) -> None:
         self._existing(name).enabled = True
@@ -202,7 +202,7 @@ class FakeCluster:
     def disable_table(self, name: bytes) -> None:
         self._existing(name).enabled = False
 
-    def compact(self, record: TabletRecord, major: bool) -> None:
+    def compact_at(self, record: TabletRecord, major: bool) -> None:
         self.compacted.append((record.tablet_id, major))
 
 
@@ -272,7 +272,7 @@ class GatewayRig:
 
     @property
     def table(self) -> FakeTable:
-        return self.cluster.tables[b"t"]
+        return self.cluster.made[b"t"]
 
     def talk(self, *pieces: bytes) -> FakeStream:
         stream = FakeStream(pieces)
