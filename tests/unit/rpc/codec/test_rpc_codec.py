@@ -44,6 +44,7 @@ i64 = st.integers(-(2**63), 2**63 - 1)
 count = st.integers(0, 2**62)
 raw = st.binary(max_size=20)
 text = st.text(max_size=10)
+nothing = st.none()
 cell = st.tuples(raw, i64, raw)
 row = st.tuples(raw, st.lists(cell, max_size=4))
 operation = st.tuples(st.sampled_from([1, 2, 3, 4, 8]), raw, raw, i64, raw)
@@ -61,7 +62,9 @@ spec = st.builds(
 position = st.builds(ScanPosition, raw, count, raw, raw, count, count)
 row_range = st.builds(RowRange, raw, raw)
 scan_request = st.builds(ScanRequest, row_range, spec, st.booleans(), count, count, count, st.none() | position)
-scan_page = st.builds(ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count)
+scan_page = st.builds(
+    ScanPage, st.lists(row, max_size=4), st.none() | position, st.booleans(), raw, count, count, nothing
+)
 # Groups are named after families, whose bytes need not be UTF-8.
 names = st.binary(max_size=8).map(lambda value: value.decode("utf-8", "surrogateescape"))
 sstable = st.builds(SSTableRef, names, count, count, count, count, count)
@@ -87,7 +90,7 @@ schema = st.builds(
 flags = st.booleans()
 status = st.builds(TabletStatus, record, count, count, count, count, count, count, flags, flags, count)
 run = st.builds(SortedRun, count, count, count, count)
-nothing = st.none()
+
 
 ARGUMENTS = {
     "mutate": (text, i64, st.lists(mutation, max_size=3)),
