@@ -23,6 +23,10 @@ _COLUMNS_REMEMBERED = 4096
 # markers sit.
 _Known = tuple[FamilyRules | None, bytes, int, int, bool]
 
+
+KnownColumns = dict[bytes, _Known]
+"""What rows() has found out, by the part of keys that names the column: for reads with equal rules and columns."""
+
 TakePart = Callable[[bytes, list[Cell], bool], bool]
 """(row, cells, whether these are its last, and perhaps none): a part of a long row. True: nothing more is wanted."""
 
@@ -31,6 +35,7 @@ TakePart = Callable[[bytes, list[Cell], bool], bool]
 def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per plain cell
     lists: Iterable[Iterable[Pair]], rules: Rules, spec_columns: Columns | None, min_ts: int, max_ts: int,
     max_versions: int, now_millis: int, tally: Tally = UNREAD, take_part: TakePart | None = None,
+    known: KnownColumns | None = None,
 ) -> Iterator[Row]:  # fmt: skip
     """Rows that have cells, ascending, their cells in column order, newest first. The pairs of all `lists` ascend by
     key and begin with a row, or with a family when its markers can't matter. Families without rules are left out;
@@ -38,14 +43,13 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
     family keeps. Values come without their time-to-live prefix. UnsupportedFormat for a cell of a later version.
     With `take_part` a long row is not given out here: it gets what was found after each list that lies within one."""
     stop_ts = max_ts if max_ts < MAX_TIMESTAMP else MAX_TIMESTAMP + 1
-    known: dict[bytes, _Known] = {}
+    known = {} if known is None else known
     from_bytes = int.from_bytes
-    row = column = name = b""
+    row = column = name = marks_family = b""
     row_start = b"\x00\x00"  # no key begins so
-    begin, left, ttl, last_ts = 0, 0, 0, -1
+    begin, left, ttl, last_ts, empty_qualifier, in_parts = 0, 0, 0, -1, False, False
     cells: list[Cell] = []
     marks: Markers | None = None
-    marks_family, empty_qualifier, in_parts = b"", False, False
     rule: FamilyRules | None = None
     for pairs in lists:
         before = row

@@ -47,6 +47,29 @@ class Socket(Protocol):
 
 
 @final
+class ServedSocket:
+    """A connection as its handler gets it. What is sent goes to the system in one call, where that takes it at once:
+    gevent's own sendall asks for the size of the buffer each time, and costs 5 us."""
+
+    __slots__ = ("_send", "_send_rest", "close", "fileno", "recv", "settimeout", "shutdown")
+
+    def __init__(self, socket: hub_socket.socket) -> None:
+        self._send = socket.send
+        self._send_rest = socket.sendall
+        self.recv = socket.recv
+        self.settimeout = socket.settimeout
+        self.shutdown = socket.shutdown
+        self.fileno = socket.fileno
+        self.close = socket.close
+
+    @switches
+    def sendall(self, data: bytes | bytearray | memoryview, flags: int = 0, /) -> None:
+        sent = self._send(data, flags)
+        if sent < len(data):
+            self._send_rest(memoryview(data)[sent:], flags)
+
+
+@final
 class TcpListener:
     """A listening port and its connections."""
 
@@ -91,7 +114,7 @@ class TcpConnections:
         self.sockets[socket] = _current()
         try:
             prepare(socket)
-            self._handle(socket, address)
+            self._handle(ServedSocket(socket), address)
         except _PEER_GONE:
             pass
         except Exception as error:  # noqa: BLE001  the last resort: one connection's failure must not reach the others

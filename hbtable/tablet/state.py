@@ -22,6 +22,7 @@ from hbtable.sstable.cache import BlockCache
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.reads.column_selection import ColumnSelection
 from hbtable.tablet.records import CommitRecord, RecordKeeper
 from hbtable.tablet.shared import SharedState
 from hbtable.tablet.spreading import Spreading
@@ -49,8 +50,8 @@ class TabletState:
 
     __slots__ = (
         "applied", "attention_at", "builder", "clock", "damaged", "dead_at_compaction", "dead_at_flush",
-        "environment", "gate", "is_open", "keeper", "markers_at_flush", "max_row_bytes", "range", "reads",
-        "row_locks", "sequence", "shared", "spreading", "tablet_id", "tally", "unflushed_since", "version",
+        "environment", "gate", "is_open", "keeper", "last_selection", "markers_at_flush", "max_row_bytes", "range",
+        "reads", "row_locks", "sequence", "shared", "spreading", "tablet_id", "tally", "unflushed_since", "version",
         "writes",
     )  # fmt: skip
 
@@ -75,6 +76,8 @@ class TabletState:
         self.dead_at_compaction = self.dead_at_flush = self.markers_at_flush = 0
         """As the tally stood when they last began; compactions are those of SSTables."""
         self.damaged = DamagedFiles(self.tablet_id, shown(schema.name), self.range, self._damage_found)
+        self.last_selection: ColumnSelection | None = None
+        """Of a read of all columns."""
         self.sequence = 0
         self.applied = 0
         self.reads = 0

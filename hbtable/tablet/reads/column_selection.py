@@ -6,6 +6,7 @@ When qualifiers are given, only their columns are read, and the empty qualifier 
 
 from typing import Final, final
 
+from hbtable.merge.visibility import KnownColumns
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, whole_number
@@ -23,12 +24,17 @@ Tails = tuple[tuple[bytes, bytes, bool], ...]
 class ColumnSelection:
     """The families, columns, times and versions of a read, for one layout."""
 
-    __slots__ = ("columns", "families", "layout", "max_timestamp", "max_versions", "min_timestamp", "rules", "timed")
+    __slots__ = (
+        "columns", "families", "known", "layout", "max_timestamp", "max_versions", "min_timestamp", "rules", "spec",
+        "timed",
+    )  # fmt: skip
 
     def __init__(self, layout: LocalityGroupLayout, spec: ReadSpec, every_version: bool) -> None:
         """`every_version`: for a filter that looks at older ones. NoSuchFamily."""
         self.layout = layout
+        self.spec = spec
         self.rules = layout.rules
+        self.known: KnownColumns = {}
         self.columns = spec.columns
         self.families: frozenset[bytes] | None = None
         """As they stand in cell keys; None: all."""

@@ -203,7 +203,13 @@ def _filter_of_scan(state: TabletState, request: ScanRequest, pacer: Pacer) -> R
 def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) -> tuple[ReadSnapshot, ColumnSelection]:
     """Taken without a switch between version and sequence."""
     version = state.version
-    selection = ColumnSelection(version.layout, spec, row_filter is not None and row_filter.needs_versions)
+    selection = state.last_selection
+    # Gateways read whole rows with one and the same spec, again and again.
+    if selection is None or selection.spec is not spec or selection.layout is not version.layout:
+        every_version = row_filter is not None and row_filter.needs_versions
+        selection = ColumnSelection(version.layout, spec, every_version)
+        if spec.columns is None and spec.filter is None:
+            state.last_selection = selection
     return ReadSnapshot(version, state.applied, selection, state.tally), selection
 
 
@@ -248,6 +254,7 @@ def _cells(
                 now,
                 state.tally,
                 take_part,
+                selection.known,
             ):
                 if sieve is None:
                     return cells
@@ -321,7 +328,7 @@ def _rows(
             )  # fmt: skip
         return visible_rows(
             lists, selection.rules, selection.columns, selection.min_timestamp, selection.max_timestamp,
-            selection.max_versions, now, state.tally, take_part,
+            selection.max_versions, now, state.tally, take_part, selection.known,
         )  # fmt: skip
 
     start_key, stop_key = range_key(bounds.start), range_key(bounds.stop)

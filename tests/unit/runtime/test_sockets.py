@@ -1,11 +1,13 @@
 """Listening, connecting and draining over loopback."""
 
 import logging
+import os
 import socket as standard_socket
 import struct
 from collections.abc import Iterator
 
 import gevent
+import gevent.event
 import pytest
 from gevent.socket import create_connection
 
@@ -36,6 +38,26 @@ def _read_to_end(socket: Socket) -> bytes:
     return b"".join(pieces)
 
 
+def test_all_of_a_large_answer_arrives() -> None:
+    """More than the system takes at once from a client that does not read yet."""
+    answer = bytes(range(256)) * 65536
+    began = gevent.event.Event()
+
+    def send(socket: Socket, address: Address) -> None:
+        began.set()
+        socket.sendall(answer)
+
+    listener = serve(HOST, 0, send)
+    client = create_connection((HOST, listener.port))
+    began.wait(60)
+    pieces = []
+    while piece := client.recv(1 << 20):
+        pieces.append(piece)
+    assert b"".join(pieces) == answer
+    client.close()
+    listener.close()
+
+
 def test_connections_are_handled_side_by_side() -> None:
     listener = serve(HOST, 0, _echo)
     assert listener.host == HOST
@@ -55,9 +77,9 @@ def test_a_connection_sends_at_once_and_watches_the_peer() -> None:
     options: list[int] = []
 
     def look(socket: Socket, address: Address) -> None:
-        assert isinstance(socket, standard_socket.socket) or hasattr(socket, "getsockopt")
-        options.append(socket.getsockopt(standard_socket.IPPROTO_TCP, standard_socket.TCP_NODELAY))
-        options.append(socket.getsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_KEEPALIVE))
+        with standard_socket.socket(fileno=os.dup(socket.fileno())) as same:
+            options.append(same.getsockopt(standard_socket.IPPROTO_TCP, standard_socket.TCP_NODELAY))
+            options.append(same.getsockopt(standard_socket.SOL_SOCKET, standard_socket.SO_KEEPALIVE))
 
     listener = serve(HOST, 0, look)
     client = create_connection((HOST, listener.port))
