@@ -225,8 +225,9 @@ def test_both_ways_answer_the_same_bytes(scans: list[TScan], before: list[Any], 
     same_answers(scans, before, between)
 
 
-def test_plain_pages_are_what_is_tested() -> None:
-    assert same_answers([TScan()], [("load", b"f", 40), ("compact",)], [("fetch", 7)]) == 40
+@pytest.mark.parametrize("scan", [TScan(), TScan(columns=[b"h", b"g", b"f"]), TScan(cache_blocks=False)])
+def test_plain_pages_are_what_is_tested(scan: TScan) -> None:
+    assert same_answers([scan], [("load", b"f", 40), ("compact",)], [("fetch", 7)]) == 40
 
 
 def _behind_whatever_row(reader: SSTableReader, number: int) -> bytes:

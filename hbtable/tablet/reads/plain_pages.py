@@ -37,7 +37,7 @@ def plain_page(
 ) -> ScanPage | None:
     """None: not even the first row is such, or there is none."""
     version = state.version
-    if not _asks_for_plain(request) or bounds.is_empty() or not _is_readable(version):
+    if not _asks_for_plain(request, version.layout) or bounds.is_empty() or not _is_readable(version):
         return None
     caches = keeping_blocks(request, version.layout)
     stop = range_key(bounds.stop)
@@ -50,6 +50,8 @@ def plain_page(
             is_over = _is_alone(version, None, start, stop)
             break
         stack, reader = found
+        if not _shows_all(stack.families, version.layout):
+            break  # before its blocks are made what nobody asks for
         before = start
         blocks = reader.plain_rows(start, stop, caches(stack), _alone(version, reader))
         try:
@@ -68,12 +70,13 @@ def plain_page(
     return page.finished(state, is_over)
 
 
-def _asks_for_plain(request: ScanRequest) -> bool:
+def _asks_for_plain(request: ScanRequest, layout: LocalityGroupLayout) -> bool:
     spec, position = request.spec, request.position
+    columns = spec.columns
     return (
         request.plain
         and not (request.reversed or request.cells_per_row or spec.raw or spec.filter is not None)
-        and spec.columns is None
+        and (columns is None or (columns.keys() == layout.stored.keys() and set(columns.values()) == {None}))
         and spec.max_versions > 0
         and spec.min_timestamp <= 0
         and spec.max_timestamp >= MAX_TIMESTAMP
@@ -100,7 +103,7 @@ class _Page:
         """Those from `start` on that still fit. False when the page ends with them, or they are not plain here."""
         keys, results, behind = rows
         request = self._request
-        if not _shows_all(results, layout) or len(results.data) > request.spec.max_bytes:
+        if not _shows_all(results.families, layout) or len(results.data) > request.spec.max_bytes:
             return False
         first = results.row_at(bisect_left(keys, start))
         last = results.row_at(bisect_left(keys, self._stop) if self._stop and behind > self._stop else len(keys))
@@ -130,9 +133,9 @@ class _Page:
         return ScanPage([], position, rows_scanned=self._rows, plain=PlainSlices(self._pieces, self._rows, size))
 
 
-def _shows_all(results: RowResults, layout: LocalityGroupLayout) -> bool:
+def _shows_all(families: frozenset[bytes], layout: LocalityGroupLayout) -> bool:
     """Whether the table has the families, and no cell of them ever expires."""
-    return results.families <= layout.plain_families
+    return families <= layout.plain_families
 
 
 def _size(results: RowResults, first: int, last: int) -> int:
