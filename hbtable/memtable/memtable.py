@@ -63,6 +63,12 @@ class Memtable:
             chunk = _visible(chunk, read_sequence)
         return zip(chunk, map(self._values.__getitem__, chunk), strict=True)
 
+    def first(self, start: bytes, stop: bytes) -> Pair | None:
+        """The first pair with start <= key < stop, of any sequence."""
+        for key in self._keys.between(start, stop, 1):
+            return key, self._values[key]
+        return None
+
     def holds_any(self, start: bytes, stop: bytes) -> bool:
         """Whether there is a key with start <= key < stop (b"": to the end), of any sequence."""
         return bool(self._keys.between(start, stop, 1))

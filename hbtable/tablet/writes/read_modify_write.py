@@ -16,6 +16,7 @@ from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
 from hbtable.switches import switches
+from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.writes.apply import bad_row, no_such_family
@@ -126,7 +127,8 @@ class ReadModifyWriter:
     @switches
     def _newest(self, row: bytes, family: bytes, qualifier: bytes) -> tuple[Cell | None, int]:
         """The newest version, and its own time to live in milliseconds (0: it has none)."""
-        return newest_version(self._state, row, family, qualifier)
+        cell = newest_write(self._state, row, family, qualifier)
+        return (cell, 0) if cell is not None else newest_version(self._state, row, family, qualifier)
 
     def _time(self, row: bytes, cell: Cell | None) -> int:
         """SERVER_TIME, unless the old cell lies in the future of this row's clock."""
