@@ -38,8 +38,8 @@ _MAX_NAME_BYTES: Final = 255
 _PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._-]+)+")
 
 
-class FileStore(Protocol):
-    """Files by lock service path, and numbers that are never given out twice. One caller at a time may change it."""
+class StoredFiles(Protocol):
+    """Files by lock service path. One caller at a time may change them."""
 
     def load(self, path: str) -> VersionedFile | None:
         """None when there is no such file."""
@@ -55,6 +55,10 @@ class FileStore(Protocol):
     @switches
     def paths(self) -> list[str]:
         """All paths, ascending. May switch."""
+
+
+class FileStore(StoredFiles, Protocol):
+    """The same, and numbers that are never given out twice."""
 
     @switches
     def reserve_numbers(self, count: int) -> int:
@@ -154,6 +158,11 @@ class DurableFiles:
 def stored_path(path: str) -> str:
     """Where the file of this lock service path lies."""
     return _file_of(path)
+
+
+def path_of_stored(name: str) -> str:
+    """The lock service path of a file that is called like one of stored_path(), in whatever folder."""
+    return _path_of(f"{_FILES}/{name.rpartition('/')[2]}")
 
 
 def stored_number(number: int, version: int) -> bytes:

@@ -16,7 +16,7 @@ from typing import Final
 from hbtable.errors import AlreadyExists, Corruption, FileNotFound, InvalidConfiguration, StorageFailed, Unavailable
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.fs.probing import PROBES
-from hbtable.lockservice.files import FileStore
+from hbtable.lockservice.files import StoredFiles
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import CLUSTER
 from hbtable.runtime.interface import Runtime
@@ -96,22 +96,41 @@ def check_same(session: Session, fs: FileSystem) -> None:
 
 
 @switches
-def identity_damage(files: FileStore, fs: FileSystem) -> list[str]:
-    """What is wrong with the two of one machine's folder, a message each; a folder without the file `cluster` was
-    written by an older hbtable, and is sound."""
+def identity_damage(files: StoredFiles, fs: FileSystem) -> list[str]:
+    """What is wrong with the two, a message each. One machine's folder without the file `cluster` was written by an
+    older hbtable, and is sound; its next start writes what is damaged, and a cluster's roles refuse it."""
     found = folder_id(fs)
     try:
         file = files.load(CLUSTER)
         named = str(json.loads(file.data)["id"]) if file is not None else ""
     except (Corruption, ValueError, KeyError, TypeError):
         return []  # who reads every file says so
-    if found == named or not fs.exists(ID_FILE):
+    then = "the next start writes it" if fs.log_kind == LOCAL else "no role starts with it"
+    if found == named:
         return []
+    if not fs.exists(ID_FILE):
+        return [] if fs.log_kind == LOCAL or not named else [f"the file {ID_FILE} is not there: {then}"]
     if not named:
-        return [f"the lock service has no {CLUSTER}, and the file {ID_FILE} says {found}: the next start writes it"]
+        return [f"the lock service has no {CLUSTER}, and the file {ID_FILE} says {found}: {then}"]
     if _is_damaged(found, named):
-        return [f"the file {ID_FILE} is damaged: it says {found!r}, and {CLUSTER} {named}; the next start writes it"]
+        return [f"the file {ID_FILE} is damaged: it says {found!r}, and {CLUSTER} {named}; {then}"]
     return [f"the file {ID_FILE} says {found}, and {CLUSTER} in the lock service {named}: one is from another folder"]
+
+
+@switches
+def refuse_another_cluster(files: StoredFiles, fs: FileSystem) -> None:
+    """InvalidConfiguration when both places have a sound id, and not the same."""
+    found = sound_folder_id(fs)
+    try:
+        file = files.load(CLUSTER)
+        named = str(json.loads(file.data)["id"]) if file is not None else ""
+    except (Corruption, ValueError, KeyError, TypeError):
+        return
+    if found and named and found != named and not _is_damaged(found, named):
+        raise InvalidConfiguration(
+            f"these files are the cluster {found}'s, and the lock service is the cluster {named}'s: give "
+            "cluster.files, cluster.zookeeper and cluster.root as the cluster's roles have them"
+        )
 
 
 def _is_damaged(found: str, cluster_id: str) -> bool:

@@ -7,7 +7,7 @@ For `hbtable check` and `hbtable repair` of one machine's folder. A running clus
 from typing import Final
 
 from hbtable.errors import Corruption
-from hbtable.lockservice.files import FileStore
+from hbtable.lockservice.files import StoredFiles
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.metadata.numbers_in_use import NumbersInUse
 from hbtable.switches import switches
@@ -18,7 +18,7 @@ _CURE: Final = (
 
 
 @switches
-def counter_damage(files: FileStore, in_use: NumbersInUse) -> list[str]:
+def counter_damage(files: StoredFiles, in_use: NumbersInUse) -> list[str]:
     """A message about each counter that is missing or says too little. One that cannot be read is left out: who reads
     every file finds that."""
     found: list[str] = []
@@ -34,7 +34,7 @@ def counter_damage(files: FileStore, in_use: NumbersInUse) -> list[str]:
 
 
 @switches
-def put_counters_right(files: FileStore, in_use: NumbersInUse) -> list[str]:
+def put_counters_right(files: StoredFiles, in_use: NumbersInUse) -> list[str]:
     """Each counter that is missing, cannot be read or says too little says enough on return; a message about each that
     was changed. No session may be open on these files."""
     done: list[str] = []

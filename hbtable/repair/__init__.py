@@ -1,7 +1,8 @@
-"""What a stopped data folder holds, read without the servers' code paths, and how its damage is mended.
+"""What a data folder and its lock service hold, read without the servers' code paths, and how damage is mended.
 
 Reading order:
-    lock_files        the small files of the lock service, each for itself
+    lock_store        the lock service: in one machine's folder, or a cluster's
+    lock_files        its small files, each for itself
     log_salvage       the sound records of a log, and what is missing between them
     evidence          all files of a folder: which are sound, and what SSTables say of themselves
     metadata_reading  METADATA's rows from its SSTables and logs, as far as they can be read
@@ -10,5 +11,8 @@ Reading order:
     backup            what is changed is kept first
     writing           new SSTables, METADATA, logs, root record, counters
     mending           the order of it all
-Nothing here runs while a server does.
+    taking_back       what an interrupted repair of a cluster changed is put back
+Nothing of this runs while a server does, but for the check of a cluster:
+    served_metadata   METADATA as its servers have it
+    looking_again     what looks damaged may just have changed
 """

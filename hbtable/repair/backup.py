@@ -4,6 +4,7 @@ Layout: <folder>/<old path>. To take a repair back, stop whatever runs and copy 
 the repair has ended the folder has a file that says so: what it left half done must not be taken for the damage.
 """
 
+from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import AlreadyExists, FileNotFound
@@ -17,9 +18,13 @@ UNFINISHED_REPAIR: Final = "UNFINISHED-REPAIR"
 class Backup:
     """`target` holds the copies, below `folder`; it may be `fs` itself."""
 
-    def __init__(self, fs: FileSystem, target: FileSystem, folder: str) -> None:
+    def __init__(
+        self, fs: FileSystem, target: FileSystem, folder: str, held: Callable[[], None] = lambda: None
+    ) -> None:
+        """`held` raises when the files may be somebody else's by now; asked before each change."""
         self._fs = fs
         self._target = target
+        self.held = held
         self.folder = folder
         self.kept: list[str] = []
         self._marker = f"{folder}/{UNFINISHED_REPAIR}"
@@ -29,6 +34,7 @@ class Backup:
     def replace(self, path: str, data: bytes) -> None:
         """Durable on return, as is the copy of what was there."""
         self.keep(path)
+        self.held()
         self._fs.write_file(path, data)
 
     @switches
@@ -43,7 +49,14 @@ class Backup:
     def remove(self, path: str) -> None:
         """It is in the backup alone on return. FileNotFound."""
         self._copy(path)
+        self.held()
         self._fs.delete(path)
+
+    @switches
+    def put_aside(self, name: str, data: bytes) -> None:
+        """What is no file of `fs`: kept under this name."""
+        self._begin()
+        self._put(name, data)
 
     @switches
     def end(self) -> None:
@@ -53,9 +66,16 @@ class Backup:
 
     def _copy(self, path: str) -> None:
         data = self._fs.read_file(path)
+        self._begin()
+        self._put(path, data)
+
+    def _begin(self) -> None:
+        self.held()
         if not self._begun:
             self._target.write_file(self._marker, b"")
             self._begun = True
+
+    def _put(self, path: str, data: bytes) -> None:
         kept = f"{self.folder}/{path}"
         if self._target.exists(kept):
             return  # what was there before this repair is what counts

@@ -1,4 +1,7 @@
-"""`hbtable check`: what is damaged in a stopped folder, what hangs on it, and what to do. Changes nothing.
+"""`hbtable check`: what is damaged in a folder, what hangs on it, and what to do. Changes nothing.
+
+One machine's folder is stopped. A cluster's may be served meanwhile: then METADATA is what its servers say, and what
+looks damaged may just have changed (looking_again.py).
 
 An SSTable that does not check and that no tablet names is no damage: a crash in the middle of a compaction leaves such
 files, and the collector removes them. The same holds for a log that no tablet needs.
@@ -10,8 +13,8 @@ from typing import Final, NamedTuple, final
 from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.commitlog.segments.segment import LOGS
 from hbtable.errors import Corruption
-from hbtable.fs.interface import LOCAL, FileSystem
-from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_path
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.files import EPOCHS
 from hbtable.lockservice.identity import ID_FILE, identity_damage
 from hbtable.lockservice.paths import CLUSTER, SERVERS
 from hbtable.metadata import layout
@@ -22,16 +25,19 @@ from hbtable.metadata.root_copy import is_older, was_put_back
 from hbtable.metadata.tiling import standing, verify_tiling
 from hbtable.model.names import shown
 from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
-from hbtable.repair.evidence import Evidence, gather
+from hbtable.repair.evidence import Evidence, SSTableFound, gather
 from hbtable.repair.lock_files import NEEDED, NUMBERS, LockFiles, read_lock_files
+from hbtable.repair.lock_store import FolderLockStore, LockStore
 from hbtable.repair.log_flush import first_needed
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root
 from hbtable.repair.numbers import Seen, look_everywhere
+from hbtable.repair.served_metadata import ServedMetadata
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.tablet.wall_clock import span
 
 REPAIR = "`hbtable repair` on the stopped folder"
+SEE_TO_STORAGE: Final = "see to the file system, as with `hdfs fsck`, and check again"
 
 
 class Finding(NamedTuple):
@@ -61,11 +67,24 @@ _NOTEWORTHY_MILLIS: Final = 300_000
 class Check:
     """`fs` is only read."""
 
-    def __init__(self, runtime: Runtime, fs: FileSystem, saved_scanner: int = -1) -> None:
-        """`saved_scanner`: the highest id among scanners that wait for the next start; -1 without any."""
+    def __init__(
+        self,
+        runtime: Runtime,
+        fs: FileSystem,
+        saved_scanner: int = -1,
+        store: LockStore | None = None,
+        served: ServedMetadata | None = None,
+        known: dict[str, SSTableFound] | None = None,
+    ) -> None:
+        """`saved_scanner`: the highest id among scanners that wait for the next start; -1 without any. `store`: the
+        lock service; None: it lies in the folder. `served`: METADATA as the cluster's servers have it; None: from the
+        files. `known`: of an earlier look (evidence.gather)."""
         self._runtime = runtime
         self._fs = fs
         self._saved_scanner = saved_scanner
+        self._store: LockStore = store or FolderLockStore(fs)
+        self._served = served
+        self._known = known
         self.findings: list[Finding] = []
         self.counts: dict[str, int] = {}
         self._evidence: Evidence
@@ -75,19 +94,26 @@ class Check:
         self._tables: dict[int, str] = {}
         self._clock_ahead_millis = 0
         self._log_notes: list[str] = []
+        self.remedy = REPAIR
 
     @switches
     def run(self) -> None:
         """Reads everything there is; takes about a second for each 100 MB. UnsupportedFormat."""
         pause: Callable[[], None] = lambda: self._runtime.sleep(0)  # noqa: E731
-        self._locks = read_lock_files(self._fs)
-        self._evidence = gather(self._fs, pause)
+        self._locks = read_lock_files(self._fs, self._store)
+        self._evidence = gather(self._fs, pause, self._known)
         self._reader = reader = MetadataReader(self._fs, self._evidence, pause)
-        root, self._view = best_root(reader, self._locks.root, self._locks.copy)
+        if self._served is None:
+            root, self._view = best_root(reader, self._locks.root, self._locks.copy)
+        else:
+            root, self._view = self._locks.root, self._served.read()
         self._count()
         for path, what in self._locks.damaged.items():
-            self._find(stored_path(path), what, _consequence(path))
-        if not self._is_empty() and self._fs.log_kind == LOCAL:
+            self._find(self._store.place(path), what, _consequence(path))
+        for path, what in self._evidence.unreadable.items():
+            if path.startswith(f"{LOGS}/"):
+                self._out_of_reach(path, what)
+        if not self._is_empty():
             self._lock_files(root, reader)
             self._numbers(reader)
         self._metadata(root)
@@ -101,7 +127,7 @@ class Check:
     def _count(self) -> None:
         sound = [file for file in self._evidence.sstables.values() if not file.damage and file.properties]
         self.counts = {
-            "lock service files": len(self._locks.sound) + (not self._locks.epochs_damage),
+            "lock service files": len(self._locks.sound) + (self._store.kept_numbers and not self._locks.epochs_damage),
             "log records": self._evidence.log_records,
             "log records sorted for recovery": self._evidence.sorted_records,
             "SSTables": len(sound),
@@ -114,7 +140,13 @@ class Check:
             del self.counts["log records sorted for recovery"]
 
     def _find(self, path: str, what: str, consequence: str) -> None:
-        self.findings.append(Finding(path, what, consequence, REPAIR))
+        self.findings.append(Finding(path, what, consequence, self.remedy))
+
+    def _out_of_reach(self, path: str, what: str) -> None:
+        """Of a log, or of a file that a tablet names: another one may never have been finished."""
+        finding = Finding(path, f"{path} cannot be read: {what}", "nobody knows whether it is sound", SEE_TO_STORAGE)
+        if finding not in self.findings:
+            self.findings.append(finding)
 
     # ------------------------------------------------------------ small files
 
@@ -123,8 +155,9 @@ class Check:
         locks = self._locks
         for path in NEEDED:
             if path not in locks.sound and path not in locks.damaged:
-                self._find(stored_path(path), f"{stored_path(path)} is not there", _consequence(path))
-        for what in identity_damage(DurableFiles(self._fs), self._fs):
+                place = self._store.place(path)
+                self._find(place, f"{place} is not there", _consequence(path))
+        for what in identity_damage(self._store, self._fs):
             if CLUSTER in locks.sound:
                 self._find(ID_FILE, what, "files could be another cluster's")
         if locks.epochs_damage:
@@ -135,26 +168,26 @@ class Check:
             what = f"{ROOT_COPY_PATH} is older than the record of which it is the copy"
             self._find(ROOT_COPY_PATH, what, "it would bring back an old state")
         elif root is not None and locks.root is not None and self._is_stale(locks, root, reader):
-            what = f"{stored_path(layout.ROOT_PATH)} is older than its copy {ROOT_COPY_PATH}"
-            self._find(stored_path(layout.ROOT_PATH), what, "METADATA would be read as it was then")
+            what = f"{self._store.place(layout.ROOT_PATH)} is older than its copy {ROOT_COPY_PATH}"
+            self._find(self._store.place(layout.ROOT_PATH), what, "METADATA would be read as it was then")
 
     @switches
     def _is_stale(self, locks: LockFiles, best: TabletRecord, reader: MetadataReader) -> bool:
         """A server refuses to start on what was put back; what one change would explain may still lead to files that
         are not there any more."""
-        if locks.root is None or locks.root == best:
+        if locks.root is None or (locks.root == best and self._served is None):
             return False
         if locks.copy is not None and was_put_back(locks.root, locks.copy):
             return True
-        return bool(reader.read(locks.root).doubts)
+        return self._served is None and bool(reader.read(locks.root).doubts)
 
     @switches
     def _numbers(self, reader: MetadataReader) -> None:
         seen = Seen()
         look_everywhere(seen, self._locks, self._evidence, self._view, reader)
         numbers = NumbersInUse(seen.table_id, seen.tablet_id, seen.starts, self._saved_scanner)
-        for what in counter_damage(DurableFiles(self._fs), numbers):
-            path = next(stored_path(path) for path in numbers.needed() if path in what)
+        for what in counter_damage(self._store, numbers):
+            path = next(self._store.place(path) for path in numbers.needed() if path in what)
             self._find(path, what, "tablets or scanners would share a number")
 
     # ------------------------------------------------------------ METADATA and tablets
@@ -201,6 +234,7 @@ class Check:
                 logs.setdefault(log.incarnation, []).append(record)
         self._logs(logs)
 
+    @switches
     def _files(self, record: TabletRecord) -> None:
         for ref in (ref for _, refs in record.files for ref in refs):
             what = self._wrong_with(record, ref)
@@ -210,15 +244,23 @@ class Check:
                         ref.path,
                         what,
                         f"reads of what its {ref.cells} cells cover are refused",
-                        REPAIR,
+                        self.remedy,
                         self._tables.get(record.table_id, f"with id {record.table_id}"),
                         record.tablet_id,
                         record.range,
                     )
                 )
 
+    @switches
     def _wrong_with(self, record: TabletRecord, ref: SSTableRef) -> str:
+        if ref.path in self._evidence.unreadable:
+            self._out_of_reach(ref.path, self._evidence.unreadable[ref.path])
+            return ""
         file = self._evidence.sstables.get(ref.path)
+        if file is None and self._served is not None and self._fs.exists(ref.path):
+            return ""  # it was written after the files were listed; the next check reads it
+        if file is None and self._view.as_of_before:
+            return ""  # it may have been compacted away since
         if file is None:
             return f"tablet {record.tablet_id} needs {ref.path}, which is not there"
         if file.damage:
@@ -228,7 +270,10 @@ class Check:
     def _logs(self, named: dict[str, list[TabletRecord]]) -> None:
         known = self._view.complete
         said = " ".join(finding.what for finding in self.findings)
-        for incarnation in sorted({*self._evidence.logs, *named} - {NO_LOG}):
+        told = {NO_LOG} | self._evidence.unfenced | self._evidence.given_up
+        for incarnation in sorted({*self._evidence.logs, *named} - told):
+            if f"{LOGS}/{incarnation}" in self._evidence.unreadable:
+                continue
             damage = self._evidence.logs.get(incarnation)
             tablets = named.get(incarnation, [])
             if tablets:
@@ -260,6 +305,10 @@ class Check:
             return "METADATA"
         return f"table {self._tables.get(record.table_id, f'with id {record.table_id}')}, tablet {record.tablet_id}"
 
+    def has_no_way_in(self) -> bool:
+        """METADATA cannot be read to its end, or what a start needs of the lock service."""
+        return bool(self._view.doubts) or not self._locks.sound.keys() >= set(NEEDED)
+
     def report(self) -> Iterator[str]:
         for name, number in self.counts.items():
             yield f"{number:>12,} {name}"
@@ -268,6 +317,11 @@ class Check:
     def notes(self) -> list[str]:
         """What is no damage by all that can be known, and worth a look."""
         notes = list(self._log_notes)
+        if self._view.as_of_before:
+            notes.append(
+                f"nobody has ended the log {self._view.as_of_before[0]}, of a server that is gone, so the last changes "
+                "of METADATA are not known, and what hangs on them was not checked: start the cluster, and check again"
+            )
         if self._clock_ahead_millis > _NOTEWORTHY_MILLIS:
             notes.append(
                 f"a server gave times {span(self._clock_ahead_millis)} this machine's clock: its clock was wrong, or "

@@ -1,4 +1,7 @@
-"""All files of a stopped folder, each read for itself, so that one damaged file hides no other.
+"""All files of a folder, each read for itself, so that one damaged file hides no other.
+
+A folder of one machine is stopped. A cluster's may be in use: files come and go, and a log that nobody has fenced may
+still be written, so it is not judged.
 
 An SSTable in the trash is evidence, too: it says which files it replaced, and it can come back.
 """
@@ -8,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hbtable.commitlog.records import LogRecord
+from hbtable.commitlog.recovery.fencing import FENCED, is_given_up, marker_path
+from hbtable.commitlog.recovery.manifest import manifest_path
 from hbtable.commitlog.recovery.reading import read_log
 from hbtable.commitlog.recovery.recovered_edits import sorted_runs, verify_run
-from hbtable.commitlog.segments.segment import LOGS, incarnation_of
+from hbtable.commitlog.segments.segment import LOGS, incarnation_of, log_folder
 from hbtable.encoding.cell_key import check_known, column_prefix, row_prefix
-from hbtable.errors import FileNotFound, HbtableError, UnsupportedFormat
-from hbtable.fs.interface import FileSystem
+from hbtable.errors import FileNotFound, HbtableError, Unavailable, UnsupportedFormat
+from hbtable.fs.interface import LOCAL, FileStatus, FileSystem
 from hbtable.metadata import layout
 from hbtable.model.tablet import SSTableRef
 from hbtable.sstable.cache import BlockCache
@@ -69,6 +74,7 @@ class SSTableFound:
 class Evidence:
     """What there is."""
 
+    alone: bool = False
     sstables: dict[str, SSTableFound] = field(default_factory=dict)
     trash: dict[str, SSTableFound] = field(default_factory=dict)
     """By the path they had."""
@@ -81,8 +87,43 @@ class Evidence:
     highest_tablet: int = 0
     highest_generation: int = 0
     """In those logs."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Of a cluster's files those that could not be had now, sound or not, by path; and why."""
+    unfenced: set[str] = field(default_factory=set)
+    """Logs of a cluster that nobody has ended: they are not in `logs`."""
+    given_up: set[str] = field(default_factory=set)
+    """Logs that are gone because nobody needed them, whoever names them since."""
     log_records: int = 0
     sorted_records: int = 0
+
+    @switches
+    def look_at(
+        self, fs: FileSystem, path: str, status: FileStatus, pause: Callable[[], None], known: dict[str, SSTableFound]
+    ) -> None:
+        place, among = status.path, self.sstables if status.path == path else self.trash
+        before = known.get(place)
+        if before is not None and before.length_bytes == status.length_bytes:
+            among[path] = before
+            return
+        try:
+            file = self._read(fs, path, place, pause)
+        except Unavailable as error:
+            self.unreadable[place] = str(error)
+            return
+        if file is not None:
+            among[path] = file
+            if not file.damage:
+                known[place] = file
+
+    @switches
+    def _read(self, fs: FileSystem, path: str, place: str, pause: Callable[[], None]) -> SSTableFound | None:
+        try:
+            return read_sstable(fs, path, place, pause)
+        except Unavailable:
+            if not self.alone:
+                raise
+            fs.seal(place)
+            return read_sstable(fs, path, place, pause)
 
     def somewhere(self, path: str) -> SSTableFound | None:
         """In its place, or in the trash."""
@@ -90,20 +131,53 @@ class Evidence:
 
 
 @switches
-def gather(fs: FileSystem, pause: Callable[[], None]) -> Evidence:
-    """Reads everything; about a second for each 100 MB. `pause` is called now and then. UnsupportedFormat: a newer
-    hbtable wrote some of it. May switch."""
-    found = Evidence()
+def gather(
+    fs: FileSystem, pause: Callable[[], None], known: dict[str, SSTableFound] | None = None, alone: bool = False
+) -> Evidence:
+    """Reads everything; about a second for each 100 MB. `pause` is called now and then. `known`: SSTables that were
+    found sound before, by place; they are not read again, and what is found sound is added. `alone`: nobody else
+    writes, so what HDFS has open is taken from its writer, who is dead. UnsupportedFormat: a newer hbtable wrote some
+    of it. May switch."""
+    found = Evidence(alone=alone)
+    known = {} if known is None else known
     for status in fs.list_files(SSTABLE_FOLDER):
         if _is_sstable(status.path):
-            found.sstables[status.path] = read_sstable(fs, status.path, status.path, pause)
+            found.look_at(fs, status.path, status, pause, known)
     for status in fs.list_files(TRASH):
         path = status.path.split("/", 2)[-1]
         if _is_sstable(path):
-            found.trash[path] = read_sstable(fs, path, status.path, pause)
+            found.look_at(fs, path, status, pause, known)
     for incarnation in sorted({status.path.split("/")[1] for status in fs.list_files(LOGS)}):
-        found.logs[incarnation] = _log_damage(fs, f"{LOGS}/{incarnation}", found, pause)
+        _look_at_log(fs, incarnation, found, pause)
+    if fs.log_kind != LOCAL:
+        found.given_up = {name for name in _markers(fs) if name not in found.logs and _was_given_up(fs, name)}
     return found
+
+
+def _markers(fs: FileSystem) -> list[str]:
+    return [status.path.rpartition("/")[2] for status in fs.list_files(FENCED)]
+
+
+@switches
+def _was_given_up(fs: FileSystem, incarnation: str) -> bool:
+    try:
+        return is_given_up(fs.read_file(marker_path(incarnation)), incarnation)
+    except UnsupportedFormat:
+        return False  # what a fencer was about to place has a longer name
+    except FileNotFound:
+        return False
+
+
+@switches
+def _look_at_log(fs: FileSystem, incarnation: str, found: Evidence, pause: Callable[[], None]) -> None:
+    folder = log_folder(incarnation)
+    try:
+        if fs.log_kind != LOCAL and not fs.exists(manifest_path(folder)):
+            found.unfenced.add(incarnation)
+            return
+        found.logs[incarnation] = _log_damage(fs, folder, found, pause)
+    except Unavailable as error:
+        found.unreadable[folder] = str(error)
 
 
 def _is_sstable(path: str) -> bool:
@@ -114,8 +188,9 @@ def _is_sstable(path: str) -> bool:
 
 
 @switches
-def read_sstable(fs: FileSystem, path: str, place: str, pause: Callable[[], None]) -> SSTableFound:
-    """Every byte of it. UnsupportedFormat."""
+def read_sstable(fs: FileSystem, path: str, place: str, pause: Callable[[], None]) -> SSTableFound | None:
+    """Every byte of it; None when it is gone. UnsupportedFormat. Unavailable, of a cluster's folder: it may be sound.
+    What one machine's disk does not hand out is damaged."""
     length = 0
     try:
         file = fs.open(place)
@@ -128,7 +203,11 @@ def read_sstable(fs: FileSystem, path: str, place: str, pause: Callable[[], None
             file.close()
     except UnsupportedFormat:
         raise
+    except FileNotFound:
+        return None
     except HbtableError as error:
+        if isinstance(error, Unavailable) and fs.log_kind != LOCAL:
+            raise
         properties = read_identity(place, fs.read_file(place)) if length >= FOOTER_BYTES else None
         return SSTableFound(path, place, length, 0, properties, str(error))
 
@@ -156,6 +235,7 @@ def _log_damage(fs: FileSystem, folder: str, found: Evidence, pause: Callable[[]
     except UnsupportedFormat:
         raise
     except HbtableError as error:
+        _pass_on(fs, error)
         messages.append(str(error))
     try:
         for run in sorted_runs(fs, folder) or []:
@@ -165,5 +245,12 @@ def _log_damage(fs: FileSystem, folder: str, found: Evidence, pause: Callable[[]
     except FileNotFound as error:
         messages.append(f"the list of {folder}'s sorted runs names one that is not there: {error}")
     except HbtableError as error:
+        _pass_on(fs, error)
         messages.append(str(error))
     return "; ".join(messages)
+
+
+def _pass_on(fs: FileSystem, error: HbtableError) -> None:
+    """What is out of reach on another machine is no damage."""
+    if isinstance(error, Unavailable) and fs.log_kind != LOCAL:
+        raise error

@@ -1,19 +1,19 @@
-"""The lock service's small files on one machine, each read for itself, and numbers that must be above all seen."""
+"""The lock service's small files, each read for itself, and numbers that must be above all seen."""
 
 from dataclasses import dataclass, field
 from typing import Final
 
 from hbtable.encoding import tablet_record
-from hbtable.errors import FileNotFound, HbtableError, UnsupportedFormat
-from hbtable.fs.interface import FileSystem
+from hbtable.errors import FileNotFound, HbtableError, LockLost, Unavailable, UnsupportedFormat
+from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.features import read_cluster
-from hbtable.lockservice.files import EPOCHS, DurableFiles
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.paths import CLUSTER, INCARNATIONS, SERVERS, ServerFile
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.id_allocator import SCANNER_IDS, TABLE_IDS, TABLET_IDS
 from hbtable.metadata.layout import ROOT_PATH
 from hbtable.model.tablet import TabletRecord
+from hbtable.repair.lock_store import LockStore
 from hbtable.switches import switches
 
 NUMBERS: Final = (INCARNATIONS, TABLET_IDS, TABLE_IDS, SCANNER_IDS)
@@ -40,27 +40,24 @@ class LockFiles:
 
 
 @switches
-def read_lock_files(fs: FileSystem) -> LockFiles:
-    """May switch. UnsupportedFormat."""
-    files = DurableFiles(fs)
+def read_lock_files(fs: FileSystem, store: LockStore) -> LockFiles:
+    """May switch. UnsupportedFormat; Unavailable where the lock service is another process."""
     found = LockFiles()
-    for path in files.paths():
+    for path in store.paths():
         try:
-            file = files.load(path)
+            file = store.load(path)
             if file is not None:
-                _check_sense(path, file.data, found)
+                _check_sense(path, file.data, found, store.kept_numbers)
                 found.sound[path] = file
-        except UnsupportedFormat:
+        except (UnsupportedFormat, LockLost):
             raise
+        except Unavailable as error:
+            if not store.kept_numbers:
+                raise
+            found.damaged[path] = str(error)  # a bad sector
         except (HbtableError, ValueError) as error:
             found.damaged[path] = str(error)
-    try:
-        if files.next_number() is None:
-            found.epochs_damage = f"{EPOCHS} is not there: numbers that locks had would be given out again"
-    except UnsupportedFormat:
-        raise
-    except HbtableError as error:
-        found.epochs_damage = str(error)
+    found.epochs_damage = store.numbers_damage()
     try:
         found.copy = tablet_record.decode(fs.read_file(ROOT_COPY_PATH), ROOT_COPY_PATH)
     except FileNotFound:
@@ -68,11 +65,13 @@ def read_lock_files(fs: FileSystem) -> LockFiles:
     except UnsupportedFormat:
         raise
     except HbtableError as error:
+        if isinstance(error, Unavailable) and not store.kept_numbers:
+            raise
         found.copy_damage = str(error)
     return found
 
 
-def _check_sense(path: str, data: bytes, found: LockFiles) -> None:
+def _check_sense(path: str, data: bytes, found: LockFiles, alone: bool) -> None:
     name = f"lock service file {path}"
     if path == ROOT_PATH:
         found.root = tablet_record.decode(data, name)
@@ -80,6 +79,7 @@ def _check_sense(path: str, data: bytes, found: LockFiles) -> None:
         if not data.isdigit():
             raise ValueError(f"{name} holds {data[:40]!r}, which is no number")
     elif path == CLUSTER:
-        read_cluster(data)
+        if read_cluster(data).get("log_kind", LOCAL) == LOCAL and not alone:
+            raise ValueError(f"{name} says that the cluster's logs are on one machine's disk")
     elif path.startswith(SERVERS + "/"):
         ServerFile.decode(name, data)

@@ -14,9 +14,10 @@ from dataclasses import replace
 from typing import Final, final
 
 from hbtable.encoding import namespace_row, table_record, tablet_record
+from hbtable.errors import Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.features import FEATURES, FORMAT, LISTED, read_cluster
-from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_number, stored_path
+from hbtable.lockservice.files import EPOCHS, stored_number
 from hbtable.lockservice.identity import ID_FILE, identity_damage, sound_folder_id
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.paths import CLUSTER, INCARNATIONS
@@ -31,6 +32,7 @@ from hbtable.model.tablet import FIRST_USER_TABLE_ID, METADATA_TABLE_ID, NO_LOG,
 from hbtable.repair.backup import Backup
 from hbtable.repair.evidence import Evidence, gather
 from hbtable.repair.lock_files import LockFiles, read_lock_files
+from hbtable.repair.lock_store import FolderLockStore, LockStore
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView, best_root
 from hbtable.repair.numbers import Seen, in_use, look_everywhere
 from hbtable.repair.report import Report
@@ -49,14 +51,22 @@ class Repair:
     """One run over one folder. `fs` is written to: hand in an overlay to see what would be done."""
 
     def __init__(
-        self, runtime: Runtime, fs: FileSystem, target: FileSystem, folder: str, saved_scanner: int = -1
+        self,
+        runtime: Runtime,
+        fs: FileSystem,
+        target: FileSystem,
+        folder: str,
+        saved_scanner: int = -1,
+        store: LockStore | None = None,
     ) -> None:
         """`target`, `folder`: where the backup goes. `saved_scanner`: the highest id among scanners that wait for the
-        next start; -1 without any."""
+        next start; -1 without any. `store`: the lock service; None: it lies in the folder. Of a cluster every role must
+        be down, every log fenced, and the lock service's session must hold the master's lock."""
         self._runtime = runtime
         self._saved_scanner = saved_scanner
         self._fs = fs
-        self.backup = Backup(fs, target, folder)
+        self._store = store = store or FolderLockStore(fs)
+        self.backup = Backup(fs, target, folder, store.held)
         self.report = Report()
         self._now = runtime.wall_millis()
         self._seen = Seen()
@@ -70,8 +80,9 @@ class Repair:
         """*Switches.* UnsupportedFormat: a newer hbtable wrote some of it, and nothing was changed. Any error later
         on: the backup has what was changed by then."""
         pause: Callable[[], None] = lambda: self._runtime.sleep(0)  # noqa: E731
-        self._locks = read_lock_files(self._fs)
-        self._evidence = gather(self._fs, pause)
+        self._locks = read_lock_files(self._fs, self._store)
+        self._evidence = gather(self._fs, pause, alone=True)
+        self._refuse_what_is_out_of_reach()
         reader = MetadataReader(self._fs, self._evidence, pause)
         root, self._view = best_root(reader, self._locks.root, self._locks.copy)
         look_everywhere(self._seen, self._locks, self._evidence, self._view, reader)
@@ -85,6 +96,15 @@ class Repair:
     def _is_empty(self) -> bool:
         """A folder on which nothing was ever stored."""
         return not (self._evidence.sstables or self._evidence.logs or self._view.rows)
+
+    def _refuse_what_is_out_of_reach(self) -> None:
+        """What another machine does not hand out now may be sound."""
+        for path, error in self._evidence.unreadable.items():
+            more = f" ({len(self._evidence.unreadable) - 1} more cannot either)" * (len(self._evidence.unreadable) > 1)
+            raise Unavailable(
+                f"{path} cannot be read, and nobody knows whether it is sound: {error}{more}. See to the file "
+                "system, and repair again; if it has lost the file for good, move that away first"
+            )
 
     def _new_incarnation(self) -> str:
         starts = max(self._locks.number(INCARNATIONS), self._seen.starts) + 1
@@ -117,7 +137,7 @@ class Repair:
             self._remove_logs(reader)
 
     def _missing_logs(self) -> set[str]:
-        return self._named_logs() - {NO_LOG} - self._evidence.logs.keys()
+        return self._named_logs() - {NO_LOG} - self._evidence.logs.keys() - self._evidence.given_up
 
     def _named_logs(self) -> set[str]:
         named = set()
@@ -207,6 +227,7 @@ class Repair:
         for path in old:
             self.backup.remove(path)
 
+    @switches
     def _write_root(self, root: TabletRecord, message: str) -> None:
         data = tablet_record.encode(root)
         self.backup.replace(ROOT_COPY_PATH, data)
@@ -240,16 +261,17 @@ class Repair:
             numbers = in_use(locks, self._seen, self._saved_scanner)
             for path, least in numbers.needed().items():
                 if path in locks.damaged or locks.number(path) < least:
-                    self.backup.keep(stored_path(path))
+                    self._keep(path)
                 locks.damaged.pop(path, None)
-            self.report.done += put_counters_right(DurableFiles(self._fs), numbers)
+            self.report.done += put_counters_right(self._store, numbers)
             if CLUSTER not in locks.sound:
                 self._new_cluster()
-            for what in identity_damage(DurableFiles(self._fs), self._fs):
+            for what in identity_damage(self._store, self._fs):
                 self.backup.replace(ID_FILE, self._cluster_id().encode())
                 self.report.done.append(f"the file {ID_FILE} was written anew: {what}")
         for path in sorted(locks.damaged):
-            self.backup.remove(stored_path(path))
+            self._keep(path)
+            self._store.remove(path)
             self.report.done.append(f"the lock service's file {path} was taken out: {locks.damaged[path]}")
         if locks.epochs_damage and not self._is_empty():
             # Nothing keeps numbers of locks over a stop; only they must not come again.
@@ -260,7 +282,7 @@ class Repair:
             self.report.done.append(f"the copy of the root tablet's record was written anew: {locks.copy_damage}")
 
     def _cluster_id(self) -> str:
-        file = DurableFiles(self._fs).load(CLUSTER)
+        file = self._store.load(CLUSTER)
         assert file is not None
         return str(read_cluster(file.data)["id"])
 
@@ -274,11 +296,20 @@ class Repair:
         self._locks.damaged.pop(CLUSTER, None)
         self.report.done.append(f"the cluster's id was lost; it is {identity} now")
 
+    @switches
     def _put(self, path: str, data: bytes) -> None:
         old = self._locks.sound.get(path)
         version = old.version + 1 if old is not None else 1
-        self.backup.keep(stored_path(path))
-        DurableFiles(self._fs).put(path, VersionedFile(data, version))
+        self._keep(path)
+        self._store.put(path, VersionedFile(data, version))
+
+    @switches
+    def _keep(self, path: str) -> None:
+        """Of the lock service, before it is changed."""
+        stored = self._store.stored(path)
+        if stored is not None:
+            self.backup.put_aside(self._store.kept_as(path), stored)
+        self._store.held()
 
 
 def _spans(numbers: set[int]) -> str:

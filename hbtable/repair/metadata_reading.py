@@ -13,7 +13,7 @@ from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding import table_record, tablet_record
 from hbtable.encoding.cell_key import Pair, column_prefix, parse_suffix, row_of, row_prefix
-from hbtable.errors import Corruption
+from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.metadata import layout
 from hbtable.metadata.root_copy import is_older
@@ -49,6 +49,8 @@ class MetadataView:
     """Why the chain could not be followed to its end; [] when it was."""
     newer: list[str] = field(default_factory=list)
     """Files that say that a part of the chain is old, or was about to be."""
+    as_of_before: list[str] = field(default_factory=list)
+    """Logs that the chain needs and that nobody has ended: what they hold is not in `rows`."""
     complete: bool = True
     """No row can be missing or old."""
     timestamp: int = 0
@@ -116,7 +118,9 @@ class MetadataReader:
                 continue
             if isinstance(found, TabletRecord):
                 records.append(found)
-        if not records and (root.files or self._has_users_files()):  # else a first start that crashed
+        if (
+            not records and not view.as_of_before and (root.files or self._has_users_files())
+        ):  # else a first start that crashed
             view.doubts.append("the root tablet names no tablet of METADATA")
         for record in standing(records):
             pairs += self._tablet(record, view)
@@ -128,23 +132,24 @@ class MetadataReader:
     def _tablet(self, record: TabletRecord, view: MetadataView) -> list[Pair]:
         view.tablets.append(record)
         pairs: list[Pair] = []
-        named = set()
+        paths = set()
         for _, refs in record.files:
             for ref in refs:
-                named.add(ref.path)
+                paths.add(ref.path)
                 file = self._evidence.sstables.get(ref.path)
                 if file is None:
-                    view.doubts.append(f"{ref.path}, of METADATA's tablet {record.tablet_id}, is not there")
+                    why = self._evidence.unreadable.get(ref.path, "it is not there")
+                    view.doubts.append(f"{ref.path}, of METADATA's tablet {record.tablet_id}: {why}")
                 elif not file.is_whole(ref):
                     view.doubts.append(file.damage or f"{ref.path} is not the file that METADATA names")
                 else:
                     pairs += self._pairs(file)
-        view.newer += self._newer_files(record, named)
+        view.newer += self._newer_files(record, paths)
         start, stop = row_prefix(record.range.start), record.range.stop and row_prefix(record.range.stop)
         pairs = [pair for pair in pairs if start <= pair[0] and (not stop or pair[0] < stop)]
-        for log in record.logs:
-            if log.incarnation == NO_LOG:
-                continue
+        named = [log for log in record.logs if log.incarnation not in self._evidence.given_up | {NO_LOG}]
+        view.as_of_before += [log.incarnation for log in named if log.incarnation in self._evidence.unfenced]
+        for log in (log for log in named if log.incarnation not in self._evidence.unfenced):
             damage = self._evidence.logs.get(log.incarnation)
             if damage is None:
                 view.doubts.append(f"the log {log.incarnation}, of METADATA's tablet {record.tablet_id}, is not there")
@@ -209,7 +214,7 @@ class MetadataReader:
             file = self._evidence.sstables.get(ref.path)
             if ref.path not in replaced and (file is None or not file.is_whole(ref)):
                 return False
-        return named <= logs.keys()
+        return named <= logs.keys() | self._evidence.given_up
 
     @switches
     def _pairs(self, file: SSTableFound) -> list[Pair]:
@@ -231,7 +236,7 @@ class MetadataReader:
                 found = salvage_log(self._fs, log_folder(incarnation), self._pause)
                 self._logs[incarnation] = found.records
                 self.gaps[incarnation] = found.gaps
-            except Corruption:
+            except (Corruption, FileNotFound):  # or it was collected meanwhile, in a folder that is in use
                 self._logs[incarnation] = []
                 self.gaps[incarnation] = []
         return self._logs[incarnation]

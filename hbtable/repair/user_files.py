@@ -78,6 +78,7 @@ class UserFiles:
     def _back(self, file: SSTableFound) -> SSTableFound:
         if not file.in_trash:
             return file
+        self._backup.held()
         self._fs.rename(file.place, file.path)
         self._report.done.append(f"{file.path} was brought back from {file.place}")
         found = SSTableFound(file.path, file.path, file.length_bytes, file.footer_checksum, file.properties)

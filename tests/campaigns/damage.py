@@ -5,7 +5,7 @@ back what was flushed and not itself destroyed.
 Prints what became of each kind of file and damage. Reading, checking and repairing go over copies of one folder in
 memory, so that a case takes a tenth of a second.
 
-    python -m tests.campaigns.damage [--seed N] [--flips 6] [--verbose]
+    python -m tests.campaigns.damage [--seed N] [--flips 6] [--kind local | hdfs | webhdfs] [--verbose]
 """
 
 import argparse
@@ -16,18 +16,18 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from hbtable.errors import HbtableError, NotFound
-from hbtable.fs.memory import MemoryFileSystem
+from hbtable.commitlog.group_files.group_file import SUFFIX
+from hbtable.errors import HbtableError, NotFound, UnsupportedFormat
+from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.repair.checking import Check
-from hbtable.repair.mending import Repair
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.damage_life import DROPPED, QUICK, TABLES, Life, disk_copy, live, start
+from tests.campaigns.damage_store import NUMBERS, ZOOKEEPER, check_store, file_system, repair_store
 from tests.harness.promises import RowState
 
 RIGHT, REFUSED, CLOSED, WRONG, CRASHED = "right", "refused", "closed", "WRONG", "CRASHED"
@@ -42,10 +42,10 @@ CUTS = ("removed", "half", "empty")
 
 
 LOSSES = {
-    "lock service": ("lockservice/",),
+    "lock service": ("lockservice/", f"{ZOOKEEPER}/"),
     "METADATA": ("sstables/00000000/",),
-    "lock service and METADATA": ("lockservice/", "metadata/", "sstables/00000000/"),
-    "root record and copy": ("lockservice/files/root-tablet", "metadata/"),
+    "lock service and METADATA": ("lockservice/", f"{ZOOKEEPER}/", "metadata/", "sstables/00000000/"),
+    "root record and copy": ("lockservice/files/root-tablet", f"{ZOOKEEPER}/root-tablet", "metadata/"),
 }
 """Several files that are lost at once, by the beginnings of their paths."""
 
@@ -71,9 +71,13 @@ class Case:
             return "SSTable in the trash"
         if self.path.endswith("/synced"):
             return "high-water mark of a log"
+        if self.path.endswith("/manifest"):
+            return "manifest of a log"
+        if self.path.startswith("fenced/"):
+            return "marker of a fenced log"
         if self.path.startswith("logs/"):
             return LOG_END if self.is_last else LOG
-        return "lockservice/files/servers.s*" if "/servers.s" in self.path else self.path
+        return f"{self.path.split('servers.s')[0]}servers.s*" if "/servers.s" in self.path else self.path
 
     def apply(self, disk: MemoryDisk) -> MemoryDisk:
         copy = disk_copy(disk)
@@ -99,9 +103,9 @@ class Outcome:
 
 
 def cases(life: Life, chance: random.Random, flips: int) -> Iterator[Case]:
-    paths = sorted(life.disk.files)
+    paths = sorted(life.disk.files.keys() - {NUMBERS})
     yield from (Case(name, "removed", None) for name in LOSSES)
-    last = max((path for path in paths if path.startswith("logs/") and path.endswith(".log")), default="")
+    last = max((path for path in paths if path.startswith("logs/") and path.endswith((".log", SUFFIX))), default="")
     for path in paths:
         yield from (replace(case, is_last=path == last) for case in _damages(life, path, paths, chance, flips))
 
@@ -155,7 +159,7 @@ def read_rows(cluster: EmbeddedCluster, life: Life) -> tuple[dict[tuple[bytes, b
 def serve(disk: MemoryDisk, seed: int, life: Life) -> tuple[str, list[str]]:
     """(verdict, messages)."""
     runtime = SimulatedRuntime(seed, QUICK)
-    fs = MemoryFileSystem(runtime, disk_copy(disk))
+    fs = file_system(runtime, disk_copy(disk), life.kind)
 
     def main() -> tuple[str, list[str]]:
         try:
@@ -180,34 +184,39 @@ def serve(disk: MemoryDisk, seed: int, life: Life) -> tuple[str, list[str]]:
         return CRASHED, [repr(error)]
 
 
-def check(disk: MemoryDisk, seed: int) -> list[str]:
+def check(disk: MemoryDisk, seed: int, kind: str = LOCAL) -> list[str]:
     """The messages about damage."""
-    return check_and_note(disk, seed)[0]
+    return check_and_note(disk, seed, kind)[0]
 
 
-def check_and_note(disk: MemoryDisk, seed: int) -> tuple[list[str], list[str]]:
+def check_and_note(disk: MemoryDisk, seed: int, kind: str = LOCAL) -> tuple[list[str], list[str]]:
     """The messages about damage, and about what may be some."""
     runtime = SimulatedRuntime(seed, QUICK)
-    checker = Check(runtime, MemoryFileSystem(runtime, disk_copy(disk)))
-    runtime.run(checker.run)
+    try:
+        checker = runtime.run(check_store, runtime, file_system(runtime, disk_copy(disk), kind))
+    except UnsupportedFormat as error:
+        return [str(error)], []  # one flipped bit makes another version, or another name
     return [finding.message() for finding in checker.findings], checker.notes()
 
 
 def repaired(disk: MemoryDisk, seed: int, life: Life, case: Case, outcome: Outcome) -> None:
     """Repairs, then checks, starts, reads, writes, makes a table."""
     runtime = SimulatedRuntime(seed, QUICK)
-    fs = MemoryFileSystem(runtime, disk_copy(disk))
-    repair = Repair(runtime, fs, fs, "repair-backup-1")
+    fs = file_system(runtime, disk_copy(disk), life.kind)
     try:
-        report = runtime.run(repair.run)
+        report = runtime.run(repair_store, runtime, fs)
+    except UnsupportedFormat as error:
+        outcome.repaired = "refused"
+        outcome.messages.append(str(error))
+        return
     except HbtableError as error:
         outcome.repaired = CLOSED
         outcome.faults.append(f"repair failed: {error}")
         return
-    left = check(fs.disk, seed + 1)
+    left = check(fs.disk, seed + 1, life.kind)
     outcome.faults += [f"after the repair: {message}" for message in left]
     runtime = SimulatedRuntime(seed + 2, QUICK)
-    after = MemoryFileSystem(runtime, disk_copy(fs.disk))
+    after = file_system(runtime, disk_copy(fs.disk), life.kind)
 
     def main() -> None:
         cluster = start(runtime, after)
@@ -223,7 +232,7 @@ def repaired(disk: MemoryDisk, seed: int, life: Life, case: Case, outcome: Outco
         runtime.run(main)
     except (HbtableError, AssertionError) as error:
         outcome.faults.append(f"after the repair: {error}")
-    outcome.faults += [f"after the repair and a stop: {message}" for message in check(after.disk, seed + 3)]
+    outcome.faults += [f"after the repair and a stop: {message}" for message in check(after.disk, seed + 3, life.kind)]
     outcome.messages += [*report.done, *(f"LOST: {message}" for message in report.lost)]
 
 
@@ -280,7 +289,7 @@ def run_case(life: Life, case: Case, seed: int) -> Outcome:
     """All three, on copies."""
     disk = case.apply(life.disk)
     outcome = Outcome(case)
-    messages, notes = check_and_note(disk, seed)
+    messages, notes = check_and_note(disk, seed, life.kind)
     outcome.check = f"{len(messages)} damaged" if messages else ""
     outcome.messages += messages + notes
     outcome.served, told = serve(disk, seed + 1, life)
@@ -325,6 +334,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="0: chosen now and printed")
     parser.add_argument("--flips", type=int, default=6, help="flipped bits for each file")
     parser.add_argument("--only", default="", help="files whose paths begin so")
+    parser.add_argument(
+        "--kind", choices=(LOCAL, HDFS, WEBHDFS), default=LOCAL, help="a single server's, or a cluster's"
+    )
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
     seed = arguments.seed or int(time.time()) % 100_000
@@ -332,7 +344,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)  # each damage is logged
     outcomes: list[Outcome] = []
     for stopped in (True, False):
-        life = live(seed, stopped)
+        life = live(seed, stopped, arguments.kind)
         chance = random.Random(f"damage {seed}")
         for number, case in enumerate(cases(life, chance, arguments.flips)):
             if not case.path.startswith(arguments.only):

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field, replace
 
 from hbtable.client.client import Client
 from hbtable.client.options import ClientOptions
+from hbtable.fs.interface import LOCAL
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
 from hbtable.launch.embedded_cluster import EmbeddedCluster
-from hbtable.lockservice.local import LocalLockService
 from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
+from tests.campaigns.damage_store import file_system, lock_service
 from tests.campaigns.simulation import small_options
 from tests.harness.promises import RowState
 
@@ -29,6 +30,8 @@ QUICK = SimulationOptions(offload_seconds=0.001)
 class Life:
     """`now`: what each table's rows hold. `past`: every state that a row ever had, by table and row."""
 
+    kind: str = LOCAL
+    """Of the logs: a single server's, or one of a cluster's two."""
     disk: MemoryDisk = field(default_factory=MemoryDisk)
     earlier: list[MemoryDisk] = field(default_factory=list)
     now: dict[bytes, dict[bytes, RowState]] = field(default_factory=dict)
@@ -54,19 +57,19 @@ def disk_copy(disk: MemoryDisk) -> MemoryDisk:
 
 def start(runtime: SimulatedRuntime, fs: MemoryFileSystem, deadline_seconds: float = 1.0) -> EmbeddedCluster:
     options = replace(small_options(), client=ClientOptions(RetryPolicy(deadline_seconds=deadline_seconds)))
-    cluster = EmbeddedCluster(runtime, fs, LocalLockService(fs, runtime), options)
+    cluster = EmbeddedCluster(runtime, fs, lock_service(runtime, fs), options)
     cluster.start()
     return cluster
 
 
-def live(seed: int, stopped: bool) -> Life:
+def live(seed: int, stopped: bool, kind: str = LOCAL) -> Life:
     """`stopped`: in order; else as after a kill, with a log that recovery needs."""
-    life = Life()
+    life = Life(kind)
     chance = random.Random(f"life {seed}")
     disk = MemoryDisk()
     for part in range(3):
         runtime = SimulatedRuntime(seed * 10 + part, QUICK)
-        runtime.run(_part, runtime, MemoryFileSystem(runtime, disk), life, chance, part, stopped)
+        runtime.run(_part, runtime, file_system(runtime, disk, kind), life, chance, part, stopped)
         disk = disk_copy(disk) if part < 2 else disk
     return life
 

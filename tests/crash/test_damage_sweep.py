@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS
 from tests.campaigns.damage import Case, Outcome, cases, check, run_case, table
 from tests.campaigns.damage_life import Life, live
 
@@ -21,10 +22,23 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["stopped", "killed"])
+IN_VERIFY = [(kind, stopped) for kind in (HDFS, WEBHDFS) for stopped in (True, False)]
+FOLDERS = [
+    pytest.param((LOCAL, True), id="stopped"),
+    pytest.param((LOCAL, False), id="killed"),
+    *(
+        pytest.param((kind, stopped), id=f"{kind} {'stopped' if stopped else 'killed'}", marks=pytest.mark.verify)
+        for kind, stopped in IN_VERIFY
+    ),
+]
+"""A single server's folder, and those of a cluster with its lock service."""
+
+
+@pytest.fixture(scope="module", params=FOLDERS)
 def life(request: pytest.FixtureRequest) -> Life:
     logging.disable(logging.CRITICAL)
-    return live(SEED, request.param)
+    kind, stopped = request.param
+    return live(SEED, stopped, kind)
 
 
 def some_of_each_kind(life: Life) -> list[Case]:
@@ -37,7 +51,7 @@ def some_of_each_kind(life: Life) -> list[Case]:
 
 @pytest.mark.slow
 def test_damage_is_noticed_never_served_and_repaired(life: Life) -> None:
-    assert check(life.disk, 1) == []
+    assert check(life.disk, 1, life.kind) == []
     outcomes: list[Outcome] = []
     for number, case in enumerate(some_of_each_kind(life)):
         outcomes.append(run_case(life, case, SEED + 100 * number))

@@ -11,9 +11,11 @@ from typing import Final
 
 from hbtable.errors import DataDamaged, HbtableError, InvalidRequest
 from hbtable.fs.data_folder import format_damage, looked_at, why_no_store
+from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
+from hbtable.launch.cli.refused_address import refuse_address
 from hbtable.launch.cli.saved_scanner import saved_scanner
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.lockservice.local import LocalLockService
@@ -33,6 +35,7 @@ NOT_CHECKED: Final = 3
 @switches
 def check_folder(path: str, as_json: bool = False) -> int:
     """Prints what was read and every message about damage. The exit code is one of the four above."""
+    refuse_address(path)
     runtime = GeventRuntime()
     fs = LocalFileSystem(path, runtime)
     damage = format_damage(path)
@@ -47,13 +50,13 @@ def check_folder(path: str, as_json: bool = False) -> int:
         code = SOUND
         if check.findings:
             code = DAMAGED if not damage and can_be_served(runtime, fs) else UNSERVICEABLE
-    _print(check, code, as_json)
+    print_check(check, code, as_json)
     return code
 
 
 @switches
-def can_be_served(runtime: Runtime, fs: LocalFileSystem | MemoryFileSystem) -> bool:
-    """Whether METADATA is served on it, which everything else needs, or some of it at least."""
+def can_be_served(runtime: Runtime, fs: FileSystem) -> bool:
+    """`fs` is only read. Whether METADATA is served on it, which everything else needs, or some of it at least."""
     overlay = OverlayFileSystem(fs, MemoryFileSystem(runtime))
     cluster = EmbeddedCluster(runtime, overlay, LocalLockService(overlay, runtime))
     try:
@@ -71,7 +74,8 @@ def can_be_served(runtime: Runtime, fs: LocalFileSystem | MemoryFileSystem) -> b
         cluster.stop(clean=False)
 
 
-def _print(check: Check, code: int, as_json: bool) -> None:
+def print_check(check: Check, code: int, as_json: bool) -> None:
+    """The report, and the verdict that the code stands for."""
     if as_json:
         findings = [
             {**finding._asdict(), "rows": [row.decode("latin-1") for row in finding.rows]} for finding in check.findings

@@ -7,13 +7,16 @@ Exit codes: 0 fine, 1 the thing itself failed (a damaged file, a port in use), 2
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Final
 
 import click
 
-from hbtable.errors import HbtableError, InvalidConfiguration
+from hbtable.errors import HbtableError, InvalidConfiguration, InvalidRequest
 from hbtable.launch.cli import cluster_commands, shell_commands, transfer_commands
 from hbtable.switches import switches
+
+_Function = Callable[..., None]
 
 DEFINE_HELP: Final = "Overrides one configuration key: SECTION.KEY=VALUE. May be given several times."
 
@@ -76,6 +79,24 @@ def demo(port: int, stop: bool) -> None:
     sys.exit(run_demo(port, stop))
 
 
+def _of_cluster(command: _Function) -> _Function:
+    """What says which cluster, instead of a folder."""
+    options = (
+        click.option(
+            "--config", "config_path", metavar="FILE", help="A cluster's configuration file, as of its roles."
+        ),
+        click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _check_one(folder: str | None, config_path: str | None) -> None:
+    if (folder is None) == (config_path is None):
+        raise InvalidRequest("give one of the two: the folder of a single server, or --config FILE of a cluster")
+
+
 class _Checking(click.Command):
     """Exit code 2 of `hbtable check` means a folder that no server can serve."""
 
@@ -88,11 +109,13 @@ class _Checking(click.Command):
 
 
 @main.command(cls=_Checking)
-@click.argument("folder", metavar="DIR")
+@click.argument("folder", metavar="[DIR]", required=False)
+@_of_cluster
 @click.option("--json", "as_json", is_flag=True, help="Prints one JSON object instead of sentences.")
 @switches
-def check(folder: str, as_json: bool) -> None:
-    """Reads every file below DIR, and says what is damaged, what hangs on it, and what to do. Changes nothing.
+def check(folder: str | None, config_path: str | None, define: tuple[str, ...], as_json: bool) -> None:
+    """Reads every file below DIR, the stopped folder of a single server, or of the cluster that --config names, which
+    may serve meanwhile. Says what is damaged, what hangs on it, and what to do. Changes nothing.
 
     Exit codes: 0 sound, 1 damaged and what is sound is served, 2 no server can serve it, 3 it could not be checked: in
     use, no data folder, of a newer hbtable, or the command was misused.
@@ -100,25 +123,52 @@ def check(folder: str, as_json: bool) -> None:
     from hbtable.launch.cli.check import NOT_CHECKED, check_folder
 
     try:
-        sys.exit(check_folder(folder, as_json))
+        _check_one(folder, config_path)
+        if config_path is None:
+            sys.exit(check_folder(folder or "", as_json))
+        from hbtable.launch.cli.cluster_check import check_cluster
+
+        sys.exit(check_cluster(config_path, define, as_json))
     except HbtableError as error:
         click.echo(f"hbtable: {error}", err=True)
         sys.exit(NOT_CHECKED)
 
 
 @main.command()
-@click.argument("folder", metavar="DIR")
+@click.argument("folder", metavar="[DIR]", required=False)
+@_of_cluster
 @click.option("--dry-run", is_flag=True, help="Says what would be done and lost, and changes nothing.")
 @click.option("--backup", metavar="DIR2", help="Where what is changed is kept. Default: DIR/repair-backup-<time>.")
-def repair(folder: str, dry_run: bool, backup: str | None) -> None:
-    """Mends the stopped data folder DIR, so that `hbtable check` finds nothing and a server serves it. Nothing is
-    deleted: what is changed is kept in the backup.
+@click.option(
+    "--lock-service-lost", is_flag=True, help="Of a cluster: ZooKeeper has lost it, and no role runs anywhere."
+)
+@switches
+def repair(
+    folder: str | None,
+    config_path: str | None,
+    define: tuple[str, ...],
+    dry_run: bool,
+    backup: str | None,
+    lock_service_lost: bool,
+) -> None:
+    """Mends the stopped data folder DIR, or the folder and the lock service of the cluster that --config names, of
+    which every role must be down. Then `hbtable check` finds nothing and a server serves it. Nothing is deleted: what
+    is changed is kept in the backup.
 
     What could not be brought back is listed as LOST. Exit codes: 0 nothing was lost, 1 something was, or it failed.
     """
-    from hbtable.launch.cli.repair import repair_folder
+    _check_one(folder, config_path)
+    if config_path is None:
+        from hbtable.launch.cli.repair import repair_folder
 
-    sys.exit(repair_folder(folder, dry_run, backup))
+        if lock_service_lost:
+            raise InvalidRequest("--lock-service-lost is of a cluster: leave it out, or give --config FILE")
+        sys.exit(repair_folder(folder or "", dry_run, backup))
+    from hbtable.launch.cli.cluster_repair import repair_cluster
+
+    if backup is not None:
+        raise InvalidRequest("a cluster's backup lies in its own folder, below repair-backups: leave --backup out")
+    sys.exit(repair_cluster(config_path, define, dry_run, lock_service_lost))
 
 
 @main.command()

@@ -10,6 +10,7 @@ from hbtable.fs.data_folder import DataFolder, format_damage, looked_at, restore
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
+from hbtable.launch.cli.refused_address import refuse_address
 from hbtable.launch.cli.saved_scanner import saved_scanner
 from hbtable.repair.backup import UNFINISHED_REPAIR
 from hbtable.repair.mending import Repair
@@ -23,6 +24,7 @@ LOST: Final = 1
 
 def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
     """Prints what was done, and what was lost. The exit code is one of the two above."""
+    refuse_address(path)
     runtime = GeventRuntime()
     local = LocalFileSystem(path, runtime)
     _check_no_other(path)
@@ -35,7 +37,7 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
         with looked_at(path):
             overlay = OverlayFileSystem(local, MemoryFileSystem(runtime))
             report = Repair(runtime, overlay, overlay, name, saved_scanner(local)).run()
-        return _told(report, damage, "would be done: ")
+        return told(report, damage, "would be done: ")
     if damage:
         with looked_at(path):
             restore_format(path)
@@ -46,14 +48,15 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
         report = repair.run()
     finally:
         folder.close()
-    code = _told(report, damage, "")
+    code = told(report, damage, "")
     if repair.backup.kept:
         where = os.path.join(os.path.abspath(backup or path), name)
         print(f"what was changed or taken out is in {where}")  # noqa: T201 -- the report is what was asked for
     return code
 
 
-def _told(report: Report, format_damaged: str, would: str) -> int:
+def told(report: Report, format_damaged: str, would: str) -> int:
+    """Prints it; the exit code."""
     if format_damaged:
         report.done.insert(0, f"FORMAT was written anew: {format_damaged}")
     for message in report.done:

@@ -16,7 +16,7 @@ from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import AsyncResult
 from kazoo.protocol.states import ZnodeStat
 
-from hbtable.errors import AlreadyExists, Conflict, FileNotFound, OutcomeUnknown, Unavailable
+from hbtable.errors import AlreadyExists, Conflict, Corruption, FileNotFound, OutcomeUnknown, Unavailable
 from hbtable.lockservice.zookeeper import nodes
 from hbtable.lockservice.zookeeper.connection import Doubtful, ZooKeeperConnection
 
@@ -44,18 +44,24 @@ class NotDone(Exception):
     """Raised by a look: the request that was in doubt had no effect and will have none."""
 
 
-def read(connection: ZooKeeperConnection, by: float, target: Target) -> ZNode | None:
-    """None when there is no node. Doubtful, Unavailable, LockLost, Corruption."""
+def read(connection: ZooKeeperConnection, by: float, target: Target, foreign: bool = False) -> ZNode | None:
+    """None when there is no node. Doubtful, Unavailable, LockLost. Corruption when something else wrote the node,
+    unless `foreign`: then all that it has are the data."""
     try:
         value, stat = connection.call(by, lambda client: client.get_async(target.node))
     except NoNodeError:
         return None
-    return ZNode(*nodes.decode(target.path, value), stat)
+    try:
+        return ZNode(*nodes.decode(target.path, value), stat)
+    except Corruption:
+        if not foreign:
+            raise
+        return ZNode("", value, stat)
 
 
-def _look(connection: ZooKeeperConnection, by: float, target: Target) -> ZNode | None:
+def _look(connection: ZooKeeperConnection, by: float, target: Target, foreign: bool = False) -> ZNode | None:
     connection.call(by, lambda client: client.sync_async(target.node))
-    return read(connection, by, target)
+    return read(connection, by, target, foreign)
 
 
 def _settled(by: float, clock: Callable[[], float], act: Callable[[], T], look: Callable[[], T]) -> T:
@@ -183,11 +189,13 @@ class Changes:
         return _settled(by, self._clock, act, look)
 
     def delete(self, by: float, target: Target, expected_version: int) -> None:
-        """FileNotFound, Conflict. After a doubt a file that is gone, or a new one, counts as deleted by us."""
+        """FileNotFound, Conflict. After a doubt a file that is gone, or a new one, counts as deleted by us. A node that
+        something else wrote can be deleted, if any version will do."""
         made: list[int] = []
+        foreign = expected_version == -1
 
         def act() -> None:
-            found = self._expected(read(self._connection, by, target), target, expected_version)
+            found = self._expected(read(self._connection, by, target, foreign), target, expected_version)
             made[:] = [found.stat.czxid]
             try:
                 self._call(by, lambda client: client.delete_async(target.node, version=found.stat.version))
@@ -195,7 +203,7 @@ class Changes:
                 raise NotDone from None
 
         def look() -> None:
-            found = _look(self._connection, by, target)
+            found = _look(self._connection, by, target, foreign)
             if found is not None and (not made or found.stat.czxid == made[0]):
                 raise NotDone
 

@@ -1,0 +1,126 @@
+"""`hbtable check --config FILE`: the same over a cluster's folder, whether or not the cluster serves. Takes no lock and
+changes nothing.
+
+While tablet servers live, METADATA is what they say, and a log is judged once somebody has ended it. Of a cluster that
+is down METADATA is read from its files, and logs are ended in an overlay, as a master would end them in earnest.
+"""
+
+import logging
+
+from hbtable.commitlog.recovery.fencing import FencingOptions, fence
+from hbtable.commitlog.recovery.manifest import list_log, manifest_path
+from hbtable.commitlog.segments.segment import LOGS, log_folder
+from hbtable.errors import HbtableError, Unavailable
+from hbtable.fs.interface import FileSystem
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.fs.overlay import OverlayFileSystem
+from hbtable.launch.cli.check import DAMAGED, SOUND, UNSERVICEABLE, can_be_served, print_check
+from hbtable.launch.cli.cluster_reach import reached
+from hbtable.launch.cli.saved_scanner import saved_scanner
+from hbtable.lockservice.files import EPOCHS, DurableFiles, stored_number
+from hbtable.lockservice.interface import Session
+from hbtable.lockservice.paths import ServerFile
+from hbtable.metadata.locator import Locator, LocatorOptions
+from hbtable.metadata.retry_policy import RetryPolicy
+from hbtable.repair.checking import Check
+from hbtable.repair.evidence import SSTableFound
+from hbtable.repair.lock_store import ClusterLockStore, LockStore
+from hbtable.repair.looking_again import check_repeatedly
+from hbtable.repair.served_metadata import ServedMetadata
+from hbtable.rpc.transport import Transport
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
+
+_TRIES = 3
+"""Begun anew when the cluster started or stopped meanwhile."""
+REPAIR_CLUSTER = "stop all roles, then run `hbtable repair --config FILE`"
+
+
+@switches
+def check_cluster(config: str, define: tuple[str, ...], as_json: bool) -> int:
+    """As check_folder()."""
+    runtime = GeventRuntime()
+    logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words
+    with reached(runtime, config, define, "check") as cluster:
+        check, code = checked(runtime, cluster.fs, cluster.session, cluster.transport)
+    print_check(check, code, as_json)
+    return code
+
+
+@switches
+def checked(runtime: Runtime, fs: FileSystem, session: Session, transport: Transport) -> tuple[Check, int]:
+    """*Switches.* The check that has run, and the exit code."""
+    for _ in range(_TRIES - 1):
+        serving = bool(ServerFile.living(session))
+        found = _serving(runtime, fs, session, transport) if serving else _stopped(runtime, fs, session)
+        if not found[0].findings or serving == bool(ServerFile.living(session)):
+            return found
+    return _serving(runtime, fs, session, transport)
+
+
+@switches
+def _serving(runtime: Runtime, fs: FileSystem, session: Session, transport: Transport) -> tuple[Check, int]:
+    served = ServedMetadata(Locator(session, transport, runtime, LocatorOptions(retry_policy=RetryPolicy(30.0))))
+    store = ClusterLockStore(session)
+    known: dict[str, SSTableFound] = {}
+
+    def look() -> Check:
+        check = Check(runtime, fs, saved_scanner(fs), store, served, known)
+        check.remedy = REPAIR_CLUSTER
+        return check
+
+    check = check_repeatedly(runtime, look)
+    if not check.findings:
+        return check, SOUND
+    return check, DAMAGED if served.reached else UNSERVICEABLE
+
+
+@switches
+def _stopped(runtime: Runtime, fs: FileSystem, session: Session) -> tuple[Check, int]:
+    overlay = OverlayFileSystem(fs, MemoryFileSystem(runtime))
+    open_logs = fence_in_overlay(runtime, overlay)
+    store = ClusterLockStore(session)
+    check = Check(runtime, overlay, saved_scanner(overlay), store)
+    check.remedy = REPAIR_CLUSTER
+    check.run()
+    if not check.findings:
+        return check, SOUND
+    if open_logs:
+        return check, UNSERVICEABLE if check.has_no_way_in() else DAMAGED
+    copy_lock_service(store, overlay)
+    return check, DAMAGED if can_be_served(runtime, overlay) else UNSERVICEABLE
+
+
+@switches
+def fence_in_overlay(runtime: Runtime, overlay: OverlayFileSystem) -> list[str]:
+    """Each log that nobody has ended is as if somebody had, for who reads it through the overlay. Those are left out,
+    and returned, of which HDFS has a file that was never closed: what such a file holds is known once it was taken from
+    its writer in earnest."""
+    left = []
+    for incarnation in sorted({status.path.split("/")[1] for status in overlay.list_files(LOGS)}):
+        folder = log_folder(incarnation)
+        if overlay.exists(manifest_path(folder)):
+            continue
+        try:
+            for file in list_log(overlay, folder).files:
+                overlay.open(f"{folder}/{file.name}").close()
+        except Unavailable:
+            left.append(incarnation)
+            continue
+        fence(runtime, overlay, incarnation, FencingOptions(patience_seconds=0.0))
+    return left
+
+
+@switches
+def copy_lock_service(store: LockStore, overlay: OverlayFileSystem) -> None:
+    """As one machine's lock service in the overlay, so that a start on it can be tried. What is damaged is left out."""
+    files = DurableFiles(overlay)
+    for path in store.paths():
+        try:
+            file = store.load(path)
+        except HbtableError:
+            continue
+        if file is not None:
+            files.put(path, file)
+    overlay.write_file(EPOCHS, stored_number(1 << 62, 1))

@@ -1,0 +1,44 @@
+"""An interrupted repair of a cluster is taken back before the next one: what it changed is put back from its backup.
+
+The folder of one machine is not taken back here: a person copies the files.
+"""
+
+from typing import Final
+
+from hbtable.fs.interface import FileSystem
+from hbtable.lockservice.files import path_of_stored
+from hbtable.lockservice.interface import VersionedFile
+from hbtable.repair.backup import UNFINISHED_REPAIR
+from hbtable.repair.lock_store import IN_BACKUP, LockStore
+from hbtable.switches import switches
+
+BACKUPS: Final = "repair-backups"
+"""The folder of all backups in a cluster's folder."""
+
+
+@switches
+def unfinished(fs: FileSystem) -> list[str]:
+    """The backups of repairs that did not end, the latest first: the order in which they are to be taken back."""
+    marked = [status.path for status in fs.list_files(BACKUPS) if status.path.endswith(f"/{UNFINISHED_REPAIR}")]
+    return sorted((path.rpartition("/")[0] for path in marked), reverse=True)
+
+
+@switches
+def take_back(fs: FileSystem, store: LockStore, folder: str) -> list[str]:
+    """Everything is as before that repair, apart from files that it added, which nobody names. May be done again after
+    a crash at any point. The paths that were put back."""
+    done = []
+    for status in fs.list_files(folder):
+        path = status.path[len(folder) + 1 :]
+        if path == UNFINISHED_REPAIR:
+            continue
+        store.held()
+        data = fs.read_file(status.path)
+        if not path.startswith(f"{IN_BACKUP}/"):
+            fs.write_file(path, data)
+        elif data:  # else it was not hbtable's
+            store.put(path_of_stored(path), VersionedFile(data, 1))
+        done.append(path)
+    store.held()
+    fs.delete(f"{folder}/{UNFINISHED_REPAIR}")
+    return done
