@@ -15,6 +15,8 @@ All but listing are found within some seeds (test_cluster.py), and the same seed
     lease       25   the lease is not looked at when a read is answered
     believing    -   whatever the wall clock says is believed, a year ahead, too (our own)
     reborn       -   a family that is added again is taken for the one that was dropped (our own)
+    changed     28   frames between roles have no checksum
+    ungiven     29   a server that gives up frees its lock and goes on serving
     beside       -   a split does not keep its children from being loaded before it heard that it is committed (our own)
 """
 
@@ -220,6 +222,18 @@ def _believing(server: ServerProcess) -> Any:
     return server.role.service
 
 
+def _unchecked(process: SimProcess, transport: Any) -> Any:
+    process.cluster.network.changed.checked = False
+    return transport
+
+
+def _ungiven(server: ServerProcess) -> Any:
+    """Its lock is freed as if somebody had thought that enough, while its session goes on."""
+    lease: Any = server.lease
+    server._gave_up = lambda why: lease.unlock(server_lock(server.role.incarnation))  # type: ignore[method-assign]
+    return server.role.service
+
+
 def _hasty(process: SimProcess, session: SimSession) -> Any:
     return Hasty(process, session) if isinstance(process, MasterProcess) else session
 
@@ -241,6 +255,8 @@ BUGS: dict[str, Bug] = {
     "beside": Bug(Seams(service=_beside), ("late",), gap_seconds=2.0, chores=("split",)),
     "reborn": Bug(Seams(service=_reborn), ("kill",), gap_seconds=2.0, chores=("family",)),
     "believing": Bug(Seams(service=_believing), ("clock",)),
+    "changed": Bug(Seams(transport=_unchecked), ("changed bytes",)),
+    "ungiven": Bug(Seams(service=_ungiven), ("unreachable",), seconds=12.0, gap_seconds=4.0),
     "lease": Bug(Seams(session=_session), ("island",), seconds=16.0, gap_seconds=5.0),
 }
 

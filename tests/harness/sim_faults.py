@@ -1,7 +1,8 @@
 """Faults by seed: what happens to which process when, in swizzled order, and the healing of all of it.
 
 Kinds: kill, pause, a pause that the lease's clock does not count, a cut way (one direction) between any two ends, a
-tablet server that only some clients and the storage still reach, answers lost and requests doubled, requests and
+tablet server that only some clients and the storage still reach, one that nobody reaches and that keeps its lock, a way
+(one direction) that is slow or changes bytes, answers lost and requests doubled, requests and
 answers that come late (sim_late.py), a session ended by
 the service, a full disk, a slow log, a server that lives and cannot load a tablet, a server
 that stops in order while another one is killed, all of them stopped in order at once, and started again, a wall
@@ -20,7 +21,7 @@ WORKERS = 3
 """Of the clients the first ones write and read."""
 KINDS = (
     "kill", "pause", "cut", "island", "lossy", "expire", "full", "slow log", "late", "unable", "drain", "all stop",
-    "clock",
+    "clock", "unreachable", "slow way", "changed bytes",
 )  # fmt: skip
 BELIEVED_MILLIS = 10_000
 """The furthest that a wall clock goes wrong and is believed: the others are refused (tablet.wall_clock)."""
@@ -111,6 +112,42 @@ class Faults:
             cluster.network.cut(*way)
         seconds = chance.uniform(1, 5) * cluster.options.session_seconds
         self._later(seconds, lambda: cluster.network.closed.difference_update(ways))
+
+    def _unreachable(self) -> None:
+        """Long enough that it gives up, as a rule: both directions, one, or at its port only; or it reaches nobody. Its
+        lock and the storage it always reaches, and at times one client reaches it."""
+        cluster, chance, network = self._cluster, self._chance, self._cluster.network
+        name = chance.choice(cluster.servers).process.name
+        others = [process.name for process in cluster.processes() if process.name != name]
+        if chance.random() < 0.5:
+            others.remove(chance.choice(cluster.clients[:WORKERS]).name)
+        to, away = [(other, name) for other in others], [(name, other) for other in others]
+        closed, refused = chance.choice(((to + away, []), (to, []), (away, []), ([], to), ([], away)))
+        network.closed.update(closed)
+        network.refused.update(refused)
+
+        def end() -> None:
+            network.closed.difference_update(closed)
+            network.refused.difference_update(refused)
+
+        self._later(chance.uniform(2.0, 6.0), end)
+
+    def _slow_way(self) -> None:
+        self._on_a_way(self._cluster.network.slow, (0.05, 0.3, 1.5))
+
+    def _changed_bytes(self) -> None:
+        self._on_a_way(self._cluster.network.changed.shares, (0.05, 0.5, 1.0))
+
+    def _on_a_way(self, ways: dict[tuple[str, str], float], sizes: tuple[float, ...]) -> None:
+        """In one direction: from one process to another, or to all others."""
+        chance, names = self._chance, [process.name for process in self._cluster.processes()]
+        source, size = chance.choice(names), chance.choice(sizes)
+        targets = [name for name in names if name != source]
+        found = [(source, target) for target in (targets if chance.random() < 0.3 else [chance.choice(targets)])]
+        turned = [(target, source) for source, target in found]
+        hit = found if chance.random() < 0.5 else turned
+        ways.update(dict.fromkeys(hit, size))
+        self._later(chance.uniform(0.5, 4.0), lambda: [ways.pop(way, None) for way in hit])
 
     def _lossy(self) -> None:
         network = self._cluster.network
@@ -220,7 +257,7 @@ class Faults:
         assert isinstance(process, ServerProcess)
         return process
 
-    def _later(self, seconds: float, end: Callable[[], None]) -> None:
+    def _later(self, seconds: float, end: Callable[[], object]) -> None:
         def wait() -> None:
             self._cluster.runtime.sleep(seconds)
             if self.going:

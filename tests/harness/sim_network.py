@@ -2,16 +2,26 @@
 
 Ends of a way are process names, LOCKS (the lock service) and STORAGE. A way has a direction: cut("a", "b") loses what
 a sends to b, requests and answers alike. cut_calls("a", "b") loses the calls that a makes to b, as a firewall at b's
-port does, while b's own calls to a are answered. TCP loses or delays, it does not repeat: only calls that promise to be
-repeatable (TabletAdmin's of a master) are ever doubled. Which calls come late: sim_late.py.
+port does, while b's own calls to a are answered. A way may be slow, and change bytes (sim_changed_bytes.py). TCP loses
+or delays, it does not repeat: only calls that promise to be repeatable (TabletAdmin's of a master) are ever doubled.
+Which calls come late: sim_late.py.
 """
 
 import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from hbtable.errors import HbtableError, LockLost, OutcomeUnknown, StaleLocation, StorageFailed, Unavailable
+from hbtable.errors import (
+    Corruption,
+    HbtableError,
+    LockLost,
+    OutcomeUnknown,
+    StaleLocation,
+    StorageFailed,
+    Unavailable,
+)
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from tests.harness.sim_changed_bytes import ChangedBytes
 from tests.harness.sim_late import Lateness
 
 LOCKS = "lock service"
@@ -42,6 +52,9 @@ class Network:
         self.closed: set[tuple[str, str]] = set()
         self.refused: set[tuple[str, str]] = set()
         """Calls that do not arrive, by caller and callee."""
+        self.slow: dict[tuple[str, str], float] = {}
+        """Seconds for which whatever takes this way is on it."""
+        self.changed = ChangedBytes(chance)
         self.lose = 0.0
         """Probability that an answer is lost."""
         self.double = 0.0
@@ -64,6 +77,8 @@ class Network:
     def heal(self) -> None:
         self.closed.clear()
         self.refused.clear()
+        self.slow.clear()
+        self.changed.shares.clear()
         self.lose = self.double = 0.0
         self.unable.clear()
         self.late.calm()
@@ -101,6 +116,12 @@ class Network:
         late, answers_late = self.late.of(caller.name, name)
         if late or answers_late:
             deadline = self.late.call_timeout_seconds()
+        late += self.slow.get((caller.name, callee.name), 0.0)
+        answers_late += self.slow.get((callee.name, caller.name), 0.0)
+        try:
+            arguments = self.changed.request(caller.name, callee.name, method, name, arguments)
+        except Corruption as error:  # it is told so before the connection ends (rpc.thrift_server)
+            raise StaleLocation(f"{callee.name} did not begin {name}: {error.reason}") from error
         gives_up = caller.runtime.clock_seconds() + deadline
         answer: list[tuple[Any, HbtableError | None]] = []
         done = caller.runtime.event()
@@ -135,6 +156,11 @@ class Network:
         if done in pending:
             pending.remove(done)
         value, error = answer[0] if answer else (None, LockLost(f"no answer from {callee.name}"))
+        if answer:
+            try:
+                value, error = self.changed.answer(callee.name, caller.name, name, value, error)
+            except Corruption as damage:
+                raise self._lost(name, f"the answer of {callee.name} is damaged: {damage.reason}") from damage
         if isinstance(error, LockLost | StorageFailed):
             raise self._lost(name, f"the connection to {callee.name} broke: {error}")
         if error is not None:

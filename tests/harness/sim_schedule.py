@@ -90,6 +90,7 @@ class Schedule:
         outcome.count += Counter({f"fault: {kind}": count for kind, count in self.faults.count.items()})
         outcome.count += Counter({f"ended: {why}": count for why, count in self.cluster.ended.items()})
         outcome.count += Counter({f"late: {name}": count for name, count in self.cluster.network.late.count.items()})
+        outcome.count += Counter({f"changed: {what}": n for what, n in self.cluster.network.changed.count.items()})
         outcome.count += work_done(self.cluster)
         outcome.count["virtual seconds"] += round(self.cluster.runtime.clock_seconds())
         outcome.count["steps"] += scheduler.steps

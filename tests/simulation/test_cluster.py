@@ -29,6 +29,8 @@ ENOUGH = {
     "beside": 350,
     "believing": 30,
     "reborn": 30,
+    "changed": 20,
+    "ungiven": 60,
 }
 """Seeds within which each bug must be found: about ten times as many as it takes in the mean, because every change of
 the program makes other schedules of the same seeds."""
@@ -43,6 +45,8 @@ DONE = (
     "chore: balance done",
     "chore: stop done",
     "ended: stopped",
+    "ended: gave up",
+    "changed: seen",
 )
 
 
