@@ -41,7 +41,7 @@ class Session(Protocol):
     def unlock(self, path: str) -> None: ...
 
     def holder(self, path: str) -> VersionedFile | None:
-        """The data of whoever holds the lock; None when it is free."""
+        """The data of whoever holds the lock, and for a version that one's epoch; None when it is free."""
 
     def create(self, path: str, data: bytes) -> None:
         """A new file, durable on return. AlreadyExists."""

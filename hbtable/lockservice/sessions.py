@@ -201,10 +201,9 @@ class LocalSession:
 
     @switches
     def holder(self, path: str) -> VersionedFile | None:
-        """The version is always 1: a lock's data changes only with its holder."""
         self._begin(path)
         held = self._table.locks.get(path)
-        return VersionedFile(held.data, 1) if held is not None else None
+        return VersionedFile(held.data, held.epoch) if held is not None else None
 
     # ------------------------------------------------------------ files
 

@@ -76,7 +76,13 @@ class Membership:
     @switches
     def master_lives(self) -> bool:
         """*Switches.*"""
-        return self._session.holder(MASTER) is not None
+        return bool(self.master_epoch())
+
+    @switches
+    def master_epoch(self) -> int:
+        """Of the lock of the master that there is; 0: there is none. *Switches.*"""
+        held = self._session.holder(MASTER)
+        return held.version if held is not None else 0
 
     @switches
     def leave(self) -> None:

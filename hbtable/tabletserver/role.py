@@ -155,6 +155,7 @@ class TabletServerRole:
             self.cache,
             merging,
             self.commit_log.roll,
+            self._membership.master_epoch,
         )
 
     def _make_online_tablets(self, catalog: Catalog, check: Callable[[], None]) -> OnlineTablets:

@@ -1,14 +1,15 @@
 """What the master, and a shell through the client, ask of a tablet server (rpc.services.TabletAdmin).
 
 Each call of a master carries the epoch of its lock. A smaller one than the highest seen comes from a master that was
-deposed without noticing (bug class 10): it is refused, and with LockLost it learns that it must stop.
+deposed without noticing (bug class 10): it is refused, and with LockLost it learns that it must stop. A greater one is
+believed only if the lock service knows of it: else whoever reaches this port could shut out all masters to come.
 """
 
 from collections.abc import Callable, Collection
 from itertools import chain
 
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
-from hbtable.errors import LockLost, SwitchedOff
+from hbtable.errors import LockLost, SwitchedOff, Unavailable
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, TabletStatus
 from hbtable.model.tablet import TabletRecord
@@ -23,8 +24,8 @@ from hbtable.tabletserver.split import Splitter
 
 
 class TabletServerAdmin(TabletAdmin):
-    """`sort_range`: of the log of an incarnation (commitlog.sorting). `check` is
-    Suspension.refuse. `merging` is Maintenance.merging, `roll_log` CommitLog.roll."""
+    """`sort_range`: of the log of an incarnation (commitlog.sorting). `check` is Suspension.refuse. `master_epoch`: of
+    the lock of the master that there is, 0 without one. `merging` is Maintenance.merging, `roll_log` CommitLog.roll."""
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class TabletServerAdmin(TabletAdmin):
         cache: BlockCache,
         merging: Callable[[], Collection[int]],
         roll_log: Callable[[], None],
+        master_epoch: Callable[[], int],
     ) -> None:
         self._online_tablets = online_tablets
         self._splitter = splitter
@@ -45,6 +47,7 @@ class TabletServerAdmin(TabletAdmin):
         self._cache = cache
         self._merging = merging
         self._roll_log = roll_log
+        self._master_epoch = master_epoch
         self._asked = RequestedCompactions()
         self._epoch = 0
 
@@ -58,6 +61,7 @@ class TabletServerAdmin(TabletAdmin):
         self._check(epoch)
         self._online_tablets.unload(tablet_id)
 
+    @switches
     def update_schema(self, epoch: int, table_id: int, schema: TableSchema) -> None:
         self._check(epoch)
         self._online_tablets.update_schema(table_id, schema)
@@ -116,8 +120,21 @@ class TabletServerAdmin(TabletAdmin):
     def ping(self) -> None:
         """Also of a server that is suspended, or stops: it can be reached."""
 
+    @switches
     def _check(self, epoch: int) -> None:
+        """*Switches* the first time that a master calls."""
         self._check_lock()
+        if epoch > self._epoch:
+            self._learn(epoch)
         if epoch < self._epoch:
             raise LockLost(f"a master of epoch {epoch} was succeeded by one of epoch {self._epoch}: it must stop")
-        self._epoch = epoch
+
+    @switches
+    def _learn(self, epoch: int) -> None:
+        """Unavailable, and not LockLost, for one that is not known: the lock service's server that this process asks
+        may be behind the one by which the master got its lock."""
+        known = self._master_epoch()
+        self._check_lock()
+        if known < epoch:
+            raise Unavailable(f"the lock service knows of no master of epoch {epoch}, only of {known}; try again")
+        self._epoch = max(self._epoch, known)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, InvalidRequest, LimitExceeded, LockLost
-from hbtable.lockservice.interface import LockService, Session
+from hbtable.lockservice.interface import LockService, Session, VersionedFile
 from hbtable.runtime.interface import Runtime
 
 
@@ -126,6 +126,9 @@ def test_epochs_of_a_lock_grow_with_each_holder_and_over_restarts(adapter: Adapt
         for name in ("a", "b"):
             session = adapter.service.open_session(name)
             epochs.append(session.lock("/master"))
+            held = session.holder("/master")
+            assert held is not None
+            assert held.version == epochs[-1], "everybody sees it"
             session.unlock("/master")
             epochs.append(session.lock("/master"))
             session.close()
@@ -142,9 +145,7 @@ def test_taking_a_lock_one_holds_gives_the_same_epoch(adapter: Adapter) -> None:
         session = adapter.service.open_session("me")
         epoch = session.lock("/a", b"1")
         assert session.lock("/a", b"2") == epoch
-        held = session.holder("/a")
-        assert held is not None
-        assert held.data == b"2"
+        assert session.holder("/a") == VersionedFile(b"2", epoch)
 
     adapter.run(body)
 

@@ -166,10 +166,9 @@ class ZooKeeperSession:
 
     @switches
     def holder(self, path: str) -> VersionedFile | None:
-        """The version is always 1: a lock's data changes only with its holder."""
         target = self._target(path)
         found = self._run(lambda by: read(self._connection, by, target))
-        return VersionedFile(found.data, 1) if found is not None and found.stat.ephemeralOwner else None
+        return VersionedFile(found.data, found.stat.czxid) if found is not None and found.stat.ephemeralOwner else None
 
     # ------------------------------------------------------------ files
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
-from hbtable.errors import LockLost
+from hbtable.errors import LockLost, Unavailable
 from hbtable.sstable.cache import BlockCache
 from hbtable.tabletserver.tabletserver_admin import TabletServerAdmin
 
@@ -25,19 +25,60 @@ class Anything:
         return lambda *_arguments: self.calls.append(name)
 
 
+class Server:
+    """The calls of a master to a tablet server; what the lock service says of masters is `known`."""
+
+    def __init__(self, known: int) -> None:
+        self.known = known
+        self.done = done = Anything()
+
+        def sort(_incarnation: str, _part: bytes) -> SortedRun:
+            done.calls.append("sort")
+            return SortedRun(1, 1, 2, 3)
+
+        self.admin = TabletServerAdmin(
+            done,  # type: ignore[arg-type]
+            Anything(),  # type: ignore[arg-type]
+            Anything(),  # type: ignore[arg-type]
+            lambda: None,
+            sort,
+            BlockCache(1),
+            set,
+            print,
+            lambda: self.known,
+        )
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("known", [0, 4])
+def test_a_greater_epoch_than_any_master_has_is_not_believed(call: str, known: int) -> None:
+    server = Server(known)
+    ask = getattr(server.admin, call)
+    for epoch in (2**62, 5):
+        with pytest.raises(Unavailable, match=f"no master of epoch {epoch}"):
+            ask(epoch, *CALLS[call])
+    assert server.done.calls == []
+    server.known = 5
+    ask(5, *CALLS[call])
+    assert len(server.done.calls) == 1, "the master that there is goes on"
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_master_that_was_succeeded_is_refused_before_its_successor_calls(call: str) -> None:
+    server = Server(7)
+    with pytest.raises(LockLost, match="succeeded by one of epoch 7"):
+        getattr(server.admin, call)(6, *CALLS[call])
+    assert server.done.calls == []
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_a_smaller_epoch_than_the_highest_seen_is_refused(call: str) -> None:
-    online_tablets = Anything()
-
-    def sort(_incarnation: str, _part: bytes) -> SortedRun:
-        online_tablets.calls.append("sort")
-        return SortedRun(1, 1, 2, 3)
-
-    admin = TabletServerAdmin(online_tablets, Anything(), Anything(), lambda: None, sort, BlockCache(1), set, print)  # type: ignore[arg-type]
+    server = Server(0)
     for epoch, done in ((5, 1), (5, 2), (7, 3)):
-        getattr(admin, call)(epoch, *CALLS[call])
-        assert len(online_tablets.calls) == done
+        server.known = epoch
+        getattr(server.admin, call)(epoch, *CALLS[call])
+        assert len(server.done.calls) == done
     for epoch in (6, 5, 0):
         with pytest.raises(LockLost):
-            getattr(admin, call)(epoch, *CALLS[call])
-    assert len(online_tablets.calls) == 3
+            getattr(server.admin, call)(epoch, *CALLS[call])
+    assert len(server.done.calls) == 3
