@@ -117,6 +117,11 @@ class OutOfSpace(Unavailable):
     """The file system has no room: the write was refused or not acknowledged. Reads go on."""
 
 
+class MemoryDamaged(Unavailable):
+    """Bytes of a write changed in this process's memory. Nothing of them was stored, and what the log has of them is
+    sound: sent again, or recovered from the log, they are right."""
+
+
 class OutcomeUnknown(HbtableError):
     """The operation may or may not have been applied; only the caller can decide whether to repeat it."""
 

@@ -19,7 +19,7 @@ import struct
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from hbtable.errors import UnsupportedFormat
+from hbtable.errors import MemoryDamaged, UnsupportedFormat
 
 MAGIC: Final = b"BtLg"
 MARKER: Final = 1
@@ -46,11 +46,31 @@ class CommitGroup(NamedTuple):
 
 
 def frame(
-    seed: int, offset: int, lsn: int, watermark: int, oldest_segment: int, payload: bytes, flags: int = 0
+    seed: int,
+    offset: int,
+    lsn: int,
+    watermark: int,
+    oldest_segment: int,
+    payload: bytes,
+    flags: int = 0,
+    expected: int | None = None,
 ) -> bytes:
-    """The bytes to append at `offset` of the segment with `seed` (segment.seed)."""
-    tail = _TAIL.pack(crc32(payload), len(payload), flags, oldest_segment, lsn, watermark)
+    """The bytes to append at `offset` of the segment with `seed` (segment.seed). `expected`: the CRC32 that the payload
+    had when it was handed to the log. MemoryDamaged: it has another one now."""
+    checksum = checked(payload, expected)
+    tail = _TAIL.pack(checksum, len(payload), flags, oldest_segment, lsn, watermark)
     return b"".join((_LEAD.pack(MAGIC, crc32(tail, (seed + offset) & _MASK)), tail, payload))
+
+
+def checked(payload: bytes, expected: int | None) -> int:
+    """The payload's CRC32. MemoryDamaged: it was `expected` to be another one."""
+    checksum = crc32(payload)
+    if expected is not None and checksum != expected:
+        raise MemoryDamaged(
+            f"{len(payload)} bytes of records changed in memory while they waited for the commit log: none of them was "
+            "written; send them again, and have this machine's memory tested"
+        )
+    return checksum
 
 
 def group_at(buffer: bytes, offset: int, seed: int) -> CommitGroup | None:

@@ -6,6 +6,7 @@ writer.py implements it over an open file (local disk, HDFS natively), group_fil
 from collections.abc import Callable
 from typing import Protocol
 
+from hbtable.errors import HbtableError
 from hbtable.switches import switches
 
 
@@ -34,6 +35,10 @@ class CommitLog(Protocol):
         it. LockLost: the log was fenced, another server recovers it: this process must stop.
         `exempt`: METADATA's commits are never refused for the length of the queue; others' flushes need them.
         """
+
+    def stop_taking(self, error: HbtableError) -> None:
+        """Nothing is committed any more, as if this error had broken the log: this server must be restarted, and its
+        log recovered."""
 
     def needed(self, tablet_id: int, first_needed_sequence: int) -> None:
         """This tablet's recovery needs only records from here on. Only after the METADATA write that names the covering

@@ -3,12 +3,14 @@
 What comes while a group is written waits here and makes the next one; both kinds of log take from the front.
 
 Invariants: batches leave in the order in which their commits came, and hold them in that order. A commit whose task is
-killed while it waits stays in its batch: it is written and applied.
+killed while it waits stays in its batch: it is written and applied. The payload's checksum is taken as the commits
+join, not when the group is made: what changes in memory while they wait is refused, never written.
 """
 
 from collections import deque
 from collections.abc import Callable
 from typing import final
+from zlib import crc32
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.state import LogState
@@ -24,7 +26,7 @@ class CommitBatch:
     One event for all of its waiters: they share their fate.
     """
 
-    __slots__ = ("applies", "count", "done", "error", "payloads", "size_bytes", "tablets")
+    __slots__ = ("applies", "checksum", "count", "done", "error", "payloads", "size_bytes", "tablets")
 
     def __init__(self, done: Event) -> None:
         self.payloads: list[bytes] = []
@@ -32,6 +34,8 @@ class CommitBatch:
         self.tablets: dict[int, int] = {}
         """Highest sequence of each tablet in it."""
         self.size_bytes = 0
+        self.checksum = 0
+        """CRC32 of the payload, as it came."""
         self.count = 0
         self.done = done
         self.error: tuple[type[HbtableError], str] | None = None
@@ -41,6 +45,7 @@ class CommitBatch:
         self.applies.append(apply)
         self.tablets[tablet_id] = last_sequence
         self.size_bytes += len(records)
+        self.checksum = crc32(records, self.checksum)
         self.count += count
 
     def payload(self) -> bytes:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import final
 
-from hbtable.errors import HbtableError, LockLost, StorageFailed, Unavailable
+from hbtable.errors import HbtableError, LockLost, MemoryDamaged, StorageFailed, Unavailable
 from hbtable.runtime.interface import Runtime
 
 logger = logging.getLogger(__name__)
@@ -44,6 +44,8 @@ class LogState:
         if isinstance(error, LockLost):
             self.failure = LockLost
             self.reason = str(error)  # fence_check.py says what happened and what to do
+        elif isinstance(error, MemoryDamaged):
+            self.reason = str(error)
         else:
             self.reason = f"the commit log failed, restart this tablet server: {error}"
         logger.error("%s", self.reason)

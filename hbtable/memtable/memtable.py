@@ -3,17 +3,29 @@
 Append-only until it is dropped after a minor compaction (5.4): a key is never removed, and the same key always has the
 same value once its mutation is applied, because keys carry the mutation's sequence. So a scan may look again where it
 stood after any number of writes, and the sequence decides what it sees. Nothing here switches.
+
+Pairs lie here for as long as an hour. So each call of add() brings the checksum that its pairs had when their log
+record was made, and whoever has written the pairs to a block asks changed() whether they still have it.
 """
 
+from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, final
+from zlib import crc32
 
 from hbtable.encoding.cell_key import INVERT, Pair
+from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.memtable.sorted_keys import SortedKeys
 
 PAIR_OVERHEAD_BYTES: Final = 128
 """Memory of a pair beyond its bytes, measured with tracemalloc as 104 to 127: two bytes objects (33 each, rounded up to
 16), an entry of a dict that is between one and two thirds full, a slot in a sorted run."""
+
+_ALL_BITS: Final = 0xFFFFFFFF
+
+_CHECKED_AT_ONCE: Final = 1024
+"""Pairs that are looked at between two pauses."""
 
 _FIRST_CHUNK: Final = 64
 _LARGEST_CHUNK: Final = 1024
@@ -23,18 +35,30 @@ _LARGEST_CHUNK: Final = 1024
 class Memtable:
     """`bytes_used` is real memory, `cells` the number of pairs; both sequences are 0 while it is empty."""
 
-    __slots__ = ("_keys", "_values", "bytes_used", "cells", "first_sequence", "last_sequence")
+    __slots__ = (
+        "_added",
+        "_keys",
+        "_values",
+        "bytes_used",
+        "cells",
+        "first_sequence",
+        "last_sequence",
+    )
 
     def __init__(self) -> None:
         self._values: dict[bytes, bytes] = {}
+        """In the order in which they came."""
+        self._added = array("Q")
+        """Of each call of add(): how many pairs it brought (above bit 32), and which checksum they had together."""
         self._keys = SortedKeys()
         self.bytes_used = 0
         self.cells = 0
         self.first_sequence = 0
         self.last_sequence = 0
 
-    def add(self, pairs: Sequence[Pair], sequence: int) -> None:
-        """The pairs of one mutation, whose keys carry `sequence`; of equal keys the later stays. Atomic: no switch."""
+    def add(self, pairs: Sequence[Pair], sequence: int, checksum: int) -> None:
+        """The pairs of one or several mutations, whose keys carry sequences up to `sequence`; of equal keys the later
+        stays. `checksum`: pairs_checksum.checksum_of(pairs) when they were made. Atomic: no switch."""
         values = self._values
         used = PAIR_OVERHEAD_BYTES * len(pairs)
         new: list[bytes] = []
@@ -44,12 +68,43 @@ class Memtable:
             values[key] = value
             used += len(key) + len(value)
         self._keys.add(new)
+        if len(new) != len(pairs):
+            checksum = self._without_repeated(pairs, new, checksum)
+        if new:
+            self._added.append(len(new) << 32 | checksum)
         self.bytes_used += used
         self.cells = len(values)
         if sequence > self.last_sequence:
             self.last_sequence = sequence
         if sequence < self.first_sequence or not self.first_sequence:
             self.first_sequence = sequence
+
+    def _without_repeated(self, pairs: Sequence[Pair], new: Sequence[bytes], checksum: int) -> int:
+        """The checksum of the new keys alone, each with the value that stayed; a wrong one if that of all the pairs is
+        wrong already."""
+        values = self._values
+        whole = checksum_of(pairs) == checksum
+        left = checksum_of([(key, values[key]) for key in new])
+        return left if whole else left ^ _ALL_BITS  # which never matches
+
+    def changed(self) -> Iterator[bool]:
+        """Of some pairs after the other: whether they are not what add() was given, because bytes changed in memory.
+        No add() may come in between."""
+        items = iter(self._values.items())
+        left = _CHECKED_AT_ONCE
+        for added in self._added:
+            count = added >> 32
+            if count == 1:
+                key, value = next(items)
+                found = crc32(value, crc32(key))
+            else:
+                found = checksum_of(list(islice(items, count)))
+            left -= count
+            if found != added & _ALL_BITS:
+                yield True
+            elif left <= 0:
+                left = _CHECKED_AT_ONCE
+                yield False
 
     def scan(self, start: bytes, stop: bytes, read_sequence: int) -> Iterator[Pair]:
         """Pairs with start <= key < stop (b"": to the end) and sequence <= `read_sequence`, ascending.

@@ -20,6 +20,7 @@ from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.commitlog.recovery.recovered_edits import recovered, sorted_gaps
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import check_known
+from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
 from hbtable.model.mutation import PUT
 from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, ROOT_TABLET_ID, LogRef, SSTableRef, TabletRecord
@@ -168,7 +169,8 @@ def _replay(state: TabletState, compactor: Compactor) -> int:
             check_known(key, f"the log of tablet {state.tablet_id}")
         layout = state.version.layout
         state.tally.markers += sum([key[-10] != PUT for key, _ in record.pairs])
-        state.insert(layout, state.spreading.spread(layout, record.pairs), record.sequence)
+        by_stack = state.spreading.spread(layout, record.pairs)
+        state.insert(layout, by_stack, [checksum_of(pairs) for pairs in by_stack], record.sequence)
         state.sequence = state.applied
         state.clock.highest = max(state.clock.highest, highest)
         replayed += 1

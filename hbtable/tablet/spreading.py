@@ -10,6 +10,7 @@ from collections import Counter
 from typing import final
 
 from hbtable.encoding.cell_key import TERMINATOR, Pair, family_name
+from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.tablet.layout import LocalityGroupLayout
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,16 @@ class Spreading:
             else:
                 self._left_out[family_name(family)] += 1
         return spread
+
+    def spread_again(
+        self, layout: LocalityGroupLayout, by_stack: list[list[Pair]], checksums: list[int]
+    ) -> tuple[list[list[Pair]], list[int]]:
+        """Pairs that were spread under another layout, and their checksums: wrong ones if those given were, so that
+        what changed in memory before stays found."""
+        whole = all(not pairs or checksum_of(pairs) == one for pairs, one in zip(by_stack, checksums, strict=True))
+        spread = self.spread(layout, [pair for pairs in by_stack for pair in pairs])
+        again = [checksum_of(pairs) for pairs in spread]
+        return spread, again if whole else [one ^ 0xFFFFFFFF for one in again]
 
     def say(self, tablet_id: int, table: str, where: str) -> None:
         """What was left out since the last call, if anything was; `where` it came from."""

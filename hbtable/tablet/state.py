@@ -108,20 +108,23 @@ class TabletState:
         files = self.version.most_files(self.damaged)
         self.gate.stall(files if files >= self.environment.options.stall_files else 0)
 
-    def insert(self, layout: LocalityGroupLayout, by_stack: list[list[Pair]], last_sequence: int) -> None:
-        """The apply step of a commit, in commit order; never switches, never raises. Hot."""
+    def insert(
+        self, layout: LocalityGroupLayout, by_stack: list[list[Pair]], checksums: list[int], last_sequence: int
+    ) -> None:
+        """The apply step of a commit, in commit order; never switches, never raises. `checksums` of the pairs, as they
+        were when their record was made. Hot."""
         version = self.version
         if version.layout is not layout:
             # The schema was changed while they waited for the log.
-            by_stack = self.spreading.spread(version.layout, [pair for pairs in by_stack for pair in pairs])
+            by_stack, checksums = self.spreading.spread_again(version.layout, by_stack, checksums)
             self.spreading.say(self.tablet_id, version.layout.table, "writes that a change of the schema overtook")
         grown = 0
-        for stack, pairs in zip(version.stacks, by_stack, strict=False):
+        for stack, pairs, checksum in zip(version.stacks, by_stack, checksums, strict=False):
             if pairs:
                 memtable = stack.active
                 assert memtable is not None
                 before = memtable.bytes_used
-                memtable.add(pairs, last_sequence)
+                memtable.add(pairs, last_sequence, checksum)
                 grown += memtable.bytes_used - before
                 if memtable.bytes_used >= self.attention_at:
                     self.attention_at = 2 * memtable.bytes_used  # wake it once, not for each write until the flush

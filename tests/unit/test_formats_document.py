@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hbtable.commitlog.records import decode_records
 from hbtable.encoding import cell_key, table_record, tablet_record, varint
+from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
 from hbtable.fs.data_folder import DataFolder
@@ -87,7 +88,7 @@ def test_the_pairs_of_a_mutation() -> None:
     operations = [(DELETE_COLUMN, b"f", b"q", -1, b""), (PUT, b"f", b"q", -1, b"v")]
     assert builder.build([RowMutation(b"r", operations, ttl_millis=60_000)], 7).records == [example]
     memtable = Memtable()
-    memtable.add(record.pairs, 7)
+    memtable.add(record.pairs, 7, checksum_of(record.pairs))
     assert memtable.bytes_used == sum(128 + len(key) + len(value) for key, value in record.pairs)
 
 

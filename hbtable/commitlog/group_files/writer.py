@@ -21,14 +21,14 @@ from hbtable.commitlog.fence_check import FenceCheck
 from hbtable.commitlog.group_files.group_file import GroupFile, encode_group_file
 from hbtable.commitlog.group_files.retention import GroupRetention
 from hbtable.commitlog.group_files.sending import GroupSender
-from hbtable.commitlog.groups import CLEAN_END, MARKER
+from hbtable.commitlog.groups import CLEAN_END, MARKER, checked
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.metrics import LogMetrics
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.queue import CommitBatch, CommitQueue
 from hbtable.commitlog.segments.segment import incarnation_of
 from hbtable.commitlog.state import LogBroken, LogState
-from hbtable.errors import AlreadyExists, HbtableError, OutOfSpace
+from hbtable.errors import AlreadyExists, HbtableError, MemoryDamaged, OutOfSpace
 from hbtable.fs.interface import FileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
@@ -129,7 +129,13 @@ class FileGroupLog:
             if self._queue.batches:
                 if self._gathering():
                     return
-                self._write(self._queue.take(), 0)
+                batch = self._queue.take()
+                try:
+                    checked(batch.payload(), batch.checksum)
+                except MemoryDamaged as error:
+                    batch.fail(MemoryDamaged, str(error))
+                    continue
+                self._write(batch, 0)
             elif self._release:
                 self._write(CommitBatch(self._runtime.event()), MARKER)
             else:
@@ -281,6 +287,10 @@ class FileGroupLog:
         self._go_on()
         self._state.closed.wait()
         self._state.check_sound()
+
+    def stop_taking(self, error: HbtableError) -> None:
+        """As CommitLog.stop_taking."""
+        self._break(error)
 
     def _break(self, error: BaseException) -> None:
         if not self._state.fail(error):

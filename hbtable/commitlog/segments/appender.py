@@ -58,14 +58,16 @@ class SegmentAppender:
         self.oldest_segment = 1
 
     @switches
-    def append(self, payload: bytes, flags: int = 0) -> None:
+    def append(self, payload: bytes, flags: int = 0, expected: int | None = None) -> None:
         """One group, in the operating system's hands on return. May switch. On any error nothing counts as written:
         the caller must give_up() this segment, because its end is unknown now."""
         file = self.file
         if file is None:
             raise StorageFailed(f"{self._folder} has no open segment")
         lsn = self.lsn + 1
-        group = groups.frame(self._seed, self.offset, lsn, self.watermark, self.oldest_segment, payload, flags)
+        group = groups.frame(
+            self._seed, self.offset, lsn, self.watermark, self.oldest_segment, payload, flags, expected
+        )
         file.append(group)
         self.lsn = lsn
         self.offset += len(group)

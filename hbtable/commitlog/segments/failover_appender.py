@@ -85,9 +85,9 @@ class FailoverAppender:
         self.oldest_segment = 1
 
     @switches
-    def append(self, payload: bytes, flags: int = 0) -> None:
-        """One group, durable on return. OutOfSpace: refused; what the caller begins next leaves its bytes
-        out. LogBroken: nothing was confirmed for too long. LockLost: the log was fenced."""
+    def append(self, payload: bytes, flags: int = 0, expected: int | None = None) -> None:
+        """One group, durable on return. OutOfSpace, MemoryDamaged: refused; what the caller begins next leaves its
+        bytes out. LogBroken: nothing was confirmed for too long. LockLost: the log was fenced."""
         file = self.file
         if file is None:
             raise StorageFailed(f"{self._folder} has no open segment")
@@ -99,13 +99,14 @@ class FailoverAppender:
             self.oldest_segment,
             payload,
             flags,
+            expected,
         )
         started = self._runtime.clock_seconds()
         if self._confirmed(file, group):
             self._wrote(self.offset + len(group))
         else:
             number, length = self.number, self.offset
-            self._begin(payload, flags)
+            self._begin(payload, flags, expected)
             self._ledger.hold(number, segment_path(self._folder, number), length)
         self._sync_seconds.observe(self._runtime.clock_seconds() - started)
 
@@ -161,7 +162,7 @@ class FailoverAppender:
     # ------------------------------------------------------------ new segments
 
     @switches
-    def _begin(self, payload: bytes, flags: int) -> None:
+    def _begin(self, payload: bytes, flags: int, expected: int | None = None) -> None:
         """Goes on in a new segment, with this group."""
         first = SegmentHeader(
             self._incarnation,
@@ -175,14 +176,18 @@ class FailoverAppender:
             self._runtime.wall_millis(),
         )
         begun = Hedge(
-            self._runtime, self._options, lambda _: self._new_segment(first, payload, flags), self._set_aside, _PACE
+            self._runtime,
+            self._options,
+            lambda _: self._new_segment(first, payload, flags, expected),
+            self._set_aside,
+            _PACE,
         ).run()
         self.file = begun.file
         self.number = begun.number
         self._wrote(begun.end)
 
     @switches
-    def _new_segment(self, like: SegmentHeader, payload: bytes, flags: int) -> _Begun:
+    def _new_segment(self, like: SegmentHeader, payload: bytes, flags: int, expected: int | None) -> _Begun:
         """`like`: the header but for its number, as of when the group was refused an answer. What was acknowledged
         since must not change it: a file that comes late would hold another group."""
         self._created = number = self._created + 1
@@ -190,7 +195,7 @@ class FailoverAppender:
         header = encode_header(like._replace(number=number))
         start_value = seed(self._incarnation, number)
         group = groups.frame(
-            start_value, len(header), like.first_lsn, like.watermark, like.oldest_segment, payload, flags
+            start_value, len(header), like.first_lsn, like.watermark, like.oldest_segment, payload, flags, expected
         )
         try:
             file = self._fs.create(path)

@@ -27,9 +27,9 @@ class LogEnd(Protocol):
     """The first segment that recovery has to find, as the next group will say."""
 
     @switches
-    def append(self, payload: bytes, flags: int = 0) -> None:
-        """One group. May switch. Unavailable, so OutOfSpace: refused; give_up() this segment. After any other error,
-        too, its end is unknown."""
+    def append(self, payload: bytes, flags: int = 0, expected: int | None = None) -> None:
+        """One group. May switch. Unavailable, so OutOfSpace, so MemoryDamaged (the payload's CRC32 is not the
+        `expected` one): refused; give_up() this segment. After any other error, too, its end is unknown."""
 
     @switches
     def sync(self) -> None:

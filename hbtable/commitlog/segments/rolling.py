@@ -68,16 +68,16 @@ class SegmentRoller:
         return 0 if self._end.file is None else min(self._background_sync.point_bytes, self._options.segment_bytes)
 
     @switches
-    def append(self, payload: bytes, flags: int = 0) -> None:
+    def append(self, payload: bytes, flags: int = 0, expected: int | None = None) -> None:
         """One group, in a segment with room for it. Unavailable: refused. LogBroken, StorageFailed,
         LockLost."""
         self.ensure_segment()
-        self._append_here(payload, flags)
+        self._append_here(payload, flags, expected)
 
     @switches
-    def _append_here(self, payload: bytes, flags: int) -> None:
+    def _append_here(self, payload: bytes, flags: int, expected: int | None = None) -> None:
         try:
-            self._end.append(payload, flags)
+            self._end.append(payload, flags, expected)
         except BaseException as error:
             self.cut_off(error)
             raise

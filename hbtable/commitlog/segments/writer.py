@@ -204,7 +204,7 @@ class LogWriter:
     def _write(self, batch: CommitBatch) -> None:
         """One group, from the queue to its acknowledgement."""
         try:
-            self._segments.append(batch.payload())
+            self._segments.append(batch.payload(), 0, batch.checksum)
             if self._waits_for_sync:
                 self._segments.sync()
             if self._state.reason:  # the sync beside failed meanwhile
@@ -328,6 +328,10 @@ class LogWriter:
                 self._segments.close()
             finally:
                 self._state.closed.set()
+
+    def stop_taking(self, error: HbtableError) -> None:
+        """As CommitLog.stop_taking."""
+        self._break(error)
 
     def _break(self, error: BaseException) -> None:
         self._inline_limit = 0

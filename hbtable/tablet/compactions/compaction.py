@@ -27,6 +27,7 @@ from hbtable.switches import switches
 from hbtable.tablet.compactions.making import OutputSpec
 from hbtable.tablet.compactions.planning import since_millis, table_bytes, useless_files
 from hbtable.tablet.compactions.policy import MergePlan
+from hbtable.tablet.compactions.unchanged import UnchangedCheck
 from hbtable.tablet.compactions.writing import CompactionWriter, Sources
 from hbtable.tablet.files import SSTableOutput
 from hbtable.tablet.records import with_all_logs_from, with_files, with_redo_point
@@ -47,7 +48,7 @@ class CompactionCancelled(Unavailable):
 class Compactor:
     """One per tablet: one minor compaction at a time, and beside it one other."""
 
-    __slots__ = ("_cancelled", "_flushing", "_merging", "_output", "_state", "_writer", "replaying")
+    __slots__ = ("_cancelled", "_flushing", "_merging", "_output", "_state", "_unchanged", "_writer", "replaying")
 
     def __init__(self, state: TabletState) -> None:
         environment = state.environment
@@ -57,6 +58,7 @@ class Compactor:
         self._flushing = environment.runtime.lock()
         self._merging = environment.runtime.lock()
         self._cancelled = False
+        self._unchanged = UnchangedCheck(state)
         self.replaying = False
         """Recovery has not seen all of the old logs yet: a minor compaction must leave them named."""
 
@@ -65,9 +67,11 @@ class Compactor:
     @switches
     def flush(self) -> None:
         """Everything visible at the call is in SSTables that the record names, on return. OutOfSpace,
-        Unavailable: nothing changed, try again. StaleLocation: the tablet is lost."""
+        Unavailable: nothing changed, try again. StaleLocation: the tablet is lost. MemoryDamaged: cells changed in
+        memory; the server takes no more writes."""
         state = self._state
         with self._flushing:
+            self._unchanged.check_nothing_found()
             begin = state.environment.runtime.clock_seconds()
             # No switch from here to the redo point: it says exactly what the frozen memtables hold.
             frozen_since, state.unflushed_since = state.unflushed_since, 0.0
@@ -114,7 +118,13 @@ class Compactor:
     def _write_frozen(self, stack: Stack, clock_millis: int, complete_to: int) -> LoadedFile | None:
         sources = Sources(memtables=stack.frozen, sequence=self._state.applied)
         spec = self._spec(stack, (), False, clock_millis, complete_to)
-        return self._writer.write(sources, spec, self._state.version.layout.in_memory(stack.key), None)
+        file = self._writer.write(sources, spec, self._state.version.layout.in_memory(stack.key), None)
+        try:
+            self._unchanged.check(stack)  # after they were written: nothing of their time in memory is left out
+        except BaseException:
+            self._output.unasked(file)
+            raise
+        return file
 
     @switches
     def _name_flushed(self, written: list[Written], first_needed: int) -> None:

@@ -16,6 +16,7 @@ from typing import Final, final
 
 from hbtable.commitlog.records import encode_record
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
+from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.errors import InvalidRequest, LimitExceeded, NoSuchFamily, StaleLocation
 from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
@@ -42,7 +43,7 @@ _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
 class CheckedWrite:
     """A checked write, ready for the log and the memtables."""
 
-    __slots__ = ("by_stack", "last_sequence", "layout", "records", "rows", "time")
+    __slots__ = ("by_stack", "checksums", "last_sequence", "layout", "records", "rows", "time")
 
     def __init__(
         self,
@@ -57,6 +58,8 @@ class CheckedWrite:
         self.rows = rows
         self.by_stack = by_stack
         """Pairs by place of their stack in `layout`."""
+        self.checksums = [checksum_of(pairs) if pairs else 0 for pairs in by_stack]
+        """Of the pairs of each: they wait for the log, and then in memory for a minor compaction."""
         self.records = records
         """One for each mutation, in order; none for those that skip the log."""
         self.last_sequence = last

@@ -120,7 +120,7 @@ class TabletWriter:
         write = InFlightWrite(built.rows)
 
         def apply() -> None:
-            state.insert(built.layout, built.by_stack, last)
+            state.insert(built.layout, built.by_stack, built.checksums, last)
             row_locks.land(write)
 
         records = built.records

@@ -1,13 +1,21 @@
 """Behaviours of the memtable."""
 
+import ctypes
 import random
 import tracemalloc
 
-from hbtable.encoding.cell_key import cell_key, row_prefix, row_stop
+import pytest
+
+from hbtable.encoding.cell_key import Pair, cell_key, row_prefix, row_stop
+from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.memtable.memtable import Memtable
 from hbtable.model.mutation import PUT
 
 LATEST = 2**62
+
+
+def add(table: Memtable, pairs: list[Pair], sequence: int) -> None:
+    table.add(pairs, sequence, checksum_of(pairs))
 
 
 def put(row: int, sequence: int, column: bytes = b"q", value: bytes = b"v") -> tuple[bytes, bytes]:
@@ -24,15 +32,15 @@ def test_empty() -> None:
 def test_counts_cells_bytes_and_sequences() -> None:
     table = Memtable()
     pair = put(1, 7)
-    table.add([pair, put(1, 7, b"r")], 7)
-    table.add([put(2, 9)], 9)
+    add(table, [pair, put(1, 7, b"r")], 7)
+    add(table, [put(2, 9)], 9)
     assert (table.cells, table.first_sequence, table.last_sequence) == (3, 7, 9)
     assert table.bytes_used > 3 * (len(pair[0]) + len(pair[1]))
 
 
 def test_of_equal_keys_in_one_mutation_the_later_stays() -> None:
     table = Memtable()
-    table.add([put(1, 5, value=b"old"), put(1, 5, value=b"new")], 5)
+    add(table, [put(1, 5, value=b"old"), put(1, 5, value=b"new")], 5)
     assert list(table.scan(b"", b"", LATEST)) == [put(1, 5, value=b"new")]
     assert table.cells == 1
 
@@ -40,7 +48,7 @@ def test_of_equal_keys_in_one_mutation_the_later_stays() -> None:
 def test_a_scan_sees_its_range_in_order() -> None:
     table = Memtable()
     for row in random.Random(1).sample(range(3000), 3000):
-        table.add([put(row, row + 1)], row + 1)
+        add(table, [put(row, row + 1)], row + 1)
     whole = [put(row, row + 1) for row in range(3000)]
     assert list(table.scan(b"", b"", LATEST)) == whole
     start, stop = row_prefix(b"row000100"), row_stop(b"row001999")
@@ -53,7 +61,7 @@ def test_a_scan_sees_its_range_in_order() -> None:
 def test_later_sequences_are_not_seen() -> None:
     table = Memtable()
     for sequence in range(1, 501):
-        table.add([put(sequence % 50, sequence)], sequence)
+        add(table, [put(sequence % 50, sequence)], sequence)
     seen = list(table.scan(b"", b"", 123))
     assert seen == sorted(put(sequence % 50, sequence) for sequence in range(1, 124))
     assert list(table.scan(b"", b"", 0)) == []
@@ -65,29 +73,29 @@ def test_inserts_between_two_steps_do_not_disturb_a_scan() -> None:
     sequence = 0
     for row in range(0, 2000, 2):
         sequence += 1
-        table.add([put(row, sequence)], sequence)
+        add(table, [put(row, sequence)], sequence)
     expected = list(table.scan(b"", b"", LATEST))
     seen = []
     for pair in table.scan(b"", b"", sequence):
         seen.append(pair)
         for _ in range(3):
             sequence += 1
-            table.add([put(chance.randrange(2000), sequence)], sequence)
+            add(table, [put(chance.randrange(2000), sequence)], sequence)
     assert seen == expected
 
 
 def test_inserts_are_seen_when_the_sequence_allows_it() -> None:
     table = Memtable()
-    table.add([put(row, 1) for row in range(100)], 1)
+    add(table, [put(row, 1) for row in range(100)], 1)
     scan = table.scan(b"", b"", LATEST)
     next(scan)
-    table.add([put(99, 2, b"z")], 2)
+    add(table, [put(99, 2, b"z")], 2)
     assert put(99, 2, b"z") in list(scan)
 
 
 def test_reverse_hint() -> None:
     table = Memtable()
-    table.add([put(row, 1) for row in range(100)], 1)
+    add(table, [put(row, 1) for row in range(100)], 1)
     stop = row_prefix(b"row000050")
     assert table.reverse_hint(stop, 10) == put(40, 1)[0]
     assert table.reverse_hint(stop, 1) == put(49, 1)[0]
@@ -101,7 +109,47 @@ def test_bytes_used_is_the_real_memory() -> None:
         tracemalloc.start()
         table = Memtable()
         for sequence in range(1, 3001):
-            table.add([put(sequence * 7919 % 100_000, sequence, value=bytes(bytearray(value_bytes)))], sequence)
+            add(table, [put(sequence * 7919 % 100_000, sequence, value=bytes(bytearray(value_bytes)))], sequence)
         real = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()
         assert 0.9 * real <= table.bytes_used <= 1.2 * real
+
+
+def filled() -> Memtable:
+    """Calls of one pair, of many, with keys that come twice in a call, or came in an earlier one."""
+    table = Memtable()
+    for sequence in range(1, 1500):
+        add(table, [put(row, sequence) for row in range(sequence % 70 + 1)], sequence)
+    add(table, [put(1, 1500, value=b"old"), put(2, 1500), put(1, 1500, value=b"new")], 1500)
+    add(table, [put(2, 1500), put(3, 1501)], 1501)
+    add(table, [put(2, 1500)], 1501)
+    return table
+
+
+def test_what_did_not_change_in_memory_is_not_called_changed() -> None:
+    assert not any(filled().changed())
+    assert not any(Memtable().changed())
+
+
+@pytest.mark.parametrize("place", [0, 1, 50_000, -4, -3, -2, -1])
+def test_a_value_that_changed_in_memory_is_found(place: int) -> None:
+    table = filled()
+    key = list(table._values)[place]
+    table._values[key] = b"w"
+    assert any(table.changed())
+
+
+def test_a_byte_of_a_key_that_changed_in_memory_is_found() -> None:
+    """In the object itself, as a failing memory would: the dictionary keeps the hash it had, and finds it still."""
+    table = filled()
+    key = list(table._values)[777]
+    start = id(key) + bytes.__basicsize__ - 1
+    ctypes.memset(start + 3, key[3] ^ 1, 1)
+    assert any(table.changed())
+
+
+def test_what_had_changed_before_it_came_is_found() -> None:
+    for pairs in ([put(1, 1)], [put(1, 1), put(2, 1)], [put(1, 1), put(1, 1)]):
+        table = Memtable()
+        table.add(pairs, 1, checksum_of(pairs) ^ 1)
+        assert any(table.changed())

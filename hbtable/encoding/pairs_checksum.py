@@ -1,0 +1,27 @@
+"""The checksum of pairs on their way from a checked write to a block (paper, section 9).
+
+CRC32 of keys and values, one after the other. One call over many pairs costs about half of a call for each.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Final
+from zlib import crc32
+
+from hbtable.encoding.cell_key import Pair
+
+_AT_ONCE: Final = 32
+"""Pairs copied into one buffer: more save little, and take the memory of so many large values once more."""
+
+
+def checksum_of(pairs: Sequence[Pair]) -> int:
+    """Hot."""
+    if len(pairs) == 1:
+        key, value = pairs[0]
+        return crc32(value, crc32(key))
+    if len(pairs) <= _AT_ONCE:
+        return crc32(b"".join(chain.from_iterable(pairs)))
+    checksum = 0
+    for first in range(0, len(pairs), _AT_ONCE):
+        checksum = crc32(b"".join(chain.from_iterable(pairs[first : first + _AT_ONCE])), checksum)
+    return checksum

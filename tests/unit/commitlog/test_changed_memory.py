@@ -1,0 +1,41 @@
+"""Records that change in memory while they wait for the log: refused, never written, and the log goes on."""
+
+import pytest
+
+from hbtable.commitlog.queue import CommitBatch
+from hbtable.errors import MemoryDamaged
+from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS
+from tests.harness.cluster_log import ClusterLog
+
+
+def changed(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+@pytest.mark.parametrize("kind", [LOCAL, HDFS, WEBHDFS])
+def test_records_that_changed_while_they_waited_are_refused(kind: str, monkeypatch) -> None:
+    bench = ClusterLog(kind)
+    real = CommitBatch.payload
+
+    def spoilt(batch: CommitBatch) -> bytes:
+        if batch.tablets.get(7) == 5:
+            batch.payloads[-1] = changed(batch.payloads[-1])
+        return real(batch)
+
+    monkeypatch.setattr(CommitBatch, "payload", spoilt)
+
+    def main() -> None:
+        log = bench.open()
+        for sequence in range(1, 5):
+            bench.commit(log, 7, sequence)
+        with pytest.raises(MemoryDamaged, match="none of them was written"):
+            bench.commit(log, 7, 5)
+        bench.commit(log, 7, 6)
+        tasks = [bench.begin(log, tablet, 1) for tablet in range(20)]
+        for task in tasks:
+            task.join()
+        log.close()
+        assert (7, 5) not in bench.applied
+        assert bench.applied == bench.written() == [one for one in bench.called if one != (7, 5)]
+
+    bench.run(main)

@@ -1,0 +1,131 @@
+"""Bytes that change in the server's memory after a write was checked: found, said, and never stored."""
+
+import pytest
+
+from hbtable.errors import MemoryDamaged, OutcomeUnknown, StorageFailed
+from hbtable.memtable.memtable import Memtable
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.tablet.tablet import Tablet
+from hbtable.tablet.writes.apply import CheckedWrite
+from tests.harness.tablet_bench import Bench, everything, put
+
+
+def change_in_memtable(tablet: Tablet) -> None:
+    """A value of the active memtable that holds the most."""
+    memtable = max((stack.active for stack in tablet._state.version.stacks if stack.active), key=lambda it: it.cells)
+    key = sorted(memtable._values)[memtable.cells // 2]
+    memtable._values[key] = b"changed"
+
+
+def sstables(bench: Bench) -> list[str]:
+    return [status.path for status in bench.fs.list_files("sstables")]
+
+
+def refused(tablet: Tablet) -> None:
+    """Nothing of what changed is stored, now or when asked again, and the server takes no more writes."""
+    for _ in range(2):
+        with pytest.raises(MemoryDamaged, match=r"tablet 20 of table t, locality group f, changed in memory.*restart"):
+            tablet.flush()
+    with pytest.raises((StorageFailed, OutcomeUnknown), match="changed in memory"):
+        tablet.mutate([put(b"later", b"f:a", b"1")])
+
+
+@pytest.mark.parametrize("durability", ["os", "sync"])
+@pytest.mark.parametrize("flushed_before", [False, True])
+def test_a_cell_that_changed_in_the_memtable_is_not_stored_and_comes_back_from_the_log(
+    durability: str, flushed_before: bool
+) -> None:
+    bench = Bench(durability=durability)
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"early", b"f:a", b"1")])
+        if flushed_before:
+            tablet.flush()
+        for n in range(20):
+            tablet.mutate([put(b"%d" % k, b"f:a", b"%d" % n) for k in range(n, 40)])
+        tablet.mutate([put(b"%d" % n, b"g:a", b"") for n in range(3)])
+        acknowledged = everything(tablet)
+        before = sstables(bench)
+        change_in_memtable(tablet)
+        refused(tablet)
+        assert sstables(bench) == before
+        assert not bench.shared.files_in_flight
+        bench.crash()
+        again = bench.open()
+        assert everything(again) == acknowledged
+        again.flush()
+        assert everything(again) == acknowledged
+
+    bench.run(main)
+
+
+@pytest.fixture
+def built(monkeypatch) -> list[CheckedWrite]:
+    """The writes that were checked, in order."""
+    found: list[CheckedWrite] = []
+    make = CheckedWrite.__init__
+
+    def noted(self: CheckedWrite, *arguments: object) -> None:
+        make(self, *arguments)  # type: ignore[arg-type]
+        found.append(self)
+
+    monkeypatch.setattr(CheckedWrite, "__init__", noted)
+    return found
+
+
+def test_a_cell_that_changed_while_its_record_waited_for_the_log_is_not_stored(built) -> None:
+    bench = Bench(durability="sync")
+
+    def main() -> None:
+        tablet = bench.open()
+        task = bench.runtime.spawn(tablet.mutate, [put(b"a", b"f:a", b"1"), put(b"b", b"f:a", b"2")])
+        while not built:
+            bench.runtime.sleep(0)
+        pairs = next(pairs for pairs in built[-1].by_stack if pairs)
+        pairs[1] = (pairs[1][0], b"changed")
+        task.join()
+        refused(tablet)
+        bench.crash()
+        assert [(row, cells[0][2]) for row, cells in everything(bench.open())] == [(b"a", b"1"), (b"b", b"2")]
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("change", [True, False])
+def test_a_change_of_the_schema_overtaking_a_write_does_not_hide_what_changed(built, change: bool) -> None:
+    bench = Bench(durability="sync")
+    other = TableSchema(b"t", {name: FamilySchema(name) for name in (b"f", b"g")}, version=2)
+
+    def main() -> None:
+        tablet = bench.open()
+        task = bench.runtime.spawn(tablet.mutate, [put(b"a", b"f:a", b"1"), put(b"b", b"g:a", b"2")])
+        while not built:
+            bench.runtime.sleep(0)
+        if change:
+            pairs = next(pairs for pairs in built[-1].by_stack if pairs)
+            pairs[0] = (pairs[0][0], b"changed")
+        tablet.schema = other
+        task.join()
+        if change:
+            with pytest.raises(MemoryDamaged):
+                tablet.flush()
+        else:
+            tablet.flush()
+
+    bench.run(main)
+
+
+def test_the_check_is_what_finds_it(monkeypatch) -> None:
+    """The planted bug: without it the changed cell is stored, and stays."""
+    bench = Bench()
+    monkeypatch.setattr(Memtable, "changed", lambda _: iter(()))
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"a", b"f:a", b"1")])
+        change_in_memtable(tablet)
+        tablet.flush()
+        assert everything(tablet)[0][1][0][2] == b"changed"
+
+    bench.run(main)
