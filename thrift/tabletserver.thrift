@@ -60,7 +60,9 @@ struct RowMutation {
   1: required binary row,
   2: required list<Operation> operations,
   3: optional bool skipLog = 0,
-  4: optional i64 ttlMillis = 0
+  4: optional i64 ttlMillis = 0,
+  /** Of all of the above, when the caller took it in (hbtable/model/mutation.py, checksum_of). 0: the caller took none. */
+  5: optional i64 checksum = 0
 }
 
 /** Without qualifiers: the whole family. */

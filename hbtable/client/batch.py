@@ -77,6 +77,7 @@ class Batch:
             self._by_row[row] = mutation
         else:
             mutation.operations.extend(operations)
+            mutation.checksum = 0  # that of what a failed send() left
         self._count += len(operations)
         if self._batch_size is not None and self._count >= self._batch_size:
             self.send()

@@ -29,7 +29,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metadata.retry_policy import RetryCounter
 from hbtable.model.cell import Cell, Row
-from hbtable.model.mutation import RowMutation
+from hbtable.model.mutation import RowMutation, keep_checksums
 from hbtable.model.names import shown
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
 from hbtable.model.table import TableRecord, TableState
@@ -103,6 +103,7 @@ class Table:
                 groups = mutations_by_tablet(self.find, table_id, mutations)
                 break
             except (StaleLocation, Unavailable, LockLost) as error:
+                keep_checksums(mutations)
                 retries = self._again(error, retries, row, write=True)
         # A tablet that splits meanwhile divides its group again, inside the call for that group.
         jobs = [partial(self.mutate, group) for group in groups]

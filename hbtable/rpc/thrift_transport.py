@@ -3,10 +3,11 @@
 A tablet server's address never changes, so it is asked for once per incarnation; a failure makes it be asked again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from hbtable.errors import StaleLocation, Unavailable
+from hbtable.model.mutation import RowMutation, keep_checksums
 from hbtable.rpc.connections import Connect, RpcConnectionPool, RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.peer import Peer
@@ -19,6 +20,23 @@ _NO_MASTER: Final = "there is no master at the moment; it is starting or was los
 
 
 @final
+class CheckedTabletService(TabletService):
+    """In another process: mutations go there with checksums, taken before they wait for a connection."""
+
+    @switches
+    def mutate(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:
+        keep_checksums(mutations)
+        super().mutate(tablet_id, mutations)
+
+    @switches
+    def check_and_mutate(
+        self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        keep_checksums((mutation,))
+        return super().check_and_mutate(tablet_id, row, family, qualifier, expected, mutation)
+
+
+@final
 class _Server:
     """What is kept of one tablet server."""
 
@@ -26,7 +44,7 @@ class _Server:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self.tablets = TabletService(peer.carry)
+        self.tablets = CheckedTabletService(peer.carry)
         self.admin = TabletAdmin(peer.carry)
 
 

@@ -8,7 +8,8 @@ rows of many cells, which it reads with pauses.
     Row         0b 0001 length row      0f 0002 0c count    Cell...                00
     Operation   03 0001 kind   0b 0002 length family   0b 0003 length qualifier   0a 0004 timestamp
                 0b 0005 length value   00
-    RowMutation 0b 0001 length row      0f 0002 0c count    Operation...    02 0003 skipLog, 0a 0004 ttl or neither   00
+    RowMutation 0b 0001 length row      0f 0002 0c count    Operation...    02 0003 skipLog, 0a 0004 ttl or neither
+                0a 0005 checksum or none   00
 """
 
 import struct
@@ -19,8 +20,11 @@ from hbtable.model.mutation import Operation, RowMutation
 from hbtable.switches import switches
 from hbtable.thrift.message import MessageWriter
 from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, Field, Sequences, Struct, ValueType
-from hbtable.thrift.wire import BYTE, I64, STRING, STRUCT
+from hbtable.thrift.wire import BOOL, BYTE, I64, STRING, STRUCT
 
+_I64: Final = struct.Struct(">BHq")
+_CHECKSUM_FIELD: Final = 5
+_SKIP_LOG: Final = bytes((BOOL, 0, 3, 1))
 _STRING: Final = struct.Struct(">BHI")
 _LIST: Final = struct.Struct(">BHBI")
 _TIME_AND_STRING: Final = struct.Struct(">BHqBHI")
@@ -161,7 +165,7 @@ OPERATIONS: Final = Sequences(OPERATION)
 
 
 def fast_mutations(data: bytes, position: int, count: int) -> tuple[list[object], int]:
-    """Of the usual ones: neither field 3 nor 4."""
+    """Of the usual ones: neither field 3 nor 4; with a checksum or without."""
     found: list[object] = []
     try:
         for _ in range(count):
@@ -172,17 +176,39 @@ def fast_mutations(data: bytes, position: int, count: int) -> tuple[list[object]
             if (kind, field, kind2, field2, element) != (STRING, 1, 15, 2, STRUCT) or operations > _FEW:
                 break
             some, stop = fast_operations(data, end + 8, operations)
-            if len(some) < operations or data[stop]:
+            if len(some) < operations:
                 break
-            found.append(RowMutation(data[start:end], some))  # type: ignore[arg-type]
+            mutation = RowMutation(data[start:end], some)  # type: ignore[arg-type]
+            if data[stop] == I64:
+                _, field, mutation.checksum = _I64.unpack_from(data, stop)
+                if field != _CHECKSUM_FIELD:
+                    break
+                stop += _I64.size
+            if data[stop]:
+                break
+            found.append(mutation)
             position = stop + 1
     except (IndexError, struct.error):
         pass
     return found, position
 
 
+@switches
+def write_mutations(value: list[RowMutation], out: MessageWriter) -> None:
+    pieces = out.pieces
+    for it in value:
+        row, operations = it.row, it.operations
+        pieces += (_STRING.pack(STRING, 1, len(row)), row, _LIST.pack(15, 2, STRUCT, len(operations)))
+        write_operations(operations, out)
+        if it.skip_log:
+            pieces.append(_SKIP_LOG)
+        if it.ttl_millis:
+            pieces.append(_I64.pack(I64, 4, it.ttl_millis))
+        pieces.append(_I64.pack(I64, _CHECKSUM_FIELD, it.checksum) + b"\0" if it.checksum else b"\0")
+
+
 def _parts(it: RowMutation) -> tuple[Any, ...]:
-    return it.row, it.operations, it.skip_log, it.ttl_millis
+    return it.row, it.operations, it.skip_log, it.ttl_millis, it.checksum
 
 
 ROW_MUTATION: Final = Struct(
@@ -191,9 +217,11 @@ ROW_MUTATION: Final = Struct(
         Field(2, "operations", OPERATIONS),
         Field(3, "skipLog", BOOLEAN, False),
         Field(4, "ttlMillis", INTEGER, 0),
+        Field(_CHECKSUM_FIELD, "checksum", INTEGER, 0),
     ],
     RowMutation,
     _parts,
     fast_list=fast_mutations,
+    fast_write=write_mutations,
 )
 ROW_MUTATIONS: Final = Sequences(ROW_MUTATION)

@@ -17,7 +17,7 @@ from typing import Final, final
 from hbtable.commitlog.records import encode_record
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
 from hbtable.encoding.pairs_checksum import checksum_of
-from hbtable.errors import InvalidRequest, LimitExceeded, NoSuchFamily, StaleLocation
+from hbtable.errors import InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
 from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
@@ -30,6 +30,7 @@ from hbtable.model.mutation import (
     Operation,
     RowMutation,
 )
+from hbtable.model.mutation import checksum_of as checksum_of_mutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
 from hbtable.tablet.layout import LocalityGroupLayout
@@ -253,6 +254,22 @@ def _pair(prefix: bytes, family: bytes, operation: Operation, timestamp: int, se
         qualifier = qualifier.replace(b"\x00", b"\x00\xff")
     suffix = SUFFIX.pack(INVERT - timestamp, kind, INVERT - sequence, flags)
     return b"".join((prefix, family, qualifier, TERMINATOR, suffix)), value
+
+
+def check_unchanged(mutations: Sequence[RowMutation]) -> None:
+    """MemoryDamaged: one is not what it was when its checksum was taken, in this process or in the one it came from."""
+    for mutation in mutations:
+        if not mutation.checksum:
+            continue
+        try:
+            changed = checksum_of_mutation(mutation) != mutation.checksum
+        except (TypeError, ValueError):
+            changed = False  # whoever looks at the types says what is wrong
+        if changed:
+            raise MemoryDamaged(
+                f"a mutation of row {mutation.row[:64]!r} changed in memory on its way to the tablet: nothing of the "
+                "call was applied; send it again, and have the memory of the machines between tested"
+            )
 
 
 def bad_row(row: bytes, longest: int) -> InvalidRequest:

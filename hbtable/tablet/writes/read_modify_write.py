@@ -19,7 +19,7 @@ from hbtable.switches import switches
 from hbtable.tablet.reads.newest_write import newest_write
 from hbtable.tablet.reads.reading import newest_version
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import bad_row, no_such_family
+from hbtable.tablet.writes.apply import bad_row, check_unchanged, no_such_family
 from hbtable.tablet.writes.writing import TabletWriter
 
 _COUNTER_BYTES: Final = 8
@@ -103,6 +103,7 @@ class ReadModifyWriter:
         try:
             row_locks.wait_until_visible(row)
             cell, _ = self._newest(row, family, qualifier)
+            check_unchanged((mutation,))  # it waited, and what is applied may be made of it
             if (cell[2] if cell is not None else b"") != (expected or b""):
                 return False
             self._writer.commit([self._not_before(cell, mutation)])

@@ -14,12 +14,12 @@ from typing import Final, final
 
 from hbtable.errors import HbtableError, OutOfSpace
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
-from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation
+from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation, keep_checksums
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.switches import switches
 from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest
+from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest, check_unchanged
 from hbtable.tablet.writes.row_locks import InFlightWrite
 
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
@@ -43,6 +43,7 @@ class TabletWriter:
         """As rpc.services.TabletService.mutate. May switch."""
         gate = self._gate
         if gate.shut or (self._shared.memtable_bytes > self._shared.admit_above_bytes and not gate.exempt):
+            keep_checksums(mutations)
             self._admit(mutations)
         # Looked at after the gate, which may switch: from here to the log's queue nobody can begin to hold a row.
         if self._row_locks.held:
@@ -110,6 +111,7 @@ class TabletWriter:
         """Visible, and durable as configured, on return. No switch before the log's queue. NeedsNewest: nothing
         happened."""
         state = self._state
+        check_unchanged(mutations)
         built = state.builder.build(mutations, state.sequence + 1)
         last = built.last_sequence
         if last == state.sequence:
@@ -148,6 +150,7 @@ class TabletWriter:
     def _resolve(self, mutation: RowMutation) -> RowMutation:
         """Server-timed DELETE_VERSION operations get the time of the version they mask: the newest one of the column,
         and the n-th newest for the n-th of them (HBase). Without such a version there is nothing to mask."""
+        check_unchanged((mutation,))
         operations: list[Operation] = []
         seen: dict[tuple[bytes, bytes], int] = {}
         for operation in mutation.operations:

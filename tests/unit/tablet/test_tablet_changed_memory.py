@@ -1,12 +1,19 @@
 """Bytes that change in the server's memory after a write was checked: found, said, and never stored."""
 
+from typing import Any
+
 import pytest
 
 from hbtable.errors import MemoryDamaged, OutcomeUnknown, StorageFailed
 from hbtable.memtable.memtable import Memtable
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutation, checksum_of, keep_checksums
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.rpc.codec.calls import METHODS, read_head
+from hbtable.rpc.thrift_transport import CheckedTabletService
 from hbtable.tablet.tablet import Tablet
 from hbtable.tablet.writes.apply import CheckedWrite
+from hbtable.thrift.message import MessageReader
 from tests.harness.tablet_bench import Bench, everything, put
 
 
@@ -129,3 +136,112 @@ def test_the_check_is_what_finds_it(monkeypatch) -> None:
         assert everything(tablet)[0][1][0][2] == b"changed"
 
     bench.run(main)
+
+
+# ---------------------------------------------------------------- before the log record: on the way to the tablet
+
+
+def sent(mutations: list[RowMutation]) -> list[RowMutation]:
+    """What another process reads of them."""
+    carried: list[list[RowMutation]] = []
+
+    def carry(_: object, arguments: tuple[Any, ...]) -> None:
+        frame = METHODS["mutate"].request(1, ("server", *arguments), lambda: None)
+        position = read_head(frame[4:])[3]
+        carried.append(METHODS["mutate"].read_arguments(MessageReader(frame[4:]), position)[2])
+
+    CheckedTabletService(carry).mutate(20, mutations)
+    return carried[0]
+
+
+def one_byte_elsewhere(mutation: RowMutation) -> list[RowMutation]:
+    """It, with one thing changed in memory and the checksum as it was."""
+    (kind, family, qualifier, timestamp, value), *rest = mutation.operations
+    others = [
+        (mutation.row[:-1] + b"!", mutation.operations, mutation.skip_log, mutation.ttl_millis),
+        (mutation.row, [(DELETE_COLUMN, family, qualifier, timestamp, value), *rest], False, 0),
+        (mutation.row, [(kind, b"g", qualifier, timestamp, value), *rest], False, 0),
+        (mutation.row, [(kind, family, qualifier + b"!", timestamp, value), *rest], False, 0),
+        (mutation.row, [(kind, family, qualifier, timestamp ^ 1, value), *rest], False, 0),
+        (mutation.row, [(kind, family, qualifier, timestamp, value[:-1] + b"!"), *rest], False, 0),
+        (mutation.row, [*rest, mutation.operations[0]], False, 0),
+        (mutation.row, rest, False, 0),
+        (mutation.row, mutation.operations, True, 0),
+        (mutation.row, mutation.operations, False, 1),
+    ]
+    return [RowMutation(*other, mutation.checksum) for other in others]
+
+
+def cells(tablet: Tablet) -> list[tuple[bytes, bytes]]:
+    return [(row, one[2]) for row, found in everything(tablet) for one in found]
+
+
+@pytest.mark.parametrize("durability", ["os", "sync"])
+def test_a_mutation_that_changed_on_its_way_to_the_tablet_is_refused(durability: str) -> None:
+    bench = Bench(durability=durability)
+
+    def main() -> None:
+        tablet = bench.open()
+        first = RowMutation(b"a", [(PUT, b"f", b"q", 7, b"1"), (PUT, b"f", b"r", 8, b"2")])
+        arrived = sent([first, put(b"b", b"f:a", b"3")])
+        assert arrived[0].checksum
+        for changed in one_byte_elsewhere(arrived[0]):
+            with pytest.raises(MemoryDamaged, match="changed in memory on its way to the tablet"):
+                tablet.mutate([arrived[1], changed])
+            with pytest.raises(MemoryDamaged):
+                tablet.check_and_mutate(changed.row, b"f", b"q", None, changed)
+        assert everything(tablet) == []
+        tablet.mutate(arrived)
+        written = [(b"a", b"1"), (b"a", b"2"), (b"b", b"3")]
+        assert cells(tablet) == written
+        bench.crash()
+        assert cells(bench.open()) == written
+
+    bench.run(main)
+
+
+def test_a_delete_of_the_newest_version_that_changed_is_refused(bench: Bench) -> None:
+    """It is made anew by the tablet, with the time of that version."""
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"a", b"f:a", b"1"), put(b"b", b"f:a", b"2")])
+        delete = RowMutation(b"a", [(DELETE_VERSION, b"f", b"a", SERVER_TIME, b"")])
+        changed = RowMutation(b"b", delete.operations, checksum=checksum_of(delete))
+        with pytest.raises(MemoryDamaged):
+            tablet.mutate([changed])
+        tablet.mutate(sent([delete]))
+        assert cells(tablet) == [(b"b", b"2")]
+
+    bench.run(main)
+
+
+def test_a_mutation_that_changed_while_it_waited_at_the_gate_is_refused(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet._state.gate.freeze()
+        waiting = put(b"a", b"f:a", b"1")
+        errors = []
+
+        def client() -> None:
+            try:
+                tablet.mutate([waiting])
+            except MemoryDamaged as error:
+                errors.append(error)
+
+        task = bench.runtime.spawn(client)
+        bench.runtime.sleep(0)
+        waiting.operations[0] = (*waiting.operations[0][:4], b"changed")
+        tablet._state.gate.thaw()
+        task.join()
+        assert errors
+        assert everything(tablet) == []
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "row", bytearray(b"row")])
+def test_what_is_no_mutation_is_left_to_whoever_checks_types(wrong: object) -> None:
+    mutation = RowMutation(wrong, [(PUT, b"f", b"q", 1, b"")])  # type: ignore[arg-type]
+    keep_checksums([mutation])
+    keep_checksums([wrong])  # type: ignore[list-item]

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hbtable.encoding.cell_key import cell_key
+from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.errors import OutOfSpace, Unavailable
 from hbtable.memtable.memtable import Memtable
 from hbtable.model.mutation import PUT
@@ -113,9 +114,8 @@ def test_a_real_worker_writes_what_this_process_writes() -> None:
     memtable = Memtable()
     for number in range(3000):
         row = b"row %05d" % (number * 7919 % 3000)
-        memtable.add(
-            [(cell_key(row, b"f", b"q", 1000 + number % 3, PUT, number + 1), b"v" * (number % 300))], number + 1
-        )
+        pairs = [(cell_key(row, b"f", b"q", 1000 + number % 3, PUT, number + 1), b"v" * (number % 300))]
+        memtable.add(pairs, number + 1, checksum_of(pairs))
     spec = OutputSpec(layout.sstable_options("f"), SSTableIdentity(16, 20, "f", 1), layout.rules, 5000, True, 0, 10_000)
     here: list[bytes] = []
     made = make(memtable.scan(b"", b"", 3000), spec, here.append, lambda: None)
