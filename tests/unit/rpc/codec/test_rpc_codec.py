@@ -48,7 +48,7 @@ nothing = st.none()
 cell = st.tuples(raw, i64, raw)
 row = st.tuples(raw, st.lists(cell, max_size=4))
 operation = st.tuples(st.sampled_from([1, 2, 3, 4, 8]), raw, raw, i64, raw)
-mutation = st.builds(RowMutation, raw, st.lists(operation, max_size=4), st.booleans(), count)
+mutation = st.builds(RowMutation, raw, st.lists(operation, max_size=4), st.booleans(), count, count)
 spec = st.builds(
     ReadSpec,
     st.none() | st.dictionaries(raw, st.none() | st.frozensets(raw, max_size=3), max_size=3),
@@ -155,7 +155,7 @@ EVERY = [pytest.param(method, id=method.name) for method in METHODS.values()]
 def plain(value):
     """RowMutation compares by identity."""
     if isinstance(value, RowMutation):
-        return (value.row, value.operations, value.skip_log, value.ttl_millis)
+        return (value.row, value.operations, value.skip_log, value.ttl_millis, value.checksum)
     if isinstance(value, list):
         return [plain(one) for one in value]
     return tuple(plain(one) for one in value) if type(value) is tuple else value
