@@ -16,7 +16,7 @@ from typing import final
 
 from hbtable.errors import Corruption, HbtableError, Unavailable
 from hbtable.rpc.declaration import CallTimeout
-from hbtable.rpc.handshake import HELLO, OURS, answered
+from hbtable.rpc.handshake import BEFORE, HELLO, OURS, agreed, answered
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.sockets import Socket
@@ -81,7 +81,7 @@ class Lost(Exception):
 class RpcConnection:
     """One socket. After any error it is of no more use: close it."""
 
-    __slots__ = ("_deadline", "_frames", "_lives", "_runtime", "_socket", "_watch_seconds", "sequence")
+    __slots__ = ("_deadline", "_frames", "_lives", "_runtime", "_socket", "_watch_seconds", "sequence", "theirs")
 
     def __init__(self, runtime: Runtime, socket: Socket, options: RpcOptions) -> None:
         self._runtime = runtime
@@ -92,6 +92,8 @@ class RpcConnection:
         self._lives: Callable[[], bool] | None = None
         self.sequence = 0
         """Of the last call."""
+        self.theirs = BEFORE
+        """What the peer speaks."""
 
     @switches
     def greet(self, deadline: float, lives: Callable[[], bool]) -> None:
@@ -99,7 +101,8 @@ class RpcConnection:
         peer speaks another version, whichever side said so."""
         try:
             reply = self.exchange(HELLO.request(0, OURS, _no_pause), deadline, lives)
-            self._frames.checked = answered(HELLO.read_reply(reply, 0, _no_pause)).checks_frames
+            self.theirs = answered(HELLO.read_reply(reply, 0, _no_pause))
+            self._frames.checked = agreed(self.theirs).checks_frames
         except Lost as error:
             raise Unsent(f"no answer to the first call on a connection: {error}") from error
         except Corruption as error:

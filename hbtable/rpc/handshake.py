@@ -9,7 +9,9 @@ refused by both sides, in a message that names both. `hello` itself never change
     1.1   after the hello every frame ends with a checksum (frames.py)
 
 So an hbtable from before there was a hello works beside later ones, on either side of a connection, and a cluster can
-be upgraded a role at a time.
+be upgraded a role at a time. What is added within a major version: a field that an older peer may pass over without
+harm, or a call, which it refuses, in a message that names both versions (peer.py). tests/golden/test_releases.py
+compares with each release that is kept.
 """
 
 from typing import Final, NamedTuple
@@ -67,7 +69,7 @@ def agreed(theirs: PeerVersion) -> PeerVersion:
 
 
 def answered(answer: object) -> PeerVersion:
-    """What both speak, by the server's answer. UnsupportedFormat; the server's own error."""
+    """What the server speaks, by its answer. UnsupportedFormat: not what this side does; the server's own error."""
     if isinstance(answer, RpcError):
         raise answer.raised()
     if isinstance(answer, Failure):
@@ -75,4 +77,5 @@ def answered(answer: object) -> PeerVersion:
             return BEFORE
         raise UnsupportedFormat(f"the other side does not understand a hello: {answer.message}")
     assert isinstance(answer, PeerVersion)
-    return agreed(answer)
+    agreed(answer)
+    return answer

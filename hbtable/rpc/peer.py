@@ -30,9 +30,10 @@ from hbtable.rpc.codec.calls import METHODS, Failure, Role, RpcMethod
 from hbtable.rpc.codec.errors import RpcError
 from hbtable.rpc.connections import Lost, RpcConnection, RpcConnectionPool, RpcOptions, Unsent, still_lives
 from hbtable.rpc.declaration import DeclaredCall
+from hbtable.rpc.handshake import OURS
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
-from hbtable.thrift.wire import INTERNAL_ERROR
+from hbtable.thrift.wire import INTERNAL_ERROR, UNKNOWN_METHOD
 
 
 @final
@@ -112,6 +113,11 @@ class Peer:
             self.pool.drop(connection)
             raise
         self.pool.give(connection)
+        if isinstance(answer, Failure) and answer.number == UNKNOWN_METHOD:
+            raise UnsupportedFormat(
+                f"{self._where()} speaks {connection.theirs} and does not know {method.name}, which this one, {OURS}, "
+                "asks for; nothing was done: upgrade the older one"
+            )
         return answer
 
     def _frame(self, method: RpcMethod, sequence: int, arguments: Sequence[Any]) -> bytes:

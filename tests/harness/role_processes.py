@@ -21,17 +21,21 @@ from tests.harness.waiting import SOON_SECONDS, eventually, freeze, in_time, run
 
 
 class RoleProcess:
-    """One `hbtable master` or `hbtable tabletserver`."""
+    """One `hbtable master` or `hbtable tabletserver`. `release`: the folder with the package of an older hbtable, which
+    is run in place of this one."""
 
-    def __init__(self, role: str, arguments: list[str], errors: Path) -> None:
+    def __init__(self, role: str, arguments: list[str], errors: Path, release: Path | None = None) -> None:
         self.errors = errors
+        self.release = release
         self.port = 0
         """Of a tablet server's gateway."""
         self.rpc_port = 0
         self.incarnation = ""
         command = [sys.executable, "-m", "hbtable", role, *arguments]
         with errors.open("a") as file:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True)
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=file, text=True, cwd=release, env=environment_of(release)
+            )
         process_reaper().add(f"role-{self.process.pid}", end_role(self.process.pid))
 
     def wait_until_ready(self) -> "RoleProcess":
@@ -104,6 +108,11 @@ class RoleProcess:
         process_reaper().remove(f"role-{self.process.pid}")
 
 
+def environment_of(release: Path | None) -> dict[str, str] | None:
+    """Of a process that is to run the hbtable of `release`; None: this one's."""
+    return None if release is None else {**os.environ, "PYTHONPATH": str(release)}
+
+
 class ProcessCluster:
     """`masters` and `servers` hold what was started, dead ones included. All of it is ended by the with statement."""
 
@@ -131,15 +140,15 @@ class ProcessCluster:
             f"[session]\nsession_seconds = {session_seconds}\ncall_seconds = {in_time(4.0)}\n{settings}"
         )
 
-    def start_master(self, *arguments: str) -> RoleProcess:
-        return self.begin_master(*arguments).wait_until_ready()
+    def start_master(self, *arguments: str, release: Path | None = None) -> RoleProcess:
+        return self._start("master", self.masters, arguments, release).wait_until_ready()
 
     def begin_master(self, *arguments: str) -> RoleProcess:
         """It may not be ready yet."""
         return self._start("master", self.masters, arguments)
 
-    def start_server(self, *arguments: str) -> RoleProcess:
-        return self._start("tabletserver", self.servers, arguments).wait_until_ready()
+    def start_server(self, *arguments: str, release: Path | None = None) -> RoleProcess:
+        return self._start("tabletserver", self.servers, arguments, release).wait_until_ready()
 
     def start(self, servers: int = 3) -> "ProcessCluster":
         """One master and `servers` tablet servers, all started at once; METADATA is served on return."""
@@ -184,9 +193,11 @@ class ProcessCluster:
     def server_of(self, port: int) -> RoleProcess:
         return next(one for one in self.servers if one.port == port)
 
-    def _start(self, role: str, beside: list[RoleProcess], arguments: tuple[str, ...]) -> RoleProcess:
+    def _start(
+        self, role: str, beside: list[RoleProcess], arguments: tuple[str, ...], release: Path | None = None
+    ) -> RoleProcess:
         errors = self._folder / f"{role}-{len(beside) + 1}.log"
-        process = RoleProcess(role, ["--config", str(self.config), *arguments], errors)
+        process = RoleProcess(role, ["--config", str(self.config), *arguments], errors, release)
         beside.append(process)
         return process
 

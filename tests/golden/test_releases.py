@@ -1,0 +1,122 @@
+"""Roles of this hbtable understand those of every release in `releases`, and the other way round, message by message.
+
+cluster-tests/test_rolling_upgrade.py runs them side by side; here the interface files are compared, so that a change
+which an older role would take for something else is refused before anything runs.
+
+A release is kept whole: `git archive COMMIT hbtable thrift | xz -9e`. Its name ends with the version of the protocol.
+One is added before the first change of a protocol, and none is ever removed.
+"""
+
+import tarfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import thriftpy2
+from thriftpy2.thrift import TType
+
+from hbtable.rpc.handshake import OURS
+
+HERE = Path(__file__).parent
+OURS_FOLDER = HERE.parents[1] / "thrift"
+RELEASES = sorted((HERE / "releases").glob("*.tar.xz"))
+FILES = ("tabletserver", "master")
+
+MAY_BE_PASSED_OVER = {
+    "RowMutation.checksum": "the older role checks the frame alone",
+    "ReadSpec.maxBytes": "the older role has a bound of its own",
+    "ScanPosition.column": "cellsDone says the same; the column is quicker",
+    "ScanPosition.timestamp": "as its column",
+    "ScanPosition.versions": "as its column",
+    "TabletStatus.damaged": "shown to people",
+}
+"""Fields that a release does not know, and why it does no harm that it skips them. A field of which that cannot be said
+is no field: it takes a new call, which the older role refuses by name, or a new major version of the protocol."""
+
+LATER_CALLS = {
+    "TabletAdmin.ping": "that it is not known is an answer",
+    "MasterService.ping_master": "that it is not known is an answer",
+}
+"""Calls that a release does not know, and what its refusal means."""
+
+
+@pytest.fixture(params=RELEASES, ids=lambda path: path.name.removesuffix(".tar.xz"))
+def release(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    with tarfile.open(request.param) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+def loaded(folder: Path, name: str) -> ModuleType:
+    words = "_".join((*folder.parts[-3:], name)).replace("-", "_")
+    module: ModuleType = thriftpy2.load(str(folder / f"{name}.thrift"), module_name=f"{words}_thrift")
+    return module
+
+
+def shown(kind: int, more: Any) -> Any:
+    """A type, structs by name."""
+    if kind == TType.STRUCT:
+        return more.__name__
+    if kind in (TType.LIST, TType.SET):
+        return kind, shown(*more) if isinstance(more, tuple) else more
+    if kind == TType.MAP:
+        return kind, [shown(*one) if isinstance(one, tuple) else one for one in more]
+    return kind
+
+
+def fields(struct: Any) -> dict[int, tuple[str, Any, bool]]:
+    """By id: name, type, and whether it must be there."""
+    found = {}
+    for number, (kind, name, *more, required) in struct.thrift_spec.items():
+        found[number] = (name, shown(kind, more[0] if more else None), bool(required))
+    return found
+
+
+def structs(module: ModuleType) -> dict[str, Any]:
+    meta = module.__thrift_meta__
+    return {struct.__name__: struct for struct in (*meta["structs"], *meta["exceptions"])}
+
+
+def compare(name: str, old: Any, new: Any) -> None:
+    """That either side understands what the other writes of this struct."""
+    before, now = fields(old), fields(new)
+    for number, (field, kind, required) in before.items():
+        assert number in now, f"{name}.{field}: older roles send it"
+        assert now[number][1] == kind, f"{name}.{field}: older roles send another type"
+        assert required or not now[number][2], f"{name}.{field}: older roles may leave it out"
+        assert now[number][2] or not required, f"{name}.{field}: older roles need it"
+    for number in now.keys() - before.keys():
+        field, _, required = now[number]
+        assert not required, f"{name}.{field}: older roles do not send it"
+        assert f"{name}.{field}" in MAY_BE_PASSED_OVER, f"{name}.{field}: older roles pass over it; is that harmless?"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_struct_of_a_release_is_understood_in_both_directions(release: Path, file: str) -> None:
+    old, new = structs(loaded(release / "thrift", file)), structs(loaded(OURS_FOLDER, file))
+    assert old.keys() <= new.keys()
+    for name, struct in old.items():
+        compare(name, struct, new[name])
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_call_of_a_release_is_understood_in_both_directions(release: Path, file: str) -> None:
+    old, new = loaded(release / "thrift", file), loaded(OURS_FOLDER, file)
+    later = set()
+    for now in new.__thrift_meta__["services"]:
+        before = getattr(old, now.__name__)
+        assert set(before.thrift_services) <= set(now.thrift_services), "older roles still call it"
+        for name in before.thrift_services:
+            for part in ("args", "result"):
+                same = f"{now.__name__}.{name}"
+                compare(same, getattr(before, f"{name}_{part}"), getattr(now, f"{name}_{part}"))
+        later |= {f"{now.__name__}.{name}" for name in set(now.thrift_services) - set(before.thrift_services)}
+    assert later <= LATER_CALLS.keys(), "older roles refuse them by name: what does the caller do then?"
+
+
+def test_there_is_a_release_of_the_protocol_before_and_the_major_version_is_theirs() -> None:
+    assert RELEASES
+    assert {path.name.removesuffix(".tar.xz").partition("rpc-")[2].partition(".")[0] for path in RELEASES} == {
+        str(OURS.major)
+    }
