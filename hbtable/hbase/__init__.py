@@ -6,6 +6,8 @@ calls/      reads.py  writes.py  scanner_calls.py  tables.py    one short method
 admin/      cells.py  chores.py  cluster_backend.py  compactions.py  tables.py  tablets.py    the same for our own
 service,
             thrift/admin.thrift
+thrift2/    reads.py  writes.py  scanners.py  tables.py    the same for HBase's newer service, thrift/hbase2.thrift
+            with conversion.py and descriptors.py of its own
 meaning     conversion.py  regions.py  errors.py  server_names.py
 around      connection.py (one client), server.py (all of them), log_limiter.py, slow.py
 below       backend.py: what it needs from there

@@ -14,8 +14,9 @@ from hbtable.errors import HbtableError, Overloaded
 from hbtable.hbase import errors
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.http_answer import HttpRequest
-from hbtable.hbase.codec.interface import THRIFT2_ONLY, ThriftMethod
+from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
+from hbtable.hbase.codec.missing import MissingField
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
@@ -57,14 +58,16 @@ class GatewayConnection:
     runtime.occupancy.Guest."""
 
     __slots__ = (
-        "_context", "_head", "_stream", "_wire", "answered", "busy", "client", "framed", "host", "idle_since",
-        "sending",
+        "_before", "_context", "_head", "_stream", "_wire", "answered", "busy", "client", "framed", "host",
+        "idle_since", "sending",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
         self._stream = stream
         self._context = context
         self._head: Call | None = None
+        self._before: ThriftMethod | None = None
+        """What was called last: which of two services a call without arguments is of."""
         self._wire: Wire | None = None
         self.client = client
         self.host = client.rpartition(":")[0]
@@ -194,6 +197,9 @@ class GatewayConnection:
                 self._unusual(source, wire, head, method)
             else:
                 values = read_arguments(source, method)
+                if method.choose is not None:
+                    method, values = method.choose(values, self._before)
+                self._before = method
                 if context.draining:
                     return  # closed while this was being decoded: carried out, it could not be answered
                 decoded = clock()
@@ -218,8 +224,7 @@ class GatewayConnection:
                 ended = clock()
                 method.seconds.observe(ended - started)
                 if ended - started >= slow_seconds:
-                    times = (started, decoded, handled, ended)
-                    self._remember(method, values, outcome, times, source.message_bytes(), size)
+                    self._remember(method, values, outcome, (started, decoded, handled, ended), source, size)
                 values = _NOTHING  # an idle client must not cost what its last request did
                 self.idle_since = ended
                 self.answered = True
@@ -243,6 +248,10 @@ class GatewayConnection:
 
     def _failed(self, error: Exception, method: ThriftMethod, sequence: int, dialect: Dialect) -> tuple[bytes, str]:
         """(answer, the outcome's name for the metrics)."""
+        if isinstance(error, MissingField):
+            answer = dialect.refusal(method.name.encode(), sequence, PROTOCOL_ERROR, str(error))
+            self._context.count(method.name, "MissingField")
+            return answer, "MissingField"
         if isinstance(error, HbtableError):
             field, message, can_retry = errors.declared(error, method.declares)
         else:
@@ -264,8 +273,6 @@ class GatewayConnection:
             message = f"{method.name} was sent as a one-way call; it has an answer"
         else:
             message = f"Invalid method name: '{name.decode('utf-8', 'replace')}'"
-            if name in THRIFT2_ONLY:
-                message += "; it is of HBase's Thrift2 service, and this port speaks HBase Thrift1"
         self._context.count("unknown", "UnknownMethod")
         self._send(wire.dialect.refusal(name, sequence, UNKNOWN_METHOD, message), source.framed)
 
@@ -297,7 +304,7 @@ class GatewayConnection:
         values: list[object],
         outcome: str,
         times: tuple[float, float, float, float],
-        request_bytes: int,
+        source: MessageInput,
         answer_bytes: int,
     ) -> None:
         started, decoded, handled, ended = times
@@ -314,7 +321,7 @@ class GatewayConnection:
                 decoding_seconds=decoded - started,
                 handling_seconds=handled - decoded,
                 answering_seconds=ended - handled,
-                request_bytes=request_bytes,
+                request_bytes=source.message_bytes(),
                 answer_bytes=answer_bytes,
                 client=self.client,
             )

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from hbtable import errors
 from hbtable.errors import HbtableError
 
-_HBASE: Final = "org.apache.hadoop.hbase."
+HBASE: Final = "org.apache.hadoop.hbase."
 ILLEGAL: Final = "java.lang.IllegalArgumentException"
 PLAIN: Final = "java.io.IOException"
-DO_NOT_RETRY: Final = _HBASE + "DoNotRetryIOException"
+DO_NOT_RETRY: Final = HBASE + "DoNotRetryIOException"
 
 
 class BadArgument(errors.InvalidRequest):
@@ -45,16 +45,16 @@ class Declared(NamedTuple):
 
 
 _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
-    (errors.NoSuchFamily, _HBASE + "regionserver.NoSuchColumnFamilyException", False),
+    (errors.NoSuchFamily, HBASE + "regionserver.NoSuchColumnFamilyException", False),
     (errors.NotACounter, DO_NOT_RETRY, False),
     (errors.SwitchedOff, DO_NOT_RETRY, False),
-    (errors.TableNotEnabled, _HBASE + "TableNotEnabledException", False),
-    (errors.TableNotDisabled, _HBASE + "TableNotDisabledException", False),
-    (errors.TableNotFound, _HBASE + "TableNotFoundException", False),
-    (errors.NamespaceNotFound, _HBASE + "NamespaceNotFoundException", False),
-    (errors.TableExists, _HBASE + "TableExistsException", False),
-    (errors.StaleLocation, _HBASE + "NotServingRegionException", True),
-    (errors.Overloaded, _HBASE + "CallQueueTooBigException", True),
+    (errors.TableNotEnabled, HBASE + "TableNotEnabledException", False),
+    (errors.TableNotDisabled, HBASE + "TableNotDisabledException", False),
+    (errors.TableNotFound, HBASE + "TableNotFoundException", False),
+    (errors.NamespaceNotFound, HBASE + "NamespaceNotFoundException", False),
+    (errors.TableExists, HBASE + "TableExistsException", False),
+    (errors.StaleLocation, HBASE + "NotServingRegionException", True),
+    (errors.Overloaded, HBASE + "CallQueueTooBigException", True),
     (errors.OutOfSpace, PLAIN, True),
     (errors.Unavailable, PLAIN, True),
     (errors.Conflict, PLAIN, True),

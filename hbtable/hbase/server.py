@@ -19,7 +19,7 @@ from hbtable.hbase.admin.compactions import AdminCompactionCalls
 from hbtable.hbase.admin.tables import AdminTableCalls
 from hbtable.hbase.admin.tablets import AdminTabletCalls
 from hbtable.hbase.backend import Address, OpenTable, TableBackend
-from hbtable.hbase.calls.handler import bind, bind_admin
+from hbtable.hbase.calls.handler import bind, bind_admin, bind_thrift2
 from hbtable.hbase.calls.reads import ReadCalls
 from hbtable.hbase.calls.scanner_calls import ScannerCalls
 from hbtable.hbase.calls.scanner_ids import Reserve, ScannerIds, unsaved
@@ -35,6 +35,10 @@ from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
+from hbtable.hbase.thrift2.reads import Thrift2ReadCalls
+from hbtable.hbase.thrift2.scanners import Thrift2ScannerCalls
+from hbtable.hbase.thrift2.tables import Thrift2TableCalls
+from hbtable.hbase.thrift2.writes import Thrift2WriteCalls
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.memory_budget import MemoryBudget
@@ -162,37 +166,62 @@ class ThriftGateway:
             options.transfer_bytes,
             options.waiting_calls,
         )
-        self._bind(interface, open_table, admin, identity)
+        scanner_calls, table_calls = self._bind(interface, open_table, admin, identity)
         if cluster is not None:
             self._bind_admin(interface, TableBackend(open_table), cluster, identity)
             self._context.measure(interface.admin_methods.values())
+            self._bind_thrift2(
+                interface, TableBackend(open_table), admin, cluster, identity, scanner_calls, table_calls
+            )
+            self._context.measure(interface.thrift2_methods.values())
         registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(len(self._connections)))
         registry.gauge("hbtable_open_scanners", "Scanners open.", lambda: float(len(self.scanners)))
 
-    def _bind(self, interface: ThriftInterface, open_table: OpenTable, admin: Admin, identity: ClusterIdentity) -> None:
+    def _bind(
+        self, interface: ThriftInterface, open_table: OpenTable, admin: Admin, identity: ClusterIdentity
+    ) -> tuple[ScannerCalls, TableAdminCalls]:
         options, pause = self._options, self._context.pause
         tables = TableBackend(open_table)
 
-        def families(name: bytes) -> list[bytes]:
-            return list(admin.record(name).schema.families)
-
+        scanner_calls = ScannerCalls(
+            tables,
+            admin.record,
+            self.scanners,
+            partial(parse_filter, pause=pause),
+            options.answer_bytes,
+            pause,
+            self._context.budget,
+        )
+        table_calls = TableAdminCalls(
+            self._runtime, tables, admin, identity.cluster_id, identity.address, options.compaction_wait_seconds
+        )
         parts = (
             ReadCalls(tables, options.answer_bytes, pause, self._context.budget),
-            WriteCalls(tables, families, options.cell_bytes, pause),
-            ScannerCalls(
-                tables,
-                admin.record,
-                self.scanners,
-                partial(parse_filter, pause=pause),
-                options.answer_bytes,
-                pause,
-                self._context.budget,
-            ),
-            TableAdminCalls(
-                self._runtime, tables, admin, identity.cluster_id, identity.address, options.compaction_wait_seconds
-            ),
+            WriteCalls(tables, _families(admin), options.cell_bytes, pause),
+            scanner_calls,
+            table_calls,
         )
         bind(interface, parts)
+        return scanner_calls, table_calls
+
+    def _bind_thrift2(
+        self,
+        interface: ThriftInterface,
+        tables: TableBackend,
+        admin: Admin,
+        cluster: ClusterBackend,
+        identity: ClusterIdentity,
+        scanner_calls: ScannerCalls,
+        table_calls: TableAdminCalls,
+    ) -> None:
+        options = self._options
+        parts = (
+            Thrift2ReadCalls(tables, options.answer_bytes),
+            Thrift2WriteCalls(tables, _families(admin), options.cell_bytes, options.answer_bytes),
+            Thrift2ScannerCalls(scanner_calls, options.answer_bytes),
+            Thrift2TableCalls(tables, admin, cluster, ServerNames(cluster, identity.address), table_calls),
+        )
+        bind_thrift2(interface, parts)
 
     def _bind_admin(
         self, interface: ThriftInterface, tables: TableBackend, cluster: ClusterBackend, identity: ClusterIdentity
@@ -272,3 +301,13 @@ class ThriftGateway:
         while True:
             self._runtime.sleep(_EXPIRY_SECONDS)
             self.scanners.expire()
+
+
+def _families(admin: Admin) -> Callable[[bytes], list[bytes]]:
+    """Of a table by its canonical name."""
+
+    @switches
+    def families(name: bytes) -> list[bytes]:
+        return list(admin.record(name).schema.families)
+
+    return families

@@ -216,8 +216,8 @@ def _fields(source: Input, layout: StructLayout, values: list[object], depth: in
             field = 0 if kind == STOP else int.from_bytes(source.take(2), "big")
         if kind == STOP:
             return
-        known = places.get(field)
-        if known is None or known[0].kind != kind:
+        known = places.get(kind << 16 | field)
+        if known is None:
             _skip(source, kind, depth + 1)
         else:
             values[known[1]] = read_value(source, known[0], depth + 1)
@@ -241,6 +241,8 @@ def _struct(source: Input, layout: StructLayout, depth: int) -> object:
 def _list(source: Input, element: ValueType, depth: int) -> list[object]:
     kind, count = _LIST_HEAD(source.take(5), 0)
     source.count(count)
+    if kind != element.kind and element.alternative is not None:
+        element = element.alternative
     if kind != element.kind:
         if count:
             source.mismatch(kind, element.kind)

@@ -94,12 +94,11 @@ def _fields(source: Input, layout: StructLayout, values: list[object], depth: in
             return
         field = field + (code >> 4) if code >> 4 else _zigzag(source)
         kind = _kind(code)
-        known = layout.places.get(field)
-        wanted = known is not None and known[0].kind == kind
+        known = layout.places.get(kind << 16 | field & 0xFFFF)
         if kind == BOOL:
-            if known is not None and wanted:
+            if known is not None:
                 values[known[1]] = code & 0x0F == _TRUE
-        elif known is not None and wanted:
+        elif known is not None:
             values[known[1]] = _value(source, known[0], depth + 1)
         else:
             _skip(source, kind, depth + 1)
@@ -160,6 +159,8 @@ def _list_head(source: Input) -> tuple[int, int]:
 @switches
 def _list(source: Input, element: ValueType, depth: int) -> list[object]:
     kind, count = _list_head(source)
+    if kind != element.kind and element.alternative is not None:
+        element = element.alternative
     if kind != element.kind:
         if count:
             source.mismatch(kind, element.kind)

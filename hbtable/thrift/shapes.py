@@ -28,7 +28,7 @@ class ValueType:
     """The type of a value: `kind`, and for containers and structs what is inside. `convert` makes of what was read the
     value that it stands for, `unconvert` takes that apart again."""
 
-    __slots__ = ("convert", "element", "key", "kind", "layout", "unconvert")
+    __slots__ = ("alternative", "convert", "element", "key", "kind", "layout", "unconvert")
 
     def __init__(
         self,
@@ -45,6 +45,8 @@ class ValueType:
         self.layout = layout
         self.convert = convert
         self.unconvert = unconvert
+        self.alternative: ValueType | None = None
+        """Of an element: what it is in a list of another kind, where a list may be one of two."""
 
 
 class Field(NamedTuple):
@@ -86,7 +88,8 @@ class StructLayout:
         self.parts = parts
         self.fast_list = fast_list
         self.fast_write = fast_write
-        self.places = {field.id: (field.shape, place) for place, field in enumerate(fields)}
+        self.places = {field.shape.kind << 16 | field.id: (field.shape, place) for place, field in enumerate(fields)}
+        """By kind and field id: a field of another kind is none that is known."""
         self.writes = [
             (bytes((field.shape.kind,)) + field.id.to_bytes(2, "big"), field.shape, field.default) for field in fields
         ]
@@ -107,8 +110,9 @@ class CallLayout:
         self.layout = StructLayout(
             [Field(field, "", shapes.get(field, nothing), None) for field in range(1, highest + 1)]
         )
-        self.kinds = tuple(shapes[field].kind if field in shapes else 0 for field in range(highest + 1))
-        """Kind by field id; 0 where there is no such field."""
+        plain = {field: shape.kind for field, shape in shapes.items() if shape.convert is None}
+        self.kinds = tuple(plain.get(field, 0) for field in range(highest + 1))
+        """Kind by field id; 0 where there is no such field, or one that the fast way does not convert."""
         elements = [shape.element for shape in shapes.values() if shape.kind == LIST and shape.element is not None]
         inner = elements[0].layout if elements else None
         self.fast_list = inner.fast_list if inner is not None else None

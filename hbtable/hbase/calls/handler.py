@@ -1,8 +1,10 @@
 """Attaches the calls' implementations to the interface. Every method must have exactly one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
+from hbtable.hbase.codec.missing import refuse_missing
+from hbtable.switches import switches
 
 
 def bind(interface: ThriftInterface, parts: Sequence[object]) -> None:
@@ -14,6 +16,26 @@ def bind_admin(interface: ThriftInterface, parts: Sequence[object]) -> None:
     """The same for our own service, whose methods join the others."""
     _attach(interface.admin_methods, parts)
     interface.methods.update(interface.admin_methods)
+
+
+def bind_thrift2(interface: ThriftInterface, parts: Sequence[object]) -> None:
+    """The same for HBase's newer service."""
+    _attach(interface.thrift2_methods, parts)
+    for method in interface.thrift2_methods.values():
+        method.call = _whole(method)
+    interface.offer_thrift2()
+
+
+def _whole(method: ThriftMethod) -> Callable[..., object]:
+    """The call, refused where a required field was not sent."""
+    call, name, required = method.call, method.name, method.required
+
+    @switches
+    def checked(*values: object) -> object:
+        refuse_missing(name, required, values)
+        return call(*values)
+
+    return checked
 
 
 def _attach(methods: Mapping[bytes, ThriftMethod], parts: Sequence[object]) -> None:

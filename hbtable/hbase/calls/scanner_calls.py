@@ -51,7 +51,7 @@ class ScannerCalls:
     ) -> None:
         self._tables = tables
         self._record = record
-        self._scanners = scanners
+        self.scanners = scanners
         self._check_filter = check_filter
         self._answer_bytes = answer_bytes
         self._pause = pause
@@ -74,19 +74,19 @@ class ScannerCalls:
             max_bytes=self._answer_bytes,
         )
         backwards = bool(scan.reversed)
-        rows = _range(scan.start_row or b"", scan.stop_row or b"", backwards)
+        rows = range_of(scan.start_row or b"", scan.stop_row or b"", backwards)
         request = ScanRequest(rows, spec, backwards, cells_per_row=max(scan.batch_size or 0, 0))
-        return self._open(table, request, bool(scan.sort_columns))
+        return self.open_scanner(table, request, bool(scan.sort_columns))
 
     @switches
     def scannerOpen(self, table: bytes | None, start: bytes | None, columns: Columns, _: Attributes) -> int:
-        return self._open_range(table, _range(start or b"", b""), columns, MAX_TIMESTAMP)
+        return self._open_range(table, range_of(start or b"", b""), columns, MAX_TIMESTAMP)
 
     @switches
     def scannerOpenWithStop(
         self, table: bytes | None, start: bytes | None, stop: bytes | None, columns: Columns, _: Attributes
     ) -> int:
-        return self._open_range(table, _range(start or b"", stop or b""), columns, MAX_TIMESTAMP)
+        return self._open_range(table, range_of(start or b"", stop or b""), columns, MAX_TIMESTAMP)
 
     @switches
     def scannerOpenWithPrefix(self, table: bytes | None, prefix: bytes | None, columns: Columns, _: Attributes) -> int:
@@ -97,7 +97,7 @@ class ScannerCalls:
     def scannerOpenTs(
         self, table: bytes | None, start: bytes | None, columns: Columns, timestamp: int | None, _: Attributes
     ) -> int:
-        return self._open_range(table, _range(start or b"", b""), columns, upper_bound(timestamp))
+        return self._open_range(table, range_of(start or b"", b""), columns, upper_bound(timestamp))
 
     @switches
     def scannerOpenWithStopTs(
@@ -109,19 +109,23 @@ class ScannerCalls:
         timestamp: int | None,
         _: Attributes,
     ) -> int:
-        return self._open_range(table, _range(start or b"", stop or b""), columns, upper_bound(timestamp))
+        return self._open_range(table, range_of(start or b"", stop or b""), columns, upper_bound(timestamp))
 
     @switches
     def _open_range(self, table: bytes | None, rows: RowRange, columns: Columns, max_timestamp: int) -> int:
         spec = ReadSpec(columns_of(columns, self._pause), max_timestamp=max_timestamp, max_bytes=self._answer_bytes)
-        return self._open(table, ScanRequest(rows, spec), sorted_columns=False)
+        return self.open_scanner(table, ScanRequest(rows, spec), sorted_columns=False)
 
-    def _open(self, table: bytes | None, request: ScanRequest, sorted_columns: bool) -> int:
+    @switches
+    def open_scanner(
+        self, table: bytes | None, request: ScanRequest, sorted_columns: bool, rows_left: int | None = None
+    ) -> int:
+        """`rows_left`: after so many rows the scan is at its end."""
         name = self._tables.canonical(table)
         known = self._known.get(name)
         if known is None or any(family not in known for family in request.spec.columns or ()):
             self._check(name, request)
-        return self._scanners.open(name, request, sorted_columns)
+        return self.scanners.open(name, request, sorted_columns, rows_left)
 
     def _check(self, name: bytes, request: ScanRequest) -> None:
         """Asks METADATA, and remembers the families: a table that goes away later shows at the first fetch."""
@@ -140,20 +144,24 @@ class ScannerCalls:
         return self.scannerGetList(number, 1)
 
     def scannerGetList(self, number: int | None, count: int | None) -> Sequence[Row] | ScannedPages:
-        scanner = self._scanners.use(number)
+        scanner = self.scanners.use(number)
         wanted = count or 0
         if wanted < 0:
             raise BadArgument(f"a scanner cannot return {wanted} rows; ask for 1 or more")
         with scanner.lock:
-            pages = self._fetch(scanner, wanted)
+            pages = self.fetch(scanner, wanted)
         if scanner.sorted_columns:
             return SortedRows(pages.rows())
         return pages if pages.has_plain else pages.rows()
 
     def scannerClose(self, number: int | None) -> None:
-        self._scanners.close(number)
+        self.scanners.close(number)
 
-    def _fetch(self, scanner: Scanner, wanted: int) -> ScannedPages:
+    def unnumbered(self, table: bytes | None, request: ScanRequest, rows_left: int | None) -> Scanner:
+        """One that is for a single call."""
+        return self.scanners.unnumbered(self._tables.canonical(table), request, rows_left)
+
+    def fetch(self, scanner: Scanner, wanted: int) -> ScannedPages:
         """The scanner moves on only when the whole answer is there: after an error the same rows come again."""
         if scanner.ended or not wanted:
             return ScannedPages()
@@ -199,5 +207,5 @@ def _checked(row: bytes) -> bytes:
     return row
 
 
-def _range(start: bytes, stop: bytes, backwards: bool = False) -> RowRange:
+def range_of(start: bytes, stop: bytes, backwards: bool = False) -> RowRange:
     return between(_checked(start), _checked(stop), backwards)

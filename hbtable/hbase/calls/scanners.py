@@ -35,7 +35,17 @@ class ScannerOptions:
 class Scanner:
     """`request` as opened, without a position; `position` None before the first fetch."""
 
-    __slots__ = ("ended", "last_used", "lock", "position", "request", "size_bytes", "sorted_columns", "table")
+    __slots__ = (
+        "ended",
+        "last_used",
+        "lock",
+        "position",
+        "request",
+        "rows_left",
+        "size_bytes",
+        "sorted_columns",
+        "table",
+    )
 
     def __init__(
         self, table: bytes, request: ScanRequest, sorted_columns: bool, lock: Lock, ended: bool = False
@@ -47,6 +57,8 @@ class Scanner:
         """Held during a fetch: two connections may use one id, and must not get the same rows."""
         self.position: ScanPosition | None = None
         self.ended = ended
+        self.rows_left: int | None = None
+        """None: all there are."""
         self.last_used = 0.0
         self.size_bytes = _size(table, request)
 
@@ -70,13 +82,23 @@ class Scanners:
         """The highest id of an open scanner, -1 when none is."""
         return max(self._open, default=-1)
 
-    def open(self, table: bytes, request: ScanRequest, sorted_columns: bool = False) -> int:
+    def open(
+        self, table: bytes, request: ScanRequest, sorted_columns: bool = False, rows_left: int | None = None
+    ) -> int:
         """The new scanner's id."""
         number = self._ids.take(self._open)
-        self._keep(number, Scanner(table, request, sorted_columns, self._runtime.lock()), self._clock())
+        scanner = Scanner(table, request, sorted_columns, self._runtime.lock())
+        scanner.rows_left = rows_left
+        self._keep(number, scanner, self._clock())
         while self._bytes > self._options.memory_bytes and len(self._open) > 1:
             self._drop(next(iter(self._open)))
         return number
+
+    def unnumbered(self, table: bytes, request: ScanRequest, rows_left: int | None) -> Scanner:
+        """One that nobody else can use, and that is not kept."""
+        scanner = Scanner(table, request, False, self._runtime.lock())
+        scanner.rows_left = rows_left
+        return scanner
 
     def use(self, number: int | None) -> Scanner:
         """Restarts its hour. ScannerNotFound when it was closed, expired or never given out."""
@@ -173,6 +195,9 @@ def _to_json(number: int, scanner: Scanner, idle_seconds: float) -> dict[str, An
         "filter": None if spec.filter is None else _text(spec.filter),
         "cache_blocks": spec.cache_blocks,
         **({} if spec.max_bytes == ANSWER_BYTES else {"max_bytes": spec.max_bytes}),
+        **({} if spec.min_timestamp == 0 else {"min_timestamp": spec.min_timestamp}),
+        **({} if spec.max_versions == 1 else {"max_versions": spec.max_versions}),
+        **({} if scanner.rows_left is None else {"rows_left": scanner.rows_left}),
         "position": position
         and {
             "row": _text(position.row),
@@ -189,7 +214,9 @@ def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
         columns=None
         if columns is None
         else {_bytes(f): None if q is None else frozenset(map(_bytes, q)) for f, q in columns},
+        min_timestamp=record.get("min_timestamp", 0),
         max_timestamp=record["max_timestamp"],
+        max_versions=record.get("max_versions", 1),
         filter=None if record["filter"] is None else _bytes(record["filter"]),
         cache_blocks=record["cache_blocks"],
         max_bytes=record.get("max_bytes", ANSWER_BYTES),
@@ -201,6 +228,7 @@ def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
         cells_per_row=record["cells_per_row"],
     )
     scanner = Scanner(_bytes(record["table"]), request, record["sorted"], lock, record["ended"])
+    scanner.rows_left = record.get("rows_left")
     place = record["position"]
     if place is not None:
         scanner.position = ScanPosition(

@@ -121,35 +121,23 @@ class Objects:
         self._admin_thrift: Any = interface.admin_thrift
 
     def result(self, method: ThriftMethod, value: Any) -> Any:
-        answer = method.result_class()
-        kind = answer_kind(method.name)
-        if kind == "void":
+        answer: Any = method.result_class()
+        if not hasattr(answer, "success"):
             return answer
-        make = getattr(self, "_" + kind, None)
-        answer.success = make(value) if make is not None else value
+        make = None if method.module is not self._thrift else getattr(self, "_" + answer_kind(method.name), None)
+        answer.success = make(value) if make is not None else _objects(value, method.module)
         return answer
 
     def exception(self, method: ThriftMethod, field: str, message: str, can_retry: bool) -> Any:
         answer = method.result_class()
         if field == "io":
-            setattr(answer, field, self._thrift.IOError(message=message, canRetry=can_retry))
+            kind = getattr(method.module, "TIOError", self._thrift.IOError)
+            setattr(answer, field, kind(message=message, canRetry=can_retry))
         elif field == "ia":
-            setattr(answer, field, self._thrift.IllegalArgument(message=message))
+            setattr(answer, field, getattr(method.module, "TIllegalArgument", self._thrift.IllegalArgument)(message))
         else:
             setattr(answer, field, self._thrift.AlreadyExists(message=message))
         return answer
-
-    def _structs(self, value: Any) -> Any:
-        """Tuples of admin_structs as Thrift's objects, by name and place."""
-        if isinstance(value, list):
-            return [self._structs(element) for element in value]
-        if not isinstance(value, tuple):
-            return value
-        made = getattr(self._admin_thrift, type(value).__name__)()
-        spec = made.thrift_spec
-        for place, field in enumerate(sorted(spec)):
-            setattr(made, spec[field][1], self._structs(value[place]))
-        return made
 
     def _cells(self, value: Sequence[Cell]) -> list[Any]:
         return [self._thrift.TCell(content, timestamp) for _, timestamp, content in value]
@@ -211,8 +199,12 @@ class BinaryDialect:
         self._strict = strict
         self._collect = collect
         self._offload = offload
-        for method in (*interface.methods.values(), *interface.admin_methods.values()):
+        for method in interface.methods.values():
             method.encode = _ENCODERS.get(answer_kind(method.name), self._object_encoder(method))
+        for method in interface.admin_methods.values():
+            method.encode = _ENCODERS["void"] if method.name in _ADMIN_VOID else self._object_encoder(method)
+        for method in interface.thrift2_methods.values():
+            method.encode = self._object_encoder(method)
 
     @switches
     def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes | LargeAnswer:
@@ -262,6 +254,19 @@ class CompactDialect:
     def refusal(self, name: bytes, sequence: int, code: int, message: str) -> bytes:
         text = name.decode("utf-8", "replace")
         return _compact(text, EXCEPTION, sequence, TApplicationException(code, message))
+
+
+def _objects(value: Any, module: Any) -> Any:
+    """Tuples of admin.structs or thrift2_structs as Thrift's objects, by name and place."""
+    if isinstance(value, list):
+        return [_objects(element, module) for element in value]
+    if not isinstance(value, tuple):
+        return value
+    made = getattr(module, type(value).__name__)()
+    spec = made.thrift_spec
+    for place, field in enumerate(sorted(spec)):
+        setattr(made, spec[field][1], _objects(value[place], module))
+    return made
 
 
 def _is_large(value: object) -> bool:

@@ -1,0 +1,83 @@
+"""Two calls of one name, of Thrift1 and Thrift2: one layout that takes the arguments of either.
+
+`get(table, row, column)` and `get(table, TGet)` arrive on the same port. Which one a call is shows in the kinds of its
+fields, so the merged layout has a place for each (kind, field id) that either knows; a call that filled a place of
+Thrift2's alone is one of Thrift2.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, final
+
+from hbtable.thrift.shapes import Field, StructLayout, ValueType
+from hbtable.thrift.wire import LIST, STRUCT
+
+
+class Either(NamedTuple):
+    """A struct in a place that both have: as each would have it."""
+
+    first: Any
+    second: Any
+    is_second: bool
+    """A field was there that only the second has."""
+
+
+@final
+class EitherCall:
+    """`fields` in the order of `layout`; first() and second() take each one's values out of what was read."""
+
+    def __init__(self, first: StructLayout, second: StructLayout) -> None:
+        fields, self._places = _merged(first.fields, second.fields)
+        self.layout: Final = StructLayout(fields)
+        self._first_count = len(first.fields)
+        self._own = [place for place in self._places if place >= self._first_count]
+        self.tells_by_arguments: Final = bool(self._own)
+
+    def is_second(self, values: Sequence[Any]) -> bool:
+        if any(values[place] is not None for place in self._own):
+            return True
+        return any(type(value) is Either and value.is_second for value in values)
+
+    def first(self, values: Sequence[Any]) -> list[Any]:
+        return [value.first if type(value) is Either else value for value in values[: self._first_count]]
+
+    def second(self, values: Sequence[Any]) -> list[Any]:
+        found = (values[place] for place in self._places)
+        return [value.second if type(value) is Either else value for value in found]
+
+
+def _merged(first: Sequence[Field], second: Sequence[Field]) -> tuple[list[Field], list[int]]:
+    """(all fields, the place of each of the second's)."""
+    fields = list(first)
+    known = {(field.shape.kind, field.id): place for place, field in enumerate(first)}
+    places = []
+    for field in second:
+        place = known.get((field.shape.kind, field.id))
+        if place is None:
+            places.append(len(fields))
+            fields.append(field)
+            continue
+        places.append(place)
+        mine, theirs = fields[place].shape, field.shape
+        if mine.kind == STRUCT and mine.layout is not None and theirs.layout is not None:
+            fields[place] = fields[place]._replace(shape=_either_struct(mine.layout, theirs.layout))
+        elif mine.kind == LIST and mine.element is not None and theirs.element is not None:
+            fields[place] = fields[place]._replace(shape=_either_list(mine.element, theirs.element))
+    return fields, places
+
+
+def _either_struct(first: StructLayout, second: StructLayout) -> ValueType:
+    fields, places = _merged(first.fields, second.fields)
+    count = len(first.fields)
+
+    def make(*values: Any) -> Either:
+        is_second = any(value is not None for value in values[count:])
+        return Either(first.make(*values[:count]), second.make(*(values[place] for place in places)), is_second)
+
+    return ValueType(STRUCT, layout=StructLayout(fields, make))
+
+
+def _either_list(first: ValueType, second: ValueType) -> ValueType:
+    """The elements tell by their kind whose they are."""
+    element = ValueType(first.kind, first.key, first.element, first.layout, first.convert, first.unconvert)
+    element.alternative = second
+    return ValueType(LIST, element=element)

@@ -1,0 +1,177 @@
+"""Thrift2's structs in hbtable's terms: columns, times, filters, mutations, and results back."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from hbtable.errors import NoSuchFamily
+from hbtable.filters.grammar import parse as parse_filter
+from hbtable.hbase import conversion
+from hbtable.hbase.codec.thrift2_structs import (
+    TColumn,
+    TColumnValue,
+    TDelete,
+    TGet,
+    Thrift2Scan,
+    TPut,
+    TResult,
+    TTimeRange,
+)
+from hbtable.hbase.conversion import check_row, shown
+from hbtable.hbase.errors import DO_NOT_RETRY, PLAIN, BadArgument, JavaError
+from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
+from hbtable.model.mutation import (
+    DELETE_COLUMN,
+    DELETE_FAMILY,
+    DELETE_FAMILY_VERSION,
+    DELETE_VERSION,
+    Operation,
+    RowMutation,
+)
+from hbtable.model.read import Columns, ReadSpec
+
+Families = Callable[[], Sequence[bytes]]
+"""Of the table that a delete of a whole row is for."""
+
+PUT_TYPE: Final = 4
+"""The type of every cell that is read: HBase's number for a put."""
+_SKIP_WAL: Final = 1
+_DELETE_COLUMN: Final = 0
+_DELETE_COLUMNS: Final = 1
+_OF_COLUMNS: Final = {_DELETE_COLUMN: DELETE_VERSION, _DELETE_COLUMNS: DELETE_COLUMN}
+_DELETE_FAMILY_VERSION: Final = 3
+_OF_FAMILIES: Final = {2: DELETE_FAMILY, _DELETE_FAMILY_VERSION: DELETE_FAMILY_VERSION}
+
+
+def read_spec(get: TGet, answer_bytes: int) -> ReadSpec:
+    """A time counts before a range of times."""
+    if get.max_versions is not None and get.max_versions <= 0:
+        raise JavaError(PLAIN, "versions must be positive")
+    if get.timestamp is not None:
+        low, high = _checked(get.timestamp, min(get.timestamp + 1, MAX_TIMESTAMP))
+    else:
+        low, high = _times(get.time_range)
+    return ReadSpec(
+        _columns(get.columns),
+        low,
+        high,
+        get.max_versions or 1,
+        _filter(get.filter_string, get.filter_bytes),
+        get.cache_blocks is not False,
+        max_bytes=answer_bytes,
+    )
+
+
+def scan_spec(scan: Thrift2Scan, answer_bytes: int) -> ReadSpec:
+    if scan.family_time_ranges:
+        raise BadArgument("colFamTimeRangeMap is not supported: scan each family with a timeRange of its own")
+    versions = 1 if scan.max_versions is None else scan.max_versions
+    if versions <= 0:
+        raise JavaError(PLAIN, "versions must be positive")
+    low, high = _times(scan.time_range)
+    return ReadSpec(
+        _columns(scan.columns),
+        low,
+        high,
+        versions,
+        _filter(scan.filter_string, scan.filter_bytes),
+        scan.cache_blocks is not False,
+        max_bytes=answer_bytes,
+    )
+
+
+def _columns(named: Sequence[TColumn] | None) -> Columns | None:
+    chosen: dict[bytes, set[bytes] | None] = {}
+    for column in named or ():
+        wanted = chosen.setdefault(column.family, set())
+        if column.qualifier is None:
+            chosen[column.family] = None
+        elif wanted is not None:
+            wanted.add(column.qualifier)
+    if not chosen:
+        return None
+    return {family: None if wanted is None else frozenset(wanted) for family, wanted in chosen.items()}
+
+
+def _times(given: TTimeRange | None) -> tuple[int, int]:
+    return (0, MAX_TIMESTAMP) if given is None else _checked(given.min_stamp, given.max_stamp)
+
+
+def _checked(low: int, high: int) -> tuple[int, int]:
+    if low < 0 or high < 0:
+        raise BadArgument(f"Timestamp cannot be negative. minStamp:{low}, maxStamp:{high}")
+    if high < low:
+        raise BadArgument(f"maxStamp is smaller than minStamp. minStamp:{low}, maxStamp:{high}")
+    return low, high
+
+
+def _filter(text: bytes | None, serialized: bytes | None) -> bytes | None:
+    if serialized is not None:
+        raise BadArgument("filterBytes is not supported: give the filter as text in filterString")
+    if text is not None:
+        parse_filter(text)
+    return text
+
+
+def result(row: bytes | None, cells: Sequence[Cell], partial: bool = False) -> TResult:
+    return TResult(row, [_value(cell) for cell in cells], False, partial)
+
+
+NOTHING: Final = result(None, ())
+
+
+def _value(cell: Cell) -> TColumnValue:
+    column, timestamp, value = cell
+    family, _, qualifier = column.partition(b":")
+    return TColumnValue(family, qualifier, value, timestamp, None, PUT_TYPE)
+
+
+# ---------------------------------------------------------------- writes
+
+
+def _write_time(given: int | None, default: int) -> int:
+    return default if given is None else conversion.write_time(given)
+
+
+def put_mutation(put: TPut, cell_bytes: int) -> RowMutation:
+    row = check_row(put.row)
+    if put.cell_visibility is not None and put.cell_visibility.expression:
+        raise JavaError(DO_NOT_RETRY, "cells with visibility expressions cannot be protected here; nothing was written")
+    if not put.column_values:
+        raise BadArgument(f"No columns to insert: the put into row {shown(row)} is empty")
+    default = _write_time(put.timestamp, SERVER_TIME)
+    operations = [
+        conversion.put(row, _name(cell), cell.value, _write_time(cell.timestamp, default), cell_bytes)
+        for cell in put.column_values
+    ]
+    return RowMutation(row, operations, put.durability == _SKIP_WAL, conversion.ttl_millis(put.attributes))
+
+
+def _name(cell: TColumnValue) -> bytes:
+    """A colon in the family would make another column of it."""
+    if not cell.family:
+        raise BadArgument("a cell to be written has no column family")
+    if b":" in cell.family:
+        raise NoSuchFamily(f"Column family {shown(cell.family)} does not exist: no name of a family has a colon")
+    return cell.family + b":" + cell.qualifier
+
+
+def delete_mutation(delete: TDelete, families: Families) -> RowMutation:
+    row = check_row(delete.row)
+    skip_log = delete.durability == _SKIP_WAL
+    if not delete.columns:
+        time = _write_time(delete.timestamp if delete.columns is None else None, SERVER_TIME)
+        whole: list[Operation] = [(DELETE_FAMILY, family, b"", time, b"") for family in families()]
+        return RowMutation(row, whole, skip_log)
+    kind = _DELETE_COLUMNS if delete.delete_type is None else delete.delete_type
+    return RowMutation(row, [_delete(row, column, kind) for column in delete.columns], skip_log)
+
+
+def _delete(row: bytes, column: TColumn, kind: int) -> Operation:
+    time = _write_time(column.timestamp, SERVER_TIME)
+    if kind in _OF_COLUMNS:
+        return _OF_COLUMNS[kind], column.family, column.qualifier or b"", time, b""
+    if kind == _DELETE_FAMILY_VERSION and column.timestamp is None:
+        raise BadArgument(f"a delete of one version of family {shown(column.family)} has no timestamp")
+    if kind not in _OF_FAMILIES:
+        raise BadArgument(f"a delete of row {shown(row)} has the type {kind}; there are 0 to 3 (TDeleteType)")
+    return _OF_FAMILIES[kind], column.family, b"", time, b""

@@ -1,0 +1,165 @@
+"""Tables and families as Thrift2 describes them. What hbtable does not obey it keeps and shows, as attributes."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TTableDescriptor, TTableName
+from hbtable.model import names
+from hbtable.model.file_settings import families_as_done
+from hbtable.model.schema import FOREVER_SECONDS, Attributes, FamilySchema, TableSchema
+
+_COMPRESSIONS: Final = ("LZO", "GZ", "NONE", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
+_BLOOMS: Final = ("NONE", "ROW", "ROWCOL", "ROWPREFIX_FIXED_LENGTH")
+_ENCODINGS: Final = {0: "NONE", 2: "PREFIX", 3: "DIFF", 4: "FAST_DIFF", 7: "ROW_INDEX_V1"}
+_KEEP: Final = ("FALSE", "TRUE", "TTL")
+_DURABILITIES: Final = ("USE_DEFAULT", "SKIP_WAL", "ASYNC_WAL", "SYNC_WAL", "FSYNC_WAL")
+_FLAGS: Final = {
+    "cache_blooms_on_write": "CACHE_BLOOMS_ON_WRITE",
+    "cache_data_on_write": "CACHE_DATA_ON_WRITE",
+    "cache_indexes_on_write": "CACHE_INDEX_ON_WRITE",
+    "compress_tags": "COMPRESS_TAGS",
+    "evict_blocks_on_close": "EVICT_BLOCKS_ON_CLOSE",
+}
+_ALWAYS: Final = {"DATA_BLOCK_ENCODING": "NONE", "REPLICATION_SCOPE": "0", "KEEP_DELETED_CELLS": "FALSE"}
+_MAX_FILESIZE: Final = "MAX_FILESIZE"
+_DURABILITY: Final = "DURABILITY"
+
+
+def table_name(given: TTableName) -> bytes:
+    """Canonical."""
+    return names.parse(given.ns + b":" + given.qualifier if given.ns else given.qualifier)
+
+
+def shown_name(canonical: bytes) -> TTableName:
+    return TTableName(*names.split(canonical))
+
+
+def table_schema(given: TTableDescriptor, version: int = 1) -> TableSchema:
+    families = [family_schema(one) for one in given.columns or ()]
+    attributes = _texts(given.attributes)
+    if given.durability is not None and 0 < given.durability < len(_DURABILITIES):
+        attributes[_DURABILITY] = _DURABILITIES[given.durability]
+    split_bytes = attributes.pop(_MAX_FILESIZE, "")
+    return TableSchema(
+        table_name(given.table_name),
+        {family.name: family for family in families},
+        version,
+        int(split_bytes) if split_bytes.isdigit() else 0,
+        _sorted(attributes),
+    )
+
+
+def family_schema(given: TColumnFamilyDescriptor) -> FamilySchema:
+    """A time to live of 0 or less means for ever."""
+    attributes = {**_texts(given.attributes), **(given.configuration or {})}
+    for field, name in _FLAGS.items():
+        flag = getattr(given, field)
+        if flag is not None:
+            attributes[name] = "true" if flag else "false"
+    if given.data_block_encoding is not None:
+        attributes["DATA_BLOCK_ENCODING"] = _ENCODINGS.get(given.data_block_encoding, "NONE")
+    if given.keep_deleted_cells is not None:
+        attributes["KEEP_DELETED_CELLS"] = _of(_KEEP, given.keep_deleted_cells, 0)
+    if given.scope is not None:
+        attributes["REPLICATION_SCOPE"] = str(given.scope)
+    if given.dfs_replication is not None:
+        attributes["DFS_REPLICATION"] = str(given.dfs_replication)
+    defaults = FamilySchema(given.name)
+    return FamilySchema(
+        given.name,
+        max_versions=_or(given.max_versions, 1),
+        min_versions=_or(given.min_versions, 0),
+        ttl_seconds=given.time_to_live if given.time_to_live and given.time_to_live > 0 else FOREVER_SECONDS,
+        compression=_of(_COMPRESSIONS, given.compression_type, 2),
+        bloom=_of(_BLOOMS, given.bloom_filter_type, 1),
+        in_memory=bool(given.in_memory),
+        block_cache=given.block_cache_enabled is not False,
+        block_bytes=_or(given.block_size, defaults.block_bytes),
+        attributes=_sorted({name: value for name, value in attributes.items() if _ALWAYS.get(name) != value}),
+    )
+
+
+def described(schema: TableSchema) -> TTableDescriptor:
+    families = families_as_done(schema)
+    attributes = dict(schema.attributes)
+    durability = attributes.get(_DURABILITY, _DURABILITIES[0])
+    if schema.split_bytes:
+        attributes[_MAX_FILESIZE] = str(schema.split_bytes)
+    return TTableDescriptor(
+        shown_name(schema.name),
+        [_family(families[name]) for name in sorted(families)],
+        _bytes(attributes),
+        _DURABILITIES.index(durability) if durability in _DURABILITIES else 0,
+    )
+
+
+def _family(family: FamilySchema) -> TColumnFamilyDescriptor:
+    kept = {**_ALWAYS, **dict(family.attributes)}
+    configuration = {name: value for name, value in kept.items() if "." in name}
+    attributes = {name: value for name, value in kept.items() if "." not in name}
+    attributes |= {
+        "INDEX_BLOCK_ENCODING": "NONE",
+        "VERSIONS": str(family.max_versions),
+        "BLOOMFILTER": family.bloom,
+        "BLOCKSIZE": str(family.block_bytes),
+        "BLOCKCACHE": _flag(family.block_cache),
+        "MIN_VERSIONS": str(family.min_versions),
+        "TTL": str(family.ttl_seconds),
+        "IN_MEMORY": _flag(family.in_memory),
+        "COMPRESSION": family.compression,
+    }
+    numbers: dict[str, int] = {name: number for number, name in _ENCODINGS.items()}
+    return TColumnFamilyDescriptor(
+        family.name,
+        _bytes(attributes),
+        configuration or None,
+        family.block_bytes,
+        _BLOOMS.index(family.bloom),
+        _COMPRESSIONS.index(family.compression),
+        int(kept.get("DFS_REPLICATION", "0")),
+        numbers.get(kept["DATA_BLOCK_ENCODING"], 0),
+        _KEEP.index(kept["KEEP_DELETED_CELLS"]) if kept["KEEP_DELETED_CELLS"] in _KEEP else 0,
+        family.max_versions,
+        family.min_versions,
+        int(kept["REPLICATION_SCOPE"]),
+        family.ttl_seconds,
+        family.block_cache,
+        kept.get("CACHE_BLOOMS_ON_WRITE") == "true",
+        kept.get("CACHE_DATA_ON_WRITE") == "true",
+        kept.get("CACHE_INDEX_ON_WRITE") == "true",
+        kept.get("COMPRESS_TAGS") != "false",
+        kept.get("EVICT_BLOCKS_ON_CLOSE") == "true",
+        family.in_memory,
+    )
+
+
+def _of(known: tuple[str, ...], number: int | None, default: int) -> str:
+    """A number that the enum does not have is as none, as in HBase."""
+    return known[default] if number is None or not 0 <= number < len(known) else known[number]
+
+
+def _or(given: int | None, default: int) -> int:
+    return default if given is None else given
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _texts(given: Mapping[bytes, bytes] | None) -> dict[str, str]:
+    return {_text(name): _text(value) for name, value in (given or {}).items()}
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _bytes(given: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {
+        name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
+        for name, value in given.items()
+    }
+
+
+def _sorted(given: Mapping[str, str]) -> Attributes:
+    return tuple(sorted(given.items()))

@@ -1,0 +1,265 @@
+"""Writes of Thrift2: puts, deletes, several of both in one row, conditions, counters, appends."""
+
+# ruff: noqa: N802 - methods are named as in the interface file.
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, final
+
+from hbtable.client.table_calls import TableCalls
+from hbtable.errors import InvalidRequest, LimitExceeded
+from hbtable.hbase.backend import TableBackend
+from hbtable.hbase.codec.missing import MissingField
+from hbtable.hbase.codec.thrift2_structs import (
+    TColumnIncrement,
+    TColumnValue,
+    TDelete,
+    Thrift2Append,
+    Thrift2Increment,
+    TPut,
+    TResult,
+    TRowMutations,
+)
+from hbtable.hbase.conversion import check_row, shown
+from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
+from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, delete_mutation, put_mutation, result
+from hbtable.model.cell import Cell
+from hbtable.model.mutation import Operation, RowMutation
+from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.switches import switches
+
+_EQUAL: Final = 2
+_NOT_EQUAL: Final = 3
+_COMPARE: Final[dict[int, Callable[[bytes, bytes], bool]]] = {
+    0: lambda given, stored: given < stored,
+    1: lambda given, stored: given <= stored,
+    _EQUAL: lambda given, stored: given == stored,
+    _NOT_EQUAL: lambda given, stored: given != stored,
+    4: lambda given, stored: given >= stored,
+    5: lambda given, stored: given > stored,
+}
+_NO_OP: Final = 6
+
+
+@final
+class Thrift2WriteCalls:
+    """`families` are those of a table by its canonical name, `cell_bytes` the largest cell."""
+
+    def __init__(
+        self, tables: TableBackend, families: Callable[[bytes], Sequence[bytes]], cell_bytes: int, answer_bytes: int
+    ) -> None:
+        self._tables = tables
+        self._families = families
+        self._cell_bytes = cell_bytes
+        self._answer_bytes = answer_bytes
+
+    # ---------------------------------------------------------------- puts and deletes
+
+    @switches
+    def put(self, table: bytes, put: TPut) -> None:
+        self._tables.named(table).mutate((put_mutation(put, self._cell_bytes),))
+
+    @switches
+    def putMultiple(self, table: bytes, puts: Sequence[TPut]) -> None:
+        self._mutate(table, [put_mutation(put, self._cell_bytes) for put in puts])
+
+    @switches
+    def deleteSingle(self, table: bytes, delete: TDelete) -> None:
+        self._tables.named(table).mutate((self._delete(table, delete),))
+
+    @switches
+    def deleteMultiple(self, table: bytes, deletes: Sequence[TDelete]) -> list[TDelete]:
+        """Those that failed: none, or the call fails."""
+        self._mutate(table, [self._delete(table, delete) for delete in deletes])
+        return []
+
+    @switches
+    def mutateRow(self, table: bytes, mutations: TRowMutations) -> None:
+        self._tables.named(table).mutate((self._row_mutation(table, mutations),))
+
+    @switches
+    def _mutate(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
+        """The good ones are carried out where others are refused."""
+        if not mutations:
+            self._tables.canonical(table)
+            return
+        named = self._tables.named(table)
+        try:
+            named.mutate(mutations)
+        except InvalidRequest:
+            if len(mutations) > 1:
+                self._one_by_one(table, mutations)
+            raise
+
+    @switches
+    def _one_by_one(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
+        for mutation in mutations:
+            try:
+                self._tables.named(table).mutate((mutation,))
+            except InvalidRequest:
+                continue  # the first of them is what the caller is told
+
+    @switches
+    def _delete(self, table: bytes, delete: TDelete) -> RowMutation:
+        return delete_mutation(delete, partial(self._families, self._tables.canonical(table)))
+
+    @switches
+    def _row_mutation(self, table: bytes, mutations: TRowMutations) -> RowMutation:
+        """Puts first: a delete of the same call masks them, unless times say otherwise."""
+        row = check_row(mutations.row)
+        puts: list[Operation] = []
+        deletes: list[Operation] = []
+        skip_log, ttl = True, 0
+        for one in mutations.mutations:
+            if one.put is not None:
+                part = put_mutation(one.put, self._cell_bytes)
+                puts += part.operations
+                ttl = ttl or part.ttl_millis
+            elif one.delete_single is not None:
+                part = self._delete(table, one.delete_single)
+                deletes += part.operations
+            else:
+                raise MissingField(f"a mutation of row {shown(row)} is neither a put nor a delete")
+            if part.row != row:
+                raise JavaError(
+                    DO_NOT_RETRY,
+                    f"The row in the recently added Mutation <{shown(part.row)}> doesn't match the original one "
+                    f"<{shown(row)}>",
+                )
+            skip_log = skip_log and part.skip_log
+        return RowMutation(row, puts + deletes, skip_log, ttl)
+
+    # ---------------------------------------------------------------- conditions
+
+    @switches
+    def checkAndPut(
+        self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, put: TPut
+    ) -> bool:
+        mutation = put_mutation(put, self._cell_bytes)
+        return self._if_equal(table, row, family, qualifier, value, mutation)
+
+    @switches
+    def checkAndDelete(
+        self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, delete: TDelete
+    ) -> bool:
+        return self._if_equal(table, row, family, qualifier, value, self._delete(table, delete))
+
+    @switches
+    def checkAndMutate(
+        self,
+        table: bytes,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        operator: int,
+        value: bytes | None,
+        mutations: TRowMutations,
+    ) -> bool:
+        mutation = self._row_mutation(table, mutations)
+        if operator == _NO_OP:
+            return self._if_stored(table, row, family, qualifier, lambda _: True, mutation)
+        if operator not in _COMPARE:
+            raise MissingField(f"there is no compare operator {operator} (TCompareOperator)")
+        if not value:
+            if operator != _NOT_EQUAL or value is None:
+                return self._if_equal(table, row, family, qualifier, None, mutation)
+            return self._if_stored(table, row, family, qualifier, bool, mutation)
+        if operator == _EQUAL:
+            return self._if_equal(table, row, family, qualifier, value, mutation)
+        return self._if_stored(table, row, family, qualifier, partial(_COMPARE[operator], value), mutation)
+
+    @switches
+    def _if_equal(
+        self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, mutation: RowMutation
+    ) -> bool:
+        self._check_rows(row, mutation)
+        return self._tables.named(table).check_and_mutate(row, family, qualifier, value, mutation)
+
+    @switches
+    def _if_stored(
+        self,
+        table: bytes,
+        row: bytes,
+        family: bytes,
+        qualifier: bytes,
+        holds: Callable[[bytes], bool],
+        mutation: RowMutation,
+    ) -> bool:
+        """Where the condition holds for the stored value, the change is made if that is still what is stored; else all
+        is looked at again. A missing column never matches."""
+        self._check_rows(row, mutation)
+        named = self._tables.named(table)
+        spec = ReadSpec({family: frozenset((qualifier,))}, max_bytes=self._answer_bytes)
+        while True:
+            found = named.read_rows((row,), spec)
+            if not found:
+                return False
+            stored = found[0][1][0][2]
+            if not holds(stored):
+                return False
+            if named.check_and_mutate(row, family, qualifier, stored, mutation):
+                return True
+
+    def _check_rows(self, row: bytes, mutation: RowMutation) -> None:
+        check_row(row)
+        if mutation.row != row:
+            raise JavaError(
+                DO_NOT_RETRY, f"Action's row must match the row {shown(row)} of the check, not {shown(mutation.row)}"
+            )
+
+    # ---------------------------------------------------------------- counters and appends
+
+    @switches
+    def increment(self, table: bytes, increment: Thrift2Increment) -> TResult:
+        """Each counter atomically, one after the other. One that is named twice: both amounts are added to the old
+        value, both results are returned, and the last one is kept."""
+        row = check_row(increment.row)
+        if not increment.columns:
+            raise BadArgument(f"No columns to increment in row {shown(row)}")
+        named = self._tables.named(table)
+        last = {(column.family, column.qualifier): _amount(column) for column in increment.columns}
+        totals = {name: self._add(named, row, *name, amount) for name, amount in last.items()}
+        values = []
+        for column in increment.columns:
+            name = column.family, column.qualifier
+            total, time = totals[name]
+            value = (total - last[name] + _amount(column)).to_bytes(8, "big", signed=True)
+            values.append(TColumnValue(*name, value, time, None, PUT_TYPE))
+        return NOTHING if increment.return_results is False else TResult(row, sorted(values, key=_column), False, False)
+
+    @switches
+    def _add(
+        self, named: TableCalls, row: bytes, family: bytes, qualifier: bytes, amount: int
+    ) -> tuple[int, int | None]:
+        """(the new value, its time, as the cell is read back)."""
+        total = named.increment(row, family, qualifier, amount)
+        spec = ReadSpec({family: frozenset((qualifier,))}, max_versions=ALL_VERSIONS, max_bytes=self._answer_bytes)
+        value = total.to_bytes(8, "big", signed=True)
+        cells = [cell for _, found in named.read_rows((row,), spec) for cell in found]
+        times = [cell[1] for cell in cells if cell[2] == value] or [cell[1] for cell in cells]
+        return total, times[0] if times else None
+
+    @switches
+    def append(self, table: bytes, append: Thrift2Append) -> TResult:
+        row = check_row(append.row)
+        if not append.columns:
+            raise BadArgument(f"No columns to append to in row {shown(row)}")
+        values = [(column.family, column.qualifier, column.value) for column in append.columns]
+        try:
+            cells = self._tables.named(table).append(row, values)
+        except LimitExceeded as error:
+            raise JavaError(DO_NOT_RETRY, f"KeyValue size too large: {error}") from error
+        return NOTHING if append.return_results is False else result(row, sorted(cells, key=_name))
+
+
+def _amount(column: TColumnIncrement) -> int:
+    return 1 if column.amount is None else column.amount
+
+
+def _column(value: TColumnValue) -> tuple[bytes, bytes]:
+    return value.family, value.qualifier
+
+
+def _name(cell: Cell) -> tuple[bytes, bytes]:
+    family, _, qualifier = cell[0].partition(b":")
+    return family, qualifier
