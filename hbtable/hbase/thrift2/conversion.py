@@ -1,6 +1,6 @@
 """Thrift2's structs in hbtable's terms: columns, times, filters, mutations, and results back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from hbtable.errors import NoSuchFamily
@@ -18,6 +18,7 @@ from hbtable.hbase.codec.thrift2_structs import (
 )
 from hbtable.hbase.conversion import check_row, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, PLAIN, BadArgument, JavaError
+from hbtable.hbase.thrift2.filter_bytes import as_text
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
 from hbtable.model.mutation import (
     DELETE_COLUMN,
@@ -38,8 +39,9 @@ _SKIP_WAL: Final = 1
 _DELETE_COLUMN: Final = 0
 _DELETE_COLUMNS: Final = 1
 _OF_COLUMNS: Final = {_DELETE_COLUMN: DELETE_VERSION, _DELETE_COLUMNS: DELETE_COLUMN}
+_DELETE_FAMILY: Final = 2
 _DELETE_FAMILY_VERSION: Final = 3
-_OF_FAMILIES: Final = {2: DELETE_FAMILY, _DELETE_FAMILY_VERSION: DELETE_FAMILY_VERSION}
+_OF_FAMILIES: Final = {_DELETE_FAMILY: DELETE_FAMILY, _DELETE_FAMILY_VERSION: DELETE_FAMILY_VERSION}
 
 
 def read_spec(get: TGet, answer_bytes: int) -> ReadSpec:
@@ -106,7 +108,7 @@ def _checked(low: int, high: int) -> tuple[int, int]:
 
 def _filter(text: bytes | None, serialized: bytes | None) -> bytes | None:
     if serialized is not None:
-        raise BadArgument("filterBytes is not supported: give the filter as text in filterString")
+        text = as_text(serialized)
     if text is not None:
         parse_filter(text)
     return text
@@ -163,7 +165,13 @@ def delete_mutation(delete: TDelete, families: Families) -> RowMutation:
         whole: list[Operation] = [(DELETE_FAMILY, family, b"", time, b"") for family in families()]
         return RowMutation(row, whole, skip_log)
     kind = _DELETE_COLUMNS if delete.delete_type is None else delete.delete_type
+    if kind == _DELETE_FAMILY:  # of several of one family HBase's client keeps the last
+        return RowMutation(row, [_delete(row, column, kind) for column in _last_of_each(delete.columns)], skip_log)
     return RowMutation(row, [_delete(row, column, kind) for column in delete.columns], skip_log)
+
+
+def _last_of_each(columns: Sequence[TColumn]) -> Iterable[TColumn]:
+    return {column.family: column for column in columns}.values()
 
 
 def _delete(row: bytes, column: TColumn, kind: int) -> Operation:

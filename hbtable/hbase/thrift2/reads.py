@@ -47,13 +47,14 @@ class Thrift2ReadCalls:
         spec = read_spec(get, self._answer_bytes)
         found = self._tables.named(table).read_rows((row,), spec)
         cells = found[0][1] if found else ()
-        return cells if not get.store_limit and not get.store_offset else _of_each_family(cells, get)
+        return cells if get.store_limit is None and not get.store_offset else _of_each_family(cells, get)
 
 
 def _of_each_family(cells: Sequence[Cell], get: TGet) -> list[Cell]:
-    """`store_limit` cells of each family, behind the first `store_offset`."""
+    """`store_limit` cells of each family, behind the first `store_offset`. 0 is as 1, and less than 0 all, as in
+    HBase."""
     first = max(get.store_offset or 0, 0)
-    limit = get.store_limit or -1
+    limit = -1 if get.store_limit is None or get.store_limit < 0 else max(get.store_limit, 1)
     seen: Counter[bytes] = Counter()
     found = []
     for cell in cells:
