@@ -36,6 +36,10 @@ class LogOptions:
     """Only local disks: how often it is noted beside the log up to where it was synced, so that it shows when the end
     went missing. 0: never. Raised: fewer small writes, more that can go missing unnoticed."""
 
+    cluster_mark_seconds: float = 10.0
+    """The same for the log of a cluster's tablet server, where it costs the NameNode some requests and a small file.
+    0: never. Raised: fewer of these, more that can go missing unnoticed."""
+
     hedge_seconds: float = 0.3
     """Only clusters: a group that was not confirmed for so long is sent a second way, too. Raised: fewer files beside
     the log on a busy file system, a longer stall when a storage node dies."""
@@ -62,8 +66,8 @@ class LogOptions:
             raise InvalidConfiguration(f"durability is {self.durability!r}; it can be 'sync' or 'os'")
         if min(self.segment_bytes, self.group_bytes, self.queue_bytes, self.sync_every_bytes) < 1:
             raise InvalidConfiguration("sizes of the commit log are at least 1 byte")
-        if self.mark_seconds < 0:
-            raise InvalidConfiguration("mark_seconds of the commit log is 0 or more")
+        if min(self.mark_seconds, self.cluster_mark_seconds) < 0:
+            raise InvalidConfiguration("mark_seconds and cluster_mark_seconds of the commit log are 0 or more")
         if self.tries_under_way < 1 or self.groups_under_way < 1:
             raise InvalidConfiguration("tries_under_way and groups_under_way of the commit log are at least 1")
         if not 0 < self.hedge_seconds <= self.give_up_seconds:

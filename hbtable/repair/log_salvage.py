@@ -1,8 +1,7 @@
 """The records of a log, damaged or not, and the gaps between them.
 
-A log that was sorted is read from its runs, as recovery does; any other from its segments, of which commitlog.salvage
-takes everything whose checksums hold; on WebHDFS, where each group is a file, from those files that are sound. Where
-neither is whole, both are taken: a record that is there twice counts once.
+A log that was sorted is read from its runs, as recovery does; any other from its files, of which commitlog.salvage
+takes everything whose checksums hold. Where neither is whole, both are taken: a record that is there twice counts once.
 """
 
 import struct
@@ -10,11 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from hbtable.commitlog.group_files.group_file import decode_group_file, group_name, payload_span
 from hbtable.commitlog.records import LogRecord, decode_records
 from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.commitlog.recovery.manifest import Manifest, list_log, settled
-from hbtable.commitlog.recovery.reading import read_log, sound_groups
+from hbtable.commitlog.recovery.reading import sound_groups
 from hbtable.commitlog.recovery.recovered_edits import sorted_gaps, sorted_runs, verify_run
 from hbtable.commitlog.recovery.salvage import salvage
 from hbtable.commitlog.recovery.sorted_runs import run_path
@@ -35,16 +33,13 @@ class LogSalvage:
 
 @switches
 def salvage_log(fs: FileSystem, folder: str, pause: Callable[[], None] = lambda: None) -> LogSalvage:
-    """*Switches.* UnsupportedFormat, Unavailable: nothing is known. Corruption: nothing of it can be read."""
+    """*Switches.* UnsupportedFormat, Unavailable: nothing is known."""
     if (paths := _whole_runs(fs, folder, pause)) is not None:
         found = LogSalvage(gaps=sorted_gaps(fs, folder))
         for path in paths:
             found.records += _records_of_run(fs.read_file(path), path)
         return found
-    manifest = _manifest(fs, folder)
-    saved = salvage(fs, folder, manifest, pause)
-    if saved is None:
-        return LogSalvage(_records_of_groups(fs, folder, manifest, pause))
+    saved = salvage(fs, folder, _manifest(fs, folder), pause)
     found = LogSalvage(gaps=saved.gaps)
     for segment in saved.stretches:
         buffer = fs.read_file(segment.path)
@@ -65,30 +60,6 @@ def _manifest(fs: FileSystem, folder: str) -> Manifest:
         return settled(fs, folder)
     except Corruption:
         return list_log(fs, folder)
-
-
-@switches
-def _records_of_groups(fs: FileSystem, folder: str, manifest: Manifest, pause: Callable[[], None]) -> list[LogRecord]:
-    """Of a log of a file for each group: as recovery reads it, or else every group that is sound."""
-    try:
-        return list(read_log(fs, folder, manifest))
-    except Corruption:
-        pass
-    groups: dict[int, tuple[int, list[LogRecord]]] = {}
-    for file in manifest.files:
-        path = f"{folder}/{file.name}"
-        name = group_name(folder, path)
-        try:
-            buffer = fs.read_file(path) if name is not None else b""
-        except FileNotFound:
-            continue
-        pause()
-        if name is None or decode_group_file(buffer, path, manifest.incarnation, name) is None:
-            continue
-        if name.round >= groups.get(name.lsn, (0, []))[0]:  # of an LSN's files those of the highest round count
-            start, end = payload_span(buffer)
-            groups[name.lsn] = name.round, list(decode_records(buffer, start, end, path))
-    return [record for _, records in groups.values() for record in records]
 
 
 @switches

@@ -10,6 +10,7 @@ from hbtable.commitlog.records import encode_record
 from hbtable.commitlog.recovery.fencing import is_fenced, marker_path
 from hbtable.commitlog.recovery.manifest import list_log
 from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.high_water import high_water_path
 from hbtable.errors import HbtableError
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.metrics.registry import Registry
@@ -91,4 +92,6 @@ class ClusterLog:
         return [(record.tablet_id, record.sequence) for record in read_log(self.memory, FOLDER, manifest)]
 
     def files(self) -> list[str]:
-        return [path[len(FOLDER) + 1 :] for path in sorted(self.memory.disk.files) if path.startswith(FOLDER + "/")]
+        """Without its high-water mark."""
+        paths = [path for path in sorted(self.memory.disk.files) if path.startswith(FOLDER + "/")]
+        return [path[len(FOLDER) + 1 :] for path in paths if path != high_water_path(FOLDER)]

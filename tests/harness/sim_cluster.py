@@ -47,7 +47,7 @@ def small_server() -> TabletServerOptions:
     """So small that flushes, compactions, splits and log rotation happen within seconds."""
     return TabletServerOptions(
         block_cache_bytes=2 << 10,
-        log=LogOptions(segment_bytes=3000, give_up_seconds=5.0),
+        log=LogOptions(segment_bytes=3000, give_up_seconds=5.0, cluster_mark_seconds=0.5),
         tablet=TabletOptions(memtable_bytes=2500, merge_files=3, write_wait_seconds=2.0, worker_bytes=1500),
         maintenance=MaintenanceOptions(period_seconds=0.2, split_bytes=9000, log_bytes=9000, retry_seconds=0.5),
         drain_wait_seconds=4.0,

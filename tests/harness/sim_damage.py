@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hbtable.commitlog.group_files.group_file import SUFFIX as GROUP_SUFFIX
-from hbtable.commitlog.segments.high_water import high_water_path
+from hbtable.commitlog.group_files.group_file import group_name
+from hbtable.commitlog.segments.high_water import decode_high_water, high_water_path
 from hbtable.commitlog.segments.segment import SUFFIX as SEGMENT_SUFFIX
+from hbtable.commitlog.segments.segment import segment_number
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
 from hbtable.lockservice.files import MemoryFiles
 from hbtable.lockservice.interface import VersionedFile
@@ -98,7 +100,7 @@ class Damager:
         ends = _ends_of_logs(self._files)
         done: Damage | None = getattr(self, "_" + kind.replace(" ", "_"))()
         if done is not None and done.path.startswith("logs/"):
-            done.unsaid = done.path in ends
+            done.unsaid = done.path in ends and self._is_behind_the_mark(done.path, done.at)
             done.undo = None  # what recovery found at once counts for good
         return done
 
@@ -161,6 +163,18 @@ class Damager:
         """Not the marks: they only ever show a loss."""
         marks = {high_water_path(path.rpartition("/")[0]) for path in self._files}
         return sorted(path for path in self._files if path.startswith("logs/") and path not in marks)
+
+    def _is_behind_the_mark(self, path: str, at: int) -> bool:
+        folder = path.rpartition("/")[0]
+        synced = self._files.get(high_water_path(folder))
+        if synced is None:
+            return True
+        mark = decode_high_water(bytes(synced.content), path)
+        group = group_name(folder, path)
+        if group is not None:
+            return group.lsn > mark.lsn
+        # A mark that was taken while the next group was on its way does not say a length.
+        return (segment_number(folder, path) or 0, at) >= (mark.segment, mark.length_bytes)
 
     # ------------------------------------------------------------ the lock service
 

@@ -4,6 +4,8 @@ while a seed runs.
     passing over    an SSTable that cannot be opened is taken for none
     closing         an SSTable that cannot be opened closes its whole tablet, to writes, too
     nameless        whoever is refused is not told which file it is
+    forgiving       what a log lost is passed over
+    no mark         nobody looks at the mark of a log, which tells of a lost end
     old root        the root tablet's record is believed, however old it is
     new counters    a lost counter begins again, and nobody looks at the numbers in use
     clocks          a tablet's time begins with what the wall clock says
@@ -16,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+from hbtable.commitlog.recovery import reading
+from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.errors import Corruption, DataDamaged
 from hbtable.master import bootstrap
 from hbtable.master.new_ids import NewIds
@@ -56,6 +60,10 @@ def _raise(self: DamagedFiles, error: Corruption) -> Corruption:
     return error
 
 
+def _forgives(self: Gap, tablet_id: int, first_needed: int, behind_the_mark: bool = True) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class DamageBug:
     """`kinds` of damage that its story needs; `patches`: (where, name, what stands there)."""
@@ -69,6 +77,11 @@ DAMAGE_BUGS = {
     "passing over": DamageBug(("sstable cut", "sstable lost"), ((recovery, "_open_files", _open_some),)),
     "closing": DamageBug(("sstable lost",), ((recovery, "_open", _open_all_or_none),)),
     "nameless": DamageBug(("sstable flipped", "sstable lost"), ((Damage, "error", _nameless),)),
+    "forgiving": DamageBug(("log flipped", "log cut", "log zeroed", "log lost"), ((Gap, "may_have_lost", _forgives),)),
+    "no mark": DamageBug(
+        ("log cut", "log zeroed", "log lost"),
+        ((reading, "read_high_water", lambda fs, folder, tell=None: None),),
+    ),
     "old root": DamageBug(("locks older", "node older"), ((bootstrap, "refuse_old_root", lambda fs, root: None),)),
     "new counters": DamageBug(
         ("node lost", "node older"),

@@ -193,7 +193,11 @@ class _Settling:
         return group_path(self._folder, GroupName(lsn, 0, 1))
 
 
+def group_segment(path: str, name: GroupName, length_bytes: int) -> Segment:
+    """A group file that counts, as those take it who read a log."""
+    return Segment(path, name.lsn, name.round, 0, length_bytes, name.lsn, name.lsn)
+
+
 def _segment(entry: _Found | _Try) -> Segment:
     file = entry.file if isinstance(entry, _Found) else entry
-    lsn = file.name.lsn
-    return Segment(file.path, lsn, file.name.round, 0, file.length_bytes, lsn, lsn)
+    return group_segment(file.path, file.name, file.length_bytes)

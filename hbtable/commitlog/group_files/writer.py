@@ -26,6 +26,7 @@ from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.metrics import LogMetrics
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.queue import CommitBatch, CommitQueue
+from hbtable.commitlog.segments.high_water import HighWaterWriter
 from hbtable.commitlog.segments.segment import incarnation_of
 from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import AlreadyExists, HbtableError, MemoryDamaged, OutOfSpace
@@ -56,6 +57,22 @@ class _Group:
 
 
 @final
+class AcknowledgedEnd:
+    """WrittenEnd of this log: the LSN up to which all groups were acknowledged. They have no place in a segment."""
+
+    __slots__ = ("watermark",)
+
+    number = offset = 0
+
+    def __init__(self) -> None:
+        self.watermark = 0
+
+    @property
+    def lsn(self) -> int:
+        return self.watermark
+
+
+@final
 class FileGroupLog:
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
@@ -82,6 +99,10 @@ class FileGroupLog:
         self._queue = CommitQueue(runtime, options, self._state)
         self._ledger = SegmentLedger()
         self._retention = GroupRetention(runtime, fs, self._ledger)
+        self._acknowledged_end = AcknowledgedEnd()
+        self._high_water = HighWaterWriter(
+            runtime, fs, folder, self._acknowledged_end, self._ledger, False, options.cluster_mark_seconds
+        )
         self._acknowledger = Acknowledger(self._metrics, self._ledger, self._state, self._break)
         self._sender = GroupSender(runtime, fs, folder, options, fence_check, self._retention)
         self._under_way: dict[int, _Group] = {}
@@ -223,6 +244,8 @@ class FileGroupLog:
     def _acknowledge(self, group: _Group) -> None:
         self._acknowledger.acknowledge(group.batch)
         self._retention.acknowledged(group.lsn, len(group.content))
+        self._acknowledged_end.watermark = group.lsn
+        self._high_water.news()
         self._retention.delete_before(group.oldest)
         for batch in group.refused:
             batch.fail(OutOfSpace, "the file system had no room for the commit log")
@@ -286,6 +309,9 @@ class FileGroupLog:
         self._state.closing = True
         self._go_on()
         self._state.closed.wait()
+        if not self._state.reason:
+            self._high_water.write()
+        self._high_water.stop()
         self._state.check_sound()
 
     def stop_taking(self, error: HbtableError) -> None:

@@ -15,6 +15,7 @@ Stored as JSON behind the runs in the list of a sorted log (sorted_runs.py, vers
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hbtable.errors import Corruption
@@ -77,6 +78,30 @@ class Gap(NamedTuple):
             known += " (what was written after the log's mark may be of any tablet)"
         what = f"tablet {tablet_id} may have lost writes that were acknowledged, from sequence {before + 1} on{known}"
         return Corruption(self.path, self.start, f"{self.reason()}; {what}: {WAY_OUT}")
+
+
+@dataclass(slots=True)
+class OpenGap:
+    """While the records behind it are still to come."""
+
+    path: str
+    start: int
+    stop: int
+    first_lsn: int
+    last_lsn: int
+    lost: dict[int, int] | None
+    before: dict[int, int]
+    marked: Mapping[int, int] | None
+    marked_part: Mapping[int, int] | None
+    at_end: bool
+    after: dict[int, int] = field(default_factory=dict)
+
+    def closed(self) -> Gap:
+        tablets = self.before.keys() | self.after.keys()
+        around = {tablet_id: (self.before.get(tablet_id, 0), self.after.get(tablet_id, 0)) for tablet_id in tablets}
+        lsns = self.first_lsn, self.last_lsn
+        marks = self.marked, self.marked_part
+        return Gap(self.path, self.start, self.stop, *lsns, self.lost, around, *marks, self.at_end)
 
 
 def encode_gaps(gaps: Sequence[Gap]) -> bytes:

@@ -59,11 +59,11 @@ def log_segments(
     """
     files = (settled(fs, folder) if manifest is None else manifest).files
     lengths = {f"{folder}/{file.name}": file.length_bytes for file in files}
-    if any(group_name(folder, path) is not None for path in lengths):
-        return settled_group_files(fs, folder, lengths, pause, tell)
     mark = read_high_water(fs, folder, tell)
     known = f"of the log {mark.reason()}" if mark is not None else "nothing says up to where the log was synced"
-    segments = settled_chain(fs, folder, lengths, pause, lambda level, what: tell(level, f"{what}; {known}"))
+    in_whole_files = any(group_name(folder, path) is not None for path in lengths)
+    settle = settled_group_files if in_whole_files else settled_chain
+    segments = settle(fs, folder, lengths, pause, lambda level, what: tell(level, f"{what}; {known}"))
     if mark is not None:
         check_high_water(fs, folder, segments, mark)
     return segments
@@ -89,11 +89,12 @@ def check_high_water(fs: FileSystem, folder: str, segments: list[Segment], mark:
         if sequence > highest[tablet_id]
     ]
     path, offset = (last.path, last.end) if last is not None else (folder, 0)
+    where = f" (byte {mark.length_bytes} of segment {mark.segment})" if mark.segment else ""
     raise Corruption(
         path,
         offset,
-        f"the log ends with group {end}, and was synced up to group {mark.lsn} (byte {mark.length_bytes} of segment "
-        f"{mark.segment}); of what was acknowledged at least these are lost: {', '.join(lost) or 'markers only'}",
+        f"the log ends with group {end}, and was synced up to group {mark.lsn}{where}; of what was acknowledged "
+        f"at least these are lost: {', '.join(lost) or 'markers only'}",
     )
 
 

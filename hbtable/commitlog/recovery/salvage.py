@@ -1,4 +1,5 @@
-"""What a damaged log of segments still holds: sound stretches, single records of damaged groups, and the gaps between.
+"""What a damaged log still holds, here one of segments (of one in whole files: group_salvage.py): sound stretches,
+single records of damaged groups, and the gaps between.
 
 Recovery takes a log as a prefix without a hole (reading.py). Where it cannot, a master that would otherwise leave all
 tablets of a dead server unserved comes here: everything whose checksums hold is taken, and each gap is described so
@@ -9,14 +10,15 @@ in a later segment. No file is changed.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
 from hbtable.commitlog.group_files.group_file import group_name
 from hbtable.commitlog.groups import HEADER_BYTES, MAGIC, CommitGroup, next_group
 from hbtable.commitlog.records import RecordPlace, places
-from hbtable.commitlog.recovery.gaps import Gap
+from hbtable.commitlog.recovery.gaps import Gap, OpenGap
+from hbtable.commitlog.recovery.group_salvage import salvage_groups
 from hbtable.commitlog.recovery.manifest import Manifest
 from hbtable.commitlog.segments.high_water import HighWater, read_high_water
 from hbtable.commitlog.segments.segment import (
@@ -30,7 +32,7 @@ from hbtable.commitlog.segments.segment import (
     segment_path,
 )
 from hbtable.errors import Corruption, FileNotFound
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.interface import WEBHDFS, FileSystem
 from hbtable.switches import switches
 
 _LEAD: Final = struct.Struct(">II")
@@ -62,41 +64,20 @@ class _Sound(NamedTuple):
     group: CommitGroup
 
 
-@dataclass(slots=True)
-class _OpenGap:
-    """While the records behind it are still to come."""
-
-    path: str
-    start: int
-    stop: int
-    first_lsn: int
-    last_lsn: int
-    lost: dict[int, int] | None
-    before: dict[int, int]
-    marked: Mapping[int, int] | None
-    marked_part: Mapping[int, int] | None
-    at_end: bool
-    after: dict[int, int] = field(default_factory=dict)
-
-    def closed(self) -> Gap:
-        tablets = self.before.keys() | self.after.keys()
-        around = {tablet_id: (self.before.get(tablet_id, 0), self.after.get(tablet_id, 0)) for tablet_id in tablets}
-        lsns = self.first_lsn, self.last_lsn
-        marks = self.marked, self.marked_part
-        return Gap(self.path, self.start, self.stop, *lsns, self.lost, around, *marks, self.at_end)
-
-
 @switches
-def salvage(fs: FileSystem, folder: str, manifest: Manifest, pause: Callable[[], None]) -> SegmentSalvage | None:
-    """None for a log that is not of segments. *Switches*, reads all of it twice. UnsupportedFormat, Unavailable."""
+def salvage(fs: FileSystem, folder: str, manifest: Manifest, pause: Callable[[], None]) -> SegmentSalvage:
+    """*Switches*, reads all of it twice. UnsupportedFormat, Unavailable."""
+    mark = read_high_water(fs, folder)
+    by_path = {f"{folder}/{file.name}": file.length_bytes for file in manifest.files}
+    if any(group_name(folder, path) is not None for path in by_path) or fs.log_kind == WEBHDFS:
+        stretches, gaps = salvage_groups(fs, folder, by_path, mark, pause)
+        return SegmentSalvage(stretches, [], gaps)
     lengths = {}
-    for file in manifest.files:
-        number = segment_number(folder, f"{folder}/{file.name}")
+    for path, length in by_path.items():
+        number = segment_number(folder, path)
         if number is not None:
-            lengths[number] = file.length_bytes
-    if any(group_name(folder, f"{folder}/{file.name}") is not None for file in manifest.files):
-        return None
-    return _Salvaging(fs, folder, lengths, read_high_water(fs, folder), pause).run()
+            lengths[number] = length
+    return _Salvaging(fs, folder, lengths, mark, pause).run()
 
 
 @final
@@ -121,7 +102,7 @@ class _Salvaging:
         self._highest: dict[int, int] = {}
         self._stretches: list[Segment] = []
         self._loose: list[LooseRecord] = []
-        self._gaps: list[_OpenGap] = []
+        self._gaps: list[OpenGap] = []
 
     @switches
     def run(self) -> SegmentSalvage:
@@ -266,7 +247,7 @@ class _Salvaging:
         length = self._good.get(number, self._lengths.get(number, start))
         end = stop if number == last_number else max(length, start)
         lsns = first_lsn, last_lsn
-        self._gaps.append(_OpenGap(self._path(number), start, end, *lsns, lost, before, marked, marked_part, at_end))
+        self._gaps.append(OpenGap(self._path(number), start, end, *lsns, lost, before, marked, marked_part, at_end))
 
     def _take(self, loose: list[LooseRecord]) -> None:
         self._loose += loose

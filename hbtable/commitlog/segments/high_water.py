@@ -1,22 +1,23 @@
-"""The high-water mark of a log on a local disk: up to where it was synced, kept outside of the log's own files.
+"""The high-water mark of a log: up to where it was synced, kept outside of the log's own files.
 
 A log whose end was cut off or overwritten by zeros looks like one that was never longer: its watermarks went with it.
-The mark, <log folder>/synced, is replaced beside the commits, every so many seconds and only when there is news, so it
-costs no commit a sync and lags behind by as much. Sealed (encoding.sealed) with kind "H", version 1:
+So does one whose last files are gone, before it was fenced. The mark, <log folder>/synced, is replaced beside the
+commits, every so many seconds and only when there is news, so it costs no commit a sync and lags behind by as much.
+A cluster's log has only what was acknowledged in its mark: a fencer finds all of that, whoever still writes. Sealed
+(encoding.sealed) with kind "H", version 1:
 
     LSN, segment, bytes of it, wall millis, tablets (n, then each: id, its highest sequence up to that LSN)
 
-Numbers are varints. Tablets that need nothing of the log any more are left out. Without a mark, and beyond it, nothing
-is known: it only ever shows a loss.
+Numbers are varints. Segment and bytes are 0 where groups are files of their own. Tablets that need nothing of the log
+any more are left out. Without a mark, and beyond it, nothing is known: it only ever shows a loss.
 """
 
 import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, Protocol, final
 
 from hbtable.commitlog.ledger import SegmentLedger
-from hbtable.commitlog.segments.log_end import LogEnd
 from hbtable.encoding.sealed import seal, unseal
 from hbtable.encoding.varint import decode as number
 from hbtable.encoding.varint import encode as varint
@@ -90,6 +91,19 @@ def read_high_water(fs: FileSystem, folder: str, tell: Callable[[int, str], None
         return None
 
 
+class WrittenEnd(Protocol):
+    """How far a log was written, as LogEnd has it."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def lsn(self) -> int: ...
+    @property
+    def watermark(self) -> int: ...
+
+
 @final
 class HighWaterWriter:
     """Writes the mark of one log. `lags`: with durability "os" commits are
@@ -113,7 +127,7 @@ class HighWaterWriter:
         runtime: Runtime,
         fs: FileSystem,
         folder: str,
-        end: LogEnd,
+        end: WrittenEnd,
         ledger: SegmentLedger,
         lags: bool,
         period_seconds: float,
@@ -138,27 +152,32 @@ class HighWaterWriter:
 
     @switches
     def _work(self) -> None:
+        wrote = False
         try:
             self._runtime.sleep(self._period)
+            wrote = self.write()
         finally:
-            self._under_way = False
-        self.write()
+            self._under_way = False  # only now: a file system that hangs gets no second one
+        if wrote and self._end.watermark > self._written:
+            self.news()  # what was synced meanwhile
 
     def stop(self) -> None:
         """Nothing is written from now on: somebody else may have the folder soon. Does not switch."""
         self._period = 0
 
     @switches
-    def write(self) -> None:
-        """What is synced by now. An error is logged: the mark is a help, and no commit waits for it."""
+    def write(self) -> bool:
+        """What is synced by now; whether it was. An error is logged: the mark is a help, and no commit waits for it."""
         mark = self._mark() if self._period > 0 else None
         if mark is None or mark.lsn <= self._written:
-            return
+            return False
         try:
             self._fs.write_file(high_water_path(self._folder), encode_high_water(mark))
             self._written = mark.lsn
         except HbtableError as error:
             logger.warning("the high-water mark of %s could not be written: %s", self._folder, error)
+            return False
+        return True
 
     def _mark(self) -> HighWater | None:
         end = self._end

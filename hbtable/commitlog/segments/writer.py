@@ -90,8 +90,7 @@ class LogWriter:
         self._inline_limit = 0
         """Commits are appended inline while the segment is shorter than this."""
         self._segments = SegmentRoller(runtime, fs, folder, options, self._end, self._ledger, self._state, self._break)
-        # A cluster's log is fenced with the lengths of its files, and those are of a file system with copies.
-        period = options.mark_seconds if appender is None else 0.0
+        period = options.mark_seconds if appender is None else options.cluster_mark_seconds
         self._high_water = HighWaterWriter(
             runtime, fs, folder, self._end, self._ledger, not self._waits_for_sync, period
         )

@@ -118,8 +118,6 @@ class LogSorting:
         when it is loaded, and all others are served."""
         folder = log_folder(incarnation)
         found = salvage(self._fs, folder, manifest, self._pause)
-        if found is None:
-            raise error
         log_ranges = plan_ranges(found.stretches, self.options.part_bytes)
         runs = _Round(self, epoch, incarnation, log_ranges, living).run()
         if found.loose:

@@ -289,6 +289,7 @@ def test_when_the_log_breaks_nobody_waits_for_ever_not_even_who_closes_it(kind, 
         assert isinstance(closing.error, StorageFailed)
         for task in tasks:
             assert task.join(1)
+        bench.runtime.sleep(1)  # the one of tablet 9, too
         assert bench.applied == []
         assert len(bench.errors) == len(bench.called)
 
