@@ -13,7 +13,7 @@ from hbtable.errors import OutOfSpace, TableNotEnabled
 from hbtable.fs.ballast import BALLAST, Ballast, BallastOptions
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.model.cell import SERVER_TIME
-from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
+from hbtable.model.mutation import DELETE_FAMILY, DELETE_VERSION, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.simulation import read_everything
@@ -83,17 +83,23 @@ def test_rows_are_deleted_and_tables_dropped_on_a_full_disk(seed: int) -> None:
     machine.run(body)
 
 
+@pytest.mark.parametrize("way", ["delete", "check and delete", "delete the newest version"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_delete_that_finds_the_disk_full_is_carried_out(seed: int) -> None:
+def test_a_delete_that_finds_the_disk_full_is_carried_out(seed: int, way: str) -> None:
     machine = Machine(seed)
 
     def body(machine: Machine) -> None:
         for _ in range(300):
             assert machine.put()
         machine.fill(machine.random.randrange(100))
+        table = machine.cluster.client.table(TABLE)
+        kind, qualifier = (DELETE_VERSION, b"q") if way == "delete the newest version" else (DELETE_FAMILY, b"")
         for row in list(machine.acknowledged)[:100]:
-            deletion = RowMutation(row, [(DELETE_FAMILY, b"f", b"", SERVER_TIME, b"")])
-            machine.cluster.client.table(TABLE).mutate([deletion])
+            deletion = RowMutation(row, [(kind, b"f", qualifier, SERVER_TIME, b"")])
+            if way == "check and delete":
+                assert table.check_and_mutate(row, b"f", b"q", machine.acknowledged[row], deletion)
+            else:
+                table.mutate([deletion])
             del machine.acknowledged[row]
         assert machine.memory.status(BALLAST).length_bytes < BALLAST_BYTES, "the disk was not full"
         machine.verify()

@@ -106,7 +106,7 @@ class ReadModifyWriter:
             check_unchanged((mutation,))  # it waited, and what is applied may be made of it
             if (cell[2] if cell is not None else b"") != (expected or b""):
                 return False
-            self._writer.commit([self._not_before(cell, mutation)])
+            self._writer.commit_or_delete([self._not_before(cell, mutation)])
         finally:
             row_locks.release(row)
         return True

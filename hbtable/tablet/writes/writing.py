@@ -9,7 +9,7 @@ Invariants
     one row       is all or nothing; a call of several rows is one commit, and checked whole before any is applied
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from hbtable.errors import HbtableError, OutOfSpace
@@ -50,38 +50,53 @@ class TabletWriter:
             taken = self._row_locks.acquire_all([mutation.row for mutation in mutations])
             if taken:
                 try:
-                    self.commit(mutations)
+                    self.commit_or_delete(mutations)
                 finally:
                     self._row_locks.release_all(taken)
                 return
         try:
             self._enqueue(mutations)
         except NeedsNewest:
-            taken = self._row_locks.acquire_each({mutation.row for mutation in mutations})
             try:
-                self.commit(mutations)
-            finally:
-                self._row_locks.release_all(taken)
+                self._commit_locked(mutations)
+            except OutOfSpace:
+                self._in_last_room(mutations, self._commit_locked)
         except OutOfSpace:
-            self._delete_in_last_room(mutations)
+            self._in_last_room(mutations, self._commit_locked)
 
     @switches
-    def _delete_in_last_room(self, mutations: Sequence[RowMutation]) -> None:
+    def commit_or_delete(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
+        """As commit(); deletes go on when the disk is full."""
+        try:
+            return self.commit(mutations)
+        except OutOfSpace:
+            return self._in_last_room(mutations, self.commit)
+
+    @switches
+    def _in_last_room(
+        self, mutations: Sequence[RowMutation], again: Callable[[Sequence[RowMutation]], CheckedWrite]
+    ) -> CheckedWrite:
         """What found the disk full, while OutOfSpace is handled: deletes go on in the room that is given up for them at
         this moment (fs.ballast). *Switches.*"""
         if not self._shared.out_of_space or _has_puts(mutations):
             raise
-        for number, seconds in enumerate(_GIVEN_UP_SECONDS, 1):
+        last = _GIVEN_UP_SECONDS[-1]
+        for seconds in _GIVEN_UP_SECONDS[:-1]:
             self._state.environment.runtime.sleep(seconds)
-            taken = self._row_locks.acquire_each({mutation.row for mutation in mutations})
             try:
-                self.commit(mutations)
-                return
+                return again(mutations)
             except OutOfSpace:
-                if number == len(_GIVEN_UP_SECONDS):
-                    raise
-            finally:
-                self._row_locks.release_all(taken)
+                continue
+        self._state.environment.runtime.sleep(last)
+        return again(mutations)
+
+    @switches
+    def _commit_locked(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
+        taken = self._row_locks.acquire_each({mutation.row for mutation in mutations})
+        try:
+            return self.commit(mutations)
+        finally:
+            self._row_locks.release_all(taken)
 
     @switches
     def commit(self, mutations: Sequence[RowMutation]) -> CheckedWrite:

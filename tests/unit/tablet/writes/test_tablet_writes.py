@@ -4,7 +4,7 @@ import pytest
 
 from hbtable.errors import InvalidRequest, LimitExceeded, NoSuchFamily, OutOfSpace, StaleLocation, Unavailable
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
-from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, RowMutation
+from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_VERSION, PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
@@ -178,6 +178,57 @@ def test_a_refused_write_is_not_seen_and_the_next_one_is(bench: Bench) -> None:
         before = everything(tablet)
         bench.crash()
         assert everything(bench.open()) == before
+
+    bench.run(main)
+
+
+DELETION = RowMutation(b"r", [(DELETE_COLUMN, b"f", b"a", SERVER_TIME, b"")])
+NEWEST = RowMutation(b"r", [(DELETE_VERSION, b"f", b"a", SERVER_TIME, b"")])
+
+
+@pytest.mark.parametrize(
+    "delete",
+    [
+        lambda tablet: tablet.mutate([DELETION]),
+        lambda tablet: tablet.mutate([NEWEST]),
+        lambda tablet: tablet.check_and_mutate(b"r", b"f", b"a", b"1", DELETION),
+        lambda tablet: tablet.check_and_mutate(b"r", b"f", b"a", b"1", NEWEST),
+    ],
+    ids=["delete", "newest version", "check and delete", "check and delete newest version"],
+)
+def test_a_delete_that_finds_the_disk_full_goes_on_in_the_room_that_is_given_up(bench: Bench, delete) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:a", b"1")])
+        disk = bench.memory.disk
+
+        def found_full() -> None:
+            bench.shared.out_of_space = "the disk is full"
+            bench.runtime.spawn(give_up, name="ballast")
+
+        def give_up() -> None:
+            bench.runtime.sleep(0.02)
+            disk.capacity_bytes = None
+
+        disk.capacity_bytes = disk.used_bytes
+        bench.memory.when_full = found_full
+        delete(tablet)
+        assert values(tablet, b"r") == {}
+        bench.crash()
+        assert values(bench.open(), b"r") == {}
+
+    bench.run(main)
+
+
+def test_a_checked_put_that_finds_the_disk_full_is_refused(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        bench.memory.disk.capacity_bytes = bench.memory.disk.used_bytes
+        bench.memory.when_full = lambda: setattr(bench.shared, "out_of_space", "the disk is full")
+        for _ in range(2):
+            with pytest.raises(OutOfSpace):
+                tablet.check_and_mutate(b"r", b"f", b"a", None, put(b"r", b"f:a", b"1"))
+        assert values(tablet, b"r") == {}
 
     bench.run(main)
 
