@@ -82,7 +82,8 @@ def open(path: str, *, durability: str = "sync") -> "Database":
 def __getattr__(name: str) -> object:
     """The public errors, with their first use."""
     if name in __all__:
-        return getattr(import_module("hbtable.errors"), name)
+        # The attribute, once it is there: at the interpreter's end nothing can be imported any more.
+        return getattr(globals().get("errors") or import_module("hbtable.errors"), name)
     raise AttributeError(f"module 'hbtable' has no attribute {name!r}")
 
 

@@ -15,6 +15,17 @@ Messages are one clear sentence that names table, row, family or limit, and the 
 class HbtableError(Exception):
     """Root of the tree. `str(error)` is a message fit for a user."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors with arguments of their own are pickled, too: by what they hold, not by a second call of __init__,
+        which Exception would give the message alone."""
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[HbtableError], arguments: tuple[object, ...], holds: dict[str, object]) -> HbtableError:
+    error = kind.__new__(kind, *arguments)
+    vars(error).update(holds)
+    return error
+
 
 # ---------------------------------------------------------------- the caller's mistake
 

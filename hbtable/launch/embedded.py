@@ -6,6 +6,7 @@ the calling thread only. Any number of threads may share a Database and its tabl
 
 import contextlib
 import os
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import TypedDict, final
@@ -14,10 +15,11 @@ from hbtable.client.rows import Rows
 from hbtable.client.table import Table
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.commitlog.options import LogOptions
-from hbtable.errors import InvalidRequest
+from hbtable.errors import AlreadyExists, InvalidRequest, Unavailable
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.under_way import MarksFile
+from hbtable.launch.closing import Closing, give_back
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.launch.library_calls import LibraryCalls
 from hbtable.lockservice.local import LocalLockService
@@ -56,7 +58,8 @@ Families = Mapping[str, FamilyOptions | None] | Mapping[bytes, FamilyOptions | N
 class _ThroughPortal:
     """A client.table.Table whose calls come from any thread."""
 
-    def __init__(self, calls: LibraryCalls, table: Table) -> None:
+    def __init__(self, database: "Database", calls: LibraryCalls, table: Table) -> None:
+        self._database = database  # which is closed when nobody refers to it any more
         self._call = calls.call
         self._table = table
         self.name = table.name
@@ -99,9 +102,8 @@ class Database:
     def __init__(self, path: str | os.PathLike[str], options: EmbeddedOptions | None = None) -> None:
         """Starts the cluster, or raises: AlreadyExists naming the process that has the folder open."""
         self.path = path = os.path.abspath(path)
-        self._process = os.getpid()
+        self._closing: Closing | None = None
         self._portal = Portal()
-        self._closed = False
         with contextlib.ExitStack() as undo:
             undo.callback(self._portal.close)
             self._folder = DataFolder.open(path, "hbtable.open(), no port")
@@ -112,6 +114,8 @@ class Database:
             self._call = self._library_calls.call
             self._cluster = self._portal.call(self._start, options)
             undo.pop_all()
+        self._closing = Closing(path, self._close)
+        self._closed = False
 
     def _start(self, options: EmbeddedOptions | None) -> EmbeddedCluster:
         """In the hub."""
@@ -127,9 +131,15 @@ class Database:
     def __repr__(self) -> str:
         return f"<hbtable database {self.path}{' (closed)' if self._closed else ''}>"
 
+    def __del__(self) -> None:
+        """Closes what was left open. Does not wait: the garbage collector runs in the middle of anything."""
+        if self._closing is not None and not self._closed:
+            warnings.warn(f"{self!r} was left open: call close()", ResourceWarning, stacklevel=2, source=self)
+            self._closing.begin()
+
     def table(self, name: str | bytes) -> Rows:
         """The table of this name; TableNotFound comes with the first use."""
-        calls: NamedTableCalls = _ThroughPortal(self._library_calls, self._cluster.client.table(_bytes(name)))
+        calls: NamedTableCalls = _ThroughPortal(self, self._library_calls, self._cluster.client.table(_bytes(name)))
         return Rows(calls)
 
     def tables(self) -> list[bytes]:
@@ -190,13 +200,18 @@ class Database:
         return self._call(self._cluster.client.admin.tablets, _bytes(name))
 
     def close(self) -> None:
-        """Writes memtables out, so that the next open needs no log, and lets go of the folder. Idempotent."""
-        if self._closed or os.getpid() != self._process:
-            return  # in a forked child the hub's thread does not exist, and the folder stays the parent's
+        """Waits for calls under way, up to 10 s, writes memtables out, so that the next open needs no log, and lets go
+        of the folder. From any thread, any number of times: each returns when it is done."""
+        if self._closing is not None and self._closing.begin():
+            self._closing.wait()
+
+    def _close(self) -> None:
         self._closed = True
+        closing = self._portal.call_to_close
         try:
-            self._portal.call_to_close(self._library_calls.end)
-            self._portal.call_to_close(self._cluster.stop)
+            closing(self._portal.drain, lambda: Unavailable(f"the database {self.path} is closed: open it again"))
+            closing(self._library_calls.end)
+            closing(self._cluster.stop)
         finally:
             self._portal.close()
             self._marks.close()
@@ -219,9 +234,14 @@ def open_database(path: str, durability: str) -> Database:
         raise InvalidRequest(f"the path {shown(path)} is {type(path).__name__}, and has to be text")
     if type(durability) is not str:
         raise InvalidRequest(f"durability {shown(durability)} is {type(durability).__name__}: it is 'sync' or 'os'")
-    return Database(
-        os.fsdecode(path), EmbeddedOptions(server=TabletServerOptions(log=LogOptions(durability=durability)))
-    )
+    options = EmbeddedOptions(server=TabletServerOptions(log=LogOptions(durability=durability)))
+    text = os.fsdecode(path)
+    try:
+        return Database(text, options)
+    except AlreadyExists:
+        if not give_back(os.path.abspath(text)):
+            raise
+    return Database(text, options)
 
 
 def _bytes(name: str | bytes) -> bytes:

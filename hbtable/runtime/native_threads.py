@@ -25,10 +25,11 @@ if not TYPE_CHECKING:
     SimpleQueue = get_original("queue", "SimpleQueue")
 
 allocate_lock: Final[Callable[[], Any]] = get_original("_thread", "allocate_lock")
+allocate_rlock: Final[Callable[[], Any]] = get_original("_thread", "RLock")
 get_ident: Final[Callable[[], int]] = get_original("_thread", "get_ident")
 _start: Final[Callable[[Callable[[], object], tuple[()]], int]] = get_original("_thread", "start_new_thread")
 
-__all__ = ["Latch", "NativeThread", "SimpleQueue", "allocate_lock", "get_ident", "latch"]
+__all__ = ["Latch", "NativeThread", "SimpleQueue", "allocate_lock", "allocate_rlock", "get_ident", "latch"]
 
 
 @final
@@ -72,7 +73,18 @@ class NativeThread:
         try:
             self._target()
         finally:
+            del self._target  # frames of a thread that ended may live on, in a traceback
+            if self._thread is not None and is_module_patched("threading"):
+                _know_by_patched_ident(self._thread)
             self._ended.release()
+
+
+def _know_by_patched_ident(thread: threading.Thread) -> None:
+    """The patches came after this thread had begun: its end looks for it by what they take for its ident, and would
+    print a traceback on not finding it."""
+    known: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
+    known.pop(get_ident(), None)
+    known[threading.get_ident()] = thread
 
 
 class Latch(Protocol):

@@ -8,6 +8,7 @@ thread. Nothing made in the hub (events, locks, tasks, sockets) may be touched f
 """
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar, final
@@ -17,7 +18,8 @@ from gevent.event import Event as HubEvent
 
 from hbtable.errors import InvalidRequest, OutcomeUnknown, Unavailable
 from hbtable.runtime.gevent_runtime import GeventOptions, GeventRuntime
-from hbtable.runtime.native_threads import NativeThread, allocate_lock, get_ident, latch
+from hbtable.runtime.native_threads import NativeThread, allocate_lock, allocate_rlock, get_ident, latch
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -83,11 +85,14 @@ class Portal:
         self.runtime = GeventRuntime(options)
         """For the functions that are called; not to be used outside of the hub's thread."""
         self._process = os.getpid()
-        self._gate = allocate_lock()
+        # A signal handler may call while the thread that it interrupts is at the gate.
+        self._gate = allocate_rlock()
         self._open = True
         self._calls: deque[_Call[object]] = deque()
         self._running: set[_Call[object]] = set()
         self._refusal: Callable[[], BaseException] | None = None
+        self._drained: HubEvent | None = None
+        """Waited for by drain()."""
         self._started = allocate_lock()
         self._started.acquire()
         self._thread = NativeThread(self._live, f"{name} hub")
@@ -112,6 +117,8 @@ class Portal:
             return call.here()
         if os.getpid() != self._process:
             raise InvalidRequest("this was opened before the process forked, and does not live here: open it again")
+        if sys.is_finalizing():  # the hub's thread does not run any more, and would never answer
+            raise Unavailable("this is closed: the program ends")
         self._submit(call)
         return call.result()
 
@@ -147,7 +154,29 @@ class Portal:
         if not self._open:
             self._look_whether_idle()
 
+    @switches
+    def drain(self, refusal: Callable[[], BaseException], grace_seconds: float = 10.0) -> None:
+        """*Switches.* Every call() fails from now on with a `refusal` of its own, unless others are refused already.
+        Waits for the end of those under way; after the grace they fail with OutcomeUnknown. To be called by
+        call_to_close()."""
+        self._refusal = self._refusal or refusal
+        self._drained = HubEvent()
+        self._look_whether_idle()
+        self._drained.wait(grace_seconds)
+        self._give_up([call for call in self._running if not call.closing])
+
+    def _give_up(self, calls: "list[_Call[object]]") -> None:
+        for call in calls:
+            call.fail(OutcomeUnknown("this was closed while the call was under way: whether it took effect is unknown"))
+
     def _live(self) -> None:
+        self._serve()
+        # gevent keeps the exception by which a hub ends, and so this frame: it must not refer to the portal, which
+        # refers to all that was ever called.
+        del self
+        gevent.get_hub().destroy()
+
+    def _serve(self) -> None:
         hub = gevent.get_hub()
         self._idle = HubEvent()
         self._closing = HubEvent()
@@ -159,11 +188,9 @@ class Portal:
         self._take()
         self._look_whether_idle()
         self._idle.wait(self._grace_seconds)
-        for call in self._running:
-            call.fail(OutcomeUnknown("this was closed while the call was under way: whether it took effect is unknown"))
+        self._give_up(list(self._running))
         self._wake.close()
         self.runtime.close()
-        hub.destroy()
 
     def _take(self) -> None:
         calls = self._calls
@@ -180,9 +207,11 @@ class Portal:
     def _run(self, call: "_Call[object]") -> None:
         call.run()
         self._running.discard(call)
-        if not self._open:
+        if self._drained is not None or not self._open:
             self._look_whether_idle()
 
     def _look_whether_idle(self) -> None:
         if not self._running:
             self._idle.set()
+        if self._drained is not None and all(call.closing for call in self._running):
+            self._drained.set()

@@ -1,7 +1,10 @@
 """A hub in a background thread, called from ordinary threads."""
 
+import signal
 import threading
+from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -150,3 +153,78 @@ def test_once_refused_calls_fail_at_once_also_those_under_way_and_only_closing_g
 def test_closing_from_inside_is_refused(portal: Portal) -> None:
     with pytest.raises(InvalidRequest, match="inside"):
         portal.call(portal.close)
+
+
+def test_draining_waits_for_calls_under_way_and_refuses_all_others(portal: Portal) -> None:
+    begun = threading.Event()
+    go_on: list[object] = []
+    answers: list[str] = []
+
+    def slow() -> str:
+        event = portal.runtime.event()
+        go_on.append(event.set)
+        begun.set()
+        event.wait()
+        return "done"
+
+    def drained() -> None:
+        portal.drain(lambda: Unavailable("closing"), 60)
+        answers.append("drained")
+
+    caller = threading.Thread(target=lambda: answers.append(portal.call(slow)))
+    caller.start()
+    assert begun.wait(60)
+    closer = threading.Thread(target=lambda: portal.call_to_close(drained))
+    closer.start()
+
+    def call_on() -> None:
+        while True:
+            portal.call(divmod, 7, 2)
+
+    with pytest.raises(Unavailable, match="closing"):
+        call_on()
+    assert answers == []
+    portal.call_to_close(go_on[0])  # type: ignore[arg-type]
+    for thread in (caller, closer):
+        thread.join(60)
+    assert sorted(answers) == ["done", "drained"]
+
+
+def test_what_does_not_end_while_draining_is_given_up(portal: Portal) -> None:
+    begun = threading.Event()
+    caught: list[str] = []
+
+    def stuck() -> None:
+        begun.set()
+        portal.runtime.event().wait()
+
+    def work() -> None:
+        with pytest.raises(OutcomeUnknown) as error:
+            portal.call(stuck)
+        caught.append(str(error.value))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(60)
+    portal.call_to_close(portal.drain, lambda: Unavailable("closing"), 0.01)
+    thread.join(60)
+    assert len(caught) == 1
+
+
+def test_a_signal_handler_may_call_while_its_thread_is_calling(portal: Portal) -> None:
+    answers: list[object] = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: answers.append(portal.call(divmod, 9, 4)))
+
+    class Calls(deque[Any]):
+        def append(self, call: Any) -> None:
+            super().append(call)
+            if not answers:
+                answers.append("interrupted")
+                signal.raise_signal(signal.SIGUSR1)  # here the thread is at the gate
+
+    try:
+        portal._calls = Calls()
+        assert portal.call(divmod, 7, 2) == (3, 1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert answers == ["interrupted", (2, 1)]

@@ -1,0 +1,39 @@
+"""Errors cross process boundaries: multiprocessing and pytest-xdist pickle them."""
+
+import inspect
+import pickle
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+from hbtable.errors import HbtableError
+
+for module in ("hbtable.sstable.reader", "hbtable.tablet.compactions.compaction", "hbtable.hbase.errors"):
+    import_module(module)
+
+
+def subclasses(kind: type[HbtableError]) -> Iterator[type[HbtableError]]:
+    yield kind
+    for derived in kind.__subclasses__():
+        yield from subclasses(derived)
+
+
+def example(kind: type[HbtableError]) -> HbtableError:
+    """With an argument of its own for each parameter, as far as its type is simple."""
+    values = {"int": 7, "bytes": b"k", "bool": True, bool: True, int: 7, bytes: b"k"}
+    signature = inspect.signature(kind.__init__)
+    named = [each for each in list(signature.parameters.values())[1:] if each.kind is not each.VAR_KEYWORD]
+    if any(each.kind is each.VAR_POSITIONAL for each in named):
+        return kind("why")
+    pair = (b"a", b"b")
+    return kind(*(pair if "tuple" in str(each.annotation) else values.get(each.annotation, "x") for each in named))
+
+
+@pytest.mark.parametrize("kind", sorted(set(subclasses(HbtableError)), key=lambda kind: kind.__name__))
+def test_every_error_survives_pickling(kind: type[HbtableError]) -> None:
+    error = example(kind)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
