@@ -80,7 +80,6 @@ class MasterProcess:
     def stop(self) -> None:
         """Ends after the step it is in; another master takes over at once."""
         self._status.drain()
-        self._watchdog.release()
         self._observer.stop()
         self.master.stop()
         self._rpc.close()

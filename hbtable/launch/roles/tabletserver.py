@@ -140,8 +140,8 @@ class TabletServerProcess:
         self.gateway.close()
         self._rpc.close()
         self._memory.stop()
-        # From here on the session ends in order; the server file goes before the lock, so nobody expires this server.
-        self._watchdog.release()
+        # The server file goes before the lock, so nobody expires this server. The watchdog watches until the end of the
+        # session: each step may hang when storage and lock service are away.
         self._giving_up.stop()
         self._observer.stop()
         self.role.stop(clean=False)

@@ -7,6 +7,10 @@ dead (paper, section 5.2: a tablet server stops serving when it loses its lock).
 
 A hub that hangs for long ends the process as well: the lease has a thread of its own and would be kept for ever, and
 what this process holds, tablets or the master's lock, would never come to anybody else (Accumulo's ZombieTServer).
+
+A process that was asked to stop while the lock service is away ends after a while as well: it can give nothing up in
+order, and each of its steps would wait for its own time, minutes when the file system is away, too. Its log makes the
+end safe.
 """
 
 import faulthandler
@@ -42,12 +46,21 @@ _BEATS: Final = 10
 class Watchdog:
     """Ends the process when it must not go on. Owns the watching thread from watch() to release(). `end` ends the
     process with an exit code. `hung_seconds`: for how long the hub may come to nothing; far above any pause that it
-    makes, and above what a busy machine costs."""
+    makes, and above what a busy machine costs. `stranded_seconds`: for how long a stop waits for a lock service that is
+    away."""
 
-    def __init__(self, runtime: Runtime, end: Callable[[int], object] = os._exit, hung_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        end: Callable[[int], object] = os._exit,
+        hung_seconds: float = 30.0,
+        stranded_seconds: float = 10.0,
+    ) -> None:
         self._runtime = runtime
         self._end = end
         self._hung_seconds = hung_seconds
+        self._stranded_seconds = stranded_seconds
+        self._stopping = False
         self._beats = 0
         self._stop_asked = runtime.event()
         self._released = threading.Event()
@@ -68,6 +81,7 @@ class Watchdog:
             log.warning("stopping at once; what is not in SSTables will be recovered from the log")
             logging.shutdown()
             self._end(0)
+        self._stopping = True
         self._stop_asked.set()
 
     @switches
@@ -92,10 +106,14 @@ class Watchdog:
             self._end(LOST)
 
     def _watch(self, session: Session) -> None:
-        beats = looks = 0
+        beats = looks = stranded = 0
         while not self._released.wait(_LOOK_SECONDS):
             if session.over():
                 self.lost()
+                return
+            stranded = stranded + 1 if self._stopping and not session.valid() else 0
+            if stranded * _LOOK_SECONDS >= self._stranded_seconds:
+                self.lost("the lock service is away, so this process cannot stop in order; its log will be recovered")
                 return
             # Looks are counted, not seconds: while the whole process was frozen there were none.
             looks = looks + 1 if beats == self._beats else 0

@@ -210,6 +210,10 @@ def test_a_role_that_cannot_fence_the_clusters_logs_is_refused() -> None:
 
 class _Session:
     ended = False
+    is_valid = True
+
+    def valid(self) -> bool:
+        return self.is_valid and not self.ended
 
     def over(self) -> bool:
         return self.ended
@@ -247,6 +251,26 @@ def test_a_hub_that_hangs_ends_the_process_whose_lease_is_kept_all_the_same(capf
     assert ended.wait(60), "this thread, the hub's, has not switched since"
     assert codes == [LOST]
     assert "nothing was done in this process for 1 s" in capfd.readouterr().err
+
+
+def test_a_stop_without_the_lock_service_ends_the_process_and_waiting_for_it_does_not(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    ended, codes = threading.Event(), []
+
+    def end(code: int) -> None:
+        codes.append(code)
+        ended.set()
+
+    session = _Session()
+    session.is_valid = False
+    watchdog = Watchdog(GeventRuntime(), end, stranded_seconds=0.1)
+    watchdog.watch(session)
+    assert not ended.wait(0.3), "it may come back, and the process serves again"
+    watchdog.ask_to_stop()
+    assert ended.wait(60)
+    assert codes == [LOST]
+    assert "cannot stop in order" in capfd.readouterr().err
 
 
 def test_a_session_that_is_closed_in_order_ends_nothing() -> None:
