@@ -9,14 +9,15 @@ of two writes wins. With one, HBase's masking rule holds: a delete at T hides pu
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
-from hbtable.errors import LimitExceeded
+from hbtable.client.table_calls import TableCalls
+from hbtable.errors import LimitExceeded, OutcomeUnknown
 from hbtable.hbase import conversion
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.thrift_structs import TAppend, TIncrement
 from hbtable.hbase.conversion import Batches, Mutations, check_row, full_column, given_column, row_mutation, shown
-from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
+from hbtable.hbase.errors import DO_NOT_RETRY, PLAIN, BadArgument, JavaError
 from hbtable.model.cell import SERVER_TIME, Cell
-from hbtable.model.mutation import DELETE_FAMILY, RowMutation
+from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
@@ -79,7 +80,7 @@ class WriteCalls:
         if not mutation.operations:
             self._tables.canonical(table)  # nothing to do succeeds, on a missing table, too
             return
-        self._tables.named(table).mutate((mutation,))
+        self._apply(self._tables.named(table), (mutation,))
 
     @switches
     def _mutate_rows(
@@ -101,11 +102,24 @@ class WriteCalls:
             return
         named = self._tables.named(table)
         if len(changes) <= _ROWS_AT_ONCE:
-            named.mutate(changes)
+            self._apply(named, changes)
             return
         for first in range(0, len(changes), _ROWS_AT_ONCE):
-            named.mutate(changes[first : first + _ROWS_AT_ONCE])
+            self._apply(named, changes[first : first + _ROWS_AT_ONCE])
             self._pause()
+
+    @switches
+    def _apply(self, named: TableCalls, changes: Sequence[RowMutation]) -> None:
+        """Puts whose outcome is unknown, as after the death of their server, may be sent again, as clients of HBase do:
+        the same values stand there once more. Not by us: between the two another client may have read the first and
+        written its own, and the caller alone knows whether that matters."""
+        try:
+            named.mutate(changes)
+        except OutcomeUnknown as error:
+            if all(operation[0] == PUT for change in changes for operation in change.operations):
+                message = f"{error}. The same puts may be sent again: they write the same values"
+                raise JavaError(PLAIN, message, can_retry=True) from error
+            raise
 
     # ---------------------------------------------------------------- deletes
 

@@ -221,6 +221,29 @@ def test_tables_from_creation_to_deletion(client: Any) -> None:
     assert (error.message, error.canRetry) == (b"java.io.IOException: table does not exist", True)
 
 
+@pytest.mark.parametrize("method", ["mutateRow", "mutateRows"])
+@pytest.mark.parametrize("deletes", [False, True])
+def test_only_puts_whose_outcome_is_unknown_may_be_sent_again(client: Any, method: str, deletes: bool) -> None:
+    """A delete would take what others wrote meanwhile along, and a counter would count twice."""
+    thrift = client.thrift
+    mutations = [thrift.Mutation(column=b"f:a", value=b"1"), thrift.Mutation(column=b"f:b", value=b"2")]
+    if deletes:
+        mutations.append(thrift.Mutation(isDelete=True, column=b"f:c"))
+    client.gateway.table.fail = errors.OutcomeUnknown("s at h:1 gave no answer to mutate")
+    batches = [thrift.BatchMutation(row=b"r", mutations=mutations)]
+    named = {"row": b"r", "mutations": mutations} if method == "mutateRow" else {"rowBatches": batches}
+    error = failure(client, method, tableName=b"t", **named)
+    kind = DO_NOT_RETRY if deletes else "java.io.IOException"
+    assert error.message.startswith(f"{kind}: s at h:1 gave no answer to mutate".encode())
+    assert (b"may be sent again" in error.message, error.canRetry) == (not deletes, not deletes)
+
+
+def test_a_counter_whose_outcome_is_unknown_is_not_to_be_sent_again(client: Any) -> None:
+    client.gateway.table.fail = errors.OutcomeUnknown("no answer")
+    error = failure(client, "atomicIncrement", tableName=b"t", row=b"r", column=b"f:a", value=1)
+    assert (error.message.startswith(DO_NOT_RETRY.encode()), error.canRetry) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("descriptor", "text"),
     [
