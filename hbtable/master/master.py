@@ -134,8 +134,9 @@ class Master:
         self._stopping = self._announced = self._lost = False
         self._task: Task | None = None
         self._watching: Task | None = None
-        self._looked_at: frozenset[str] | None = None
-        """The living servers at the last cycle that found nothing it could do; None after one that did something."""
+        self._looked_at: tuple[object, ...] | None = None
+        """What decides whether to look at every tablet (_seen), at the last cycle that found nothing it could do; None
+        after one that did something."""
         self._cycle_asked_for = False
         """Since the present cycle began, or the last one ended."""
         self._scan_due, self._failures = 0.0, 0
@@ -297,7 +298,7 @@ class Master:
         if self._servers != reports.living:
             self._servers, self._servers_since = reports.living, now
         balanced_at = self._servers_since + self._options.balance_after_seconds
-        if self._looked_at == reports.living and now < self._scan_due and not self._cycle_asked_for:
+        if self._looked_at == _seen(reports) and now < self._scan_due and not self._cycle_asked_for:
             return self._collect() or self.last_message
         self._looked_at = None
         # What is asked for from here on may be for a tablet that this cycle has passed already.
@@ -317,7 +318,7 @@ class Master:
         if message and not waits:
             return message  # something was done: look again at once whether that was all
         # A tablet that could not be placed is tried again soon, and less and less often, or when servers come and go.
-        self._looked_at = reports.living
+        self._looked_at = _seen(reports)
         self._scan_due = min(now + pause, balanced_at) if now < balanced_at else now + pause
         return message or self._collect() or _ALL_SERVED
 
@@ -365,3 +366,9 @@ class Master:
         if collected.message:
             log.info("master: %s, because it was asked to", collected.message)
         return collected.result
+
+
+def _seen(reports: ServerReports) -> tuple[object, ...]:
+    """Who lives, and what those that stop still serve: what they gave up waits for another server, though its owner
+    lives on until the last of its tablets and clients is gone."""
+    return reports.living, {name: load.tablet_ids for name, load in reports.loads.items() if load.draining}

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, USER_LEVEL, TabletRecord, level
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_LEVEL, ROOT_TABLET_ID, USER_LEVEL, TabletRecord, level
 
 
 class ServerLoad(NamedTuple):
@@ -99,8 +99,12 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
     first = min(level(record) for record in waiting)
     if not counts and first < USER_LEVEL:
         # When all that live are stopping, those that still have tablets to give up need METADATA for it, and keep it
-        # until the others are done (tabletserver.draining).
-        counts = {name: len(one.tablet_ids) for name, one in snapshot.servers.items() if one.user_tablets}
+        # until the others are done (tabletserver.draining). Who has METADATA's tablets only still needs the root's.
+        counts = {
+            name: len(one.tablet_ids)
+            for name, one in snapshot.servers.items()
+            if (one.tablet_ids if first == ROOT_LEVEL else one.user_tablets)
+        }
     suspected = Counter({server: len(load.tablet_ids & snapshot.suspects) for server, load in snapshot.servers.items()})
     actions: list[Action] = []
     for record in waiting:

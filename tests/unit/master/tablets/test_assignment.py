@@ -81,3 +81,8 @@ def test_metadata_goes_to_a_server_that_is_stopping_rather_than_to_none_and_user
     assert [(one.record.tablet_id, one.server) for one in plan(ClusterSnapshot(tablets, live))] == [(2, "c")]
     assert plan(ClusterSnapshot(tablets, {"b": done})) == [], "it has nothing that needs METADATA"
     assert plan(ClusterSnapshot([record(20)], {"a": busy})) == []
+    keeps = ServerLoad(frozenset({2}), draining=True)
+    found = plan(ClusterSnapshot([record(1, "", 0), META], {"a": keeps, "b": ServerLoad(frozenset(), draining=True)}))
+    assert [(one.record.tablet_id, one.server) for one in found] == [(1, "a")], (
+        "to give METADATA's others up it is needed"
+    )
