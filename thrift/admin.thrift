@@ -207,17 +207,10 @@ service HbtableAdmin {
   void adminCreateTable(1: AdminTable table, 2: list<binary> splitRows) throws (1: IOError io, 2: IllegalArgument ia)
   /** The whole schema; refused unless `version` is one more than the table's. In effect everywhere on return. */
   void adminAlterTable(1: AdminTable table) throws (1: IOError io, 2: IllegalArgument ia)
-  /** Of a disabled table, which is enabled on return. */
-  void adminTruncateTable(1: binary name, 2: bool keepSplits) throws (1: IOError io, 2: IllegalArgument ia)
 
   /* -------------------------------------------------------------------------------------- namespaces */
   list<binary> adminNamespaces() throws (1: IOError io)
   map<string, string> adminNamespace(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
-  void adminCreateNamespace(1: binary name, 2: map<string, string> properties)
-    throws (1: IOError io, 2: IllegalArgument ia)
-  void adminAlterNamespace(1: binary name, 2: map<string, string> properties)
-    throws (1: IOError io, 2: IllegalArgument ia)
-  void adminDeleteNamespace(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
 
   /* ------------------------------------------------------------------------------------ tablets, servers */
   list<AdminTablet> adminTablets(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
@@ -242,17 +235,6 @@ service HbtableAdmin {
   string adminCompactionState(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
   /** At the row, or without one every tablet, or the one that is named, at its middle. False: nothing to split. */
   bool adminSplit(1: binary name, 2: binary row, 3: i64 tabletId = 0) throws (1: IOError io, 2: IllegalArgument ia)
-  /** To a server by its name as adminTablets or adminServers give it, loaded anew if it had it; without one to the
-   * least loaded other, if there is one. Served there on return. */
-  void adminMove(1: binary name, 2: i64 tabletId, 3: binary server) throws (1: IOError io, 2: IllegalArgument ia)
-  /** Two or more neighbours become one tablet, which is served on return. */
-  void adminMerge(1: binary name, 2: list<i64> tabletIds) throws (1: IOError io, 2: IllegalArgument ia)
-  /** Moves tablets until all servers serve about as many. False: switched off, or a tablet has no server, or a server
-   * is stopping or silent. */
-  bool adminBalance() throws (1: IOError io)
-  /** Whether tablets move by themselves; kept until it is switched again. Whether they did before. */
-  bool adminBalanceSwitch(1: bool on) throws (1: IOError io)
-  bool adminBalancerEnabled() throws (1: IOError io)
 
   /** Whether tablets may be split, by themselves too ("splits"), or merged ("merges"); kept until it is switched again.
    * Whether they could before. */
@@ -266,16 +248,10 @@ service HbtableAdmin {
   i64 adminRunCatalogJanitor() throws (1: IOError io)
   /** The same: whether nothing is left that is not old enough to be deleted for good. */
   bool adminRunCleaner() throws (1: IOError io)
-  /** The master begins to look at every tablet, and repairs what it finds. */
-  void adminRunRepair() throws (1: IOError io)
   /** These servers (none: all) go on in a new file of their commit logs; the old ones go when no tablet needs them. */
   void adminRollLog(1: list<binary> servers) throws (1: IOError io, 2: IllegalArgument ia)
   /** By their names as adminServers has them. */
   list<string> adminDecommissioned() throws (1: IOError io)
-  /** No tablet is placed on these servers, named as in adminCompactServer, as long as they live. `offload`: those that
-   * they have are moved away, in the background. Refused when no other server would be left to take tablets. */
-  void adminDecommission(1: list<binary> servers, 2: bool offload) throws (1: IOError io, 2: IllegalArgument ia)
-  void adminRecommission(1: binary server) throws (1: IOError io, 2: IllegalArgument ia)
   list<AdminTransition> adminTransitions() throws (1: IOError io)
   /** Servers that are gone, and whose log a tablet still needs. */
   list<string> adminDeadServers() throws (1: IOError io)
@@ -295,4 +271,38 @@ service HbtableAdmin {
     throws (1: IOError io, 2: IllegalArgument ia)
   /** Row by row in this order, each all or nothing. */
   void adminMutateRows(1: binary table, 2: list<AdminMutation> mutations) throws (1: IOError io, 2: IllegalArgument ia)
+
+  /* ------------------------------------------------------- what rpc/services.py declares: make interfaces */
+  /** All cells are gone and the table is enabled on return; one tablet, or those it had. TableNotFound,
+   * TableNotDisabled. */
+  void adminTruncateTable(1: binary name, 2: bool keepSplits) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is one.
+   * TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server. */
+  void adminMove(1: binary name, 2: i64 tabletId, 3: binary server) throws (1: IOError io, 2: IllegalArgument ia)
+  /** They are one tablet, served, on return. TableNotFound, TableNotEnabled, InvalidRequest unless they are two or more
+   * neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some. */
+  void adminMerge(1: binary name, 2: list<i64> tabletIds) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm enough:
+   * a tablet has no server, or a server is stopping or silent. */
+  bool adminBalance() throws (1: IOError io)
+  /** Whether the master balances by itself from now on; whether it did before. */
+  bool adminBalanceSwitch(1: bool on) throws (1: IOError io)
+  /** Whether it does now. */
+  bool adminBalancerEnabled() throws (1: IOError io)
+  /** No tablet is placed on these tablet servers from now on, for as long as they live; with `offload` those that they
+   * serve are moved away in the background. InvalidRequest: one of them is not there, or no other one would be left to
+   * take tablets; none was marked. */
+  void adminDecommission(1: list<binary> servers, 2: bool offload) throws (1: IOError io, 2: IllegalArgument ia)
+  /** It takes tablets again. InvalidRequest when it is not there. */
+  void adminRecommission(1: binary server) throws (1: IOError io, 2: IllegalArgument ia)
+  /** The master looks at every tablet at once, and repairs what it finds, whether or not servers came or went. */
+  void adminRunRepair() throws (1: IOError io)
+  /** AlreadyExists, InvalidRequest. */
+  void adminCreateNamespace(1: binary name, 2: map<string, string> properties)
+    throws (1: IOError io, 2: IllegalArgument ia)
+  /** All its properties from now on. NamespaceNotFound, InvalidRequest for one that cannot be changed. */
+  void adminAlterNamespace(1: binary name, 2: map<string, string> properties)
+    throws (1: IOError io, 2: IllegalArgument ia)
+  /** NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist. */
+  void adminDeleteNamespace(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
 }

@@ -16,6 +16,7 @@ from hbtable.hbase.admin.cells import AdminCellCalls
 from hbtable.hbase.admin.chores import AdminChoreCalls
 from hbtable.hbase.admin.cluster import AdminClusterCalls
 from hbtable.hbase.admin.compactions import AdminCompactionCalls
+from hbtable.hbase.admin.declared import DeclaredAdminCalls
 from hbtable.hbase.admin.tables import AdminTableCalls
 from hbtable.hbase.admin.tablets import AdminTabletCalls
 from hbtable.hbase.backend import Address, OpenTable, TableBackend
@@ -234,6 +235,7 @@ class ThriftGateway:
             AdminCompactionCalls(self._runtime, tables, cluster, names),
             AdminChoreCalls(tables, cluster, names, self.slow),
             AdminCellCalls(tables, self._options.answer_bytes),
+            DeclaredAdminCalls(tables, cluster, names),
         )
         bind_admin(interface, parts)
 

@@ -41,7 +41,10 @@ class DeclaredCall(NamedTuple):
     returns: Any
     timeout: CallTimeout
     repeatable: bool
+    admin: str
+    """Its name in thrift/admin.thrift, where operators call it (hbase/admin/declared.py); "": it is not for them."""
 
+    @switches
     def on(self, service: Any, arguments: Sequence[Any]) -> Any:
         """Calls it."""
         return getattr(service, self.name)(*arguments)
@@ -68,13 +71,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 _DECLARED: Final = "declared_call"
 
 
-def call(timeout: CallTimeout, *, repeatable: bool = False) -> Callable[[F], F]:
+def call(timeout: CallTimeout, *, repeatable: bool = False, admin: str = "") -> Callable[[F], F]:
     """The mark of a declared call, which switches."""
 
     def declare(method: F) -> F:
         signature = inspect.signature(method)
         parameters = tuple(signature.parameters.values())[1:]
-        declared = DeclaredCall(method.__name__, parameters, signature.return_annotation, timeout, repeatable)
+        declared = DeclaredCall(method.__name__, parameters, signature.return_annotation, timeout, repeatable, admin)
         expected = len(parameters)
 
         @wraps(method)

@@ -20,6 +20,9 @@ from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call
 
 TableName = Annotated[bytes, "a table's name"]
 """What a client gives in any spelling is canonical (model.names.parse) when the master hears it."""
+NamespaceName = Annotated[bytes, "a namespace's name"]
+ServerName = Annotated[str, "a tablet server's name"]
+"""Its incarnation. Operators may name it by host and port as well."""
 
 
 class TabletService(Service):
@@ -141,62 +144,62 @@ class MasterService(Service):
     def alter_table(self, schema: TableSchema) -> None:
         """Replaces the schema whose version is one less. Conflict when another change came first."""
 
-    @call(CallTimeout.ORDER)
+    @call(CallTimeout.ORDER, admin="adminTruncateTable")
     def truncate_table(self, name: TableName, keep_splits: bool) -> None:
         """All cells are gone and the table is enabled on return; one tablet, or those it had. TableNotFound,
         TableNotDisabled."""
 
-    @call(CallTimeout.ORDER)
-    def move_tablet(self, name: TableName, tablet_id: int, server: str = "") -> None:
+    @call(CallTimeout.ORDER, admin="adminMove")
+    def move_tablet(self, name: TableName, tablet_id: int, server: ServerName = "") -> None:
         """Served by that server on return, loaded anew if it had it; "": by the least loaded other one, if there is
         one. TableNotFound, TableNotEnabled, InvalidRequest for an unknown tablet or server."""
 
-    @call(CallTimeout.COMPACT)
+    @call(CallTimeout.COMPACT, admin="adminMerge")
     def merge_tablets(self, name: TableName, tablet_ids: Sequence[int]) -> None:
         """They are one tablet, served, on return. TableNotFound, TableNotEnabled, InvalidRequest unless they are two or
         more neighbours of this table; Unavailable when nothing was merged; OutcomeUnknown: perhaps some."""
 
-    @call(CallTimeout.COMPACT, repeatable=True)
+    @call(CallTimeout.COMPACT, repeatable=True, admin="adminBalance")
     def balance(self) -> bool:
         """Moves tablets until all servers serve about as many. False: it is switched off, or the cluster is not calm
         enough: a tablet has no server, or a server is stopping or silent."""
 
-    @call(CallTimeout.ORDER)
+    @call(CallTimeout.ORDER, admin="adminBalanceSwitch")
     def balance_switch(self, on: bool) -> bool:
         """Whether the master balances by itself from now on; whether it did before."""
 
-    @call(CallTimeout.READ, repeatable=True)
+    @call(CallTimeout.READ, repeatable=True, admin="adminBalancerEnabled")
     def balancer_enabled(self) -> bool:
         """Whether it does now."""
 
-    @call(CallTimeout.ORDER, repeatable=True)
-    def decommission(self, servers: Sequence[str], offload: bool) -> None:
+    @call(CallTimeout.ORDER, repeatable=True, admin="adminDecommission")
+    def decommission(self, servers: Sequence[ServerName], offload: bool) -> None:
         """No tablet is placed on these tablet servers from now on, for as long as they live; with `offload` those that
         they serve are moved away in the background. InvalidRequest: one of them is not there, or no other one would be
         left to take tablets; none was marked."""
 
-    @call(CallTimeout.ORDER, repeatable=True)
-    def recommission(self, server: str) -> None:
+    @call(CallTimeout.ORDER, repeatable=True, admin="adminRecommission")
+    def recommission(self, server: ServerName) -> None:
         """It takes tablets again. InvalidRequest when it is not there."""
 
     @call(CallTimeout.COMPACT, repeatable=True)
     def collect_garbage(self) -> Collection:
         """One collection, over on return. Unavailable while METADATA or the file system is: nothing was removed."""
 
-    @call(CallTimeout.ORDER, repeatable=True)
+    @call(CallTimeout.ORDER, repeatable=True, admin="adminRunRepair")
     def look_at_everything(self) -> None:
         """The master looks at every tablet at once, and repairs what it finds, whether or not servers came or went."""
 
-    @call(CallTimeout.ORDER)
-    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+    @call(CallTimeout.ORDER, admin="adminCreateNamespace")
+    def create_namespace(self, name: NamespaceName, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
 
-    @call(CallTimeout.ORDER)
-    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+    @call(CallTimeout.ORDER, admin="adminAlterNamespace")
+    def alter_namespace(self, name: NamespaceName, properties: Mapping[str, str]) -> None:
         """All its properties from now on. NamespaceNotFound, InvalidRequest for one that cannot be changed."""
 
-    @call(CallTimeout.ORDER)
-    def delete_namespace(self, name: bytes) -> None:
+    @call(CallTimeout.ORDER, admin="adminDeleteNamespace")
+    def delete_namespace(self, name: NamespaceName) -> None:
         """NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist."""
 
     @call(CallTimeout.REPORTS, repeatable=True)

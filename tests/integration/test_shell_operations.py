@@ -148,6 +148,7 @@ def slow(url: str, rest: str) -> list[dict[str, object]]:
 
 
 def test_slow_requests_are_shown_and_forgotten(url: str) -> None:
+    answer(url, "list\n" * 10)  # so that there are as many as are shown at once, also when this test is the first
     answer(url, "create 's', 'f'\nput 's', 'r', 'f:', 'v'\nput 's', 'r2', 'f:', 'v'\n")
     found = slow(url, "'*', {'TABLE_NAME' => 's', 'LIMIT' => 2}")
     assert [(one["methodName"], one["tableName"], one["row"]) for one in found] == [

@@ -6,6 +6,7 @@ from hbtable.errors import StaleLocation
 from hbtable.hbase.admin.chores import AdminChoreCalls
 from hbtable.hbase.admin.cluster import AdminClusterCalls
 from hbtable.hbase.admin.compactions import AdminCompactionCalls
+from hbtable.hbase.admin.declared import DeclaredAdminCalls
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.cluster_backend import ClusterBackend as GatewayCluster
 from hbtable.hbase.errors import BadArgument
@@ -28,7 +29,6 @@ class GatewayRig:
         tables = TableBackend(client.table)
         gateway = GatewayCluster(
             client.admin,
-            lambda name: client.table(name).record(),
             lambda: living_servers(session),
             client.operations,
             lambda: masters(session),
@@ -38,6 +38,7 @@ class GatewayRig:
         self.chores = AdminChoreCalls(tables, gateway, names, SlowRequests(1, 1.0, lambda _: None))
         self.whole = AdminClusterCalls(gateway, names)
         self.compactions = AdminCompactionCalls(cluster.runtime, tables, gateway, names)
+        self.declared = DeclaredAdminCalls(tables, gateway, names)
         self.cluster = gateway
 
 
@@ -296,7 +297,7 @@ def test_a_cycle_that_is_asked_for_does_not_wait_for_the_next_scan(cluster_of, m
         asked = cluster.runtime.clock_seconds()
         node.runtime.spawn(role._online_tablets.unload, record.tablet_id, name="lose").join()
         assert [one.state for one in gateway.whole.adminTransitions()] == ["OFFLINE"]
-        gateway.chores.adminRunRepair()
+        gateway.declared.adminRunRepair()
         while gateway.whole.adminTransitions():
             cluster.runtime.sleep(0.1)
         assert cluster.runtime.clock_seconds() - asked < 1.5
@@ -313,14 +314,14 @@ def test_servers_are_taken_out_of_service_by_their_names(cluster_of, machine):
         shown = gateway.cluster.servers()[1]
         name = f"h{second[7]},9090,{shown.started_millis}"
         assert gateway.chores.adminDecommissioned() == []
-        gateway.chores.adminDecommission([name.encode(), f"h{second[7]}".encode()], True)
+        gateway.declared.adminDecommission([name.encode(), f"h{second[7]}".encode()], True)
         assert gateway.chores.adminDecommissioned() == [name]
         cluster.runtime.sleep(20)
         assert second not in {record.owner for record in cluster.client.operations.every_tablet()}
         with pytest.raises(BadArgument, match=r"Could not find any server\(s\) .* h9"):
-            gateway.chores.adminDecommission([f"h{first[7]}".encode(), b"h9"], True)
+            gateway.declared.adminDecommission([f"h{first[7]}".encode(), b"h9"], True)
         assert gateway.chores.adminDecommissioned() == [name], "none of them when one is not there"
-        gateway.chores.adminRecommission(name.encode())
+        gateway.declared.adminRecommission(name.encode())
         assert gateway.chores.adminDecommissioned() == []
 
     cluster.runtime.run(body)

@@ -9,12 +9,10 @@ from hbtable.errors import HbtableError
 from hbtable.hbase.admin.structs import AdminCacheEviction, AdminSlowRequest
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.cluster_backend import ClusterBackend
-from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.model.tablet import owners
-from hbtable.switches import switches
 
 
 @final
@@ -48,9 +46,6 @@ class AdminChoreCalls:
     def adminRunCleaner(self) -> bool:
         return not self._cluster.admin.collect_garbage().waiting
 
-    def adminRunRepair(self) -> None:
-        self._cluster.admin.look_at_everything()
-
     def adminSwitch(self, name: bytes | None, on: bool | None) -> bool:
         return self._cluster.toggles.turn((name or b"").decode(errors="replace"), bool(on))
 
@@ -66,17 +61,6 @@ class AdminChoreCalls:
     def adminDecommissioned(self) -> list[str]:
         servers = self._cluster.servers()
         return [self._names.shown(one.name, one.started_millis) for one in servers if one.decommissioned]
-
-    @switches
-    def adminDecommission(self, servers: Sequence[bytes] | None, offload: bool | None) -> None:
-        if not servers:
-            raise BadArgument("the call has no servers")
-        found = [one.name for one in self._names.those(servers)]
-        self._cluster.admin.decommission(found, bool(offload))
-
-    @switches
-    def adminRecommission(self, server: bytes | None) -> None:
-        self._cluster.admin.recommission(self._names.one(server or b""))
 
     # ---------------------------------------------------------------- slow requests
 

@@ -34,23 +34,11 @@ class AdminTableCalls:
     def adminAlterTable(self, table: AdminTable | None) -> None:
         self._cluster.admin.alter_table(self._schema(table))
 
-    def adminTruncateTable(self, name: bytes | None, keep_splits: bool | None) -> None:
-        self._cluster.admin.truncate_table(self._tables.canonical(name), bool(keep_splits))
-
     def adminNamespaces(self) -> list[bytes]:
         return self._cluster.admin.namespaces()
 
     def adminNamespace(self, name: bytes | None) -> dict[str, str]:
         return self._cluster.admin.namespace_properties(_given(name))
-
-    def adminCreateNamespace(self, name: bytes | None, properties: Mapping[str, str] | None) -> None:
-        self._cluster.admin.create_namespace(_given(name), properties or {})
-
-    def adminAlterNamespace(self, name: bytes | None, properties: Mapping[str, str] | None) -> None:
-        self._cluster.admin.alter_namespace(_given(name), properties or {})
-
-    def adminDeleteNamespace(self, name: bytes | None) -> None:
-        self._cluster.admin.delete_namespace(_given(name))
 
     def _schema(self, table: AdminTable | None) -> TableSchema:
         if table is None:

@@ -2,7 +2,6 @@
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
-from collections.abc import Sequence
 from typing import final
 
 from hbtable.hbase.admin.structs import AdminTablet
@@ -12,7 +11,6 @@ from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord, owners
-from hbtable.switches import switches
 
 
 @final
@@ -41,25 +39,6 @@ class AdminTabletCalls:
 
     def adminSplit(self, name: bytes | None, row: bytes | None, tablet_id: int | None) -> bool:
         return self._cluster.admin.split(self._tables.canonical(name), row or None, tablet_id or 0)
-
-    @switches
-    def adminMove(self, name: bytes | None, tablet_id: int | None, server: bytes | None) -> None:
-        incarnation = self._names.one(server) if server else ""
-        self._cluster.admin.move_tablet(self._tables.canonical(name), tablet_id or 0, incarnation)
-
-    @switches
-    def adminMerge(self, name: bytes | None, tablet_ids: Sequence[int] | None) -> None:
-        self._cluster.admin.merge_tablets(self._tables.canonical(name), tuple(tablet_ids or ()))
-
-    @switches
-    def adminBalance(self) -> bool:
-        return self._cluster.admin.balance()
-
-    def adminBalanceSwitch(self, on: bool | None) -> bool:
-        return self._cluster.admin.balance_switch(bool(on))
-
-    def adminBalancerEnabled(self) -> bool:
-        return self._cluster.admin.balancer_enabled()
 
 
 def admin_tablet(

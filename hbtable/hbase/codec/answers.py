@@ -63,28 +63,6 @@ _ANSWERS: Final = {
     "revoke": "bool",
     "append": "cells",
 }
-_ADMIN_VOID: Final = frozenset(
-    (
-        "adminCreateTable",
-        "adminAlterTable",
-        "adminTruncateTable",
-        "adminCreateNamespace",
-        "adminAlterNamespace",
-        "adminDeleteNamespace",
-        "adminFlush",
-        "adminCompact",
-        "adminCompactServer",
-        "adminDecommission",
-        "adminRecommission",
-        "adminRunRepair",
-        "adminRollLog",
-        "adminClearSlowRequests",
-        "adminMove",
-        "adminMerge",
-        "adminMutate",
-        "adminMutateRows",
-    )
-)
 
 
 def answer_kind(method: str) -> str:
@@ -92,7 +70,7 @@ def answer_kind(method: str) -> str:
     if method in _ANSWERS:
         return _ANSWERS[method]
     if method.startswith("admin"):
-        return "void" if method in _ADMIN_VOID else "structs"
+        return "structs"
     if method.startswith("scannerOpen"):
         return "i32"
     if method.startswith(("getRow", "scannerGet")):
@@ -122,7 +100,7 @@ class Objects:
 
     def result(self, method: ThriftMethod, value: Any) -> Any:
         answer: Any = method.result_class()
-        if not hasattr(answer, "success"):
+        if not method.returns:
             return answer
         make = None if method.module is not self._thrift else getattr(self, "_" + answer_kind(method.name), None)
         answer.success = make(value) if make is not None else _objects(value, method.module)
@@ -202,7 +180,7 @@ class BinaryDialect:
         for method in interface.methods.values():
             method.encode = _ENCODERS.get(answer_kind(method.name), self._object_encoder(method))
         for method in interface.admin_methods.values():
-            method.encode = _ENCODERS["void"] if method.name in _ADMIN_VOID else self._object_encoder(method)
+            method.encode = self._object_encoder(method) if method.returns else _ENCODERS["void"]
         for method in interface.thrift2_methods.values():
             method.encode = self._object_encoder(method)
 

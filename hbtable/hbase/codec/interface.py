@@ -63,7 +63,7 @@ class ThriftMethod(CallLayout):
 
     __slots__ = (
         "call", "choose", "declares", "encode", "loose_head", "module", "name", "ok", "required", "result_class",
-        "seconds", "strict_head",
+        "returns", "seconds", "strict_head",
     )  # fmt: skip
 
     def __init__(self, name: str, fields: dict[int, ValueType], module: Any) -> None:
@@ -79,6 +79,7 @@ class ThriftMethod(CallLayout):
         self.strict_head = STRICT + bytes([REPLY]) + length + wire_name
         self.loose_head = length + wire_name + bytes([REPLY])
         self.result_class: type = object
+        self.returns = False
         self.declares: dict[str, int] = {}
         """Declared exceptions: "io", "ia", "exist" -> field id in the answer."""
         self.call: Callable[..., object] = _unbound
@@ -152,7 +153,9 @@ def _load(service: Any, module: Any, structs: "_Structs", methods: dict[bytes, T
         method = ThriftMethod(name, {field: _shape(structs, spec) for field, spec in arguments.items()}, module)
         method.result_class = getattr(service, name + "_result")
         for field, spec in getattr(service, name + "_result").thrift_spec.items():
-            if field:
+            if field == 0:
+                method.returns = True
+            else:
                 method.declares[spec[1]] = field
         methods[name.encode("ascii")] = method
 

@@ -1,7 +1,9 @@
 """Every call, answer and error comes back as it was; the bytes are those of the interface files; garbage is refused."""
 
+from collections.abc import Sequence
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
+from typing import Annotated, get_args, get_origin
 
 import pytest
 import thriftpy2
@@ -24,6 +26,8 @@ from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import METHODS, Failure, Role, decode, read_head
 from hbtable.rpc.codec.cells import CELLS, OPERATIONS
 from hbtable.rpc.codec.errors import KNOWN, RPC_ERROR, RpcError, described
+from hbtable.rpc.declaration import calls_of
+from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
 from hbtable.thrift import wire
 from hbtable.thrift.binary_writer import write
 from hbtable.thrift.message import MessageReader, MessageWriter
@@ -111,8 +115,6 @@ ARGUMENTS = {
     "tablets": (text,),
     "files_in_flight": (text,),
     "clear_block_cache": (text, count),
-    "ping": (text,),
-    "ping_master": (),
     "create_table": (schema, st.lists(raw, max_size=3)),
     "delete_table": (raw,),
     "enable_table": (raw,),
@@ -149,6 +151,24 @@ RESULTS = {
     "clear_block_cache": st.builds(CacheEviction, count, count),
     "collect_garbage": st.builds(Collection, count, count),
 }
+PLAIN = {bool: st.booleans(), bytes: raw, int: i64, str: text, None: nothing}
+
+
+def of_type(kind):
+    """For calls of plain types, which need no line above."""
+    if get_origin(kind) is Annotated:
+        return of_type(get_args(kind)[0])
+    if get_origin(kind) in (list, Sequence):
+        return st.lists(of_type(get_args(kind)[0]), max_size=3)
+    return PLAIN[kind]
+
+
+for service in (TabletService, TabletAdmin, MasterService):
+    for name, declared in calls_of(service).items():
+        if name not in ARGUMENTS:
+            first = () if service is MasterService else (text,)
+            ARGUMENTS[name] = (*first, *(of_type(one.annotation) for one in declared.parameters))
+            RESULTS[name] = of_type(declared.returns)
 EVERY = [pytest.param(method, id=method.name) for method in METHODS.values()]
 
 
@@ -166,8 +186,6 @@ def no_pause():
 
 
 def test_every_call_of_the_port_is_carried():
-    from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
-
     offered = {
         name for port in (TabletService, TabletAdmin, MasterService) for name in vars(port) if not name.startswith("_")
     }

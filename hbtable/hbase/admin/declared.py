@@ -1,0 +1,69 @@
+"""The calls of our own admin service that are the master's: one for each that rpc/services.py declares with `admin=`.
+
+Nothing of them stands here but what the types of parameters mean to whoever calls from outside. A call whose
+arguments or answer mean something else than the master's has a method of its own in the other files of this package.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
+from typing import Any, Final, final
+
+from hbtable.hbase.backend import TableBackend
+from hbtable.hbase.cluster_backend import ClusterBackend
+from hbtable.hbase.errors import BadArgument
+from hbtable.hbase.server_names import ServerNames
+from hbtable.rpc.declaration import DeclaredCall, calls_of
+from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName
+
+OFFERED: Final = {declared.admin: declared for declared in calls_of(MasterService).values() if declared.admin}
+"""By the name in thrift/admin.thrift."""
+
+
+@final
+class DeclaredAdminCalls:
+    """Has a method of each name in OFFERED."""
+
+    def __init__(self, tables: TableBackend, cluster: ClusterBackend, names: ServerNames) -> None:
+        self._cluster = cluster
+        self._names = names
+        self._meanings: dict[object, Callable[[Any], Any]] = {
+            TableName: tables.canonical,
+            NamespaceName: _namespace,
+            ServerName: lambda given: names.one(given or b""),
+            Sequence[ServerName]: self._servers,
+            Sequence[int]: lambda given: tuple(given or ()),
+            Mapping[str, str]: lambda given: given or {},
+            bool: bool,
+            int: lambda given: given or 0,
+        }
+        for name, declared in OFFERED.items():
+            setattr(self, name, self._handler(declared))
+
+    def _handler(self, declared: DeclaredCall) -> Callable[..., Any]:
+        """What was not sent is None."""
+        meanings = [self._meaning(parameter) for parameter in declared.parameters]
+
+        def handle(*given: Any) -> Any:
+            return declared.on(
+                self._cluster.admin, [meaning(value) for meaning, value in zip(meanings, given, strict=True)]
+            )
+
+        return handle
+
+    def _meaning(self, parameter: Parameter) -> Callable[[Any], Any]:
+        """What is empty means the default of a parameter that has one."""
+        meaning, default = self._meanings[parameter.annotation], parameter.default
+        if default is Parameter.empty:
+            return meaning
+        return lambda given: meaning(given) if given else default
+
+    def _servers(self, given: Sequence[bytes] | None) -> list[str]:
+        if not given:
+            raise BadArgument("the call has no servers")
+        return [server.name for server in self._names.those(given)]
+
+
+def _namespace(given: bytes | None) -> bytes:
+    if given is None:
+        raise BadArgument("the call has no namespace")
+    return given
