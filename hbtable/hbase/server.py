@@ -215,11 +215,11 @@ class ThriftGateway:
         scanner_calls: ScannerCalls,
         table_calls: TableAdminCalls,
     ) -> None:
-        options = self._options
+        options, pause = self._options, self._context.pause
         parts = (
-            Thrift2ReadCalls(tables, options.answer_bytes),
-            Thrift2WriteCalls(tables, _families(admin), options.cell_bytes, options.answer_bytes),
-            Thrift2ScannerCalls(scanner_calls, options.answer_bytes),
+            Thrift2ReadCalls(tables, options.answer_bytes, pause, self._context.budget),
+            Thrift2WriteCalls(tables, _families(admin), options.cell_bytes, options.answer_bytes, pause),
+            Thrift2ScannerCalls(scanner_calls, options.answer_bytes, pause),
             Thrift2TableCalls(tables, admin, cluster, ServerNames(cluster, identity.address), table_calls),
         )
         bind_thrift2(interface, parts)

@@ -145,8 +145,8 @@ def test_after_a_missing_field_the_connection_goes_on(port: int) -> None:
     transport.close()
 
 
-def test_a_scanner_lives_on_with_what_is_left_of_its_limit(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data") as server:
+def test_limits_of_answers_and_of_scanners_hold(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data", ["thrift.answer_bytes=4194304"]) as server:
         two = client(TWO.THBaseService, server.port)
         name = TWO.TTableName(qualifier=b"t")
         two.createTable(TWO.TTableDescriptor(tableName=name, columns=[TWO.TColumnFamilyDescriptor(name=b"f")]), [])
@@ -155,6 +155,12 @@ def test_a_scanner_lives_on_with_what_is_left_of_its_limit(tmp_path: Path) -> No
         scan = TWO.TScan(limit=4, timeRange=TWO.TTimeRange(2, 9), maxVersions=2)
         scanner = two.openScanner(b"t", scan)
         assert [one.row for one in two.getScannerRows(scanner, 3)] == [b"r2", b"r3", b"r4"]
+        for row in (b"x", b"y"):
+            two.put(b"t", TWO.TPut(row=row, columnValues=[value(b"f", b"q", b"v" * (3 << 20))]))
+        assert two.get(b"t", TWO.TGet(row=b"y")).row == b"y"
+        with pytest.raises(TWO.TIOError, match="bytes") as refused:  # each fits into an answer, both do not
+            two.getMultiple(b"t", [TWO.TGet(row=b"x"), TWO.TGet(row=b"y")])
+        assert not refused.value.canRetry
         two.close()
         assert server.stop() == 0
         server.start()

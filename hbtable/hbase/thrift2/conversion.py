@@ -29,10 +29,12 @@ from hbtable.model.mutation import (
     RowMutation,
 )
 from hbtable.model.read import Columns, ReadSpec
+from hbtable.switches import switches
 
 Families = Callable[[], Sequence[bytes]]
 """Of the table that a delete of a whole row is for."""
 
+_CELLS_BETWEEN_PAUSES: Final = 2048
 PUT_TYPE: Final = 4
 """The type of every cell that is read: HBase's number for a put."""
 _SKIP_WAL: Final = 1
@@ -114,11 +116,19 @@ def _filter(text: bytes | None, serialized: bytes | None) -> bytes | None:
     return text
 
 
-def result(row: bytes | None, cells: Sequence[Cell], partial: bool = False) -> TResult:
-    return TResult(row, [_value(cell) for cell in cells], False, partial)
+@switches
+def result(row: bytes | None, cells: Sequence[Cell], pause: Callable[[], object], partial: bool = False) -> TResult:
+    """`pause` is called between many."""
+    if len(cells) <= _CELLS_BETWEEN_PAUSES:
+        return TResult(row, [_value(cell) for cell in cells], False, partial)
+    values: list[TColumnValue] = []
+    for first in range(0, len(cells), _CELLS_BETWEEN_PAUSES):
+        values += [_value(cell) for cell in cells[first : first + _CELLS_BETWEEN_PAUSES]]
+        pause()
+    return TResult(row, values, False, partial)
 
 
-NOTHING: Final = result(None, ())
+NOTHING: Final = TResult(None, [], False, False)
 
 
 def _value(cell: Cell) -> TColumnValue:

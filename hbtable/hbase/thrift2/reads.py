@@ -3,48 +3,89 @@
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Callable, Sequence
+from typing import Final, final
 
+from hbtable.errors import LimitExceeded
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.thrift2_structs import TGet, TResult
 from hbtable.hbase.conversion import check_row
 from hbtable.hbase.thrift2.conversion import NOTHING, read_spec, result
 from hbtable.model.cell import Cell
+from hbtable.model.read import bytes_of
+from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
 from hbtable.switches import switches
+
+_GETS_BETWEEN_PAUSES: Final = 64
 
 
 @final
 class Thrift2ReadCalls:
-    """`answer_bytes`: the largest answer."""
+    """`answer_bytes`: the largest answer; `pause` lets other tasks run."""
 
-    def __init__(self, tables: TableBackend, answer_bytes: int) -> None:
+    def __init__(
+        self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None], budget: MemoryBudget
+    ) -> None:
         self._tables = tables
         self._answer_bytes = answer_bytes
+        self._pause = pause
+        self._budget = budget
 
     @switches
     def exists(self, table: bytes, get: TGet) -> bool:
-        return bool(self._cells(table, get))
+        return bool(self._cells(table, get, self._answer_bytes))
 
     @switches
     def existsAll(self, table: bytes, gets: Sequence[TGet]) -> list[bool]:
-        return [bool(self._cells(table, get)) for get in gets]
+        found = []
+        for number, get in enumerate(gets, 1):
+            found.append(bool(self._cells(table, get, self._answer_bytes)))
+            if not number % _GETS_BETWEEN_PAUSES:
+                self._pause()
+        return found
 
     @switches
     def get(self, table: bytes, get: TGet) -> TResult:
-        cells = self._cells(table, get)
-        if not cells or get.existence_only:
-            return NOTHING
-        return result(get.row, cells)
+        return self._result(get, self._cells(table, get, self._answer_bytes))
 
     @switches
     def getMultiple(self, table: bytes, gets: Sequence[TGet]) -> list[TResult]:
-        return [self.get(table, get) for get in gets]
+        collected = self._budget.begin(None)
+        try:
+            return self._results(table, gets, collected)
+        finally:
+            self._budget.end(collected)
 
     @switches
-    def _cells(self, table: bytes, get: TGet) -> Sequence[Cell]:
+    def _results(self, table: bytes, gets: Sequence[TGet], collected: MemoryReservation) -> list[TResult]:
+        """All together count no more than one answer may."""
+        found = []
+        left_bytes = self._answer_bytes
+        for number, get in enumerate(gets, 1):
+            cells = self._cells(table, get, max(left_bytes, 0))
+            size = bytes_of(get.row, cells)
+            left_bytes -= size
+            if left_bytes < 0 and number > 1:
+                raise LimitExceeded(
+                    f"the {len(gets)} rows asked for hold more than the {self._answer_bytes} bytes of the largest "
+                    "answer (thrift.answer_bytes); ask for fewer rows at a time"
+                )
+            self._budget.demand(collected, size)
+            found.append(self._result(get, cells))
+            if not number % _GETS_BETWEEN_PAUSES:
+                self._pause()
+        return found
+
+    @switches
+    def _result(self, get: TGet, cells: Sequence[Cell]) -> TResult:
+        if not cells or get.existence_only:
+            return NOTHING
+        return result(get.row, cells, self._pause)
+
+    @switches
+    def _cells(self, table: bytes, get: TGet, left_bytes: int) -> Sequence[Cell]:
         row = check_row(get.row)
-        spec = read_spec(get, self._answer_bytes)
+        spec = read_spec(get, left_bytes)
         found = self._tables.named(table).read_rows((row,), spec)
         cells = found[0][1] if found else ()
         return cells if get.store_limit is None and not get.store_offset else _of_each_family(cells, get)

@@ -2,7 +2,8 @@
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
-from typing import final
+from collections.abc import Callable
+from typing import Final, final
 
 from hbtable.errors import ScannerNotFound
 from hbtable.hbase.calls.scanner_calls import ScannerCalls, range_of
@@ -13,13 +14,16 @@ from hbtable.hbase.thrift2.conversion import result, scan_spec
 from hbtable.model.read import ScanPosition, ScanRequest
 from hbtable.switches import switches
 
+_ROWS_BETWEEN_PAUSES: Final = 1024
+
 
 @final
 class Thrift2ScannerCalls:
     """Over Thrift1's scanner calls, with the same limits."""
 
-    def __init__(self, calls: ScannerCalls, answer_bytes: int) -> None:
+    def __init__(self, calls: ScannerCalls, answer_bytes: int, pause: Callable[[], None]) -> None:
         self._calls = calls
+        self._pause = pause
         self._answer_bytes = answer_bytes
 
     @switches
@@ -56,10 +60,12 @@ class Thrift2ScannerCalls:
     def _fetch(self, scanner: Scanner, wanted: int) -> list[TResult]:
         before = scanner.position
         rows = self._calls.fetch(scanner, wanted).rows()
-        pieces = [
-            result(row, cells, _goes_on(scanner, row, rows[place + 1][0] if place + 1 < len(rows) else None))
-            for place, (row, cells) in enumerate(rows)
-        ]
+        pieces = []
+        for place, (row, cells) in enumerate(rows):
+            following = rows[place + 1][0] if place + 1 < len(rows) else None
+            pieces.append(result(row, cells, self._pause, _goes_on(scanner, row, following)))
+            if place % _ROWS_BETWEEN_PAUSES == _ROWS_BETWEEN_PAUSES - 1:
+                self._pause()
         return pieces if scanner.rows_left is None else _limited(scanner, pieces, before)
 
 

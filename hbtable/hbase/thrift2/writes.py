@@ -3,7 +3,7 @@
 # ruff: noqa: N802 - methods are named as in the interface file.
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Final, final
 
 from hbtable.client.table_calls import TableCalls
@@ -25,7 +25,7 @@ from hbtable.hbase.errors import DO_NOT_RETRY, BadArgument, JavaError
 from hbtable.hbase.thrift2.conversion import NOTHING, PUT_TYPE, delete_mutation, put_mutation, result
 from hbtable.model.cell import Cell
 from hbtable.model.mutation import Operation, RowMutation
-from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.model.read import ReadSpec
 from hbtable.switches import switches
 
 _EQUAL: Final = 2
@@ -39,6 +39,10 @@ _COMPARE: Final[dict[int, Callable[[bytes, bytes], bool]]] = {
     5: lambda given, stored: given > stored,
 }
 _NO_OP: Final = 6
+_PUTS_BETWEEN_PAUSES: Final = 512
+_ROWS_AT_ONCE: Final = 1000
+_VERSIONS_LOOKED_AT: Final = 8
+"""Of a counter, for the time of the value that was just written."""
 
 
 @final
@@ -46,8 +50,14 @@ class Thrift2WriteCalls:
     """`families` are those of a table by its canonical name, `cell_bytes` the largest cell."""
 
     def __init__(
-        self, tables: TableBackend, families: Callable[[bytes], Sequence[bytes]], cell_bytes: int, answer_bytes: int
+        self,
+        tables: TableBackend,
+        families: Callable[[bytes], Sequence[bytes]],
+        cell_bytes: int,
+        answer_bytes: int,
+        pause: Callable[[], None],
     ) -> None:
+        self._pause = pause
         self._tables = tables
         self._families = families
         self._cell_bytes = cell_bytes
@@ -61,16 +71,23 @@ class Thrift2WriteCalls:
 
     @switches
     def putMultiple(self, table: bytes, puts: Sequence[TPut]) -> None:
-        self._mutate(table, [put_mutation(put, self._cell_bytes) for put in puts])
+        self._mutate(table, [self._put(put, number) for number, put in enumerate(puts, 1)])
+
+    @switches
+    def _put(self, put: TPut, number: int) -> RowMutation:
+        if not number % _PUTS_BETWEEN_PAUSES:
+            self._pause()
+        return put_mutation(put, self._cell_bytes)
 
     @switches
     def deleteSingle(self, table: bytes, delete: TDelete) -> None:
-        self._tables.named(table).mutate((self._delete(table, delete),))
+        self._tables.named(table).mutate((delete_mutation(delete, self._families_of(table)),))
 
     @switches
     def deleteMultiple(self, table: bytes, deletes: Sequence[TDelete]) -> list[TDelete]:
         """Those that failed: none, or the call fails."""
-        self._mutate(table, [self._delete(table, delete) for delete in deletes])
+        families = self._families_of(table)
+        self._mutate(table, [delete_mutation(delete, families) for delete in deletes])
         return []
 
     @switches
@@ -85,7 +102,8 @@ class Thrift2WriteCalls:
             return
         named = self._tables.named(table)
         try:
-            named.mutate(mutations)
+            for first in range(0, len(mutations), _ROWS_AT_ONCE):
+                named.mutate(mutations[first : first + _ROWS_AT_ONCE])
         except InvalidRequest:
             if len(mutations) > 1:
                 self._one_by_one(table, mutations)
@@ -99,9 +117,9 @@ class Thrift2WriteCalls:
             except InvalidRequest:
                 continue  # the first of them is what the caller is told
 
-    @switches
-    def _delete(self, table: bytes, delete: TDelete) -> RowMutation:
-        return delete_mutation(delete, partial(self._families, self._tables.canonical(table)))
+    def _families_of(self, table: bytes) -> Callable[[], Sequence[bytes]]:
+        """Asked for once in a call, and only by deletes of whole rows."""
+        return cache(partial(self._families, self._tables.canonical(table)))
 
     @switches
     def _row_mutation(self, table: bytes, mutations: TRowMutations) -> RowMutation:
@@ -109,14 +127,14 @@ class Thrift2WriteCalls:
         row = check_row(mutations.row)
         puts: list[Operation] = []
         deletes: list[Operation] = []
-        skip_log, ttl = True, 0
+        skip_log, ttl, families = True, 0, self._families_of(table)
         for one in mutations.mutations:
             if one.put is not None:
                 part = put_mutation(one.put, self._cell_bytes)
                 puts += part.operations
                 ttl = ttl or part.ttl_millis
             elif one.delete_single is not None:
-                part = self._delete(table, one.delete_single)
+                part = delete_mutation(one.delete_single, families)
                 deletes += part.operations
             else:
                 raise MissingField(f"a mutation of row {shown(row)} is neither a put nor a delete")
@@ -142,7 +160,7 @@ class Thrift2WriteCalls:
     def checkAndDelete(
         self, table: bytes, row: bytes, family: bytes, qualifier: bytes, value: bytes | None, delete: TDelete
     ) -> bool:
-        return self._if_equal(table, row, family, qualifier, value, self._delete(table, delete))
+        return self._if_equal(table, row, family, qualifier, value, delete_mutation(delete, self._families_of(table)))
 
     @switches
     def checkAndMutate(
@@ -233,7 +251,9 @@ class Thrift2WriteCalls:
     ) -> tuple[int, int | None]:
         """(the new value, its time, as the cell is read back)."""
         total = named.increment(row, family, qualifier, amount)
-        spec = ReadSpec({family: frozenset((qualifier,))}, max_versions=ALL_VERSIONS, max_bytes=self._answer_bytes)
+        spec = ReadSpec(
+            {family: frozenset((qualifier,))}, max_versions=_VERSIONS_LOOKED_AT, max_bytes=self._answer_bytes
+        )
         value = total.to_bytes(8, "big", signed=True)
         cells = [cell for _, found in named.read_rows((row,), spec) for cell in found]
         times = [cell[1] for cell in cells if cell[2] == value] or [cell[1] for cell in cells]
@@ -249,7 +269,7 @@ class Thrift2WriteCalls:
             cells = self._tables.named(table).append(row, values)
         except LimitExceeded as error:
             raise JavaError(DO_NOT_RETRY, f"KeyValue size too large: {error}") from error
-        return NOTHING if append.return_results is False else result(row, sorted(cells, key=_name))
+        return NOTHING if append.return_results is False else result(row, sorted(cells, key=_name), self._pause)
 
 
 def _amount(column: TColumnIncrement) -> int:
