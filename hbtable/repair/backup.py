@@ -4,6 +4,7 @@ Layout: <folder>/<old path>. To take a repair back, stop whatever runs and copy 
 the repair has ended the folder has a file that says so: what it left half done must not be taken for the damage.
 """
 
+import hashlib
 from collections.abc import Callable
 from typing import Final, final
 
@@ -12,6 +13,10 @@ from hbtable.fs.interface import FileSystem
 from hbtable.switches import switches
 
 UNFINISHED_REPAIR: Final = "UNFINISHED-REPAIR"
+
+
+def digest(data: bytes | None) -> str:
+    return "absent" if data is None else hashlib.sha256(data).hexdigest()
 
 
 @final
@@ -29,6 +34,15 @@ class Backup:
         self.kept: list[str] = []
         self._marker = f"{folder}/{UNFINISHED_REPAIR}"
         self._begun = False
+        self._roots = ""
+
+    @switches
+    def note_root(self, data: bytes | None) -> None:
+        """The root tablet's record is, or is about to be, this one; None: there is none. Durable on return once
+        anything was changed: whether a cluster served since an interrupted repair is seen by the record."""
+        self._roots += f"{digest(data)}\n"
+        if self._begun:
+            self._target.write_file(self._marker, self._roots.encode())
 
     @switches
     def replace(self, path: str, data: bytes) -> None:
@@ -72,7 +86,7 @@ class Backup:
     def _begin(self) -> None:
         self.held()
         if not self._begun:
-            self._target.write_file(self._marker, b"")
+            self._target.write_file(self._marker, self._roots.encode())
             self._begun = True
 
     def _put(self, path: str, data: bytes) -> None:

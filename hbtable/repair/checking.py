@@ -37,6 +37,10 @@ from hbtable.switches import switches
 from hbtable.tablet.wall_clock import span
 
 REPAIR = "`hbtable repair` on the stopped folder"
+LOST_CLUSTER: Final = (
+    "look whether cluster.zookeeper and cluster.root are what the roles are given; if ZooKeeper has lost the cluster, "
+    "stop all roles, then run `hbtable repair --config FILE --lock-service-lost`"
+)
 SEE_TO_STORAGE: Final = "see to the file system, as with `hdfs fsck`, and check again"
 
 
@@ -157,6 +161,8 @@ class Check:
             if path not in locks.sound and path not in locks.damaged:
                 place = self._store.place(path)
                 self._find(place, f"{place} is not there", _consequence(path))
+                if path == CLUSTER and not self._store.kept_numbers:
+                    self.findings[-1] = self.findings[-1]._replace(remedy=LOST_CLUSTER)
         for what in identity_damage(self._store, self._fs):
             if CLUSTER in locks.sound:
                 self._find(ID_FILE, what, "files could be another cluster's")

@@ -87,6 +87,7 @@ class Repair:
         root, self._view = best_root(reader, self._locks.root, self._locks.copy)
         look_everywhere(self._seen, self._locks, self._evidence, self._view, reader)
         self._writer = RepairWriter(self._fs, self._new_incarnation)
+        self.backup.note_root(self._store.stored(layout.ROOT_PATH))
         if not self._is_empty():
             self._metadata(root, reader)
         self._lock_files()
@@ -231,6 +232,7 @@ class Repair:
     def _write_root(self, root: TabletRecord, message: str) -> None:
         data = tablet_record.encode(root)
         self.backup.replace(ROOT_COPY_PATH, data)
+        self.backup.note_root(data)
         self._put(layout.ROOT_PATH, data)
         self._locks.damaged.pop(layout.ROOT_PATH, None)
         self._locks.copy_damage = ""

@@ -8,12 +8,14 @@ from typing import Final
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.files import path_of_stored
 from hbtable.lockservice.interface import VersionedFile
-from hbtable.repair.backup import UNFINISHED_REPAIR
+from hbtable.metadata.layout import ROOT_PATH
+from hbtable.repair.backup import UNFINISHED_REPAIR, digest
 from hbtable.repair.lock_store import IN_BACKUP, LockStore
 from hbtable.switches import switches
 
 BACKUPS: Final = "repair-backups"
 """The folder of all backups in a cluster's folder."""
+_NEVER_AGAIN: Final = ("sstables/", "logs/")
 
 
 @switches
@@ -26,11 +28,18 @@ def unfinished(fs: FileSystem) -> list[str]:
 @switches
 def take_back(fs: FileSystem, store: LockStore, folder: str) -> list[str]:
     """Everything is as before that repair, apart from files that it added, which nobody names. May be done again after
-    a crash at any point. The paths that were put back."""
+    a crash at any point. The paths that were put back.
+
+    When the cluster was started since, the root tablet's record is another one, and the lock service's files and the
+    record's copy stay as they are. SSTables and logs come back all the same: their names are never used again."""
     done = []
+    roots = fs.read_file(f"{folder}/{UNFINISHED_REPAIR}").decode("ascii", "replace").split()
+    served_since = digest(store.stored(ROOT_PATH)) not in roots
     for status in fs.list_files(folder):
         path = status.path[len(folder) + 1 :]
         if path == UNFINISHED_REPAIR:
+            continue
+        if served_since and (not path.startswith(_NEVER_AGAIN) or fs.exists(path)):
             continue
         store.held()
         data = fs.read_file(status.path)

@@ -21,8 +21,9 @@ from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.layout import ROOT_PATH
 from hbtable.model.read import ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.repair.backup import Backup
 from hbtable.repair.lock_store import ClusterLockStore
-from hbtable.repair.taking_back import unfinished
+from hbtable.repair.taking_back import take_back, unfinished
 from tests.harness.sim_cluster import ClientProcess, SimCluster, SimOptions
 
 pytestmark = pytest.mark.slow
@@ -290,6 +291,44 @@ def test_a_repair_that_lost_its_lock_changes_nothing_more_and_is_taken_back() ->
         world.start()
         rows = world.read()
         assert {rows.get(row) for row in ROWS} <= {b"second"}
+
+    world.run(body)
+
+
+def test_an_interrupted_repair_takes_nothing_back_from_a_cluster_that_served_since() -> None:
+    """What it kept is old by then: the root record of that day would make all that was written since garbage."""
+    world = World(11, WEBHDFS)
+
+    def interrupted(backup: Backup) -> None:
+        raise Unavailable("the operator's machine lost its network")
+
+    def body() -> None:
+        for number in range(12):  # so that METADATA is flushed
+            schema = TableSchema(b"more%d" % number, {b"f": FamilySchema(b"f")})
+            world.until_done(lambda schema=schema: world.program.client.admin.create_table(schema, [b"a", b"b", b"c"]))
+        world.stop()
+        one = world.operator
+        assert world.paths("sstables/00000000")
+        lose_metadata(world)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Backup, "end", interrupted)
+            with pytest.raises(Unavailable):
+                world.cluster.in_process(one, lambda: mended(one.runtime, one.fs, one.lease))
+        (folder,) = unfinished(one.fs)
+        assert one.fs.exists(f"{folder}/zookeeper/root-tablet")
+        world.start()
+        assert world.read() == world.held
+        world.write(b"since")
+        world.stop()
+        store = ClusterLockStore(world.operator.lease)
+        before = {path: store.load(path) for path in store.paths()}
+        copy = one.fs.read_file(ROOT_COPY_PATH)
+        world.cluster.in_process(one, take_back, one.fs, store, folder)
+        assert {path: store.load(path) for path in store.paths()} == before
+        assert one.fs.read_file(ROOT_COPY_PATH) == copy
+        assert unfinished(one.fs) == []
+        world.start()
+        assert world.read() == world.held
 
     world.run(body)
 
