@@ -25,6 +25,7 @@ from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.tablet.shared import SSTABLE_FOLDER
 
+_LOST: Final = ("`hbtable repair --config FILE --lock-service-lost`", "`hbtable repair` on the folder")
 _ADDRESSES: Final = {LOCAL: "a folder", HDFS: "hdfs://...", WEBHDFS: "webhdfs://..."}
 
 
@@ -92,7 +93,7 @@ def refuse_lost_lock_service(fs: FileSystem) -> None:
     if copy.generation:
         raise InvalidConfiguration(
             "the lock service is empty, but the file system holds a cluster: its lock service was lost or another one "
-            f"is configured. Point to the right one, or restore {layout.ROOT_PATH} from {ROOT_COPY_PATH}"
+            f"is configured. Point to the right one. If it was lost, stop every role; run {_LOST[fs.log_kind == LOCAL]}"
         )
 
 
