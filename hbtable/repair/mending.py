@@ -124,6 +124,8 @@ class Repair:
         files = UserFiles(self._fs, self._evidence, self._writer, self.backup, self.report, schemas)
         if trusted:
             changed = self._mend_rows(rows, files)
+            if view.doubts or files.successors:
+                self._tell_of_a_lost_end()
         else:
             changed = True
             rows = self._rebuild_rows(tables, files, reader)
@@ -216,6 +218,16 @@ class Repair:
         if missing:
             self.report.lost.append(
                 f"tables of which no SSTable tells, unless they were dropped: their ids are {_spans(missing)}"
+            )
+
+    def _tell_of_a_lost_end(self) -> None:
+        """Files that METADATA names were collected, which is done once it names others: that change was in a log.
+        Each log can be read to its end, so one of them went on once, and with whose writes nobody knows."""
+        needed = {log.incarnation for record in self._view.tablets for log in record.logs} & self._evidence.logs.keys()
+        if needed:
+            self.report.lost.append(
+                f"the end of the log {' or '.join(sorted(needed))}, which went on once: METADATA is older than its "
+                "files; any table of this server may have lost its last writes"
             )
 
     @switches

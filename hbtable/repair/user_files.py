@@ -37,6 +37,8 @@ class UserFiles:
         self._report = report
         self._schemas = schemas
         self._instead: dict[str, tuple[SSTableFound, ...]] = {}
+        self.successors = 0
+        """How many files were gone that had been replaced."""
 
     @switches
     def instead_of(self, path: str, named: Named | None) -> tuple[SSTableFound, ...]:
@@ -45,6 +47,7 @@ class UserFiles:
         if named is not None and path not in self._evidence.sstables and path not in self._evidence.trash:
             successor = self._successor(path, named[0])
             if successor is not None:
+                self.successors += 1
                 self._report.done.append(f"{path} is gone; {successor.path}, which was made from it, takes its place")
                 return (successor,)
         if path not in self._instead:
