@@ -206,6 +206,8 @@ def same_answers(scans: Sequence[TScan], before: Sequence[Any], between: Sequenc
             machine.step(step)
         for _ in range(4):
             machine.fetch(100)
+        held = [*bench.cache._blocks.values(), *bench.cache._protected.values()]
+        assert bench.cache.used_bytes == sum(block.memory_bytes for block in held)
         return machine.sides[0].plain_rows
 
     return bench.run(main)

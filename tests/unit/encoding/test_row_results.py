@@ -1,0 +1,63 @@
+"""Rows as Thrift answers them, made of sorted pairs: the bytes that the gateway makes of what a reader sees."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hbtable.encoding.cell_key import FLAG_TTL, Pair, cell_key
+from hbtable.encoding.row_results import row_results, rows_of
+from hbtable.hbase.codec import binary_answers
+from hbtable.merge.rules import FamilyRules
+from hbtable.merge.visibility import rows
+from hbtable.model.cell import MAX_TIMESTAMP
+from hbtable.model.mutation import DELETE_COLUMN, PUT
+from hbtable.model.read import PlainSlices
+
+RULES = {b"f": FamilyRules(3), b"g\x017": FamilyRules(1)}
+NAMES = st.sampled_from([b"a", b"a\x00", b"a\x00\x01", b"b", b"\xff", b"c\xff"])
+CELLS = st.dictionaries(
+    st.tuples(NAMES, st.sampled_from(sorted(RULES)), st.just(b"") | NAMES),
+    st.tuples(st.integers(0, MAX_TIMESTAMP), st.integers(1, 2**40), st.binary(max_size=30)),
+    max_size=12,
+)
+
+
+@given(CELLS)
+def test_plain_cells_are_what_a_reader_sees(
+    cells: dict[tuple[bytes, bytes, bytes], tuple[int, int, bytes]],
+) -> None:
+    pairs: list[Pair] = sorted(
+        (cell_key(*column, timestamp, PUT, sequence), value) for column, (timestamp, sequence, value) in cells.items()
+    )
+    seen = list(rows([pairs], RULES, None, 0, MAX_TIMESTAMP, 1, 0))
+    results = row_results([key for key, _ in pairs], [value for _, value in pairs])
+    if results is None:
+        columns = [column for _, found in seen for column, _, _ in found if len(found) > 1]
+        assert any(not column.isascii() or b"\x00" in column for column in columns)
+        return
+    answer = binary_answers.rows(b"", seen)
+    assert answer == b"\x0f\x00\x00\x0c" + len(seen).to_bytes(4, "big") + results.data + b"\x00"
+    assert rows_of(PlainSlices([results.data], len(seen), 0)) == [
+        (row, binary_answers.in_map_order(found)) for row, found in seen
+    ]
+    assert results.values(0, len(pairs)) == [value for _, value in pairs]
+    for number, (row, found) in enumerate(seen):
+        assert results.slice(number, number + 1) in results.data
+        assert results.cells(number, number + 1) == len(found)
+        assert results.content_bytes(number, number + 1) == len(row) + sum(
+            len(column) + len(value) for column, _, value in found
+        )
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [cell_key(b"a", b"f", b"q", 5, PUT, 2), cell_key(b"a", b"f", b"q", 4, PUT, 1)],
+        [cell_key(b"a", b"f", b"q", 5, DELETE_COLUMN, 2)],
+        [cell_key(b"a", b"f", b"q", 5, PUT, 2, FLAG_TTL)],
+        [cell_key(b"a", b"f", b"q", 5, PUT, 2, 4)],
+    ],
+    ids=["versions", "marker", "time to live", "flag of a later version"],
+)
+def test_nothing_else_is_plain(keys: list[bytes]) -> None:
+    assert row_results(keys, [b"12345678v" for _ in keys]) is None
