@@ -6,12 +6,14 @@ which yields nothing, pauses as well. Pausing inside a row tears nothing: what i
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import final
+from typing import TypeVar, final
 
 from hbtable.encoding.cell_key import Pair
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.tablet.portions import Portions
+
+T = TypeVar("T")
 
 _CHUNK = 512
 _SHORTEST_WAIT_SECONDS = 0.02
@@ -65,7 +67,7 @@ class Pacer:
         return chain.from_iterable(self.paused(iter(lambda: portions.take(pairs, _CHUNK), [])))
 
     @switches
-    def paused(self, lists: Iterable[list[Pair]]) -> Iterator[list[Pair]]:
+    def paused(self, lists: Iterable[T]) -> Iterator[T]:
         """The lists, with a pause after each."""
         for one in lists:
             yield one

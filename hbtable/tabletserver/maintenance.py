@@ -37,6 +37,9 @@ _PAUSES: Final = 4
 _HEADERS_BYTES: Final = 1024
 """More than a segment without any records has."""
 
+_TABLETS_AT_ONCE: Final = 250
+"""Looked at without a switch."""
+
 _LOT: Final = 50_000
 """Deleted cells that reads came across, after which it is looked again whether a compaction is worth it."""
 
@@ -135,11 +138,17 @@ class Maintenance:
             tried.add(begun)
             self._jobs[begun].join()
 
+    @switches
     def look(self) -> list[Decision]:
-        """Plans once and starts what there is a place for; what it started."""
+        """Plans once and starts what there is a place for; what it started. *Switches* among many tablets."""
         for gone in [tablet_id for tablet_id in self._noted if tablet_id not in self._tablets]:
             del self._noted[gone]
-        facts = [self._facts(tablet) for tablet in self._tablets.values()]
+        facts = []
+        for number, (tablet_id, tablet) in enumerate(list(self._tablets.items()), 1):
+            if self._tablets.get(tablet_id) is tablet:
+                facts.append(self._facts(tablet))
+            if not number % _TABLETS_AT_ONCE:
+                self._runtime.sleep(0)
         decisions = plan(facts, self._log.size_bytes, self._log.tablets_of_oldest_segment(), self._options)
         now = self._runtime.clock_seconds()
         return [decision for decision in decisions if self._may_start(decision, now) and self._start(decision)]

@@ -295,6 +295,7 @@ def test_metrics_have_the_names_that_operators_know(serving: Running) -> None:
         "hbtable_block_cache_bytes",
         "hbtable_compaction_queue",
         "hbtable_hub_lag_seconds",
+        'hbtable_hub_turn_seconds_bucket{le="0.01"}',
         'hbtable_compaction_seconds_count{kind="merging"}',
     ):
         assert name in series, name

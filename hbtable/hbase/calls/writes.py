@@ -21,8 +21,7 @@ from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
 from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
-_ROWS_AT_ONCE = 1000
-_ROWS_BETWEEN_PAUSES = 4096
+_ROWS_BETWEEN_PAUSES = 512
 Families = Callable[[bytes], Sequence[bytes]]
 """The families of a table by its canonical name."""
 
@@ -100,13 +99,7 @@ class WriteCalls:
         if not changes:
             self._tables.canonical(table)
             return
-        named = self._tables.named(table)
-        if len(changes) <= _ROWS_AT_ONCE:
-            self._apply(named, changes)
-            return
-        for first in range(0, len(changes), _ROWS_AT_ONCE):
-            self._apply(named, changes[first : first + _ROWS_AT_ONCE])
-            self._pause()
+        self._apply(self._tables.named(table), changes)
 
     @switches
     def _apply(self, named: TableCalls, changes: Sequence[RowMutation]) -> None:

@@ -14,6 +14,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.http import HttpListener, serve_http
 from hbtable.runtime.hub_lag import HubLag
+from hbtable.runtime.hub_turns import HubTurns
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
@@ -41,6 +42,7 @@ class ProcessStatus:
         self._clock = clock
         self._unreachable = unreachable
         self._hub_lag = HubLag(runtime, registry)
+        self._hub_turns = HubTurns(registry)
         self._draining = False
         self._listener: HttpListener | None = None
 
@@ -63,6 +65,7 @@ class ProcessStatus:
             lambda: float(self._runtime.deaths.total),
         )
         self._hub_lag.start()
+        self._hub_turns.start()
         if port:
             pages = HttpPages(self._metrics.text, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
             self._listener = serve_http(host, port, pages)
@@ -90,6 +93,7 @@ class ProcessStatus:
     @switches
     def close(self) -> None:
         """To be called last: /readyz says draining for as long as it does. Idempotent."""
+        self._hub_turns.stop()
         self._hub_lag.stop()
         if self._listener is not None:
             self._listener.close()

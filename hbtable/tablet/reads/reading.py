@@ -9,7 +9,7 @@ Promises
                    compaction (bug class 15; merge.visibility and merge.compacting keep it so)
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
@@ -229,7 +229,7 @@ def _cells(
     now = state.shared.wall.millis()
     while True:
         try:
-            lists = snapshot.row(row, spec.cache_blocks)
+            lists: Iterable[Iterable[Pair]] | None = snapshot.row(row, spec.cache_blocks)
             if lists is None:
                 return []
             if seen is not None:
@@ -244,6 +244,7 @@ def _cells(
                 pacer = Pacer(environment.runtime, environment.options.slice_seconds)
                 long_row = LongRow(most_bytes, pacer.pause, row_filter, spec.max_versions)
                 take_part = long_row.take
+                lists = pacer.paused(lists)  # of what is deleted no part comes
             for _, cells in visible_rows(
                 lists,
                 selection.rules,

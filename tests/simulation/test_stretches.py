@@ -1,0 +1,49 @@
+"""No call about many tablets or rows keeps the other tasks of a server waiting: work between two switches, counted."""
+
+from dataclasses import replace
+
+import pytest
+
+from hbtable.launch.embedded_cluster import EmbeddedCluster
+from tests.harness.stretches import counted_stretches
+from tests.simulation.conftest import SMALL, Machine
+
+ROOMY = replace(
+    SMALL,
+    server=replace(
+        SMALL.server,
+        tablet=replace(SMALL.server.tablet, memtable_bytes=64 << 20),
+        maintenance=replace(SMALL.server.maintenance, total_memtable_bytes=256 << 20, log_bytes=256 << 20),
+    ),
+)
+
+
+@pytest.mark.verify
+def test_a_table_of_many_tablets() -> None:
+    machine = Machine(1, ROOMY)
+
+    def body(cluster: EmbeddedCluster) -> None:
+        admin = cluster.client.admin
+        rows = [b"%05d" % number for number in range(1, 1600)]
+        with counted_stretches(machine.runtime) as stretches:
+            admin.create_table(machine.schema(), rows)
+            admin.disable_table(b"t")
+            admin.enable_table(b"t")
+        stretches.check()
+
+    machine.life(body)
+
+
+@pytest.mark.slow
+def test_many_rows_in_one_call() -> None:
+    machine = Machine(1, ROOMY)
+
+    def body(cluster: EmbeddedCluster) -> None:
+        cluster.client.admin.create_table(machine.schema())
+        mutations = [machine.put(b"row%06d" % number, b"v") for number in range(30_000)]
+        with counted_stretches(machine.runtime) as stretches:
+            cluster.client.table(b"t").mutate(mutations)
+        stretches.check()
+        assert len(machine.contents(cluster)) == len(mutations)
+
+    machine.life(body)

@@ -1,0 +1,86 @@
+"""No call keeps the other tasks waiting for long, whatever it is about: work between two switches, counted."""
+
+from collections.abc import Callable
+
+import pytest
+
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
+from hbtable.model.read import ALL_VERSIONS, EVERYTHING, ReadSpec, ScanRequest
+from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.tablet import Tablet
+from tests.harness.stretches import counted_stretches
+from tests.harness.tablet_bench import Bench
+
+COLUMNS = 20_000
+
+
+def _wide(kind: int = PUT) -> RowMutation:
+    value = b"v" if kind == PUT else b""
+    return RowMutation(b"wide", [(kind, b"f", b"%07d" % number, SERVER_TIME, value) for number in range(COLUMNS)])
+
+
+def _rows(kind: int = PUT) -> list[RowMutation]:
+    value = b"v" if kind == PUT else b""
+    return [RowMutation(b"row%07d" % n, [(kind, b"f", b"q", SERVER_TIME, value)]) for n in range(COLUMNS)]
+
+
+def _filled(tablet: Tablet) -> None:
+    tablet.mutate([_wide()])
+    tablet.mutate(_rows())
+
+
+def _deleted(tablet: Tablet) -> None:
+    _filled(tablet)
+    tablet.mutate([_wide(DELETE_COLUMN)])
+    tablet.mutate(_rows(DELETE_COLUMN))
+
+
+ALL_COLUMNS = ReadSpec(columns={b"f": frozenset(b"%07d" % number for number in range(COLUMNS))})
+SOME_ROWS = [b"row%07d" % number for number in range(0, COLUMNS, 4)]
+NOTHING_PASSES = ReadSpec(filter=b"ValueFilter(=,'binary:x')")
+
+
+def _page(spec: ReadSpec = EVERYTHING, *, reverse: bool = False) -> Callable[[Tablet], object]:
+    """Of all that there is."""
+    request = ScanRequest(spec=spec, reversed=reverse, max_rows=1 << 40, max_bytes=1 << 40)
+    return lambda tablet: tablet.scan(request)
+
+
+Step = Callable[[Tablet], object]
+
+CALLS: dict[str, tuple[Step, Step]] = {
+    "get of a wide row": (_filled, lambda tablet: tablet.read_rows([b"wide"], EVERYTHING)),
+    "get of a wide row of which all is deleted": (_deleted, lambda tablet: tablet.read_rows([b"wide"], EVERYTHING)),
+    "get of all versions of a deleted row": (
+        _deleted,
+        lambda tablet: tablet.read_rows([b"wide"], ReadSpec(max_versions=ALL_VERSIONS)),
+    ),
+    "get of many rows": (_filled, lambda tablet: tablet.read_rows(SOME_ROWS, EVERYTHING)),
+    "get of many columns": (_filled, lambda tablet: tablet.read_rows([b"wide"], ALL_COLUMNS)),
+    "get of many columns that are deleted": (_deleted, lambda tablet: tablet.read_rows([b"wide"], ALL_COLUMNS)),
+    "scan": (_filled, _page()),
+    "scan of deleted rows": (_deleted, _page()),
+    "scan with a filter": (_filled, _page(NOTHING_PASSES)),
+    "scan backwards": (_filled, _page(reverse=True)),
+    "scan of deleted rows backwards": (_deleted, _page(reverse=True)),
+    "scan of raw cells": (_deleted, _page(ReadSpec(raw=True, max_versions=ALL_VERSIONS))),
+    "flush": (_deleted, lambda tablet: tablet.flush()),
+    "major compaction": (_deleted, lambda tablet: tablet.compact(True)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CALLS)
+def test_no_call_keeps_others_waiting(bench: Bench, name: str) -> None:
+    before, call = CALLS[name]
+
+    def main() -> None:
+        bench.options = TabletOptions(worker_bytes=1 << 50, scan_seconds=1000.0)
+        tablet = bench.open()
+        before(tablet)
+        with counted_stretches(bench.runtime) as stretches:
+            call(tablet)
+        stretches.check()
+
+    bench.run(main)
