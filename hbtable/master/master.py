@@ -135,8 +135,7 @@ class Master:
         self._task: Task | None = None
         self._watching: Task | None = None
         self._looked_at: tuple[object, ...] | None = None
-        """What decides whether to look at every tablet (_seen), at the last cycle that found nothing it could do; None
-        after one that did something."""
+        """_seen() at the last cycle that found nothing it could do; None after one that did something."""
         self._cycle_asked_for = False
         """Since the present cycle began, or the last one ended."""
         self._scan_due, self._failures = 0.0, 0
