@@ -44,7 +44,7 @@ class MemoryAppendFile:
         fitting = system.disk.room_for(len(data))
         content.content += data if fitting == len(data) else data[:fitting]
         content.append_ends.append(len(content.content))
-        content.modified_millis = system.runtime.wall_millis()
+        content.modified_millis = system.wall_millis()
         if fitting < len(data):
             system.disk.when_full()
             raise OutOfSpace(f"no room left while appending to {self.path}; make room, then try again")
@@ -100,10 +100,22 @@ class MemoryFileSystem:
 
     log_kind = LOCAL
 
-    def __init__(self, runtime: Runtime, disk: MemoryDisk | None = None, capacity_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        disk: MemoryDisk | None = None,
+        capacity_bytes: int | None = None,
+        wall_millis: Callable[[], int] | None = None,
+    ) -> None:
+        """`wall_millis`: of the machine that has the files, if that is another one."""
         self.runtime = runtime
+        self._wall_millis = wall_millis
         self.disk = disk or MemoryDisk(capacity_bytes)
         self._detached = False
+
+    def wall_millis(self) -> int:
+        """What files are stamped with."""
+        return (self._wall_millis or self.runtime.wall_millis)()
 
     # ------------------------------------------------------------ crashes
 
@@ -132,7 +144,7 @@ class MemoryFileSystem:
         if path in self.disk.files:
             raise AlreadyExists(f"{path} exists already")
         self.disk.check_room(path, 1)
-        content = MemoryContent(b"", 0, self.runtime.wall_millis())
+        content = MemoryContent(b"", 0, self.wall_millis())
         self._change_names({path: content})
         return MemoryAppendFile(self, path, content)
 
@@ -148,7 +160,7 @@ class MemoryFileSystem:
         self.runtime.sleep(0)  # a real disk takes its time: others run before the new content is in place
         self._check(path)
         self.disk.check_room(path, len(data))
-        self._change_names({path: MemoryContent(data, len(data), self.runtime.wall_millis())})
+        self._change_names({path: MemoryContent(data, len(data), self.wall_millis())})
 
     @switches
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
@@ -217,13 +229,13 @@ class MemoryFileSystem:
         """*Switches.*"""
         self._check(path)
         self.disk.check_room(path, length_bytes)
-        self._change_names({path: MemoryContent(bytes(length_bytes), length_bytes, self.runtime.wall_millis())})
+        self._change_names({path: MemoryContent(bytes(length_bytes), length_bytes, self.wall_millis())})
 
     @switches
     def shrink(self, path: str, length_bytes: int) -> None:
         """*Switches.*"""
         self._content(path)
-        self._change_names({path: MemoryContent(bytes(length_bytes), length_bytes, self.runtime.wall_millis())})
+        self._change_names({path: MemoryContent(bytes(length_bytes), length_bytes, self.wall_millis())})
 
     # ------------------------------------------------------------ inside
 

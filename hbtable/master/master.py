@@ -36,6 +36,7 @@ from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
 from hbtable.switches import switches
 from hbtable.tablet.files import owns_files
+from hbtable.tablet.start_clock import refuse_other_time
 from hbtable.tablet.wall_clock import SteadyWallClock
 
 log = logging.getLogger(__name__)
@@ -111,6 +112,7 @@ class Master:
         self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
         unnamed: set[int] = set()
         wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
+        self._wall = wall
         self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed, wall)
         new_ids = NewIds(session, fs, catalog)
         self.tables = TableOperations(
@@ -201,9 +203,13 @@ class Master:
     def _live(self, address: str) -> None:
         # The embedded one has no address, and nobody stands by beside it. Started again after a bug, this task may be
         # announced, and the master, already.
+        compared = self.acting
         acquired, announced = self.acting, self._announced or not address
         while not self._stopping and not acquired:
             try:
+                if not compared:
+                    refuse_other_time(self._runtime, self._fs, self._wall, _MAX_CLOCK_SKEW_SECONDS)
+                    compared = True
                 if not announced:
                     self._announce(address)
                     announced = self._announced = True
@@ -215,6 +221,10 @@ class Master:
             except Conflict:
                 self._runtime.sleep(self._options.lock_retry_seconds)
             except HbtableError as error:
+                if not compared and isinstance(error, InvalidConfiguration):
+                    log.error("master: %s", error)
+                    self._lose(str(error))  # what this process has counted since is wrong as well
+                    return
                 # It may hold the lock by now, in which case nobody else can be master: again, from the start.
                 self._note(f"could not become master: {error}")
                 self._runtime.sleep(self._options.lock_retry_seconds)

@@ -5,7 +5,8 @@ a time to live expire, and compactions drop it. So the wall clock is held agains
 gains or loses by little is followed (time servers correct it all the time), what it jumps by more than
 `max_skew_seconds` is refused. Then the tablets' time goes on as if nothing had happened, and the server says so: in its
 log, in its metrics, and on /readyz. The jump is over when the wall clock is set right. Was it wrong before and is right
-now, the server has to be started again: a start believes the clock that it finds.
+now, the server has to be started again: a start believes the clock that it finds, in a cluster if it is near the file
+system's (start_clock.py).
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Builds a tablet server from its parts, starts and stops it (paper, section 5.2).
 
-Start: name -> lock -> log -> server file (from then on the master gives it tablets) -> maintenance.
+Start: name -> clock compared -> lock -> log -> server file (from then on the master gives it tablets) -> maintenance.
 Stop, clean: draining -> maintenance off -> tablets flushed and unloaded -> log closed -> server file and lock gone.
 Each step of the stop makes the one after it safe: without tablets nobody needs the log, without log nobody needs the
 name.
@@ -33,6 +33,7 @@ from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.shared import SharedState
+from hbtable.tablet.start_clock import refuse_other_time
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.draining import Draining
@@ -91,6 +92,8 @@ class TabletServerRole:
         self._options = options
         self._on_lost = on_lost
         self.incarnation = new_incarnation(session, runtime, lambda: _latest_log(fs))
+        self.shared = shared = _shared(runtime, self.incarnation, registry, options)
+        refuse_other_time(runtime, fs, shared.wall.millis, options.tablet.max_clock_skew_seconds)
         self._membership = Membership(session, self.incarnation)
         # Lock, log, server file: the collector takes the log of a server that it does not know for garbage, and
         # METADATA never names a log that is not there.
@@ -105,7 +108,6 @@ class TabletServerRole:
             lambda: self._lose(),
         )
         self.cache = _block_cache(options.block_cache_bytes, registry)
-        self.shared = shared = _shared(runtime, self.incarnation, registry, options)
         suspension = Suspension(runtime, session, options.suspended_seconds)
         self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
         self._online_tablets = online_tablets = self._make_online_tablets(catalog, suspension.outwait)

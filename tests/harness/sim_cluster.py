@@ -363,7 +363,7 @@ class SimCluster:
         """A new process' view of what is shared."""
         if self.fakes is not None:
             return FakeStorage(self.fakes.view(process, self.options.log_kind))
-        view = MemoryFileSystem(process.runtime, self.disk)
+        view = MemoryFileSystem(process.runtime, self.disk, wall_millis=self.runtime.wall_millis)
         return SimStorage(view, self.network, process, self.options.log_kind)
 
     def processes(self) -> list[SimProcess]:

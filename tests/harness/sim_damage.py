@@ -30,7 +30,10 @@ METADATA_FOLDER = "sstables/00000000/"
 CLOSING_NODES = (ROOT_PATH, "/cluster")
 """Without them nothing can be served: which tablets there are, and whose they are, is known to them alone."""
 _GROUPS_AT_THE_END = 12
-_CLOCKS_MILLIS = (10_000, 3_600_000, 365 * 86_400_000)
+_CLOCKS_MILLIS = (10_000, 200_000, 3_600_000, 365 * 86_400_000)
+MAX_SKEW_MILLIS = 300_000
+"""A clock that is further from the file system's is refused at a start, by what names it: CLOCK."""
+CLOCK = "this machine's clock is"
 
 
 @dataclass
@@ -227,12 +230,15 @@ class Damager:
     # ------------------------------------------------------------ clocks
 
     def _clocks_ahead(self) -> Damage:
-        self._cluster.clock_millis = self._chance.choice(_CLOCKS_MILLIS)
-        return Damage(f"clocks are {self._cluster.clock_millis} ms ahead", undo=self._right_clocks)
+        return self._clocks(self._chance.choice(_CLOCKS_MILLIS))
 
     def _clocks_behind(self) -> Damage:
-        self._cluster.clock_millis = -self._chance.choice(_CLOCKS_MILLIS)
-        return Damage(f"clocks are {-self._cluster.clock_millis} ms behind", undo=self._right_clocks)
+        return self._clocks(-self._chance.choice(_CLOCKS_MILLIS))
+
+    def _clocks(self, millis: int) -> Damage:
+        self._cluster.clock_millis = millis
+        refused = CLOCK if abs(millis) > MAX_SKEW_MILLIS else ""
+        return Damage(f"clocks are {millis} ms ahead", refused, undo=self._right_clocks)
 
     def _right_clocks(self) -> None:
         self._cluster.clock_millis = 0

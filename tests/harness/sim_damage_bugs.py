@@ -9,6 +9,7 @@ while a seed runs.
     old root        the root tablet's record is believed, however old it is
     new counters    a lost counter begins again, and nobody looks at the numbers in use
     clocks          a tablet's time begins with what the wall clock says
+    any clock       a server starts with whatever clock it finds
     one group       SSTables of an earlier grouping of the families are forgotten
 """
 
@@ -21,13 +22,14 @@ from unittest.mock import patch
 from hbtable.commitlog.recovery import reading
 from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.errors import Corruption, DataDamaged
-from hbtable.master import bootstrap
+from hbtable.master import bootstrap, master
 from hbtable.master.new_ids import NewIds
 from hbtable.metadata.id_allocator import IdAllocator
 from hbtable.metadata.numbers_in_use import NumbersInUse
 from hbtable.tablet import recovery
 from hbtable.tablet.damage import Damage, DamagedFiles
 from hbtable.tablet.writes.clock import TabletClock
+from hbtable.tabletserver import role
 from tests.harness.sim_damaged import run_damaged_seed
 from tests.harness.sim_schedule import Outcome
 
@@ -64,6 +66,10 @@ def _forgives(self: Gap, tablet_id: int, first_needed: int, behind_the_mark: boo
     return False
 
 
+def _believe(runtime: Any, fs: Any, wall_millis: Any, max_skew_seconds: float) -> None:
+    """Whatever it says."""
+
+
 @dataclass(frozen=True)
 class DamageBug:
     """`kinds` of damage that its story needs; `patches`: (where, name, what stands there)."""
@@ -92,6 +98,10 @@ DAMAGE_BUGS = {
         ),
     ),
     "clocks": DamageBug(("clocks behind",), ((TabletClock, "restore", lambda self, highest: None),)),
+    "any clock": DamageBug(
+        ("clocks ahead",),
+        ((role, "refuse_other_time", _believe), (master, "refuse_other_time", _believe)),
+    ),
     "one group": DamageBug((), ((recovery, "_install_files", _forget_earlier_groups),), ("regroup",)),
 }
 

@@ -26,7 +26,16 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from tests.harness.sim_chores import Operator, work_done
 from tests.harness.sim_cluster import ClientProcess, SimCluster, SimOptions
-from tests.harness.sim_damage import CLOSING_NODES, KINDS, METADATA_FOLDER, Backup, Damage, Damager, take_backup
+from tests.harness.sim_damage import (
+    CLOSING_NODES,
+    KINDS,
+    MAX_SKEW_MILLIS,
+    METADATA_FOLDER,
+    Backup,
+    Damage,
+    Damager,
+    take_backup,
+)
 from tests.harness.sim_faults import Faults
 from tests.harness.sim_schedule import Outcome
 from tests.harness.sim_workload import ROWS, SPLITS, TABLE, schema
@@ -236,10 +245,18 @@ class DamagedSchedule:
                 self._check_wait(row, refusal, reader.runtime.clock_seconds() - begun)
                 reader.runtime.sleep(0.2)
                 continue
+            self._check_times(row, found)
             values = {column: value for column, _, value in found[0][1] if column in (b"f:v", b"g:v")} if found else {}
             assert len(set(values.values())) <= 1, f"{row!r} is half of this and half of that: {values}"
             assert len(values) in (0, 2), f"{row!r} is a half: {values}"
             return values.get(b"f:v", b"")
+
+    def _check_times(self, row: bytes, found: list[Any]) -> None:
+        true_millis = self.cluster.runtime.wall_millis()
+        for _, cells in found:
+            for column, millis, _ in cells:
+                ahead = millis - true_millis
+                assert ahead <= MAX_SKEW_MILLIS, f"{row!r} {column!r} has a time {ahead} ms ahead"
 
     def _check_wait(self, row: bytes, refusal: HbtableError, seconds: float) -> None:
         assert seconds < WITHIN_SECONDS, f"{row!r} is refused for {seconds:.0f} s: {refusal}; {self._said()}"
