@@ -18,7 +18,7 @@ from hbtable.commitlog.recovery.recovered_edits import sorted_runs, verify_run
 from hbtable.commitlog.segments.segment import LOGS, incarnation_of, log_folder
 from hbtable.encoding.cell_key import check_known, column_prefix, row_prefix
 from hbtable.errors import FileNotFound, HbtableError, Unavailable, UnsupportedFormat
-from hbtable.fs.interface import LOCAL, FileStatus, FileSystem
+from hbtable.fs.interface import HDFS, LOCAL, FileStatus, FileSystem
 from hbtable.metadata import layout
 from hbtable.model.tablet import SSTableRef
 from hbtable.sstable.cache import BlockCache
@@ -110,7 +110,8 @@ class Evidence:
         except Unavailable as error:
             self.unreadable[place] = str(error)
             return
-        if file is not None:
+        if file is not None and not (self.alone and fs.log_kind == HDFS and not file.length_bytes):
+            # A file that its dead writer never finished, and no tablet ever named, may show nothing of itself on HDFS.
             among[path] = file
             if not file.damage:
                 known[place] = file
@@ -123,7 +124,9 @@ class Evidence:
             if not self.alone:
                 raise
             fs.seal(place)
-            return read_sstable(fs, path, place, pause)
+            file = read_sstable(fs, path, place, pause)
+            # Of a file that its writer never finished there is no end, and no tablet ever named it.
+            return None if file is not None and file.damage and file.properties is None else file
 
     def somewhere(self, path: str) -> SSTableFound | None:
         """In its place, or in the trash."""

@@ -77,6 +77,16 @@ class World:
             self.until_done(lambda row=row: self.program.client.rows(TABLE).put(row, {b"f:v": value}))
             self.held[row] = value
 
+    def until_metadata_is_flushed(self) -> None:
+        """It has SSTables that its records name."""
+        for number in range(100):
+            if len(self.paths("sstables/00000000")) > 1:
+                return
+            schema = TableSchema(b"more%d" % number, {b"f": FamilySchema(b"f")})
+            self.until_done(lambda schema=schema: self.program.client.admin.create_table(schema, [b"a", b"b", b"c"]))
+            self.cluster.runtime.sleep(1.0)
+        raise AssertionError("METADATA was never flushed")
+
     def read(self) -> dict[bytes, bytes]:
         found = {}
         for row in ROWS:
@@ -219,7 +229,8 @@ def test_what_was_acknowledged_is_there_after_the_repair(kind: str, lose: Callab
     world = World(6, kind)
 
     def body() -> None:
-        world.write(b"second")  # in logs alone, which nobody has ended
+        world.until_metadata_is_flushed()
+        world.write(b"second")  # in logs, which nobody has ended
         world.stop()
         world.cluster.in_process(world.operator, lose, world)
         before = {path: world.operator.fs.status(path).length_bytes for path in world.paths("sstables")}
@@ -261,6 +272,7 @@ def test_a_repair_that_lost_its_lock_changes_nothing_more_and_is_taken_back() ->
     world = World(8, WEBHDFS)
 
     def body() -> None:
+        world.until_metadata_is_flushed()
         world.write(b"second")
         world.stop()
         world.flip(world.user_tables()[0])
@@ -303,12 +315,9 @@ def test_an_interrupted_repair_takes_nothing_back_from_a_cluster_that_served_sin
         raise Unavailable("the operator's machine lost its network")
 
     def body() -> None:
-        for number in range(12):  # so that METADATA is flushed
-            schema = TableSchema(b"more%d" % number, {b"f": FamilySchema(b"f")})
-            world.until_done(lambda schema=schema: world.program.client.admin.create_table(schema, [b"a", b"b", b"c"]))
+        world.until_metadata_is_flushed()
         world.stop()
         one = world.operator
-        assert world.paths("sstables/00000000")
         lose_metadata(world)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Backup, "end", interrupted)
