@@ -107,7 +107,7 @@ def _part(
             for number in range(25):
                 _write(client, life, chance)
                 if number == 12:
-                    runtime.sleep(5.0)  # the log's high-water mark is written
+                    runtime.sleep(5.0 if life.kind == LOCAL else 15.0)  # the log's high-water mark is written
             life.disk = disk_copy(fs.disk)
     cluster.stop()
     if part == 2 and stopped:
