@@ -111,8 +111,7 @@ class Master:
         logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
         self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
         unnamed: set[int] = set()
-        wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
-        self._wall = wall
+        wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
         self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed, wall)
         new_ids = NewIds(session, fs, catalog)
         self.tables = TableOperations(
