@@ -79,11 +79,12 @@ class _Export:
             for page in self._pages(server, part):
                 text = text_of(self._options, page.rows)
                 file.write(text)
-                part.digest.update(text)
                 file.flush()
                 os.fsync(file.fileno())  # the progress file may not speak of bytes that a power loss takes back
-                part.rows += len(page.rows)
-                part.bytes, part.position = file.tell(), page.position
+                with self._saving:  # another part's worker saves all parts: this one is before the page, or behind it
+                    part.digest.update(text)
+                    part.rows += len(page.rows)
+                    part.bytes, part.position = file.tell(), page.position
                 self._save()
 
     def _write_parquet(self, server: ShellConnection, part: ExportPart) -> None:
@@ -95,7 +96,8 @@ class _Export:
             for page in self._pages(server, part):
                 writer.write(page.rows)
                 part.rows += len(page.rows)
-        part.take(path)
+        with self._saving:
+            part.take(path)
 
     def _pages(self, server: ShellConnection, part: ExportPart) -> Iterator[AdminPage]:
         position = part.position

@@ -44,14 +44,15 @@ class ExportPart:
 
     def take(self, path: Path, size: int | None = None) -> str:
         """The part is the first `size` bytes of `path`, or all of it; their digest."""
-        self.digest = hashlib.sha256()
-        self.bytes = 0
+        digest = hashlib.sha256()
+        read = 0
         left = path.stat().st_size if size is None else size
         with path.open("rb") as file:
-            while piece := file.read(min(left - self.bytes, _PIECE)):
-                self.digest.update(piece)
-                self.bytes += len(piece)
-        return self.digest.hexdigest()
+            while piece := file.read(min(left - read, _PIECE)):
+                digest.update(piece)
+                read += len(piece)
+        self.digest, self.bytes = digest, read
+        return digest.hexdigest()
 
     def path(self, target: Path) -> Path:
         return target.with_name(f"{target.name}.part-{self.number:05d}")

@@ -1,13 +1,14 @@
 """What an export asks of the server: rows too large for one answer come in pieces, where the format allows it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hbtable.hbase.admin.structs import AdminPage, AdminPosition, AdminScan
+from hbtable.hbase.admin.structs import AdminCell, AdminPage, AdminPosition, AdminRow, AdminScan
 from hbtable.shell.transfer.exporting import ExportOptions, _Export
-from hbtable.shell.transfer.parts import ExportPart
+from hbtable.shell.transfer.parts import ExportPart, restored
 from hbtable.shell.transfer.progress import Progress
 
 
@@ -33,3 +34,44 @@ def test_long_rows_come_in_pieces_where_a_record_may_be_a_part_of_a_row(
     list(export._pages(server, ExportPart(0, b"a", b"b")))
     assert [scan.cells_per_row for scan in server.scans] == [pieces, pieces]
     assert server.scans[1].position == AdminPosition(b"r", 7, b"", b"f:q", 5, 1)
+
+
+class RowsServer:
+    """Three pages of a row each."""
+
+    def __init__(self) -> None:
+        self.pages = 0
+
+    def admin(self, method: str, table: bytes, scan: AdminScan) -> AdminPage:
+        self.pages += 1
+        row = b"r%d" % self.pages
+        return AdminPage(
+            [AdminRow(row, [AdminCell(b"f:q", 7, b"v")])], AdminPosition(row + b"\0") if self.pages < 3 else None
+        )
+
+
+@pytest.mark.parametrize("format_name", ["jsonl", "csv"])
+def test_what_another_parts_worker_saves_meanwhile_is_what_the_file_holds(
+    tmp_path: Path, format_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All parts are saved whenever one came further: also in the middle of this one's page."""
+    options = ExportOptions(b"t", tmp_path / "out", format_name, ["f:q"])
+    progress = Progress(tmp_path / "progress", lambda: 0.0)
+    export = _Export(options, progress)
+    export.parts = [ExportPart(0, b"", b"")]
+    saved = 0
+    fsync = os.fsync
+
+    def saving(descriptor: int) -> None:
+        nonlocal saved
+        fsync(descriptor)
+        if not export._saving.locked():  # of the part's file, not of the progress
+            export._save()
+            assert restored(progress.load(), options.path)  # or: the part was changed since
+            saved += 1
+
+    monkeypatch.setattr(os, "fsync", saving)
+    server: Any = RowsServer()
+    export.write_part(server, export.parts[0])
+    assert saved
+    assert restored(progress.load(), options.path)[0].rows == 3
