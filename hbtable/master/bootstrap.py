@@ -92,8 +92,9 @@ def refuse_lost_lock_service(fs: FileSystem) -> None:
     # Generation 0: the first start crashed between the copy and the lock service's file; nothing was ever stored.
     if copy.generation:
         raise InvalidConfiguration(
-            "the lock service is empty, but the file system holds a cluster: its lock service was lost or another one "
-            f"is configured. Point to the right one. If it was lost, stop every role; run {_LOST[fs.log_kind == LOCAL]}"
+            "the lock service is empty, or has no /root-tablet, but the file system holds a cluster: its lock "
+            "service was lost or another one is configured. Point to the right one. If it was lost, stop every role; "
+            f"run {_LOST[fs.log_kind == LOCAL]}"
         )
 
 

@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 from happybase.connection import Hbase
 
-from tests.campaigns.fuzz import check, converse
 from tests.harness.server import ServerProcess
-from tests.harness.wire_answers import EXCEPTION
-from tests.harness.wire_mutations import FORMS, LOOSE, encode
-from tests.harness.wire_trees import STRING, STRUCT, Node
 
 IllegalArgument = Hbase.scannerGetList_result.thrift_spec[2][2]
 ROWS = [b"r%05d" % number for number in range(3000)]
@@ -189,12 +185,3 @@ def test_beyond_their_memory_the_oldest_scanners_end(tmp_path: Path) -> None:
         scans = [connection.client.scannerOpen(b"t", b"", [], {}) for _ in range(3000)]
         assert _refusal(connection.client, scans[0]) == "IllegalArgument: b'scanner ID is invalid'"
         assert [row.row for row in connection.client.scannerGetList(scans[-1], 20)] == ROWS[:10]
-
-
-@pytest.mark.integration
-def test_who_calls_thrift2_on_this_port_is_told_so(server: ServerProcess) -> None:
-    for form in (*FORMS, *LOOSE):
-        arguments = Node(STRUCT, [(1, Node(STRING, b"t")), (2, Node(STRUCT, [(1, Node(STRING, b"row"))]))])
-        received = converse(server.port, encode(form, b"getMultiple", arguments) + encode(form, b"exists", arguments))
-        assert [one.message_type for one in check(form, received)] == [EXCEPTION, EXCEPTION]
-        assert b"HBase's Thrift2 service, and this port speaks HBase Thrift1" in received
