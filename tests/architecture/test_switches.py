@@ -1,4 +1,4 @@
-"""@switches is where it has to be, as far as names tell; simulations check the rest (testing/simulated/stack_check.py).
+"""@switches is where it has to be, as far as names tell; simulations find more (testing/simulated/stack_check.py).
 
 A call is known to switch when it is of a marked method of the same object, of a marked function of the same module, or
 of a method of another object whose name only marked functions of the program have. Names that built-in objects have as

@@ -1,9 +1,15 @@
 """The simulation is deterministic, finds deadlocks, and crashes processes without letting them go on."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+import hbtable
+from hbtable.switches import switches
 from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
-from hbtable.testing.simulated.scheduler import SimulatedCrash, SimulatedDeadlock
+from hbtable.testing.simulated.scheduler import CHECK_STACKS, SimulatedCrash, SimulatedDeadlock
+from hbtable.testing.simulated.stack_check import UnmarkedFunction
 
 
 def _trace(seed: int) -> tuple[list[int], int, float]:
@@ -231,3 +237,21 @@ def test_the_wall_clock_jumps_alone() -> None:
     runtime.wall_offset_millis = -5000
     assert runtime.wall_millis() == wall - 5000
     assert runtime.clock_seconds() == clock
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_function_of_the_product_without_the_mark_may_not_switch(
+    is_marked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CHECK_STACKS, "1")
+    runtime = SimulatedRuntime(1)
+    name = "waits_marked" if is_marked else "waits"  # code objects are equal when their text is
+    source = f"def {name}(runtime):\n    runtime.sleep(1.0)\n"
+    names: dict[str, Any] = {}
+    exec(compile(source, str(Path(hbtable.__file__).with_name("product.py")), "exec"), names)
+    waits = switches(names[name]) if is_marked else names[name]
+    if is_marked:
+        runtime.run(lambda: waits(runtime))
+        return
+    with pytest.raises(UnmarkedFunction, match=r"^waits .*product.py"):
+        runtime.run(lambda: waits(runtime))
