@@ -275,8 +275,9 @@ class DamagedSchedule:
             incarnation = path.split("/")[1]
             if not self._damage.unsaid and not self._needs(row, incarnation):
                 return False
-            # METADATA that lost its end may name what is gone.
-            names = ["the file is missing" if self._damage.unsaid else path, log_folder(incarnation)]
+            names = [path, log_folder(incarnation)]
+            if self._damage.unsaid or self._needs_for_metadata(incarnation):
+                names.append("the file is missing")  # METADATA that lost its end may name what is gone
         if path == ROOT_PATH:
             names += [METADATA_FOLDER, "logs/"]  # an old one may name what is gone since
         return any(name in text for name in names for text in (str(error), self._said()))
@@ -292,6 +293,12 @@ class DamagedSchedule:
         """Whether its tablet, or one of METADATA's, has something in that log."""
         users = [record for record in self._records if any(log.incarnation == incarnation for log in record.logs)]
         return any(record.table_id == METADATA_TABLE_ID or record.range.holds(row) for record in users)
+
+    def _needs_for_metadata(self, incarnation: str) -> bool:
+        return any(
+            record.table_id == METADATA_TABLE_ID and any(log.incarnation == incarnation for log in record.logs)
+            for record in self._records
+        )
 
     def _said(self) -> str:
         """By the masters, and by processes that could not start."""

@@ -19,7 +19,7 @@ from tests.harness.sim_schedule import Outcome
 from tests.harness.sim_seeds import outcomes
 
 FRESH = 120
-ENOUGH = 60
+ENOUGH = 150
 """Seeds within which each planted bug must be found; most are within ten."""
 
 
