@@ -30,7 +30,7 @@ Batches = Sequence[tuple[bytes | None, Mutations | None]]
 
 def check_row(row: bytes | None) -> bytes:
     if row is None:
-        raise BadArgument("the call has no row (this port speaks HBase Thrift1; a Thrift2 client does not fit)")
+        raise BadArgument("the call has no row")
     if not row:
         raise BadArgument("Row length is 0")
     if len(row) > MAX_ROW_BYTES:
