@@ -37,15 +37,10 @@ class LockStore(StoredFiles, Protocol):
         """What is wrong with EPOCHS; "" when nothing is. May switch. UnsupportedFormat."""
 
 
-@final
-class FolderLockStore:
-    """Implements LockStore on one machine's folder, whose flock its owner holds."""
+class _OverFiles:
+    """What both stores pass on to the files that the lock service has."""
 
-    kept_numbers = True
-
-    def __init__(self, fs: FileSystem) -> None:
-        self._fs = fs
-        self._files = DurableFiles(fs)
+    _files: DurableFiles | SessionFiles
 
     @switches
     def load(self, path: str) -> VersionedFile | None:
@@ -62,6 +57,17 @@ class FolderLockStore:
     @switches
     def paths(self) -> list[str]:
         return self._files.paths()
+
+
+@final
+class FolderLockStore(_OverFiles):
+    """Implements LockStore on one machine's folder, whose flock its owner holds."""
+
+    kept_numbers = True
+
+    def __init__(self, fs: FileSystem) -> None:
+        self._fs = fs
+        self._files: DurableFiles = DurableFiles(fs)
 
     def place(self, path: str) -> str:
         return stored_path(path)
@@ -92,7 +98,7 @@ class FolderLockStore:
 
 
 @final
-class ClusterLockStore:
+class ClusterLockStore(_OverFiles):
     """Implements LockStore over a session. To change anything the session must hold the master's lock. The service
     itself sees to the numbers of locks."""
 
@@ -101,22 +107,6 @@ class ClusterLockStore:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._files = SessionFiles(session)
-
-    @switches
-    def load(self, path: str) -> VersionedFile | None:
-        return self._files.load(path)
-
-    @switches
-    def put(self, path: str, file: VersionedFile) -> None:
-        self._files.put(path, file)
-
-    @switches
-    def remove(self, path: str) -> None:
-        self._files.remove(path)
-
-    @switches
-    def paths(self) -> list[str]:
-        return self._files.paths()
 
     def place(self, path: str) -> str:
         return f"{path} in the lock service"
