@@ -124,7 +124,8 @@ def test_a_call_that_does_not_end_is_given_up_with_outcome_unknown() -> None:
     assert len(caught) == 1
 
 
-def test_once_refused_calls_fail_at_once_also_those_under_way_and_only_closing_goes_on(portal: Portal) -> None:
+def stuck_call(portal: Portal, error: type[Exception]) -> tuple[threading.Thread, list[str]]:
+    """A call that does not end is under way; its thread, and what the `error` says that ends it."""
     begun = threading.Event()
     caught: list[str] = []
 
@@ -133,13 +134,18 @@ def test_once_refused_calls_fail_at_once_also_those_under_way_and_only_closing_g
         portal.runtime.event().wait()
 
     def work() -> None:
-        with pytest.raises(LockLost) as error:
+        with pytest.raises(error) as raised:
             portal.call(stuck)
-        caught.append(str(error.value))
+        caught.append(str(raised.value))
 
     thread = threading.Thread(target=work)
     thread.start()
     assert begun.wait(60)
+    return thread, caught
+
+
+def test_once_refused_calls_fail_at_once_also_those_under_way_and_only_closing_goes_on(portal: Portal) -> None:
+    thread, caught = stuck_call(portal, LockLost)
     closing = portal.call_to_close
     closing(portal.refuse, lambda: LockLost("refused"), lambda: LockLost("was under way"))
     thread.join(60)
@@ -191,21 +197,7 @@ def test_draining_waits_for_calls_under_way_and_refuses_all_others(portal: Porta
 
 
 def test_what_does_not_end_while_draining_is_given_up(portal: Portal) -> None:
-    begun = threading.Event()
-    caught: list[str] = []
-
-    def stuck() -> None:
-        begun.set()
-        portal.runtime.event().wait()
-
-    def work() -> None:
-        with pytest.raises(OutcomeUnknown) as error:
-            portal.call(stuck)
-        caught.append(str(error.value))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    assert begun.wait(60)
+    thread, caught = stuck_call(portal, OutcomeUnknown)
     portal.call_to_close(portal.drain, lambda: Unavailable("closing"), 0.01)
     thread.join(60)
     assert len(caught) == 1
