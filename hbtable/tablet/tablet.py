@@ -202,11 +202,12 @@ class Tablet:
         """Why a flush would make reads cheaper, because of what is deleted in memory; "" when it would not."""
         return planned_flush(self._state)
 
-    def needs_compaction(self) -> str:
-        """The planned merge as a message; "" when none is worth it."""
+    def needs_compaction(self, split_bytes: int = 0) -> str:
+        """The planned merge as a message; "" when none is worth it. `split_bytes`: as needs_split(); a tablet that
+        should split, and shares SSTables with an earlier split's other child, is to rewrite them first."""
         if useless_files(self._state):
             return "it has SSTables of dropped column families only, or of which all cells have expired"
-        plan = planned_merge(self._state)
+        plan = planned_merge(self._state, split_bytes=self._split_limit(split_bytes))
         return str(plan) if plan is not None else ""
 
     def needs_major(self) -> str:
@@ -216,8 +217,8 @@ class Tablet:
 
     def needs_split(self, limit_bytes: int) -> bool:
         """Larger than the limit (its table's own one counts first). Not while it shares SSTables with a split's other
-        child: where their middle is says nothing of this tablet's."""
-        limit = self.schema.split_bytes or limit_bytes
+        child, which compactions end first: where their middle is says nothing of this tablet's."""
+        limit = self._split_limit(limit_bytes)
         return 0 < limit < self.sstable_bytes() and not self._shares_files() and not self._state.damaged
 
     @switches
@@ -227,18 +228,17 @@ class Tablet:
         self._compactor.flush()
 
     @switches
-    def compact(self, major: bool, family: bytes = b"") -> None:
+    def compact(self, major: bool, family: bytes = b"", split_bytes: int = 0) -> None:
         """The most useful merge, last of all what is due by age; or a major compaction of everything; of one family's
-        files alone, which are those of its locality group, or nothing when there is no such family. As
-        flush()."""
+        files alone, which are those of its locality group, or nothing when there is no such family. `split_bytes`: as
+        needs_compaction(). As flush()."""
         stored = self._state.version.layout.stored.get(family, family)
         if major:
             self._compactor.major(stored)
             return
         self._compactor.discard()
-        plan = planned_merge(self._state, stored) or planned_major(
-            self._state, stored
-        )  # anew: files may have come and gone meanwhile
+        # Anew: files may have come and gone meanwhile.
+        plan = planned_merge(self._state, stored, self._split_limit(split_bytes)) or planned_major(self._state, stored)
         if plan is not None:
             self._compactor.merge(plan)
 
@@ -318,6 +318,10 @@ class Tablet:
             state.version, state.applied, ColumnSelection(state.version.layout, EVERYTHING, True), state.tally
         )
         return snapshot.range(start, stop, lambda _: False)
+
+    def _split_limit(self, split_bytes: int) -> int:
+        """Its table's own limit counts first."""
+        return self.schema.split_bytes or split_bytes
 
     def _shares_files(self) -> bool:
         keys = key_range(self._state.range)

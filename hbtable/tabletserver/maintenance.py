@@ -211,7 +211,7 @@ class Maintenance:
         if noted is None or noted.record is not record or noted.schema is not schema or noted.as_of != as_of:
             # Files change with the record only, and what is to be done about them with the schema and the time, so a
             # thousand quiet tablets cost little here.
-            merge = tablet.needs_compaction()
+            merge = tablet.needs_compaction(self._options.split_bytes)
             noted = _Noted(record, schema, as_of, self._why_split(tablet), merge, "" if merge else tablet.needs_major())
             self._noted[record.tablet_id] = noted
         return TabletFacts(
@@ -300,7 +300,7 @@ class Maintenance:
             case Flush():
                 tablet.flush()
             case Compact():
-                tablet.compact(False)
+                tablet.compact(False, split_bytes=self._options.split_bytes)
             case _:
                 size = tablet.sstable_bytes()
                 if not self._split(decision.tablet_id, None):

@@ -20,15 +20,17 @@ from hbtable.tablet.version import LoadedFile, Stack, key_range
 _NO_COUNTS = (0, 0, 0)
 
 
-def planned_merge(state: TabletState, family: bytes = b"") -> MergePlan | None:
-    """The most urgent merge; of the stack of one family (as it stands in cell keys) alone when one is given."""
+def planned_merge(state: TabletState, family: bytes = b"", split_bytes: int = 0) -> MergePlan | None:
+    """The most urgent merge; of the stack of one family (as it stands in cell keys) alone when one is given. A tablet
+    of more than `split_bytes` should split; 0: never."""
     facts = []
     for stack in _stacks(state, family):
         # Beside a damaged file markers have to stay, so that nothing is gained by a merge because of them.
         counts_markers = _is_sound(state, stack)
         for run in stack.sound_runs(state.damaged):
             facts.append(_stack_facts(state, stack, run, counts_markers))
-    return plan_merge(facts, state.environment.options)
+    too_large = 0 < split_bytes < state.version.sstable_bytes(state.range) and not state.damaged
+    return plan_merge(facts, state.environment.options, too_large)
 
 
 def planned_major(state: TabletState, family: bytes = b"") -> MergePlan | None:
@@ -114,10 +116,11 @@ def _facts(file: LoadedFile, keys: tuple[bytes, bytes], counts_markers: bool) ->
     properties = file.reader.properties
     garbage = properties.garbage
     path, length, cells = file.ref.path, file.ref.length_bytes, properties.cells
+    useful, is_shared = file.bytes_in(keys), not file.inside(keys)
     if not counts_markers:
-        return FileFacts(path, file.bytes_in(keys), length, cells, 0)
+        return FileFacts(path, useful, length, cells, 0, is_shared=is_shared)
     masking = (garbage.family_markers, garbage.rows, garbage.masked) if garbage is not None else _NO_COUNTS
-    return FileFacts(path, file.bytes_in(keys), length, cells, properties.markers, *masking)
+    return FileFacts(path, useful, length, cells, properties.markers, *masking, is_shared)
 
 
 def _aging(state: TabletState, stack: Stack, file: LoadedFile, now_millis: int) -> Aging:

@@ -9,6 +9,8 @@ Rules, first that fits, per stack:
      dropped otherwise, and the same file would be rewritten for ever
   4. reads came across so many deleted cells that they were dearer than such a compaction
   5. a file shared with a split's other child, mostly useless here: rewrite it
+  6. a file shared with a split's other child, in a tablet that is larger than it may be: rewrite it, because the tablet
+     does not split before
 Runs are neighbours in age. Nothing here decides whether markers may be dropped: the compaction looks at what it reads.
 """
 
@@ -45,6 +47,8 @@ class FileFacts(NamedTuple):
     family_markers: int = 0
     rows: int = 0
     masked: int = 0
+    is_shared: bool = False
+    """With a split's other child."""
 
     def is_mostly_useless(self) -> bool:
         return self.useful_bytes * 2 < self.length_bytes
@@ -87,9 +91,9 @@ class MergePlan(NamedTuple):
         return f"merge {len(self.paths)} SSTables of {shown_key(self.key)!r}: {self.why}"
 
 
-def plan_merge(stacks: Sequence[StackFacts], options: TabletOptions) -> MergePlan | None:
-    """The most urgent merge, None when nothing is worth it."""
-    plans = [plan for stack in stacks if (plan := _plan_stack(stack, options)) is not None]
+def plan_merge(stacks: Sequence[StackFacts], options: TabletOptions, too_large: bool = False) -> MergePlan | None:
+    """The most urgent merge, None when nothing is worth it. `too_large`: the tablet should split."""
+    plans = [plan for stack in stacks if (plan := _plan_stack(stack, options, too_large)) is not None]
     return max(plans, key=lambda plan: len(plan.paths), default=None)
 
 
@@ -99,7 +103,7 @@ def plan_major(stack: StackFacts, waited_millis: int) -> MergePlan:
     return _plan(stack.key, stack.files, why)._replace(regroups=stack.shares_families)
 
 
-def _plan_stack(stack: StackFacts, options: TabletOptions) -> MergePlan | None:
+def _plan_stack(stack: StackFacts, options: TabletOptions, too_large: bool) -> MergePlan | None:
     key, files, shares_families, dead_met = stack
     if len(files) > options.max_files:
         excess = max(options.merge_files, len(files) - options.max_files + 1)
@@ -110,7 +114,7 @@ def _plan_stack(stack: StackFacts, options: TabletOptions) -> MergePlan | None:
         return _plan(key, run, f"{len(run)} are of similar size")
     cells = sum(file.cells for file in files)
     markers = sum(file.markers for file in files)
-    masked = masked_cells([Masking(*file[3:]) for file in files]) if markers else 0
+    masked = masked_cells([Masking(*file[3:8]) for file in files]) if markers else 0
     if cells >= _MANY_CELLS and (markers + masked) * _MARKER_SHARE >= cells:
         why = f"{markers} of {cells} cells are delete markers, which mask about {masked}"
         return _plan(key, files, why)._replace(regroups=shares_families)
@@ -120,6 +124,8 @@ def _plan_stack(stack: StackFacts, options: TabletOptions) -> MergePlan | None:
         if file.is_mostly_useless():
             why = f"only {file.useful_bytes} of its {file.length_bytes} bytes belong to this tablet"
             return _plan(key, [file], why)
+        if too_large and file.is_shared:
+            return _plan(key, [file], "a split's other child shares it, and this tablet should split again")
     return None
 
 
