@@ -305,3 +305,4 @@ class Maintenance:
                 size = tablet.sstable_bytes()
                 if not self._split(decision.tablet_id, None):
                     self._unsplittable[decision.tablet_id] = size
+                    self._noted.pop(decision.tablet_id, None)  # which still says to split, at once and for ever
