@@ -200,8 +200,8 @@ service TabletAdmin {
    * servers may sort the same part: the outcome is the same. Corruption; anything else: ask another server. */
   Run sort_log_part(1: string incarnation, 2: i64 epoch, 3: string deadIncarnation, 4: binary part)
     throws (1: RpcError error),
-  /** What it serves. */
-  list<TabletStatus> tablets(1: string incarnation) throws (1: RpcError error),
+  /** What it serves. `table_id`: of this table only; older releases answer with the tablets of every table. */
+  list<TabletStatus> tablets(1: string incarnation, 2: optional i64 tableId) throws (1: RpcError error),
   /** Paths of SSTables written or being written that METADATA may not name yet. */
   set<string> files_in_flight(1: string incarnation) throws (1: RpcError error),
   /** No block of the SSTables of its tablets of this table is in the cache on return. */

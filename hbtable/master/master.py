@@ -21,7 +21,7 @@ from hbtable.master.new_ids import NewIds
 from hbtable.master.reconciler import Reconciler
 from hbtable.master.servers.liveness import expire_server
 from hbtable.master.servers.log_sorting import LogSorting, LogSortingOptions
-from hbtable.master.servers.server_reports import ServerReports, collect_server_reports
+from hbtable.master.servers.server_reports import ReportCollector, ServerReports
 from hbtable.master.service import MasterCalls
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.placement import Placement
@@ -30,7 +30,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.retry_policy import RetryPolicy
 from hbtable.metrics.registry import Registry
-from hbtable.model.status import Collection
+from hbtable.model.status import EVERY_TABLE, Collection
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime, Task
 from hbtable.runtime.supervision import supervise
@@ -110,6 +110,7 @@ class Master:
         garbage = collector_options or CollectorOptions()
         logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
         self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
+        self._report_collector = ReportCollector(runtime, session, transport)
         unnamed: set[int] = set()
         wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
         self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed, wall)
@@ -132,7 +133,7 @@ class Master:
         self._reconciler = Reconciler(runtime, catalog, self._placement, self.tables, self.reports, new_ids.saw)
         self.last_message = "the master has not worked yet"
         self._wake = runtime.event()
-        self._stopping = self._announced = self._lost = False
+        self._stopping = self._announced = self._lost = self._system_served = False
         self._task: Task | None = None
         self._watching: Task | None = None
         self._looked_at: tuple[object, ...] | None = None
@@ -141,7 +142,6 @@ class Master:
         """Since the present cycle began, or the last one ended."""
         self._scan_due, self._failures = 0.0, 0
         self._servers, self._servers_since = frozenset[str](), 0.0
-        self._system_served = False
         self.collections = CollectionTimes(runtime, garbage)
 
     # ---------------------------------------------------------------- life
@@ -188,9 +188,8 @@ class Master:
         self._wake.set()
 
     @switches
-    def reports(self) -> ServerReports:
-        struggling = self._placement.failed_loads.struggling()
-        return collect_server_reports(self._runtime, self._session, self._transport, struggling)
+    def reports(self, table_id: int = EVERY_TABLE) -> ServerReports:
+        return self._report_collector.collect(self._placement.failed_loads.struggling(), table_id)
 
     @switches
     def _announce(self, address: str) -> None:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, final
 
 from hbtable.errors import DataDamaged, HbtableError, LockLost
 from hbtable.master.bootstrap import first_metadata_row
-from hbtable.master.servers.server_reports import ServerReports
+from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.assignment import describe
 from hbtable.master.tablets.placement import Placement
@@ -53,7 +53,7 @@ class Reconciler:
         catalog: Catalog,
         placement: Placement,
         tables: TableOperations,
-        reports: Callable[[], ServerReports],
+        reports: AskServers,
         saw: Callable[[list[TableRecord], list[TabletRecord], list[GoneTablet]], None],
     ) -> None:
         """`saw` is told what METADATA holds, before any tablet is given to a server."""
@@ -154,7 +154,7 @@ class Reconciler:
             current = self._catalog.read_table(table.schema.name)
             if current is None or current.state is not TableState.ENABLED:
                 return _NOTHING_TO_DO
-            return self._place(self._placeable(table.table_id), self._reports(), current.schema)
+            return self._place(self._placeable(table.table_id), self._reports(table.table_id), current.schema)
 
     @switches
     def _placeable(self, table_id: int) -> list[TabletRecord]:

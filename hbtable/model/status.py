@@ -1,8 +1,11 @@
 """What a tablet server says about itself, for planners, pages and `status`."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hbtable.model.tablet import TabletRecord
+
+EVERY_TABLE: Final = -1
+"""Where the tablets of one table can be asked for, by its id: those of all tables."""
 
 
 class TabletStatus(NamedTuple):

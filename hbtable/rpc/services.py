@@ -14,7 +14,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import CacheEviction, Collection, TabletStatus
+from hbtable.model.status import EVERY_TABLE, CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call
 
@@ -104,8 +104,8 @@ class TabletAdmin(Service):
         of servers may sort the same part: the outcome is the same. Corruption; anything else: ask another server."""
 
     @call(CallTimeout.REPORTS, repeatable=True)
-    def tablets(self) -> list[TabletStatus]:
-        """What it serves."""
+    def tablets(self, table_id: Annotated[int, ADDED] = EVERY_TABLE) -> list[TabletStatus]:
+        """What it serves. `table_id`: of this table only; older releases answer with the tablets of every table."""
 
     @call(CallTimeout.REPORTS, repeatable=True)
     def files_in_flight(self) -> set[str]:

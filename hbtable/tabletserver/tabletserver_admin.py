@@ -11,7 +11,7 @@ from itertools import chain
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import LockLost, SwitchedOff, Unavailable
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import CacheEviction, TabletStatus
+from hbtable.model.status import EVERY_TABLE, CacheEviction, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.services import TabletAdmin
 from hbtable.sstable.cache import BlockCache
@@ -97,13 +97,14 @@ class TabletServerAdmin(TabletAdmin):
         self._check(epoch)
         return self._sort_range(dead_incarnation, part)
 
-    def tablets(self) -> list[TabletStatus]:
+    def tablets(self, table_id: int = EVERY_TABLE) -> list[TabletStatus]:
         merging, asked = self._merging(), self._asked
         return [
             tablet.status()._replace(
                 merging=tablet_id in merging or asked.is_merging(tablet_id), major=asked.is_major(tablet_id)
             )
             for tablet_id, tablet in self._online_tablets.tablets.items()
+            if table_id in (EVERY_TABLE, tablet.record.table_id)
         ]
 
     def files_in_flight(self) -> set[str]:

@@ -12,7 +12,7 @@ from typing import final
 from hbtable.errors import Conflict
 from hbtable.lockservice.features import FAMILY_IDENTITIES, require
 from hbtable.lockservice.interface import Session
-from hbtable.master.servers.server_reports import ServerReports
+from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.family_identities import adds_families, identified
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tablets.placement import Placement
@@ -33,7 +33,7 @@ class Alterations:
         session: Session,
         catalog: Catalog,
         placement: Placement,
-        reports: Callable[[], ServerReports],
+        reports: AskServers,
         settled: Callable[[int], list[TabletRecord]],
     ) -> None:
         self._session = session
@@ -62,15 +62,12 @@ class Alterations:
 
     def tell_stragglers(self, record: TableRecord, reports: ServerReports) -> None:
         """Servers that still use an older schema get the current one."""
-        for server, statuses in reports.statuses.items():
-            if any(
-                status.record.table_id == record.table_id and status.schema_version < record.schema.version
-                for status in statuses
-            ):
+        for server, oldest in reports.oldest_schemas.items():
+            if oldest.get(record.table_id, record.schema.version) < record.schema.version:
                 self._placement.update_schema(server, record.table_id, record.schema)
 
     def _tell_servers(self, record: TableRecord) -> None:
-        reports = self._reports()
+        reports = self._reports(record.table_id)
         owners = {tablet.owner for tablet in self._settled(record.table_id)} & reports.living
         for server in sorted(owners):
             self._placement.update_schema(server, record.table_id, record.schema)

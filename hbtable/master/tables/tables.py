@@ -41,7 +41,7 @@ from hbtable.errors import (
 from hbtable.lockservice.interface import Session
 from hbtable.master.new_ids import NewIds
 from hbtable.master.servers.decommissions import Decommissions
-from hbtable.master.servers.server_reports import ServerReports
+from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.alterations import Alterations
 from hbtable.master.tables.family_identities import first_families
 from hbtable.master.tables.file_settings_check import check_file_settings
@@ -89,7 +89,7 @@ class TableOperations:
         session: Session,
         catalog: Catalog,
         placement: Placement,
-        reports: Callable[[], ServerReports],
+        reports: AskServers,
         check_master: Callable[[], None],
         new_ids: NewIds,
         parallel_rows: int,
@@ -296,7 +296,7 @@ class TableOperations:
     @switches
     def _write_rows(self, name: bytes, tablets: list[TabletRecord]) -> None:
         """Puts the rows of a new table, each with its first owner already: one write a tablet, not two."""
-        reports = self._reports()
+        reports = self._reports(tablets[0].table_id)
         owners = {
             action.record.tablet_id: action.server
             for action in self._placement.plan(name, tablets, reports)
@@ -335,7 +335,7 @@ class TableOperations:
         for _ in range(_ROUNDS):
             tablets = self.settled(record.table_id)
             verify_tiling(tablets)  # a table with a hole must not look as if it were whole
-            reports = self._reports()
+            reports = self._reports(record.table_id)
             actions = self._placement.plan(record.schema.name, tablets, reports)
             able = takers(reports.loads)
             held = self._placement.quarantine.message(tablets)
@@ -356,7 +356,7 @@ class TableOperations:
             if not served:
                 self._enter(record, TableState.DISABLED)
                 return
-            living = self._reports().living
+            living = self._reports(record.table_id).living
 
             def job(tablet: TabletRecord, living: frozenset[str] = living) -> Callable[[], None]:
                 return lambda: self._placement.vacate(tablet, living)

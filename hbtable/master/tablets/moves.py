@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import final
 
 from hbtable.errors import Conflict, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
-from hbtable.master.servers.server_reports import ServerReports
+from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tablets.assignment import Assign, describe, least_loaded, takers
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
@@ -31,7 +31,7 @@ class Moves:
         self,
         catalog: Catalog,
         placement: Placement,
-        reports: Callable[[], ServerReports],
+        reports: AskServers,
         operation: Callable[[bytes], AbstractContextManager[object]],
         settled: Callable[[int], list[TabletRecord]],
     ) -> None:
@@ -50,7 +50,7 @@ class Moves:
         with self._operation(name):
             table = enabled(self._catalog, name)
             tablet = self.tablet(table, tablet_id)
-            reports = self._reports()
+            reports = self._reports(table.table_id)
             target = self._target(tablet, reports, server)
             try:
                 self._placement.vacate(tablet, reports.living)
@@ -58,7 +58,7 @@ class Moves:
                 if current is None or current.tablet_id != tablet_id or current.owner:
                     raise Unavailable(f"{describe(tablet)} was split or given to another server meanwhile; try again")
                 why = f"{describe(tablet)} goes to {target} because it was asked to"
-                self._placement.place(Assign(current, target, why), table.schema, self._reports().living)
+                self._placement.place(Assign(current, target, why), table.schema, self._reports(table.table_id).living)
             except Conflict as error:
                 raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
 

@@ -42,7 +42,7 @@ ARGUMENTS = {
     "roll_log": [()],
     "switch_compactions": [(True,)],
     "split": [(1, None), (1, b"")],
-    "tablets": [()],
+    "tablets": [(-1,), (16,)],
     "files_in_flight": [()],
     "clear_block_cache": [(5,)],
     "ping": [()],

@@ -89,7 +89,7 @@ class Service:
         self.act()
         return [(row, [(b"f:q", 1, b"v")]) for row in rows]
 
-    def tablets(self):
+    def tablets(self, table_id=-1):
         self.act()
         return []
 

@@ -112,7 +112,7 @@ ARGUMENTS = {
     "roll_log": (text,),
     "switch_compactions": (text, st.booleans()),
     "split": (text, count, st.none() | raw),
-    "tablets": (text,),
+    "tablets": (text, count),
     "files_in_flight": (text,),
     "clear_block_cache": (text, count),
     "create_table": (schema, st.lists(raw, max_size=3)),
