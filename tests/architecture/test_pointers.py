@@ -5,6 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness import planted_bugs, sim_bugs
+from tests.harness.planted_bugs import PLANTED
+from tests.harness.sim_bugs import BUGS
+from tests.simulation.test_cluster import ENOUGH
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(
     path for folder in ("hbtable", "tests", "compat-tests", "cluster-tests") for path in (ROOT / folder).rglob("*.py")
@@ -17,6 +22,7 @@ OUTSIDE = re.compile(
     r"storage-and-faults|\breference[ /](\d|hbase-|libraries)|\bdesign(\.md)?,? section|operations \d\.\d"
 )
 ROW = re.compile(r"^\| (\d+) \|(.*)\|$", re.MULTILINE)
+PLANTED_LINE = re.compile(r"^    (\w+) +(\d+)   ", re.MULTILINE)
 SECTIONS = {"1", "2", "3", "4", "5", "5.1", "5.2", "5.3", "5.4", "6", "7", "8", "8.1", "8.2", "8.3", "9", "10", "11"}
 PAPER = re.compile(r"paper, (?:sections? )?(\d+(?:\.\d+)?)")
 
@@ -43,14 +49,24 @@ def test_every_pointer_in_code_resolves(name: str) -> None:
     assert outside is None, f"{outside and outside[0]!r} is not in this repository: bring what it says into docs/"
 
 
-def test_the_table_of_bug_classes_is_the_codes() -> None:
+def test_every_bug_class_is_kept_in_a_file_and_found_by_a_file() -> None:
     rows = bug_classes()
     assert list(rows) == [str(number) for number in range(1, len(rows) + 1)]
-    bugs = (ROOT / "tests/harness/sim_bugs.py").read_text()
-    planted = set(re.findall(r'^    "(\w+)": Bug\(', bugs, re.MULTILINE))
-    for number, (_, _, kept_in, bug, found_by) in rows.items():
+    for number, (_, _, kept_in, _, found_by) in rows.items():
         assert (ROOT / kept_in).exists(), f"class {number}: {kept_in} does not exist"
         assert (ROOT / found_by).exists(), f"class {number}: {found_by} does not exist"
-        assert bug == "-" or bug in planted, f"class {number}: sim_bugs.py plants no {bug!r}"
-    named = {row[3] for row in rows.values()} - {"-"}
-    assert planted - named == set(), "name these planted bugs in docs/bug-classes.md"
+
+
+def test_every_bug_class_has_a_planted_bug_and_a_test_that_finds_it() -> None:
+    """The modules say of each planted bug of which class it is, and so does the document."""
+    of_class = {row[3]: number for number, row in bug_classes().items()}
+    assert "-" not in of_class, f"class {of_class['-']} has no planted bug"
+    for module, bugs in ((sim_bugs, BUGS), (planted_bugs, PLANTED)):
+        said = dict(PLANTED_LINE.findall(module.__doc__ or ""))
+        assert said.keys() == bugs.keys(), f"the bugs of {module.__name__} are not those that its docstring lists"
+        assert said.items() <= of_class.items(), f"docs/bug-classes.md and {module.__name__} differ"
+    assert of_class.keys() == BUGS.keys() | PLANTED.keys()
+    assert ENOUGH.keys() == BUGS.keys(), "test_cluster.py looks for other bugs than those of sim_bugs.py"
+    for bug, number in of_class.items():
+        found_by = ROOT / bug_classes()[number][4]
+        assert bug in BUGS or f'is_found("{bug}"' in found_by.read_text(), f"{found_by} does not look for {bug!r}"

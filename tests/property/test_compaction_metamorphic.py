@@ -17,6 +17,7 @@ from hbtable.merge.rules import FamilyRules
 from hbtable.merge.visibility import rows
 from hbtable.model.cell import MAX_TIMESTAMP, Row
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION, DELETE_VERSION, PUT
+from tests.harness.planted_bugs import is_found
 
 UNLIMITED = 2**31 - 1
 ROWS = st.sampled_from([b"r", b"r\x00"])
@@ -144,3 +145,9 @@ def test_a_full_compaction_keeps_what_is_seen_and_nothing_deleted(history, famil
         row, family, qualifier, timestamp, kind, _, _ = parse(key)
         assert kind == PUT
         assert (row, family + b":" + qualifier, timestamp) in seen
+
+
+def test_the_planted_bug_of_a_delete_that_hides_later_puts_is_found():
+    history = [(b"r", b"f", b"q", kind, 5, None) for kind in (PUT, DELETE_COLUMN, PUT)]
+    family_rules = {b"f": FamilyRules(UNLIMITED, 0, 0, True)}
+    is_found("hidden", lambda: compacting_changes_no_read(history, family_rules, [], [(0, 1, False)], [7] * 8))

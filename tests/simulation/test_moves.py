@@ -5,6 +5,7 @@ import pytest
 from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
+from tests.harness.planted_bugs import is_found
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -178,3 +179,28 @@ def test_the_slow_end_of_a_split_does_not_take_out_the_tablet_that_came_back(mac
         assert machine.contents(cluster) == machine.expected(range(100), b"after")
 
     cluster.runtime.run(body)
+
+
+def test_a_server_that_dies_right_behind_the_commit_of_a_split_leaves_no_hole(machine):
+    def check():
+        cluster = Cluster(7, machine.options, lambda catalog: Held(catalog, waker))
+        waker = cluster.runtime.event()
+
+        def body():
+            cluster.start(2)
+            admin = cluster.client.admin
+            admin.create_table(machine.schema())
+            machine.write(cluster, range(100))
+            (whole,) = admin.tablets(b"t")
+            node, role = cluster.servers[whole.owner]
+            splitting = node.runtime.spawn(role.admin.split, whole.tablet_id, b"row000050", name="split")
+            assert not splitting.join(5)
+            cluster.kill_server(whole.owner)
+            waker.set()
+            cluster.runtime.sleep(20)
+            cluster.check_tiling()
+            assert machine.contents(cluster) == machine.expected(range(100))
+
+        cluster.runtime.run(body)
+
+    is_found("hole", check)

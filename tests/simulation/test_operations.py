@@ -1,8 +1,10 @@
 """What operators ask about a cluster of several servers: compactions, caches, garbage, tablets on the way, the dead."""
 
+from contextlib import suppress
+
 import pytest
 
-from hbtable.errors import StaleLocation
+from hbtable.errors import HbtableError, StaleLocation
 from hbtable.hbase.admin.chores import AdminChoreCalls
 from hbtable.hbase.admin.cluster import AdminClusterCalls
 from hbtable.hbase.admin.compactions import AdminCompactionCalls
@@ -17,6 +19,7 @@ from hbtable.lockservice.toggles import OperatorToggles
 from hbtable.model.read import EVERYTHING
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster, Node
+from tests.harness.planted_bugs import is_found
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -325,3 +328,26 @@ def test_servers_are_taken_out_of_service_by_their_names(cluster_of, machine):
         assert gateway.chores.adminDecommissioned() == []
 
     cluster.runtime.run(body)
+
+
+def test_nothing_is_collected_while_metadata_cannot_be_read(cluster_of, machine):
+    def check():
+        cluster = cluster_of(12)
+
+        def body():
+            gateway = filled(cluster, machine, 1)
+            machine.write(cluster, range(300), b"3")
+            (server,) = cluster.servers
+            fs = cluster.master_node.fs
+            before = {status.path for status in fs.list_files("")}
+            cluster.kill_server(server)
+            with suppress(HbtableError):
+                gateway.chores.adminRunCleaner()
+            assert before <= {status.path for status in fs.list_files("")}
+            cluster.start_server()
+            cluster.runtime.sleep(20)
+            assert machine.contents(cluster) == machine.expected(range(300), b"3")
+
+        cluster.runtime.run(body)
+
+    is_found("unnoticed", check)

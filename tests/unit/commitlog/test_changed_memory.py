@@ -6,6 +6,7 @@ from hbtable.commitlog.queue import CommitBatch
 from hbtable.errors import MemoryDamaged
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS
 from tests.harness.cluster_log import ClusterLog
+from tests.harness.planted_bugs import is_found
 
 
 def changed(data: bytes) -> bytes:
@@ -39,3 +40,12 @@ def test_records_that_changed_while_they_waited_are_refused(kind: str, monkeypat
         assert bench.applied == bench.written() == [one for one in bench.called if one != (7, 5)]
 
     bench.run(main)
+
+
+@pytest.mark.parametrize("kind", [LOCAL, HDFS, WEBHDFS])
+def test_the_planted_bug_is_found(kind: str) -> None:
+    def check() -> None:
+        with pytest.MonkeyPatch.context() as patches:
+            test_records_that_changed_while_they_waited_are_refused(kind, patches)
+
+    is_found("reused", check)

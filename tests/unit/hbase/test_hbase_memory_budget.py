@@ -11,6 +11,7 @@ from hbtable.errors import Unavailable
 from hbtable.hbase.log_limiter import LINES, LogLimiter
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget
 from hbtable.thrift.message_input import MessageInput
+from tests.harness.planted_bugs import is_found
 
 
 class Trace:
@@ -160,3 +161,8 @@ def test_a_flood_of_warnings_is_a_few_lines_and_a_number(caplog: pytest.LogCaptu
         now[0] = 61.0
         log_limiter.warning("again")
     assert caplog.messages[-2:] == [f"{1000 - LINES} more warnings about clients were left out", "again"]
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_the_planted_bug_is_found(framed: bool) -> None:
+    is_found("patient", lambda: test_a_message_that_drips_has_a_deadline_and_a_slow_one_has_not(framed))

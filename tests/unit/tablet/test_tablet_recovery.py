@@ -5,12 +5,14 @@ import dataclasses
 import pytest
 
 from hbtable.commitlog.records import LogRecord, encode_record
-from hbtable.errors import Corruption
+from hbtable.errors import Corruption, StaleLocation
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.tablet import LogRef
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.recovery import by_sequence
-from tests.harness.tablet_bench import Bench, delete, everything, put, values
+from hbtable.tablet.shared import SSTABLE_FOLDER
+from tests.harness.planted_bugs import is_found
+from tests.harness.tablet_bench import Bench, OneRecord, delete, everything, put, values
 
 
 def test_records_of_several_logs_come_by_sequence_and_of_one_sequence_the_highest_generation() -> None:
@@ -232,3 +234,33 @@ def test_a_schema_change_while_a_write_waits_for_the_log(bench: Bench) -> None:
         assert values(tablet, b"r") == {b"f:a": b"1", b"g:a": b"1"}
 
     bench.run(main)
+
+
+def test_a_tablet_that_metadata_does_not_know_is_not_loaded_and_leaves_nothing_behind(bench: Bench) -> None:
+    """Its table was dropped while its server was dead (bug class 18)."""
+
+    def main() -> None:
+        bench.open().mutate([put(b"r", b"f:a", b"1")])
+        bench.crash()
+        bench.start_server()
+        known = bench.records.record
+        row = OneRecord(known)
+
+        def drop() -> None:
+            row.record = dataclasses.replace(known, tablet_id=known.tablet_id + 1)
+
+        row.before_change = drop
+        with pytest.raises(StaleLocation):
+            bench.load_as_it_is(row).flush()
+        assert bench.memory.list_files(SSTABLE_FOLDER) == []
+
+    bench.run(main)
+
+
+def test_the_bugs_planted_in_recovery_are_found() -> None:
+    returning = test_a_tablet_that_comes_back_to_a_server_does_not_bring_flushed_records_back
+    dropped = test_a_tablet_that_metadata_does_not_know_is_not_loaded_and_leaves_nothing_behind
+    overtaken = test_a_schema_change_while_a_write_waits_for_the_log
+    is_found("returned", lambda: returning(Bench()))
+    is_found("dropped", lambda: dropped(Bench()))
+    is_found("overtaken", lambda: overtaken(Bench()))

@@ -8,6 +8,7 @@ from hbtable.commitlog.recovery.reading import read_log
 from hbtable.commitlog.segments.high_water import high_water_path, read_high_water
 from hbtable.errors import Corruption, Unavailable
 from hbtable.fs.memory_disk import MemoryContent
+from tests.harness.planted_bugs import is_found
 
 
 def _write(bench, count: int = 4, clean: bool = False, **options: object) -> None:
@@ -173,3 +174,7 @@ def test_old_groups_behind_the_end_of_the_file_are_not_replayed(bench) -> None:
     content += content[-100:]
     found = bench.run(bench.written)
     assert found == [(1, n) for n in range(4)]
+
+
+def test_the_planted_bug_is_found(bench_of) -> None:
+    is_found("gap", lambda: test_a_missing_segment_in_the_middle_or_at_the_front_is_corruption(bench_of()))

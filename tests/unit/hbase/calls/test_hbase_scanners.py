@@ -10,6 +10,7 @@ from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPosition, ScanRequest
 from hbtable.model.schema import FamilySchema
+from tests.harness.planted_bugs import is_found
 
 
 @pytest.fixture
@@ -292,3 +293,7 @@ def test_what_is_no_saved_scanner_is_said_to_be_damaged(runtime: Any, saved: byt
     with pytest.raises(Corruption):
         scanners.restore(saved)
     assert len(scanners) == 0
+
+
+def test_the_planted_bug_is_found(runtime: Any) -> None:
+    is_found("leaking", lambda: test_an_hour_of_silence_is_fine_and_a_longer_one_is_not(runtime))

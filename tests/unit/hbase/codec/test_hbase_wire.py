@@ -10,6 +10,7 @@ from hbtable.hbase.codec.binary_answers import SortedRows
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT
+from tests.harness.planted_bugs import is_found
 
 ROWS = [
     (b"", [(b"f:", 0, b"")]),
@@ -224,3 +225,7 @@ def test_a_list_of_another_kind_than_the_interface_says_is_skipped(gateway: Any,
     sent = gateway.talk(head + b"\x0f\x00\x01" + inner + b"\x00\x00\x00\x01" + items + b"\x00").sent
     assert b"internal" not in sent
     assert sent.endswith(b"\x00\x00\x00\x01\x00")
+
+
+def test_the_planted_bug_is_found(gateway: Any) -> None:
+    is_found("believed", lambda: test_a_length_that_cannot_be_is_refused_before_memory_is_taken(gateway))

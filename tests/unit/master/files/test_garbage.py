@@ -5,6 +5,7 @@ from dataclasses import replace
 from hbtable.master.files.garbage import ListedFile, MetadataScan, garbage_files, garbage_logs, garbage_markers
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
+from tests.harness.planted_bugs import is_found
 
 A, B, C = (ListedFile(16, f"tables/00000010/{name}") for name in "abc")
 NOBODY: dict[str, set[str]] = {"s": set()}
@@ -66,3 +67,7 @@ def test_the_log_of_an_embedded_left_child_stays() -> None:
 def test_a_marker_goes_long_after_its_log_and_never_before() -> None:
     markers = [("gone-long-ago", 100), ("gone", 900), ("has-a-log", 100), ("alive", 100)]
     assert garbage_markers(markers, {"has-a-log"}, {"alive"}, 500) == ["gone-long-ago"]
+
+
+def test_the_planted_bug_is_found() -> None:
+    is_found("moving", test_a_table_that_split_between_the_scans_is_left_alone)

@@ -8,6 +8,7 @@ from hbtable.master.tablets.assignment import ClusterSnapshot, ServerLoad, plan
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
 from hbtable.model.ranges import RowRange
 from hbtable.model.tablet import TabletRecord
+from tests.harness.planted_bugs import is_found
 
 BAD = TabletRecord(16, 20, RowRange(b"g", b"p"), 0)
 GOOD = TabletRecord(16, 21, RowRange(b"p", b""), 0)
@@ -144,3 +145,8 @@ def test_those_that_are_blamed_together_wait_only_briefly(story: Story) -> None:
     assert story.quarantine.held() == {20, 21}
     story.now += 10
     assert not story.quarantine.held()
+
+
+def test_the_planted_bug_is_found(caplog: pytest.LogCaptureFixture) -> None:
+    held_back = test_after_three_deaths_in_a_row_it_is_held_back_each_time_for_longer
+    is_found("poisonous", lambda: held_back(Story(), caplog))

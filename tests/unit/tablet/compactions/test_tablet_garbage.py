@@ -8,6 +8,7 @@ from hbtable.errors import Unavailable
 from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.tablet import Tablet
+from tests.harness.planted_bugs import is_found
 from tests.harness.tablet_bench import Bench, delete, everything, put, values
 
 
@@ -147,3 +148,22 @@ def test_a_flush_that_fails_is_still_due(bench: Bench) -> None:
         assert not tablet.needs_flush()
 
     bench.run(main)
+
+
+def test_a_delete_outlives_every_compaction_that_does_not_read_what_it_masks() -> None:
+    def check() -> None:
+        bench = Bench()
+
+        def main() -> None:
+            tablet = bench.open()
+            for change in (put(b"r", b"f:a", b"1"), delete(b"r", b"f"), put(b"s", b"f:a", b"2")):
+                tablet.mutate([change])
+                tablet.flush()
+                assert tablet.record.files
+            assert [row for row, _ in everything(tablet)] == [b"s"]
+            tablet.compact(True)
+            assert [row for row, _ in everything(tablet)] == [b"s"]
+
+        bench.run(main)
+
+    is_found("undead", check)

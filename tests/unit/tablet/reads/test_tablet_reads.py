@@ -12,6 +12,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanPosition, ScanRequest
 from hbtable.model.tablet import TabletRecord
 from hbtable.tablet.options import TabletOptions
+from tests.harness.planted_bugs import is_found
 from tests.harness.tablet_bench import Bench, OneRecord, VanishingFileSystem, delete, everything, put, values
 
 ROWS = [b"a", b"a\x00", b"b", b"c", b"d"]
@@ -330,3 +331,8 @@ def test_a_page_ends_in_time_and_says_where_to_go_on(bench: Bench) -> None:
         assert [row for row, _ in everything(tablet, ScanRequest(spec=spec))] == [b"00999"]
 
     bench.run(main)
+
+
+@pytest.mark.slow
+def test_the_planted_bug_of_torn_rows_is_found() -> None:
+    is_found("torn", lambda: test_no_row_is_ever_seen_torn(0))

@@ -10,6 +10,7 @@ from hbtable.model.mutation import DELETE_COLUMN, DELETE_VERSION, PUT, RowMutati
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.tablet.tablet import Tablet
+from tests.harness.planted_bugs import is_found
 from tests.harness.tablet_bench import Bench, VanishingFileSystem, delete, put, values
 
 BOTH = pytest.mark.parametrize("durability", ["os", "sync"])
@@ -334,3 +335,8 @@ def test_server_timed_operations_of_one_millisecond_keep_their_order(bench: Benc
             assert values(tablet, b"r") == {}
 
     bench.run(main)
+
+
+@pytest.mark.parametrize(("change", "expected"), READ_MODIFY_WRITES)
+def test_the_planted_bug_is_found(change: Change, expected: bytes) -> None:
+    is_found("stale", lambda: test_a_write_that_is_still_in_the_logs_queue_is_waited_for(change, expected))

@@ -9,6 +9,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec
 from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
 from hbtable.tablet.options import TabletOptions
+from tests.harness.planted_bugs import is_found
 from tests.harness.tablet_bench import Bench, OneRecord, delete, everything, put, values
 
 
@@ -360,3 +361,8 @@ def test_a_closed_tablet_answers_stale_location_and_gives_its_memory_back(bench:
                 call()
 
     bench.run(main)
+
+
+def test_the_planted_bug_is_found() -> None:
+    refused = put(b"r", b"nope:a", b"")
+    is_found("halfway", lambda: test_one_bad_mutation_refuses_the_whole_call(Bench(), refused, NoSuchFamily))
