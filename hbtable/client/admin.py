@@ -127,14 +127,17 @@ class Admin(MasterService):
         record = self._catalog.read_table(self._table(name).name)
         return record is not None and record.state not in _HIDDEN
 
+    @switches
     def record(self, name: bytes) -> TableRecord:
         """As METADATA has it now. TableNotFound."""
         return self._table(name).record()
 
+    @switches
     def is_enabled(self, name: bytes) -> bool:
         """TableNotFound."""
         return self.record(name).state is TableState.ENABLED
 
+    @switches
     def schema(self, name: bytes) -> TableSchema:
         """TableNotFound."""
         return self.record(name).schema
@@ -143,6 +146,7 @@ class Admin(MasterService):
         """Ascending, `default` and `hbase` included."""
         return self._catalog.namespaces()
 
+    @switches
     def namespace_properties(self, name: bytes) -> dict[str, str]:
         """NamespaceNotFound."""
         return self._catalog.namespace_properties(name)
@@ -179,6 +183,7 @@ class Admin(MasterService):
         rows = self._rows_of(name, tablet_id)
         self._on_every_tablet(name, lambda admin, record: admin.compact(record.tablet_id, major, family), rows)
 
+    @switches
     def compact_at(self, record: TabletRecord, major: bool) -> None:
         """Of the tablet where `record` says that it is; done on return. StaleLocation when it is there no more."""
         self._transport.tablet_admin(record.owner).compact(record.tablet_id, major)
@@ -202,6 +207,7 @@ class Admin(MasterService):
             raise TableNotEnabled(f"{self._table(name).shown_name()} is disabled.")
         return any(done)
 
+    @switches
     def statuses(self, servers: Iterable[str]) -> dict[str, list[TabletStatus]]:
         """What each of these tablet servers serves; one that is gone is left out."""
         found: dict[str, list[TabletStatus]] = {}

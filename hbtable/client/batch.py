@@ -7,6 +7,7 @@ from typing import final
 from hbtable.client import columns as column_names
 from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, own_bytes, whole_number
+from hbtable.switches import switches
 
 
 @final
@@ -40,11 +41,13 @@ class Batch:
         self._by_row: dict[bytes, RowMutation] = {}
         self._count = 0
 
+    @switches
     def put(self, row: bytes, data: Mapping[bytes, bytes], wal: bool | None = None) -> None:
         timestamp = self._timestamp
         cells = column_names.cells(data)
         self._add(row, [column_names.put(column, value, timestamp) for column, value in cells], wal)
 
+    @switches
     def delete(self, row: bytes, columns: Iterable[bytes] | None = None, wal: bool | None = None) -> None:
         """`columns` None: every family that the table has."""
         if columns is None:
@@ -56,6 +59,7 @@ class Batch:
         timestamp = self._timestamp
         self._add(row, [column_names.delete(column, timestamp) for column in columns], wal)
 
+    @switches
     def send(self) -> None:
         """All rows put or deleted so far are durable and visible on return."""
         if self._mutations:
@@ -64,6 +68,7 @@ class Batch:
             self._by_row = {}
             self._count = 0
 
+    @switches
     def _add(self, row: bytes, operations: list[Operation], wal: bool | None) -> None:
         if not operations:
             return
@@ -85,6 +90,7 @@ class Batch:
     def __enter__(self) -> "Batch":
         return self
 
+    @switches
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:

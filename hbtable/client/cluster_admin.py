@@ -34,6 +34,7 @@ class ClusterAdmin:
 
     # ---------------------------------------------------------------- what METADATA says
 
+    @switches
     def table_records(self) -> list[TableRecord]:
         """Of all tables in all states, ascending by name."""
         return self._catalog.tables()
@@ -60,10 +61,12 @@ class ClusterAdmin:
         jobs = [partial(compact, status.record.tablet_id) for status in admin.tablets()]
         results(run_all(self._runtime, self._parallel_calls, jobs, "compact-server"))
 
+    @switches
     def roll_log(self, server: str) -> None:
         """As TabletAdmin.roll_log, of this incarnation. StaleLocation when it is gone."""
         self._transport.tablet_admin(server).roll_log()
 
+    @switches
     def switch_compactions(self, server: str, on: bool) -> bool:
         """As TabletAdmin.switch_compactions, of this incarnation. StaleLocation when it is gone."""
         return self._transport.tablet_admin(server).switch_compactions(on)
@@ -75,5 +78,6 @@ class ClusterAdmin:
         jobs = [partial(self._clear, name, table_id) for name in names]
         return dict(zip(names, run_all(self._runtime, self._parallel_calls, jobs, "clear-cache"), strict=True))
 
+    @switches
     def _clear(self, server: str, table_id: int) -> CacheEviction:
         return self._transport.tablet_admin(server).clear_block_cache(table_id)

@@ -6,6 +6,7 @@ from hbtable.model.cell import Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import check_bytes
+from hbtable.switches import switches
 
 Find = Callable[[int, bytes], TabletRecord]
 
@@ -28,6 +29,7 @@ def rows_within(rows: Sequence[bytes], record: TabletRecord) -> bool:
         return False  # as above
 
 
+@switches
 def mutations_by_tablet(find: Find, table_id: int, mutations: Sequence[RowMutation]) -> list[list[RowMutation]]:
     """One list per tablet, each in the caller's order."""
     groups: dict[int, list[RowMutation]] = {}
@@ -44,6 +46,7 @@ def mutations_by_tablet(find: Find, table_id: int, mutations: Sequence[RowMutati
     return list(groups.values())
 
 
+@switches
 def rows_by_tablet(find: Find, table_id: int, rows: Sequence[bytes]) -> list[list[bytes]]:
     """One list per tablet, each in the caller's order and without repetitions."""
     groups: dict[int, list[bytes]] = {}

@@ -39,6 +39,7 @@ class Rows:
     def __repr__(self) -> str:
         return f"<hbtable table {self.table.shown_name()}>"
 
+    @switches
     def families(self) -> dict[bytes, FamilySchema]:
         return dict(self.table.record().schema.families)
 
@@ -125,6 +126,7 @@ class Rows:
         spec = replace(_spec(columns, timestamp), filter=filter)
         return self._pages(ScanRequest(rows, spec, reverse, scan_batching or 0, batch_size), limit, include_timestamp)
 
+    @switches
     def _pages(
         self, request: ScanRequest, limit: int | None, include_timestamp: bool
     ) -> Iterator[tuple[bytes, RowDict]]:
@@ -153,6 +155,7 @@ class Rows:
         if operations:
             self.table.mutate([RowMutation(own_bytes("the row", row), operations, not wal)])
 
+    @switches
     def delete(
         self, row: bytes, columns: Iterable[bytes] | None = None, timestamp: int | None = None, wal: bool = True
     ) -> None:
@@ -171,11 +174,13 @@ class Rows:
             self.table.mutate, lambda: self.table.record().schema.families, timestamp, batch_size, transaction, wal
         )
 
+    @switches
     def append(self, row: bytes, data: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """Atomically appends to each column; the new values."""
         values = [(*full(column), own_bytes("the value", value)) for column, value in cells_of(data)]
         return {column: value for column, _, value in self.table.append(own_bytes("the row", row), values)}
 
+    @switches
     def check_and_put(self, row: bytes, column: bytes, expected: bytes | None, data: Mapping[bytes, bytes]) -> bool:
         """Puts `data` if the newest value of `column` is `expected` (None: there is none)."""
         row = own_bytes("the row", row)
@@ -186,6 +191,7 @@ class Rows:
 
     # ---------------------------------------------------------------- counters
 
+    @switches
     def counter_get(self, row: bytes, column: bytes) -> int:
         """Makes the counter, at 0, when it is not there."""
         return self.counter_inc(row, column, 0)
@@ -196,12 +202,14 @@ class Rows:
         column = own_bytes("the column", column)
         self.put(row, {column: value.to_bytes(8, "big", signed=True)})
 
+    @switches
     def counter_inc(self, row: bytes, column: bytes, value: int = 1) -> int:
         """The new value, which wraps around beyond 64 bits, as HBase's does. OutcomeUnknown is never retried here."""
         family, qualifier = full(column)
         value = whole_number("the amount", value, SMALLEST_I64, LARGEST_I64)
         return self.table.increment(own_bytes("the row", row), family, qualifier, value)
 
+    @switches
     def counter_dec(self, row: bytes, column: bytes, value: int = 1) -> int:
         value = whole_number("the amount", value, SMALLEST_I64 + 1, LARGEST_I64)
         return self.counter_inc(row, column, -value)

@@ -99,6 +99,7 @@ class Suspects:
         where = request.range, request.reversed, request.position, request.cells_per_row
         return self._call(owner, _mark(table, where, request.spec), scan)
 
+    @switches
     def _call(self, owner: str, mark: Mark | None, function: Callable[[], T]) -> T:
         if mark is None:
             return function()  # which refuses it
@@ -126,6 +127,7 @@ class Suspects:
             self._lost.pop(mark.fingerprint, None)
         return answer
 
+    @switches
     def _refuse(self, mark: Mark) -> None:
         """LimitExceeded, if there were deaths enough and nobody has cleared them."""
         if self._known[mark.fingerprint].deaths < _DEATHS:
@@ -140,6 +142,7 @@ class Suspects:
                 "refused for a day; send another one, or see docs/operations.md, 'Requests that servers die of'"
             )
 
+    @switches
     def _read_again(self) -> None:
         self._is_stale = False
         try:
@@ -147,6 +150,7 @@ class Suspects:
         except HbtableError as error:
             _LOG.warning("%s could not be read: %s", FILE, error)
 
+    @switches
     def _count(self, mark: Mark) -> None:
         now = self._runtime.wall_millis()
 
@@ -157,6 +161,7 @@ class Suspects:
         _LOG.warning("a tablet server died while this request was under way: %s", mark.shown)
         self._change(one_more)
 
+    @switches
     def _change(self, edit: Callable[[dict[bytes, _Record]], object]) -> None:
         """In the lock service, and here. What cannot be written there is known here only."""
         while True:
@@ -177,6 +182,7 @@ class Suspects:
                 _LOG.warning("%s could not be changed: %s", FILE, error)
                 return
 
+    @switches
     def _load(self) -> tuple[dict[bytes, _Record], int]:
         """Without what is too old, and the version; 0: there is no file. One that cannot be read says nothing."""
         try:

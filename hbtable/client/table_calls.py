@@ -8,18 +8,25 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.table import TableRecord
+from hbtable.switches import switches
 
 
 class TableCalls(Protocol):
     """As client.table.Table says. TableNotFound and TableNotEnabled as the table is at the moment of the call."""
 
+    @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None: ...
+    @switches
     def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]: ...
+    @switches
     def scan_page(self, request: ScanRequest) -> ScanPage:
         """Across tablets: `next` is None at the end of the range only."""
 
+    @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int: ...
+    @switches
     def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]: ...
+    @switches
     def check_and_mutate(
         self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
     ) -> bool: ...
@@ -30,5 +37,6 @@ class NamedTableCalls(TableCalls, Protocol):
 
     name: bytes
 
+    @switches
     def record(self) -> TableRecord: ...
     def shown_name(self) -> str: ...

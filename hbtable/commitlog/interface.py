@@ -17,6 +17,7 @@ class CommitLog(Protocol):
     def size_bytes(self) -> int:
         """Of all that recovery would read."""
 
+    @switches
     def commit(
         self,
         tablet_id: int,

@@ -143,6 +143,7 @@ class Ballast:
         self.full = message
         self.on_change()
 
+    @switches
     def _length(self) -> int | None:
         try:
             return self._fs.status(BALLAST).length_bytes

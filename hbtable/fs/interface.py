@@ -101,13 +101,16 @@ class FileSystem(Protocol):
     log_kind: str
     """LOCAL, HDFS or WEBHDFS."""
 
+    @switches
     def create(self, path: str) -> AppendFile:
         """A new empty file; parent folders are made. AlreadyExists when it is there. Durable on return."""
 
+    @switches
     def open(self, path: str) -> RandomReadFile:
         """FileNotFound when absent. Stays readable after a delete on this adapter's host only as far as the file
         system allows: callers treat FileNotFound later as 'the file was replaced'."""
 
+    @switches
     def read_file(self, path: str) -> bytes:
         """The whole content. FileNotFound when absent."""
 
@@ -127,22 +130,28 @@ class FileSystem(Protocol):
         succeeds and the length, which is returned, is final; nothing that a sync() covered is missing. Any number may
         seal the same file. FileNotFound; Unavailable: try again."""
 
+    @switches
     def exists(self, path: str) -> bool: ...
 
+    @switches
     def status(self, path: str) -> FileStatus:
         """FileNotFound when absent."""
 
+    @switches
     def list_files(self, folder: str) -> list[FileStatus]:
         """Every file below `folder`, at any depth, ascending by path; [] when there is no such folder. An error while
         listing raises: never a partial list. What write_file works on below unfinished/ is listed by that name
         only."""
 
+    @switches
     def rename(self, source: str, target: str) -> None:
         """FileNotFound without a source, AlreadyExists with a target. Durable on return."""
 
+    @switches
     def delete(self, path: str) -> None:
         """Removes one file. FileNotFound when absent. Durable on return."""
 
+    @switches
     def delete_folder(self, folder: str) -> None:
         """Removes a folder and all below it; fine when absent."""
 

@@ -37,6 +37,7 @@ class MemoryAppendFile:
         self._content = content
         self._closed = False
 
+    @switches
     def append(self, data: bytes) -> None:
         """Never switches. OutOfSpace leaves what still fitted, as a real disk does."""
         system, content = self._check_usable(), self._content
@@ -113,6 +114,7 @@ class MemoryFileSystem:
         self.disk = disk or MemoryDisk(capacity_bytes)
         self._detached = False
 
+    @switches
     def wall_millis(self) -> int:
         """What files are stamped with."""
         return (self._wall_millis or self.runtime.wall_millis)()

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from hbtable.client.admin import Admin
 from hbtable.client.cluster_admin import ClusterAdmin
+from hbtable.switches import switches
 
 
 class LivingServer(NamedTuple):
@@ -33,7 +34,9 @@ class Masters(NamedTuple):
 class TogglesBackend(Protocol):
     """As lockservice.toggles.OperatorToggles says."""
 
+    @switches
     def is_on(self, name: str) -> bool: ...
+    @switches
     def turn(self, name: str, on: bool) -> bool: ...
 
 

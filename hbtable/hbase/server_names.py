@@ -6,6 +6,7 @@ from typing import final
 from hbtable.hbase.backend import Address
 from hbtable.hbase.cluster_backend import ClusterBackend, LivingServer
 from hbtable.hbase.errors import BadArgument
+from hbtable.switches import switches
 
 
 @final
@@ -25,10 +26,12 @@ class ServerNames:
         host, port = self.place(incarnation)
         return f"{host},{port},{started_millis}"
 
+    @switches
     def all_shown(self) -> dict[str, str]:
         """Of the living, by incarnation."""
         return {server.name: self.shown(server.name, server.started_millis) for server in self._cluster.servers()}
 
+    @switches
     def living(self, name: bytes | None) -> list[LivingServer]:
         """Those that `name` means: several when it is a host. BadArgument for none."""
         text = (name or b"").decode("utf-8", "backslashreplace").replace(":", ",")
@@ -37,12 +40,14 @@ class ServerNames:
             raise BadArgument(f"Could not find any server(s) with specified name(s): {text}")
         return found
 
+    @switches
     def those(self, names: Sequence[bytes]) -> list[LivingServer]:
         """Of all names, each once; none: all that live. BadArgument for a name that none has."""
         if not names:
             return self._cluster.servers()
         return list(dict.fromkeys(server for name in names for server in self.living(name)))
 
+    @switches
     def one(self, name: bytes) -> str:
         """The incarnation. BadArgument for none, or several."""
         found = self.living(name)

@@ -32,6 +32,7 @@ from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import check_mapping, members, own_bytes, shown
 from hbtable.runtime.portal import Portal
+from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerOptions
 
 
@@ -117,6 +118,7 @@ class Database:
         self._closing = Closing(path, self._close)
         self._closed = False
 
+    @switches
     def _start(self, options: EmbeddedOptions | None) -> EmbeddedCluster:
         """In the hub."""
         runtime = self._portal.runtime

@@ -53,6 +53,7 @@ class FolderWatch:
         """*Switches.*"""
         self._task.kill()
 
+    @switches
     def _watch(self) -> None:
         while not self._lost:
             self._runtime.sleep(_LOOK_SECONDS)

@@ -139,6 +139,7 @@ class SingleServer:
             exit_now(0)
         self._stop_asked.set()
 
+    @switches
     def wait(self) -> None:
         """Until a signal asks to stop, or the lock is lost."""
         self._lock_watch = supervise(self.runtime, self._watch_lock, name="lock watch")
@@ -147,6 +148,7 @@ class SingleServer:
         )
         self._stop_asked.wait()
 
+    @switches
     def _watch_lock(self) -> None:
         while not self.cluster.lost.wait(_LOOK_SECONDS):
             if self.cluster.session.over():
@@ -154,6 +156,7 @@ class SingleServer:
         log.error("%s", LockLost("the lock was lost: another process may own this data now; stopping"))
         self._stop_asked.set()
 
+    @switches
     def stop(self) -> int:
         """Drains: every request under way is answered, memtables are written out. The exit code: 0, FAILED, or LOST
         when the lock was lost before this gave it back: then nothing is written any more."""
@@ -183,6 +186,7 @@ class SingleServer:
             return True
         return False
 
+    @switches
     def _end_lock_watch(self) -> None:
         if self._folder_watch is not None:
             self._folder_watch.end()
@@ -204,6 +208,7 @@ class SingleServer:
         )
 
 
+@switches
 def run(
     configuration: Configuration,
     data: str | None,

@@ -27,6 +27,7 @@ SCANNERS_FILE: Final = f"{GATEWAY_FILES}/scanners"
 """Open scanners, between an orderly stop and the next start, of the one gateway of an embedded cluster."""
 
 
+@switches
 def make_thrift_gateway(
     runtime: Runtime,
     client: Client,
@@ -69,6 +70,7 @@ def make_thrift_gateway(
     return gateway
 
 
+@switches
 def _scanner_id_when_lost(runtime: Runtime, session: Session) -> int:
     """Without a counter: 0 in a new cluster, whose first server is this one. In an older one it may have been lost, and
     clients may go on with scanners of ids that nobody wrote down: a clock's milliseconds are above all of those, and
@@ -114,6 +116,7 @@ def scanners_file(place: str) -> str:
     return f"{GATEWAY_FILES}/{re.sub('[^A-Za-z0-9.-]', '-', place)}/scanners"
 
 
+@switches
 def restore_scanners(gateway: ThriftGateway, fs: FileSystem, path: str) -> None:
     """Scanners saved by the last orderly stop go on. The file is removed first: after a crash they must not come back
     a second time, at positions that their clients have left behind."""
@@ -125,5 +128,6 @@ def restore_scanners(gateway: ThriftGateway, fs: FileSystem, path: str) -> None:
     gateway.scanners.restore(saved)
 
 
+@switches
 def save_scanners(gateway: ThriftGateway, fs: FileSystem, path: str) -> None:
     fs.write_file(path, gateway.scanners.save())

@@ -41,6 +41,7 @@ _PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._-]+)+")
 class StoredFiles(Protocol):
     """Files by lock service path. One caller at a time may change them."""
 
+    @switches
     def load(self, path: str) -> VersionedFile | None:
         """None when there is no such file."""
 
@@ -99,9 +100,11 @@ class DurableFiles:
         self._fs = fs
         self._wall_millis = wall_millis
 
+    @switches
     def load(self, path: str) -> VersionedFile | None:
         return self._load(_file_of(path))
 
+    @switches
     def _load(self, file_path: str) -> VersionedFile | None:
         try:
             stored = self._fs.read_file(file_path)
@@ -145,6 +148,7 @@ class DurableFiles:
         log.error("%s was not there, beside files that are: it was lost; numbers of locks go on at %d", EPOCHS, first)
         return first
 
+    @switches
     def next_number(self) -> tuple[int, int] | None:
         """(the first number that was never given out, the file's version); None when none ever was. Corruption."""
         file = self._load(EPOCHS)

@@ -14,6 +14,8 @@ was changed), OutcomeUnknown (a change whose answer never came). A call on a ser
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from hbtable.switches import switches
+
 
 class VersionedFile(NamedTuple):
     """A small file and the version to name in the next compare-and-set."""
@@ -34,33 +36,43 @@ class Session(Protocol):
     def over(self) -> bool:
         """The session has ended: valid() stays False and the locks are lost. Cheap, never switches."""
 
+    @switches
     def lock(self, path: str, data: bytes = b"") -> int:
         """Takes the lock, or Conflict when another session holds it. Returns an epoch: unique and greater than
         that of every earlier holder of this path."""
 
+    @switches
     def unlock(self, path: str) -> None: ...
 
+    @switches
     def holder(self, path: str) -> VersionedFile | None:
         """The data of whoever holds the lock, and for a version that one's epoch; None when it is free."""
 
+    @switches
     def create(self, path: str, data: bytes) -> None:
         """A new file, durable on return. AlreadyExists."""
 
+    @switches
     def read(self, path: str) -> VersionedFile:
         """FileNotFound."""
 
+    @switches
     def write(self, path: str, data: bytes, expected_version: int) -> int:
         """Compare-and-set: Conflict when the version is another one. The new version; durable on return."""
 
+    @switches
     def delete(self, path: str, expected_version: int = -1) -> None:
         """FileNotFound, Conflict. -1: whatever the version."""
 
+    @switches
     def list(self, folder: str) -> list[str]:
         """Names of files and locks right below `folder`, ascending; [] when there are none."""
 
+    @switches
     def watch(self, folder: str, changed: Callable[[], None]) -> None:
         """Calls `changed` some time after anything below `folder` changed. A hint: re-read everything."""
 
+    @switches
     def close(self) -> None:
         """Ends the session and so frees its locks."""
 
@@ -68,4 +80,5 @@ class Session(Protocol):
 class LockService(Protocol):
     """Gives out sessions; everything else is done through one."""
 
+    @switches
     def open_session(self, name: str) -> Session: ...

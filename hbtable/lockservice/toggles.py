@@ -63,9 +63,11 @@ class OperatorToggles:
     def __init__(self, session: Session) -> None:
         self._toggles = {"splits": Toggle(session, SPLITS), "merges": Toggle(session, MERGES)}
 
+    @switches
     def is_on(self, name: str) -> bool:
         return self._named(name).is_on()
 
+    @switches
     def turn(self, name: str, on: bool) -> bool:
         """As Switch.turn."""
         return self._named(name).turn(on)

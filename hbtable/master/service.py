@@ -46,6 +46,7 @@ class MasterCalls(MasterService):
     def delete_table(self, name: bytes) -> None:
         self._tables.delete_table(name)
 
+    @switches
     def enable_table(self, name: bytes) -> None:
         self._tables.enable_table(name)
 
@@ -53,18 +54,23 @@ class MasterCalls(MasterService):
     def disable_table(self, name: bytes) -> None:
         self._tables.disable_table(name)
 
+    @switches
     def alter_table(self, schema: TableSchema) -> None:
         self._tables.alter_table(schema)
 
+    @switches
     def truncate_table(self, name: bytes, keep_splits: bool) -> None:
         self._tables.truncate_table(name, keep_splits)
 
+    @switches
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         self._tables.namespaces.create(name, properties)
 
+    @switches
     def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
         self._tables.namespaces.alter(name, properties)
 
+    @switches
     def delete_namespace(self, name: bytes) -> None:
         self._tables.namespaces.delete(name)
 

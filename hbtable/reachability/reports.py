@@ -58,6 +58,7 @@ class OwnReports:
             if not self._held.get(path, False):
                 self._hold(path)
 
+    @switches
     def _hold(self, path: str) -> None:
         self._held[path] = False  # from here on it may stand, whatever the answer
         try:

@@ -50,6 +50,7 @@ class Withdrawals:
             return ""
         return "too many tablet servers want to give up at once"
 
+    @switches
     def _read(self) -> tuple[dict[str, int], int]:
         """And the version; 0: there is no file."""
         try:

@@ -78,17 +78,20 @@ class Backup:
         if self._begun:
             self._target.delete(self._marker)
 
+    @switches
     def _copy(self, path: str) -> None:
         data = self._fs.read_file(path)
         self._begin()
         self._put(path, data)
 
+    @switches
     def _begin(self) -> None:
         self.held()
         if not self._begun:
             self._target.write_file(self._marker, self._roots.encode())
             self._begun = True
 
+    @switches
     def _put(self, path: str, data: bytes) -> None:
         kept = f"{self.folder}/{path}"
         if self._target.exists(kept):

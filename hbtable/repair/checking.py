@@ -273,6 +273,7 @@ class Check:
             return file.damage
         return "" if file.is_whole(ref) else f"{ref.path} is a whole SSTable, but not the one that METADATA names"
 
+    @switches
     def _logs(self, named: dict[str, list[TabletRecord]]) -> None:
         known = self._view.complete
         said = " ".join(finding.what for finding in self.findings)
@@ -290,6 +291,7 @@ class Check:
                 continue
             self._find(f"{LOGS}/{incarnation}", damage, self._of_log(incarnation, tablets))
 
+    @switches
     def _of_log(self, incarnation: str, tablets: list[TabletRecord]) -> str:
         if not tablets:
             return "what it holds of recent writes cannot be recovered"

@@ -157,6 +157,7 @@ def gather(
     return found
 
 
+@switches
 def _markers(fs: FileSystem) -> list[str]:
     return [status.path.rpartition("/")[2] for status in fs.list_files(FENCED)]
 

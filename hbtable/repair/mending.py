@@ -183,6 +183,7 @@ class Repair:
             return record
         return replace(record, files=after, left=left, generation=record.generation + 1)
 
+    @switches
     def _rebuild_rows(
         self, tables: dict[bytes, TableRecord], files: UserFiles, reader: MetadataReader
     ) -> dict[bytes, bytes]:
@@ -250,6 +251,7 @@ class Repair:
         self._locks.copy_damage = ""
         self.report.done.append(message)
 
+    @switches
     def _remove_logs(self, reader: MetadataReader) -> None:
         """Every record that counts is in an SSTable now."""
         needed = self._named_logs() | {log.incarnation for record in self._view.tablets for log in record.logs}
@@ -295,6 +297,7 @@ class Repair:
             self.backup.replace(ROOT_COPY_PATH, tablet_record.encode(locks.root))
             self.report.done.append(f"the copy of the root tablet's record was written anew: {locks.copy_damage}")
 
+    @switches
     def _cluster_id(self) -> str:
         file = self._store.load(CLUSTER)
         assert file is not None

@@ -13,6 +13,7 @@ from hbtable.model.tablet import FIRST_FREE_TABLET_ID, FIRST_USER_TABLE_ID, Gone
 from hbtable.repair.evidence import Evidence
 from hbtable.repair.lock_files import LockFiles
 from hbtable.repair.metadata_reading import MetadataReader, MetadataView
+from hbtable.switches import switches
 from hbtable.tablet.shared import table_of_path
 
 _MARGIN: Final = 1 << 20
@@ -37,6 +38,7 @@ class Seen:
             self.starts = max(self.starts, int(match.group(1)))
 
 
+@switches
 def look_everywhere(
     seen: Seen, locks: LockFiles, evidence: Evidence, view: MetadataView, reader: MetadataReader
 ) -> None:

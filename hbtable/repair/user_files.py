@@ -78,6 +78,7 @@ class UserFiles:
             return tuple(map(self._back, inputs))
         return self._salvaged(file, named)
 
+    @switches
     def _back(self, file: SSTableFound) -> SSTableFound:
         if not file.in_trash:
             return file

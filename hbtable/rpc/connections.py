@@ -222,6 +222,7 @@ class RpcConnectionPool:
             raise
         return connection
 
+    @switches
     def _wait_for_turn(self, deadline: float) -> None:
         if self._taken >= self._options.connections:
             turn = self._runtime.event()

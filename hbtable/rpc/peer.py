@@ -120,6 +120,7 @@ class Peer:
             )
         return answer
 
+    @switches
     def _frame(self, method: RpcMethod, sequence: int, arguments: Sequence[Any]) -> bytes:
         try:
             frame = method.request(sequence, arguments, self._pause)
@@ -157,5 +158,6 @@ class Peer:
     def _where(self) -> str:
         return f"{self.name} at {self.pool.address}"
 
+    @switches
     def _pause(self) -> None:
         self._runtime.sleep(0)

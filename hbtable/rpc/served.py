@@ -81,6 +81,7 @@ class Served:
         self.idle_since = self._clock()
         self.answered = True
 
+    @switches
     def _send_large(self, data: bytes) -> None:
         if self._request is not None:
             self._request.cut = self.cut

@@ -51,6 +51,7 @@ class RpcListener(Protocol):
     @property
     def capacity(self) -> int: ...
     def stop_accepting(self) -> None: ...
+    @switches
     def close(self, grace_seconds: float = 5.0) -> None: ...
 
 
@@ -195,6 +196,7 @@ class RpcServer:
             return calls.failure(name, sequence, PROTOCOL_ERROR, str(error)), False
         return self._carried_out(method, sequence, arguments), True
 
+    @switches
     def _carried_out(self, method: RpcMethod, sequence: int, arguments: tuple[Any, ...]) -> bytes:
         wrong_incarnation = method.role is not Role.MASTER and not self._roles.serves(arguments[0])
         try:
@@ -225,5 +227,6 @@ class RpcServer:
             target, arguments = self._roles.tablet_admin(arguments[0]), arguments[1:]
         return getattr(target, method.name)(*arguments)
 
+    @switches
     def _pause(self) -> None:
         self._runtime.sleep(0)

@@ -60,6 +60,7 @@ class Event(Protocol):
 class Lock(Protocol):
     """Mutual exclusion among tasks; fair, not reentrant. Acquiring *switches* when it is held."""
 
+    @switches
     def __enter__(self) -> object: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -169,6 +169,7 @@ class Portal:
         for call in calls:
             call.fail(OutcomeUnknown("this was closed while the call was under way: whether it took effect is unknown"))
 
+    @switches
     def _live(self) -> None:
         self._serve()
         # gevent keeps the exception by which a hub ends, and so this frame: it must not refer to the portal, which
@@ -176,6 +177,7 @@ class Portal:
         del self
         gevent.get_hub().destroy()
 
+    @switches
     def _serve(self) -> None:
         hub = gevent.get_hub()
         self._idle = HubEvent()

@@ -194,6 +194,7 @@ class Maintenance:
             if self._log.size_bytes > self._rolled_bytes + _HEADERS_BYTES:
                 self._runtime.spawn(self._roll, name="log-roll")
 
+    @switches
     def _roll(self) -> None:
         try:
             self._log.roll()

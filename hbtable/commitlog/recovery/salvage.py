@@ -142,6 +142,7 @@ class _Salvaging:
             self._pause()
         return [sound for sound in found if sound.number >= self._oldest]
 
+    @switches
     def _groups_of(self, number: int) -> Iterator[_Sound]:
         buffer = self._read(number)
         lsn = 0
@@ -218,6 +219,7 @@ class _Salvaging:
             return False
         return self._lengths.get(number, 0) > self._header_bytes
 
+    @switches
     def _ends_at(self, mark: HighWater) -> bool:
         """Nothing followed what the mark covers: the last file is as long as that. No cut is there by chance."""
         return mark.segment == max(self._lengths, default=0) and len(self._read(mark.segment)) == mark.length_bytes > 0
@@ -308,6 +310,7 @@ class _Salvaging:
             self._pause()
         return buffers[number]
 
+    @switches
     def _read(self, number: int) -> bytes:
         if number not in self._lengths:
             return b""

@@ -25,6 +25,7 @@ from hbtable.model.cell import Row
 from hbtable.model.mutation import PUT, Operation, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPosition, ScanRequest
+from hbtable.switches import switches
 
 _MOST_ROWS = 10_000
 
@@ -38,6 +39,7 @@ class AdminCellCalls:
         self._answer_bytes = answer_bytes
         self._page_bytes = min(4 << 20, answer_bytes)
 
+    @switches
     def adminGet(self, table: bytes | None, row: bytes | None, read: AdminRead | None) -> list[AdminRow]:
         read = read or AdminRead()
         if read.raw:
@@ -45,6 +47,7 @@ class AdminCellCalls:
         rows = self._tables.named(table).read_rows((check_row(row),), _spec(read, self._answer_bytes))
         return [_row(found, False) for found in rows]
 
+    @switches
     def adminScan(self, table: bytes | None, scan: AdminScan | None) -> AdminPage:
         scan = scan or AdminScan()
         read = scan.read or AdminRead()
@@ -62,6 +65,7 @@ class AdminCellCalls:
         after = None if page.next is None else AdminPosition(*page.next)
         return AdminPage([_row(found, read.raw) for found in page.rows], after, page.rows_scanned, page.tablets)
 
+    @switches
     def adminMutate(
         self,
         table: bytes | None,
@@ -76,6 +80,7 @@ class AdminCellCalls:
         mutation = RowMutation(check_row(row), list[Operation](operations), False, ttl_millis or 0)
         self._tables.named(table).mutate((mutation,))
 
+    @switches
     def adminMutateRows(self, table: bytes | None, mutations: Sequence[AdminMutation] | None) -> None:
         made = [RowMutation(check_row(row), list[Operation](operations or ())) for row, operations in mutations or ()]
         self._tables.named(table).mutate(made)

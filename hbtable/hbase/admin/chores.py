@@ -13,6 +13,7 @@ from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.model.tablet import owners
+from hbtable.switches import switches
 
 
 @final
@@ -27,6 +28,7 @@ class AdminChoreCalls:
 
     # ---------------------------------------------------------------- chores
 
+    @switches
     def adminClearBlockCache(self, name: bytes | None) -> AdminCacheEviction:
         canonical = self._tables.canonical(name)
         table = self._cluster.admin.record(canonical)
@@ -40,24 +42,30 @@ class AdminChoreCalls:
             [region_name(canonical, record.range.start, record.created_millis) for record in failed],
         )
 
+    @switches
     def adminRunCatalogJanitor(self) -> int:
         return self._cluster.admin.collect_garbage().rows
 
+    @switches
     def adminRunCleaner(self) -> bool:
         return not self._cluster.admin.collect_garbage().waiting
 
+    @switches
     def adminSwitch(self, name: bytes | None, on: bool | None) -> bool:
         return self._cluster.toggles.turn((name or b"").decode(errors="replace"), bool(on))
 
+    @switches
     def adminIsOn(self, name: bytes | None) -> bool:
         return self._cluster.toggles.is_on((name or b"").decode(errors="replace"))
 
+    @switches
     def adminRollLog(self, servers: Sequence[bytes] | None) -> None:
         for one in self._names.those(servers or ()):
             self._cluster.operations.roll_log(one.name)
 
     # ---------------------------------------------------------------- servers out of service
 
+    @switches
     def adminDecommissioned(self) -> list[str]:
         servers = self._cluster.servers()
         return [self._names.shown(one.name, one.started_millis) for one in servers if one.decommissioned]

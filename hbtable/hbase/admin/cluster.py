@@ -46,6 +46,7 @@ class AdminClusterCalls:
         self._cluster = cluster
         self._names = names
 
+    @switches
     def adminServers(self, names: Sequence[bytes] | None = None) -> list[AdminServer]:
         servers = self._names.those(names or ())
         statuses = self._cluster.admin.statuses([server.name for server in servers])
@@ -111,6 +112,7 @@ class AdminClusterCalls:
             if one.record in before
         ]
 
+    @switches
     def _unreachable(self, living: set[str]) -> list[AdminUnreachable]:
         shown = self._names.all_shown()
         said = self._cluster.unreachable(living)

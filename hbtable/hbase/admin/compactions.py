@@ -15,6 +15,7 @@ from hbtable.hbase.conversion import shown
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.tablet import owners
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 _STATES: Final = {
@@ -39,6 +40,7 @@ class AdminCompactionCalls:
         """(table, major) of what this gateway has asked for and was not told the end of: the servers may not have
         heard of all of it."""
 
+    @switches
     def adminCompact(
         self, name: bytes | None, major: bool | None, tablet_id: int | None, family: bytes | None = None
     ) -> None:
@@ -59,17 +61,20 @@ class AdminCompactionCalls:
 
         self._in_background(f"of {canonical!r}", run)
 
+    @switches
     def adminCompactServer(self, server: bytes | None, major: bool | None) -> None:
         operations = self._cluster.operations
         for one in self._names.living(server):
             work = partial(operations.compact_server, one.name, bool(major))
             self._in_background(f"of all on {one.name}", work)
 
+    @switches
     def adminCompactionSwitch(self, on: bool | None, servers: Sequence[bytes] | None) -> dict[str, bool]:
         found = self._names.those(servers or ())
         switch = self._cluster.operations.switch_compactions
         return {self._names.shown(one.name, one.started_millis): switch(one.name, bool(on)) for one in found}
 
+    @switches
     def adminCompactionState(self, name: bytes | None) -> str:
         canonical = self._tables.canonical(name)
         table = self._cluster.admin.record(canonical)

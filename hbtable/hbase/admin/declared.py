@@ -14,6 +14,7 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.server_names import ServerNames
 from hbtable.rpc.declaration import DeclaredCall, calls_of
 from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName
+from hbtable.switches import switches
 
 OFFERED: Final = {declared.admin: declared for declared in calls_of(MasterService).values() if declared.admin}
 """By the name in thrift/admin.thrift."""
@@ -57,6 +58,7 @@ class DeclaredAdminCalls:
             return meaning
         return lambda given: meaning(given) if given else default
 
+    @switches
     def _servers(self, given: Sequence[bytes] | None) -> list[str]:
         if not given:
             raise BadArgument("the call has no servers")

@@ -12,6 +12,7 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.schema import Attributes, FamilySchema, TableSchema
 from hbtable.model.table import TableRecord
+from hbtable.switches import switches
 
 
 @final
@@ -22,21 +23,26 @@ class AdminTableCalls:
         self._tables = tables
         self._cluster = cluster
 
+    @switches
     def adminTables(self) -> list[AdminTable]:
         return [_table(record) for record in self._cluster.admin.tables()]
 
+    @switches
     def adminTable(self, name: bytes | None) -> AdminTable:
         return _table(self._cluster.admin.record(self._tables.canonical(name)))
 
+    @switches
     def adminCreateTable(self, table: AdminTable | None, split_rows: Sequence[bytes] | None) -> None:
         self._cluster.admin.create_table(self._schema(table), split_rows or ())
 
+    @switches
     def adminAlterTable(self, table: AdminTable | None) -> None:
         self._cluster.admin.alter_table(self._schema(table))
 
     def adminNamespaces(self) -> list[bytes]:
         return self._cluster.admin.namespaces()
 
+    @switches
     def adminNamespace(self, name: bytes | None) -> dict[str, str]:
         return self._cluster.admin.namespace_properties(_given(name))
 

@@ -11,6 +11,7 @@ from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.status import TabletStatus
 from hbtable.model.tablet import TabletRecord, owners
+from hbtable.switches import switches
 
 
 @final
@@ -22,6 +23,7 @@ class AdminTabletCalls:
         self._cluster = cluster
         self._names = names
 
+    @switches
     def adminTablets(self, name: bytes | None) -> list[AdminTablet]:
         canonical = self._tables.canonical(name)
         self._cluster.admin.record(canonical)
@@ -34,9 +36,11 @@ class AdminTabletCalls:
             for record in records
         ]
 
+    @switches
     def adminFlush(self, name: bytes | None, tablet_id: int | None) -> None:
         self._cluster.admin.flush(self._tables.canonical(name), tablet_id or 0)
 
+    @switches
     def adminSplit(self, name: bytes | None, row: bytes | None, tablet_id: int | None) -> bool:
         return self._cluster.admin.split(self._tables.canonical(name), row or None, tablet_id or 0)
 

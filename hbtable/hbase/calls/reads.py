@@ -86,6 +86,7 @@ class ReadCalls:
         spec = self._spec(columns, upper_bound(timestamp))
         return self._tables.named(table).read_rows((check_row(row),), spec)
 
+    @switches
     def getRows(self, table: bytes | None, rows: Sequence[bytes] | None, _: Attributes) -> list[Row]:
         return self._rows(table, rows, self._everything)
 
@@ -135,6 +136,7 @@ class ReadCalls:
             return cells
         return []
 
+    @switches
     def _rows(self, table: bytes | None, rows: Sequence[bytes] | None, spec: ReadSpec) -> list[Row]:
         if rows is None:
             raise BadArgument("the call has no list of rows")
@@ -152,6 +154,7 @@ class ReadCalls:
         finally:
             self._budget.end(collected)
 
+    @switches
     def _in_parts(
         self, named: TableCalls, rows: Sequence[bytes], spec: ReadSpec, collected: MemoryReservation
     ) -> list[Row]:

@@ -140,9 +140,11 @@ class ScannerCalls:
 
     # ---------------------------------------------------------------- fetch and close
 
+    @switches
     def scannerGet(self, number: int | None) -> Sequence[Row] | ScannedPages:
         return self.scannerGetList(number, 1)
 
+    @switches
     def scannerGetList(self, number: int | None, count: int | None) -> Sequence[Row] | ScannedPages:
         scanner = self.scanners.use(number)
         wanted = count or 0
@@ -161,6 +163,7 @@ class ScannerCalls:
         """One that is for a single call."""
         return self.scanners.unnumbered(self._tables.canonical(table), request, rows_left)
 
+    @switches
     def fetch(self, scanner: Scanner, wanted: int) -> ScannedPages:
         """The scanner moves on only when the whole answer is there: after an error the same rows come again."""
         if scanner.ended or not wanted:
@@ -171,6 +174,7 @@ class ScannerCalls:
         finally:
             self._budget.end(collected)
 
+    @switches
     def _pages(self, scanner: Scanner, wanted: int, collected: MemoryReservation) -> ScannedPages:
         table = self._tables.named(scanner.table)
         asked, position = scanner.request, scanner.position

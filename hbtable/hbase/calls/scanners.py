@@ -15,6 +15,7 @@ from hbtable.hbase.calls.scanner_ids import ScannerIds
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ANSWER_BYTES, ReadSpec, ScanPosition, ScanRequest
 from hbtable.runtime.interface import Lock, Runtime
+from hbtable.switches import switches
 
 _FORMAT: Final = 1
 _OVERHEAD_BYTES: Final = 1000
@@ -82,6 +83,7 @@ class Scanners:
         """The highest id of an open scanner, -1 when none is."""
         return max(self._open, default=-1)
 
+    @switches
     def open(
         self, table: bytes, request: ScanRequest, sorted_columns: bool = False, rows_left: int | None = None
     ) -> int:

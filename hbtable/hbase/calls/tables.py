@@ -20,6 +20,7 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 _THRIFT_ONE: Final = 1
@@ -48,31 +49,39 @@ class TableAdminCalls:
 
     # ---------------------------------------------------------------- tables
 
+    @switches
     def getTableNames(self) -> list[bytes]:
         return [record.schema.name for record in self._admin.tables()]
 
+    @switches
     def getTableNamesWithIsTableEnabled(self) -> dict[bytes, bool]:
         return {record.schema.name: record.state in _ENABLED for record in self._admin.tables()}
 
+    @switches
     def getColumnDescriptors(self, table: bytes | None) -> dict[bytes, FamilySchema]:
         families = families_as_done(self._admin.record(self._tables.canonical(table)).schema)
         return {name + b":": families[name] for name in sorted(families)}
 
+    @switches
     def isTableEnabled(self, table: bytes | None) -> bool:
         return self._admin.record(self._tables.canonical(table)).state in _ENABLED
 
+    @switches
     def enableTable(self, table: bytes | None) -> None:
         self._admin.enable_table(self._tables.canonical(table))
 
+    @switches
     def disableTable(self, table: bytes | None) -> None:
         self._admin.disable_table(self._tables.canonical(table))
 
+    @switches
     def createTable(self, table: bytes | None, descriptors: Sequence[ColumnDescriptor] | None) -> None:
         name = self._tables.canonical(table)
         if self._exists(name) or names.is_system(name):
             raise TableExists(NAME_IN_USE)
         self._admin.create_table(TableSchema(name, family_schemas(descriptors)))
 
+    @switches
     def deleteTable(self, table: bytes | None) -> None:
         name = self._tables.canonical(table)
         try:
@@ -80,6 +89,7 @@ class TableAdminCalls:
         except TableNotFound:
             raise JavaError(PLAIN, "table does not exist", can_retry=True) from None
 
+    @switches
     def _exists(self, name: bytes) -> bool:
         try:
             self._admin.record(name)
@@ -89,6 +99,7 @@ class TableAdminCalls:
 
     # ---------------------------------------------------------------- regions
 
+    @switches
     def getTableRegions(self, table: bytes | None) -> list[Region]:
         name = self._tables.canonical(table)
         try:
@@ -97,6 +108,7 @@ class TableAdminCalls:
         except TableNotFound:
             return []
 
+    @switches
     def getRegionInfo(self, key: bytes | None) -> Region:
         if key is None:
             raise BadArgument("the call has no row")
@@ -109,6 +121,7 @@ class TableAdminCalls:
             raise JavaError(PLAIN, f"Cannot find row in hbase:meta, row={shown(key)}", can_retry=True)
         return found
 
+    @switches
     def _tablets(self, name: bytes) -> list[TabletRecord]:
         """[] when the table went away between the two looks."""
         try:
@@ -118,18 +131,22 @@ class TableAdminCalls:
 
     # ---------------------------------------------------------------- compactions
 
+    @switches
     def compact(self, target: bytes | None) -> None:
         self._compact(target, major=False)
 
+    @switches
     def majorCompact(self, target: bytes | None) -> None:
         self._compact(target, major=True)
 
+    @switches
     def _compact(self, target: bytes | None, major: bool) -> None:
         """All tablets at once in the background; a major compaction of a small table is done on return."""
         task = self._runtime.spawn(self._compact_all, self._tablets_of(target), major, name="compaction-asked-for")
         if major:
             task.join(self._compaction_wait_seconds)
 
+    @switches
     def _compact_all(self, tablets: Sequence[TabletRecord], major: bool) -> None:
         for tablet in tablets:
             try:
@@ -138,6 +155,7 @@ class TableAdminCalls:
                 # The caller was told that it is asked for; a tablet that just moved compacts by its own policy.
                 _LOG.warning("a compaction of tablet %d that a client asked for failed: %s", tablet.tablet_id, error)
 
+    @switches
     def _tablets_of(self, target: bytes | None) -> Sequence[TabletRecord]:
         """A region's name is tried first, then a table's. Tablets without an owner are left out."""
         table = table_of_region(target) if target is not None else None

@@ -116,9 +116,11 @@ class WriteCalls:
 
     # ---------------------------------------------------------------- deletes
 
+    @switches
     def deleteAll(self, table: bytes | None, row: bytes | None, column: bytes | None, attributes: Attributes) -> None:
         self._delete(table, row, column, SERVER_TIME)
 
+    @switches
     def deleteAllTs(
         self,
         table: bytes | None,
@@ -129,19 +131,23 @@ class WriteCalls:
     ) -> None:
         self._delete(table, row, column, conversion.write_time(timestamp))
 
+    @switches
     def deleteAllRow(self, table: bytes | None, row: bytes | None, attributes: Attributes) -> None:
         self._delete_row(table, row, SERVER_TIME)
 
+    @switches
     def deleteAllRowTs(
         self, table: bytes | None, row: bytes | None, timestamp: int | None, attributes: Attributes
     ) -> None:
         self._delete_row(table, row, conversion.write_time(timestamp))
 
+    @switches
     def _delete(self, table: bytes | None, row: bytes | None, column: bytes | None, timestamp: int) -> None:
         row = check_row(row)
         operation = conversion.delete(row, given_column(column), timestamp)
         self._tables.named(table).mutate((RowMutation(row, [operation]),))
 
+    @switches
     def _delete_row(self, table: bytes | None, row: bytes | None, timestamp: int) -> None:
         row = check_row(row)
         named = self._tables.named(table)
@@ -150,10 +156,12 @@ class WriteCalls:
 
     # ---------------------------------------------------------------- read, change, write
 
+    @switches
     def atomicIncrement(self, table: bytes | None, row: bytes | None, column: bytes | None, amount: int | None) -> int:
         family, _, qualifier = given_column(column).partition(b":")
         return self._tables.named(table).increment(check_row(row), family, qualifier, amount or 0)
 
+    @switches
     def increment(self, wanted: TIncrement | None) -> None:
         if wanted is None:
             raise BadArgument("the call has no increment")
@@ -161,12 +169,14 @@ class WriteCalls:
         family, qualifier = full_column(wanted.column, "an increment")
         self._tables.named(wanted.table).increment(row, family, qualifier, wanted.amount or 0)
 
+    @switches
     def incrementRows(self, wanted: Sequence[TIncrement] | None) -> None:
         if wanted is None:
             raise BadArgument("the call has no increments")
         for one in wanted:
             self.increment(one)
 
+    @switches
     def append(self, wanted: TAppend | None) -> list[Cell]:
         if wanted is None:
             raise BadArgument("the call has no append")
@@ -185,6 +195,7 @@ class WriteCalls:
         except LimitExceeded as error:
             raise JavaError(DO_NOT_RETRY, f"KeyValue size too large: {error}") from error
 
+    @switches
     def checkAndPut(
         self,
         table: bytes | None,

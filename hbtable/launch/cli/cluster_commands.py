@@ -12,6 +12,8 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
+from hbtable.switches import switches
+
 Command = TypeVar("Command", bound=Callable[..., object])
 
 _OPTIONS: Final = (
@@ -39,6 +41,7 @@ def _role_options(command: Command) -> Command:
 
 @click.command()
 @_role_options
+@switches
 def master(rpc_port: int | None, **given: Any) -> None:
     """Runs a master of a cluster; the second and further ones stand by until the first is gone."""
     _run("master", given, master_port=rpc_port)
@@ -47,11 +50,13 @@ def master(rpc_port: int | None, **given: Any) -> None:
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), help="Thrift port for clients; 0 picks a free one.")
 @_role_options
+@switches
 def tabletserver(port: int | None, rpc_port: int | None, **given: Any) -> None:
     """Runs a tablet server of a cluster, with a gateway for HBase clients. SIGTERM drains it."""
     _run("tabletserver", given, thrift_port=port, tabletserver_port=rpc_port)
 
 
+@switches
 def _run(role: str, given: dict[str, Any], **ports: int | None) -> NoReturn:
     """`given`: by the name of the option; `ports`: by the key of [listen] that one overrides."""
     from hbtable.launch.config.cluster_configuration import ListenOptions, read_cluster_configuration

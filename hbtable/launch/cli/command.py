@@ -58,6 +58,7 @@ def version() -> None:
 @click.option("--host", help="Address to listen on. Default: 127.0.0.1, because there is no access control.")
 @click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML); see conf/hbtable.toml.")
 @click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP)
+@switches
 def start(
     data: str | None, port: int | None, host: str | None, config_path: str | None, define: tuple[str, ...]
 ) -> None:
@@ -72,6 +73,7 @@ def start(
 @main.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=9090, show_default=True, help="Thrift port.")
 @click.option("--stop", is_flag=True, help="Ends when the table is loaded, instead of serving it.")
+@switches
 def demo(port: int, stop: bool) -> None:
     """Serves the paper's Webtable, made of real HTML pages, from a temporary folder."""
     from hbtable.launch.cli.demo import run_demo

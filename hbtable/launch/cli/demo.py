@@ -7,6 +7,7 @@ from hbtable.launch.cli.webtable import HOST, cells
 from hbtable.launch.config.sections import read_configuration
 from hbtable.launch.serve import SingleServer, run
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.switches import switches
 
 TABLE: Final = b"webtable"
 
@@ -26,6 +27,7 @@ HBase Thrift1 on 127.0.0.1:{port}; the folder is temporary, and gone when you st
 """
 
 
+@switches
 def run_demo(port: int, stop: bool) -> int:
     """Serves the Webtable until a signal; with `stop` only loads it. The exit code."""
     with tempfile.TemporaryDirectory(prefix="hbtable-demo-") as folder:
@@ -39,6 +41,7 @@ def run_demo(port: int, stop: bool) -> int:
         return run(configuration, folder, None, port, ready)
 
 
+@switches
 def load(server: SingleServer) -> str:
     """Makes and fills the table; the text to show."""
     client = server.cluster.client

@@ -16,12 +16,14 @@ from hbtable.repair.backup import UNFINISHED_REPAIR
 from hbtable.repair.mending import Repair
 from hbtable.repair.report import Report
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.switches import switches
 
 NOTHING_LOST: Final = 0
 LOST: Final = 1
 """The folder is whole again, and what it says was lost is not in it."""
 
 
+@switches
 def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
     """Prints what was done, and what was lost. The exit code is one of the two above."""
     refuse_address(path)

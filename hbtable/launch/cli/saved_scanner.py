@@ -5,8 +5,10 @@ import json
 from hbtable.errors import FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.launch.thrift_gateway import SCANNERS_FILE
+from hbtable.switches import switches
 
 
+@switches
 def saved_scanner(fs: FileSystem) -> int:
     """The highest id among scanners that wait for the next start; 0 when there are none, and -1 when there is no
     such file: then there may never have been a gateway."""

@@ -21,6 +21,7 @@ from hbtable.reachability.options import ReachabilityOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 
 
 @final
@@ -41,6 +42,7 @@ class MasterProcess:
         self._address = ""
         self._status: ProcessStatus
 
+    @switches
     def start(self) -> None:
         """A candidate on return. Raises what RoleEnvironment.reach raises."""
         self._environment.reach("master", [self._listen.master_port, self._listen.http_port])
@@ -50,6 +52,7 @@ class MasterProcess:
             self._environment.leave()
             raise
 
+    @switches
     def _stand(self) -> None:
         environment, session = self._environment, self._environment.session
         local = LocalTransport()
@@ -77,6 +80,7 @@ class MasterProcess:
         master.start(self._address)
         observer.start()
 
+    @switches
     def stop(self) -> None:
         """Ends after the step it is in; another master takes over at once."""
         self._status.drain()

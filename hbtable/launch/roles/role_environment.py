@@ -90,6 +90,7 @@ class RoleEnvironment:
         options = self._configuration.options("rpc", RpcOptions)
         return RpcTransport(self._runtime, self.addresses.server, self.addresses.master, options, local)
 
+    @switches
     def serve_roles(self, local: LocalTransport, port: int) -> tuple[RpcServer, str]:
         """Answers other processes' calls to what is in `local`; the address by which they reach it, listening."""
 

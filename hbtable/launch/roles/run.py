@@ -14,6 +14,7 @@ from hbtable.launch.roles.supervisor import supervise
 from hbtable.launch.roles.tabletserver import TabletServerProcess
 from hbtable.launch.roles.watchdog import LOST, Watchdog
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ def run_supervised(arguments: list[str]) -> int:
     return supervise([*command, *(one for one in arguments[1:] if one != "--supervised")])
 
 
+@switches
 def run_to_the_end(name: str, configuration: Configuration, listen: ListenOptions) -> NoReturn:
     """Runs a role and ends the process with its exit code; 2 for a configuration that cannot be and 1 for anything else
     that is in the way, with the message."""
@@ -52,6 +54,7 @@ def _end(code: int) -> NoReturn:
     exit_now(code)
 
 
+@switches
 def _run(name: str, configuration: Configuration, listen: ListenOptions) -> int:
     prepare()
     check_open_files(configuration)

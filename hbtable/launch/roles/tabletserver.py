@@ -30,6 +30,7 @@ from hbtable.reachability.options import ReachabilityOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerRole
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class TabletServerProcess:
         self._scanners = ""
         self._status: ProcessStatus
 
+    @switches
     def start(self) -> None:
         """Serving on return, as far as the master has given it tablets. Raises what RoleEnvironment.reach raises."""
         listen = self._listen
@@ -65,6 +67,7 @@ class TabletServerProcess:
             self._environment.leave()
             raise
 
+    @switches
     def _serve(self) -> None:
         runtime, environment, session = self._runtime, self._environment, self._environment.session
         registry, local = Registry(), LocalTransport()
@@ -110,6 +113,7 @@ class TabletServerProcess:
         self._memory = environment.watch_memory(registry, [self.gateway.budget, self._rpc.budget], role.cache)
         self._open_ports(announced)
 
+    @switches
     def _open_ports(self, announced: str) -> None:
         self.gateway.start(announced)
         # After the port is known: a scanner goes on only where its client looks for it.
@@ -128,6 +132,7 @@ class TabletServerProcess:
         self.role.end_serving()
         self._watchdog.lost(f"this tablet server gives its tablets up: {why}")
 
+    @switches
     def stop(self) -> None:
         """Drains: the tablets move to other servers, every request under way is answered."""
         self._status.drain()

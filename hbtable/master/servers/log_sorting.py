@@ -131,6 +131,7 @@ class LogSorting:
         if not found.gaps:
             log.error("log %s: every record in it could be read all the same", incarnation)
 
+    @switches
     def _remove_runs(self, folder: str) -> None:
         """What was sorted takes the room that the rest had not."""
         if not self._fs.exists(list_path(folder)):

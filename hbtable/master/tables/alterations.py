@@ -60,12 +60,14 @@ class Alterations:
         self._catalog.replace_table(record, changed)
         self._tell_servers(changed)
 
+    @switches
     def tell_stragglers(self, record: TableRecord, reports: ServerReports) -> None:
         """Servers that still use an older schema get the current one."""
         for server, oldest in reports.oldest_schemas.items():
             if oldest.get(record.table_id, record.schema.version) < record.schema.version:
                 self._placement.update_schema(server, record.table_id, record.schema)
 
+    @switches
     def _tell_servers(self, record: TableRecord) -> None:
         reports = self._reports(record.table_id)
         owners = {tablet.owner for tablet in self._settled(record.table_id)} & reports.living

@@ -23,6 +23,7 @@ class Namespaces:
         self._catalog = catalog
         self._check_master = check_master
 
+    @switches
     def create(self, name: bytes, properties: Mapping[str, str]) -> None:
         """AlreadyExists, InvalidRequest."""
         names.check_namespace(name)

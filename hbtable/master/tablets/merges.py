@@ -112,6 +112,7 @@ class Merges:
         except Conflict as error:
             raise Unavailable(f"a tablet changed when it was to be merged; try again: {error}") from error
 
+    @switches
     def _take_own_files(self, tablet: TabletRecord) -> None:
         try:
             if self._owns_files(tablet):
@@ -151,6 +152,7 @@ class Merges:
         self._retire(marked)
         return self._allow(result)
 
+    @switches
     def _serve(self, tablet: TabletRecord, table: TableRecord) -> None:
         reports = self._reports()
         able = takers(reports.loads)

@@ -132,6 +132,7 @@ class Placement:
             if isinstance(outcome, HbtableError)
         ]
 
+    @switches
     def compact(self, record: TabletRecord) -> None:
         """A major compaction by its owner, done on return. Unavailable when it has none that answers."""
         if not record.owner:
@@ -160,6 +161,7 @@ class Placement:
             # Of a dead owner no log is dropped: the next one recovers.
             self._catalog.replace_tablet(current, given_back(current) if lives else released(current))
 
+    @switches
     def update_schema(self, server: str, table_id: int, schema: TableSchema) -> None:
         self._transport.tablet_admin(server).update_schema(self.epoch, table_id, schema)
 

@@ -92,10 +92,12 @@ class RpcMethod:
     def returns(self) -> bool:
         return len(self.result.fields) > 1
 
+    @switches
     def request(self, sequence: int, arguments: Sequence[Any], pause: Callable[[], None]) -> bytes:
         """The frame of a call. struct.error, TypeError, ValueError or OverflowError for values that no field holds."""
         return _frame(self._head, sequence, self.arguments, arguments, pause)
 
+    @switches
     def reply(self, sequence: int, value: Any, error: RpcError | None, pause: Callable[[], None]) -> bytes:
         """The frame of an answer."""
         return _frame(self._reply_head, sequence, self.result, (value, error) if self.returns else (error,), pause)
@@ -126,6 +128,7 @@ class RpcMethod:
         return values[0]
 
 
+@switches
 def _frame(head: bytes, sequence: int, shape: Struct, values: Any, pause: Callable[[], None]) -> bytes:
     out = MessageWriter(pause)
     write(shape, values, out)

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from hbtable.encoding.cell_key import TERMINATOR, Pair
+from hbtable.switches import switches
 
 
+@switches
 def of_families(pairs: Iterable[Pair], families: frozenset[bytes]) -> Iterator[Pair]:
     """The pairs whose family, as it stands in keys, is one of these, in the order they come."""
     prefix = b"\x00\x00"  # no key begins so

@@ -56,6 +56,7 @@ class WholeRows:
     def _begin(self) -> LongRow:
         return LongRow(self._limit_bytes, lambda: None, None, 0)
 
+    @switches
     def part(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:
         """LimitExceeded."""
         self._row.take(row, cells, is_last)

@@ -25,6 +25,7 @@ class PartTaker(Protocol):
 
     @property
     def ended(self) -> bool: ...
+    @switches
     def part(self, row: bytes, cells: list[Cell], is_last: bool) -> bool: ...
 
 
