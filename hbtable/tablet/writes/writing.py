@@ -164,7 +164,8 @@ class TabletWriter:
     @switches
     def _resolve(self, mutation: RowMutation) -> RowMutation:
         """Server-timed DELETE_VERSION operations get the time of the version they mask: the newest one of the column,
-        and the n-th newest for the n-th of them (HBase). Without such a version there is nothing to mask."""
+        and the n-th newest for the n-th of them (HBase). Without such a version the newest one is what the mutation
+        itself put into the column before, if it did: as in HBase that put is not seen. Else nothing is masked."""
         check_unchanged((mutation,))
         operations: list[Operation] = []
         seen: dict[tuple[bytes, bytes], int] = {}
@@ -179,7 +180,13 @@ class TabletWriter:
             cells = read_row(self._state, mutation.row, spec)
             if len(cells) >= nth:
                 operations.append((kind, family, qualifier, cells[nth - 1][1], value))
+            else:
+                operations = [one for one in operations if not _puts_now(one, family, qualifier)]
         return RowMutation(mutation.row, operations, mutation.skip_log, mutation.ttl_millis)
+
+
+def _puts_now(operation: Operation, family: bytes, qualifier: bytes) -> bool:
+    return operation[:3] == (PUT, family, qualifier) and operation[3] in (SERVER_TIME, MAX_TIMESTAMP)
 
 
 def _has_puts(mutations: Sequence[RowMutation]) -> bool:

@@ -187,6 +187,29 @@ DELETION = RowMutation(b"r", [(DELETE_COLUMN, b"f", b"a", SERVER_TIME, b"")])
 NEWEST = RowMutation(b"r", [(DELETE_VERSION, b"f", b"a", SERVER_TIME, b"")])
 
 
+@pytest.mark.parametrize("earlier", [0, 1, 2])
+@pytest.mark.parametrize("deletes", [1, 2, 3])
+def test_deleting_newest_versions_comes_to_the_put_of_the_same_mutation_last(
+    bench: Bench, earlier: int, deletes: int
+) -> None:
+    """As in HBase: those that were there before, then what the mutation puts; never what came before the mutation and
+    another column or time."""
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:a", b"old", time) for time in range(1, earlier + 1)])
+        operations = [(PUT, b"f", b"b", SERVER_TIME, b"b"), (PUT, b"f", b"a", SERVER_TIME, b"new")]
+        tablet.mutate([RowMutation(b"r", [*operations, *NEWEST.operations * deletes])])
+        assert (values(tablet, b"r").get(b"f:a") == b"new") == (deletes <= earlier)
+        assert values(tablet, b"r")[b"f:b"] == b"b"
+        tablet.mutate([RowMutation(b"s", [(PUT, b"f", b"a", 5, b"timed"), *NEWEST.operations])])
+        assert values(tablet, b"s") == {b"f:a": b"timed"}
+        tablet.mutate([put(b"r", b"f:a", b"later")])
+        assert values(tablet, b"r")[b"f:a"] == b"later"
+
+    bench.run(main)
+
+
 @pytest.mark.parametrize(
     "delete",
     [
