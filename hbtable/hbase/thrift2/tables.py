@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from hbtable.client.admin import Admin
-from hbtable.errors import AlreadyExists, TableExists, TableNotFound
+from hbtable.errors import AlreadyExists, InvalidRequest, TableExists, TableNotFound
 from hbtable.filters.patterns import finder
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.tables import TableAdminCalls
@@ -245,7 +245,10 @@ class Thrift2TableCalls:
 
     @switches
     def deleteNamespace(self, name: str) -> None:
-        self._cluster.admin.delete_namespace(name.encode())
+        try:
+            self._cluster.admin.delete_namespace(name.encode())
+        except InvalidRequest as error:  # it holds tables, or always exists
+            raise JavaError(HBASE + "constraint.ConstraintException", str(error)) from error
 
     @switches
     def getNamespaceDescriptor(self, name: str) -> TNamespaceDescriptor:

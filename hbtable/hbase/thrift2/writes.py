@@ -92,6 +92,8 @@ class Thrift2WriteCalls:
 
     @switches
     def mutateRow(self, table: bytes, mutations: TRowMutations) -> None:
+        if not mutations.mutations:
+            raise BadArgument(f"the mutateRow of row {shown(check_row(mutations.row))} has no mutations")
         self._tables.named(table).mutate((self._row_mutation(table, mutations),))
 
     @switches
@@ -219,11 +221,11 @@ class Thrift2WriteCalls:
                 return True
 
     def _check_rows(self, row: bytes, mutation: RowMutation) -> None:
-        check_row(row)
         if mutation.row != row:
             raise JavaError(
                 DO_NOT_RETRY, f"Action's row must match the row {shown(row)} of the check, not {shown(mutation.row)}"
             )
+        check_row(row)
 
     # ---------------------------------------------------------------- counters and appends
 
