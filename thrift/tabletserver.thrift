@@ -83,6 +83,13 @@ struct ReadSpec {
   8: optional i64 maxBytes = 67108864
 }
 
+/** For this family in the place of the spec's. */
+struct FamilyTimeRange {
+  1: required binary family,
+  2: optional i64 minTimestamp = 0,
+  3: optional i64 maxTimestamp = 9223372036854775807
+}
+
 /** filterState is opaque outside the filters. The last three name the last of the cells that are done: its column, its
  * time, and how many versions of the column are done. */
 struct ScanPosition {
@@ -164,6 +171,10 @@ service TabletService {
   /** The next page within this tablet's own range. LimitExceeded for a row that must be given whole, or was kept by a
    * filter, and counts more than the spec's max_bytes; rows before it come in a page of their own. */
   ScanPage scan(1: string incarnation, 2: i64 tabletId, 3: ScanRequest request) throws (1: RpcError error),
+  /** As scan, of a request that has these family_times. A call of its own: older releases would pass over a field that
+   * they do not know, and show cells that were not asked for. */
+  ScanPage scan_with_times(1: string incarnation, 2: i64 tabletId, 3: ScanRequest request,
+    4: list<FamilyTimeRange> familyTimes) throws (1: RpcError error),
   /** Atomic read-add-write of an 8-byte big-endian counter; the new value, wrapped to i64. NotACounter. */
   i64 increment(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
     6: i64 amount) throws (1: RpcError error),

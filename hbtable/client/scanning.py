@@ -93,8 +93,8 @@ def _narrowed(
         position = ScanPosition(position.row, 0, position.filter_state) if position.filter_state else None
     if within == request.range and position == request.position and max_rows == request.max_rows:
         return request
-    spec, cells_per_row = request.spec, request.cells_per_row
-    return ScanRequest(within, spec, request.reversed, cells_per_row, max_rows, max_bytes, position, plain)
+    spec, cells_per_row, times = request.spec, request.cells_per_row, request.family_times
+    return ScanRequest(within, spec, request.reversed, cells_per_row, max_rows, max_bytes, position, plain, times)
 
 
 def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> ScanPosition | None:

@@ -226,10 +226,15 @@ class Table:
                 table_id = self._id or self._open()
                 record = self._locator.find_before(table_id, row) if before else self.find(table_id, row)
                 request = narrow(record)
-                scan = self._service(record.owner).scan
+                service = self._service(record.owner)
+                times = request.family_times
+                if request.spec.filter is None and not times:
+                    return service.scan(record.tablet_id, request), record
+                ask = partial(service.scan, record.tablet_id, request)
+                if times:
+                    ask = partial(service.scan_with_times, record.tablet_id, request, times)
                 if request.spec.filter is None:
-                    return scan(record.tablet_id, request), record
-                ask = partial(scan, record.tablet_id, request)
+                    return ask(), record
                 return self._suspects.scan(record.owner, self.shown_name(), request, ask), record
             except (StaleLocation, Unavailable, LockLost) as error:
                 retries = self._again(error, retries, row, write=False, before=before)

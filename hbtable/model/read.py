@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from hbtable.errors import InvalidRequest
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.ranges import EVERY_ROW, RowRange
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
@@ -11,6 +12,9 @@ from hbtable.switches import switches
 
 Columns = Mapping[bytes, frozenset[bytes] | None]
 """family -> the qualifiers wanted, or None for all of them."""
+
+FamilyTimes = Mapping[bytes, tuple[int, int]]
+"""family -> min_timestamp and max_timestamp of its own, as in ReadSpec."""
 
 
 @switches
@@ -34,6 +38,7 @@ def columns_of(names: Iterable[bytes] | None, pause: Callable[[], object] | None
 
 
 _NAMES_BETWEEN_PAUSES: Final = 4096
+_MOST_FAMILY_TIMES: Final = 1000
 
 ALL_VERSIONS: Final = 2**31 - 1
 
@@ -111,6 +116,9 @@ class ScanRequest:
     """None: at the beginning."""
     plain: bool = False
     """Whoever asks takes ScanPage.plain, and a page that is short because of it. Not passed on to other processes."""
+    family_times: FamilyTimes | None = None
+    """For these families in the place of the spec's time range; those that the table does not have are passed over. It
+    goes to tablets with TabletService.scan_with_times."""
 
 
 def check_request(request: ScanRequest) -> None:
@@ -121,10 +129,29 @@ def check_request(request: ScanRequest) -> None:
     whole_number("the rows of a page", request.max_rows, 0, LARGEST_I64)
     whole_number("the cells of a piece", request.cells_per_row, 0, LARGEST_I64)
     whole_number("the bytes of a page", request.max_bytes, SMALLEST_I64, LARGEST_I64)
+    if request.family_times is not None:
+        _check_times(request.family_times)
     if request.position is not None and request.position.column:
         check_bytes("the column of a position", request.position.column)
         whole_number("the time of a position", request.position.timestamp, 0, MAX_TIMESTAMP)
         whole_number("the versions of a position", request.position.versions, 0, LARGEST_I64)
+
+
+def _check_times(family_times: FamilyTimes) -> None:
+    check_family_times(len(family_times))
+    for family, (low, high) in family_times.items():
+        check_bytes("a family with a time range", family)
+        whole_number("the lower time bound of a family", low, 0, MAX_TIMESTAMP)
+        whole_number("the upper time bound of a family", high, 0, MAX_TIMESTAMP)
+
+
+def check_family_times(count: int) -> None:
+    """InvalidRequest. To be asked before so many are looked at."""
+    if count > _MOST_FAMILY_TIMES:
+        raise InvalidRequest(
+            f"a scan names {count} families with a time range of their own, at most {_MOST_FAMILY_TIMES} can be; no "
+            "table has so many families"
+        )
 
 
 class PlainSlices(NamedTuple):

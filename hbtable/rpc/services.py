@@ -12,7 +12,7 @@ from typing import Annotated
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import EVERY_TABLE, CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import TabletRecord
@@ -42,6 +42,11 @@ class TabletService(Service):
     def scan(self, tablet_id: int, request: ScanRequest) -> ScanPage:
         """The next page within this tablet's own range. LimitExceeded for a row that must be given whole, or was kept
         by a filter, and counts more than the spec's max_bytes; rows before it come in a page of their own."""
+
+    @call(CallTimeout.READ, repeatable=True)
+    def scan_with_times(self, tablet_id: int, request: ScanRequest, family_times: FamilyTimes) -> ScanPage:
+        """As scan, of a request that has these family_times. A call of its own: older releases would pass over a field
+        that they do not know, and show cells that were not asked for."""
 
     @call(CallTimeout.WRITE)
     def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:

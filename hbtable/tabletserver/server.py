@@ -9,6 +9,7 @@ This layer is on the path of every put and get: a dictionary lookup, the tablet'
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import final
 
@@ -16,7 +17,7 @@ from hbtable.errors import DataDamaged, LockLost, OutcomeUnknown, StaleLocation,
 from hbtable.metrics.registry import Counter, Registry
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest
 from hbtable.rpc.services import TabletService
 from hbtable.switches import switches
 from hbtable.tablet.tablet import Tablet
@@ -105,6 +106,10 @@ class TabletServer(TabletService):
             self._outwait(changed=False)
         self._scans.value += 1
         return page
+
+    @switches
+    def scan_with_times(self, tablet_id: int, request: ScanRequest, family_times: FamilyTimes) -> ScanPage:
+        return self.scan(tablet_id, replace(request, family_times=family_times, plain=False))
 
     @switches
     def increment(self, tablet_id: int, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:

@@ -14,6 +14,7 @@ from hbtable.rpc.local import LocalTransport
 from hbtable.tabletserver.role import TabletServerRole
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from tests.harness.sim_network import READS
 
 
 class Node:
@@ -63,7 +64,7 @@ class Remote:
             self._node.pending.remove(done)
             value, error = answer[0] if answer else (None, LockLost("the process is gone"))
             if isinstance(error, LockLost | StorageFailed):
-                lost = StaleLocation if name in ("read_rows", "scan", "tablets", "files_in_flight") else OutcomeUnknown
+                lost = StaleLocation if name in READS else OutcomeUnknown
                 raise lost(f"the connection broke: {error}")
             if error is not None:
                 raise error

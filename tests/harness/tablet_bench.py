@@ -225,4 +225,5 @@ def everything(
             asked.max_rows,
             asked.max_bytes,
             page.next,
+            family_times=asked.family_times,
         )

@@ -89,6 +89,8 @@ TABLET_CALLS = [
     ("read_rows", (17, [b"r"], EVERYTHING), []),
     ("scan", (17, REQUEST), ScanPage([ROW], ScanPosition(b"s", 1, b"more"), True, b"state")),
     ("scan", (17, ScanRequest()), ScanPage([], None)),
+    ("scan_with_times", (17, REQUEST, {b"f": (0, 2**63 - 1), b"": (3, 9)}), ScanPage([ROW], None)),
+    ("scan_with_times", (17, ScanRequest(), {}), ScanPage([], None)),
     ("increment", (17, b"r", b"f", b"q", -(2**63)), 2**63 - 1),
     ("append", (17, b"r", [(b"f", b"q", b"x")], 1000), [CELL]),
     ("check_and_mutate", (17, b"r", b"f", b"q", None, MUTATION), False),

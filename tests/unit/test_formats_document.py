@@ -180,6 +180,14 @@ def test_the_data_folder(tmp_path: Path) -> None:
     DataFolder.open(str(root)).close()
 
 
+def test_saved_scanners_with_time_ranges_of_families() -> None:
+    saved = json.loads(_block("scanners with time ranges of families"))
+    scanners = Scanners(SimulatedRuntime(1), ScannerIds(unsaved()), ScannerOptions())
+    scanners.restore(json.dumps(saved).encode("ascii"))
+    assert json.loads(scanners.save()) == saved
+    assert scanners.use(6).request.family_times == {b"f": (3, 9), b"g": (0, 2**63 - 1)}
+
+
 def test_saved_scanners() -> None:
     saved = json.loads(_block("scanners"))
     runtime = SimulatedRuntime(1)

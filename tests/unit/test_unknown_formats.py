@@ -347,7 +347,7 @@ def test_a_folder_of_a_later_version_is_refused(tmp_path, text: str) -> None:
 def test_saved_scanners_of_a_later_version_are_refused() -> None:
     runtime = SimulatedRuntime(1)
     scanners = Scanners(runtime, None, None)  # type: ignore[arg-type]  # neither is used to restore
-    for number in (0, 2, 3):
+    for number in (0, 3, 4):
         with pytest.raises(UnsupportedFormat, match=f"format {number}"):
             scanners.restore(json.dumps({"format": number, "scanners": []}).encode())
     assert MemoryFileSystem(runtime).list_files("") == []

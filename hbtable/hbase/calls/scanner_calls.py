@@ -183,7 +183,7 @@ class ScannerCalls:
         while True:
             request = ScanRequest(
                 asked.range, asked.spec, asked.reversed, asked.cells_per_row, wanted - pages.count,
-                min(_PAGE_BYTES, left_bytes), position, not scanner.sorted_columns,
+                min(_PAGE_BYTES, left_bytes), position, not scanner.sorted_columns, asked.family_times,
             )  # fmt: skip
             try:
                 page = table.scan_page(request)

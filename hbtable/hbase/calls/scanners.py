@@ -18,6 +18,8 @@ from hbtable.runtime.interface import Lock, Runtime
 from hbtable.switches import switches
 
 _FORMAT: Final = 1
+_WITH_FAMILY_TIMES: Final = 2
+"""Written only where a scanner has those: a release that does not know them would show other cells."""
 _OVERHEAD_BYTES: Final = 1000
 """Objects around the parameters, about."""
 
@@ -138,7 +140,8 @@ class Scanners:
         """All open scanners, for restore() in the next process: ids stay valid over an orderly restart."""
         now = self._clock()
         records = [_to_json(number, scanner, now - scanner.last_used) for number, scanner in self._open.items()]
-        return json.dumps({"format": _FORMAT, "scanners": records}).encode("ascii")
+        number = _WITH_FAMILY_TIMES if any("family_times" in record for record in records) else _FORMAT
+        return json.dumps({"format": number, "scanners": records}).encode("ascii")
 
     def restore(self, saved: bytes) -> None:
         """UnsupportedFormat when a newer hbtable wrote it; Corruption when nobody did. Then none is open."""
@@ -146,9 +149,10 @@ class Scanners:
         restored = []
         try:
             content = json.loads(saved)
-            if content["format"] != _FORMAT:
+            if content["format"] not in (_FORMAT, _WITH_FAMILY_TIMES):
                 raise UnsupportedFormat(
-                    f"saved scanners have format {content['format']}, this hbtable knows {_FORMAT}; remove the file"
+                    f"saved scanners have format {content['format']}, this hbtable knows {_FORMAT} and "
+                    f"{_WITH_FAMILY_TIMES}; remove the file"
                 )
             for record in content["scanners"]:
                 scanner = _from_json(record, self._runtime.lock())
@@ -172,6 +176,7 @@ def _size(table: bytes, request: ScanRequest) -> int:
     total += len(request.spec.filter or b"")
     for family, qualifiers in (request.spec.columns or {}).items():
         total += 250 + len(family) + sum(100 + len(qualifier) for qualifier in qualifiers or ())
+    total += sum(250 + len(family) for family in request.family_times or ())
     return total
 
 
@@ -199,6 +204,7 @@ def _to_json(number: int, scanner: Scanner, idle_seconds: float) -> dict[str, An
         **({} if spec.max_bytes == ANSWER_BYTES else {"max_bytes": spec.max_bytes}),
         **({} if spec.min_timestamp == 0 else {"min_timestamp": spec.min_timestamp}),
         **({} if spec.max_versions == 1 else {"max_versions": spec.max_versions}),
+        **_times_to_json(request),
         **({} if scanner.rows_left is None else {"rows_left": scanner.rows_left}),
         "position": position
         and {
@@ -228,6 +234,7 @@ def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
         spec,
         reversed=record["reversed"],
         cells_per_row=record["cells_per_row"],
+        family_times={_bytes(f): (int(low), int(high)) for f, low, high in record.get("family_times", ())} or None,
     )
     scanner = Scanner(_bytes(record["table"]), request, record["sorted"], lock, record["ended"])
     scanner.rows_left = record.get("rows_left")
@@ -242,6 +249,12 @@ def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
             place.get("versions", 0),
         )
     return scanner
+
+
+def _times_to_json(request: ScanRequest) -> dict[str, Any]:
+    if not request.family_times:
+        return {}
+    return {"family_times": [[_text(family), *times] for family, times in request.family_times.items()]}
 
 
 def _cell_to_json(position: ScanPosition) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from hbtable.errors import NoSuchFamily
 from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase import conversion
 from hbtable.hbase.codec.thrift2_structs import (
@@ -25,10 +24,11 @@ from hbtable.model.mutation import (
     DELETE_FAMILY,
     DELETE_FAMILY_VERSION,
     DELETE_VERSION,
+    PUT,
     Operation,
     RowMutation,
 )
-from hbtable.model.read import Columns, ReadSpec
+from hbtable.model.read import Columns, FamilyTimes, ReadSpec, check_family_times
 from hbtable.switches import switches
 
 Families = Callable[[], Sequence[bytes]]
@@ -66,8 +66,6 @@ def read_spec(get: TGet, answer_bytes: int) -> ReadSpec:
 
 
 def scan_spec(scan: Thrift2Scan, answer_bytes: int) -> ReadSpec:
-    if scan.family_time_ranges:
-        raise BadArgument("colFamTimeRangeMap is not supported: scan each family with a timeRange of its own")
     versions = 1 if scan.max_versions is None else scan.max_versions
     if versions <= 0:
         raise JavaError(PLAIN, "versions must be positive")
@@ -81,6 +79,13 @@ def scan_spec(scan: Thrift2Scan, answer_bytes: int) -> ReadSpec:
         scan.cache_blocks is not False,
         max_bytes=answer_bytes,
     )
+
+
+def family_times(scan: Thrift2Scan) -> FamilyTimes | None:
+    """A family's own range counts in the place of the scan's."""
+    ranges = scan.family_time_ranges or {}
+    check_family_times(len(ranges))
+    return {family: _times(given) for family, given in ranges.items()} or None
 
 
 def _columns(named: Sequence[TColumn] | None) -> Columns | None:
@@ -151,20 +156,17 @@ def put_mutation(put: TPut, cell_bytes: int) -> RowMutation:
     if not put.column_values:
         raise BadArgument(f"No columns to insert: the put into row {shown(row)} is empty")
     default = _write_time(put.timestamp, SERVER_TIME)
-    operations = [
-        conversion.put(row, _name(cell), cell.value, _write_time(cell.timestamp, default), cell_bytes)
-        for cell in put.column_values
-    ]
+    operations = [_put(row, cell, default, cell_bytes) for cell in put.column_values]
     return RowMutation(row, operations, put.durability == _SKIP_WAL, conversion.ttl_millis(put.attributes))
 
 
-def _name(cell: TColumnValue) -> bytes:
-    """A colon in the family would make another column of it."""
-    if not cell.family:
+def _put(row: bytes, cell: TColumnValue, default: int, cell_bytes: int) -> Operation:
+    family, time = cell.family, _write_time(cell.timestamp, default)
+    if not family:
         raise BadArgument("a cell to be written has no column family")
-    if b":" in cell.family:
-        raise NoSuchFamily(f"Column family {shown(cell.family)} does not exist: no name of a family has a colon")
-    return cell.family + b":" + cell.qualifier
+    if b":" in family:  # refused by the tablet, as any other that no table has, if it comes to that
+        return PUT, family, cell.qualifier, time, cell.value
+    return conversion.put(row, family + b":" + cell.qualifier, cell.value, time, cell_bytes)
 
 
 def delete_mutation(delete: TDelete, families: Families) -> RowMutation:

@@ -10,7 +10,7 @@ from hbtable.hbase.calls.scanner_calls import ScannerCalls, range_of
 from hbtable.hbase.calls.scanners import Scanner
 from hbtable.hbase.codec.thrift2_structs import Thrift2Scan, TResult
 from hbtable.hbase.errors import BadArgument
-from hbtable.hbase.thrift2.conversion import result, scan_spec
+from hbtable.hbase.thrift2.conversion import family_times, result, scan_spec
 from hbtable.model.read import ScanPosition, ScanRequest
 from hbtable.switches import switches
 
@@ -54,7 +54,8 @@ class Thrift2ScannerCalls:
     def _request(self, scan: Thrift2Scan) -> ScanRequest:
         backwards = bool(scan.reversed)
         rows = range_of(scan.start_row or b"", scan.stop_row or b"", backwards)
-        return ScanRequest(rows, scan_spec(scan, self._answer_bytes), backwards, max(scan.batch_size or 0, 0))
+        spec, pieces = scan_spec(scan, self._answer_bytes), max(scan.batch_size or 0, 0)
+        return ScanRequest(rows, spec, backwards, pieces, family_times=family_times(scan))
 
     @switches
     def _fetch(self, scanner: Scanner, wanted: int) -> list[TResult]:

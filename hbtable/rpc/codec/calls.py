@@ -17,7 +17,7 @@ from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import Corruption
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import TabletRecord
@@ -180,6 +180,7 @@ _SHAPES: Final[dict[object, ValueType]] = {
     Mapping[str, str]: TEXT_MAP,
     CacheEviction: model.CACHE_EVICTION,
     Collection: model.COLLECTION,
+    FamilyTimes: model.FAMILY_TIMES,
     ReadSpec: model.READ_SPEC,
     RowMutation: ROW_MUTATION,
     Sequence[RowMutation]: ROW_MUTATIONS,

@@ -6,13 +6,23 @@ from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.encoding import table_record, tablet_record
 from hbtable.model.cell import MAX_TIMESTAMP
 from hbtable.model.ranges import RowRange
-from hbtable.model.read import ANSWER_BYTES, EVERYTHING, Columns, ReadSpec, ScanPage, ScanPosition, ScanRequest
+from hbtable.model.read import (
+    ANSWER_BYTES,
+    EVERYTHING,
+    Columns,
+    FamilyTimes,
+    ReadSpec,
+    ScanPage,
+    ScanPosition,
+    ScanRequest,
+)
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec.cells import ROWS
-from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, Binary, Field, Sequences, Struct
+from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, Binary, Field, Sequences, Struct, ValueType
+from hbtable.thrift.wire import LIST
 
 
 def _record(data: bytes) -> TabletRecord:
@@ -67,6 +77,24 @@ READ_SPEC: Final = Struct(
         it.max_bytes,
     ),
 )
+
+
+def _times(found: list[tuple[bytes, int, int]]) -> FamilyTimes:
+    return {family: (low, high) for family, low, high in found}
+
+
+def _untimes(times: FamilyTimes) -> list[tuple[bytes, int, int]]:
+    return [(family, low, high) for family, (low, high) in times.items()]
+
+
+FAMILY_TIME_RANGE: Final = Struct(
+    [
+        Field(1, "family", BINARY),
+        Field(2, "minTimestamp", INTEGER, 0),
+        Field(3, "maxTimestamp", INTEGER, MAX_TIMESTAMP),
+    ]
+)
+FAMILY_TIMES: Final = ValueType(LIST, element=FAMILY_TIME_RANGE, convert=_times, unconvert=_untimes)
 SCAN_POSITION: Final = Struct(
     [
         Field(1, "row", BINARY),

@@ -6,9 +6,10 @@ When qualifiers are given, only their columns are read, and the empty qualifier 
 
 from typing import Final, final
 
+from hbtable.merge.family_times import Times
 from hbtable.merge.visibility import KnownColumns
 from hbtable.model.cell import MAX_TIMESTAMP
-from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.model.read import ALL_VERSIONS, FamilyTimes, ReadSpec
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64, whole_number
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.apply import no_such_family
@@ -25,12 +26,18 @@ class ColumnSelection:
     """The families, columns, times and versions of a read, for one layout."""
 
     __slots__ = (
-        "columns", "families", "known", "layout", "max_timestamp", "max_versions", "min_timestamp", "rules", "spec",
-        "timed",
+        "columns", "families", "family_times", "known", "layout", "max_timestamp", "max_versions", "min_timestamp",
+        "rules", "spec", "timed",
     )  # fmt: skip
 
-    def __init__(self, layout: LocalityGroupLayout, spec: ReadSpec, every_version: bool) -> None:
-        """`every_version`: for a filter that looks at older ones. NoSuchFamily."""
+    def __init__(
+        self,
+        layout: LocalityGroupLayout,
+        spec: ReadSpec,
+        every_version: bool,
+        family_times: FamilyTimes | None = None,
+    ) -> None:
+        """`every_version`: for a filter that looks at older ones. `family_times`: as in ScanRequest. NoSuchFamily."""
         self.layout = layout
         self.spec = spec
         self.rules = layout.rules
@@ -53,8 +60,21 @@ class ColumnSelection:
             whole_number("the bytes of an answer", spec.max_bytes, SMALLEST_I64, LARGEST_I64)
         self.min_timestamp = spec.min_timestamp
         self.max_timestamp = spec.max_timestamp
-        self.timed = spec.min_timestamp > 0 or spec.max_timestamp < MAX_TIMESTAMP
+        self.family_times: dict[bytes, Times] = {}
+        """Families as they stand in cell keys. Where there are any, the two times above are bounds of all families."""
+        if family_times:
+            self._bound(family_times)
+        self.timed = self.min_timestamp > 0 or self.max_timestamp < MAX_TIMESTAMP or bool(self.family_times)
         self.max_versions = ALL_VERSIONS if every_version else spec.max_versions
+
+    def _bound(self, family_times: FamilyTimes) -> None:
+        stored = self.layout.stored
+        self.family_times = {stored[family]: times for family, times in family_times.items() if family in stored}
+        others = self.spec.min_timestamp, self.spec.max_timestamp
+        families = stored.values() if self.families is None else self.families
+        ranges = [self.family_times.get(family, others) for family in families] or [others]
+        self.min_timestamp = min(low for low, _ in ranges)
+        self.max_timestamp = max(high for _, high in ranges)
 
     def tails(self) -> Tails | None:
         """The parts of a row to read; None: all of it."""

@@ -80,6 +80,7 @@ def _asks_for_plain(request: ScanRequest, layout: LocalityGroupLayout) -> bool:
         and spec.max_versions > 0
         and spec.min_timestamp <= 0
         and spec.max_timestamp >= MAX_TIMESTAMP
+        and not request.family_times
         and (position is None or not (position.cells_done or position.filter_state))
     )
 

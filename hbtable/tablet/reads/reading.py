@@ -18,13 +18,14 @@ from hbtable.errors import Corruption, DataDamaged, FileNotFound, InvalidRequest
 from hbtable.filters.evaluate import RowFilter, start
 from hbtable.filters.expression import Expression
 from hbtable.filters.grammar import parse
+from hbtable.merge.family_times import within_times
 from hbtable.merge.raw import raw_rows
 from hbtable.merge.visibility import TakePart
 from hbtable.merge.visibility import rows as visible_rows
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import PUT
 from hbtable.model.ranges import RowRange, successor
-from hbtable.model.read import ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
+from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest, bytes_of, check_request
 from hbtable.model.values import LARGEST_I64, check_bytes
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
@@ -152,7 +153,7 @@ def _page_of_rows(
     exhausted = True
     damage: DataDamaged | None = None
     while not bounds.is_empty():
-        snapshot, selection = _snapshot(state, request.spec, row_filter)
+        snapshot, selection = _snapshot(state, request.spec, row_filter, request.family_times)
         try:
             asks = row_filter is not None and row_filter.searches.may_ask
             if row_filter is not None and asks:
@@ -200,15 +201,17 @@ def _filter_of_scan(state: TabletState, request: ScanRequest, pacer: Pacer) -> R
     return start(expression, request.reversed, filter_state, pacer.pause, ask_worker(state.environment.runtime))
 
 
-def _snapshot(state: TabletState, spec: ReadSpec, row_filter: RowFilter | None) -> tuple[ReadSnapshot, ColumnSelection]:
+def _snapshot(
+    state: TabletState, spec: ReadSpec, row_filter: RowFilter | None, family_times: FamilyTimes | None = None
+) -> tuple[ReadSnapshot, ColumnSelection]:
     """Taken without a switch between version and sequence."""
     version = state.version
     selection = state.last_selection
     # Gateways read whole rows with one and the same spec, again and again.
-    if selection is None or selection.spec is not spec or selection.layout is not version.layout:
+    if selection is None or selection.spec is not spec or selection.layout is not version.layout or family_times:
         every_version = row_filter is not None and row_filter.needs_versions
-        selection = ColumnSelection(version.layout, spec, every_version)
-        if spec.columns is None and spec.filter is None:
+        selection = ColumnSelection(version.layout, spec, every_version, family_times)
+        if spec.columns is None and spec.filter is None and not family_times:
             state.last_selection = selection
     return ReadSnapshot(version, state.applied, selection, state.tally), selection
 
@@ -322,6 +325,8 @@ def _rows(
         lists: Iterator[Sequence[Pair]] = pacer.paused(found if request.reversed else limit.whole_rows(found))
         if before:
             lists = chain((before,), lists)
+        if selection.family_times:
+            lists = within_times(lists, selection.family_times, (spec.min_timestamp, spec.max_timestamp), spec.raw)
         if spec.raw:
             return raw_rows(
                 lists, selection.rules, selection.columns, selection.min_timestamp, selection.max_timestamp,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import TableNotEnabled, TableNotFound
+from hbtable.errors import TableNotEnabled, TableNotFound, UnsupportedFormat
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
@@ -104,6 +104,35 @@ def test_a_scan_goes_on_through_moves_and_a_table_made_anew(table, cluster, reve
         for record in list(cluster.servers["s0"].tablets.values()):
             cluster.serve(record, f"s{turn % 2}")
     assert seen == (ROWS[::-1] if reverse else ROWS)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("max_rows", [1, 3, 1000])
+@pytest.mark.parametrize("filter_text", [None, b"Page 100"])
+def test_time_ranges_of_families_go_to_every_tablet(table, cluster, max_rows, reverse, filter_text):
+    for row in ROWS:
+        cluster.rows[16][row][b"g:1"] = (7, b"w")
+    request = ScanRequest(
+        spec=ReadSpec(filter=filter_text), max_rows=max_rows, reversed=reverse, family_times={b"f": (6, 9)}
+    )
+    found = [(row, cells) for page in pages(table, request) for row, cells in page]
+    assert found == [(row, [(b"g:1", 7, b"w")]) for row in (ROWS[::-1] if reverse else ROWS)]
+
+
+def test_a_server_that_does_not_know_time_ranges_of_families_is_named_and_not_asked_without_them(table, cluster):
+    """An older release, in an upgrade of a role at a time."""
+    asked = []
+
+    def refuse(*arguments):
+        asked.append(arguments)
+        raise UnsupportedFormat("server-1 does not know scan_with_times; upgrade the older one")
+
+    for server in cluster.servers.values():
+        server.scan_with_times = refuse
+    with pytest.raises(UnsupportedFormat, match="upgrade the older one"):
+        table.scan_page(ScanRequest(family_times={b"f": (6, 9)}))
+    assert len(asked) == 1
+    assert len(table.scan_page(ScanRequest()).rows) == len(ROWS)
 
 
 @pytest.mark.parametrize("rows", [RowRange(), RowRange(b"b", b"a")])

@@ -198,7 +198,7 @@ class FakeServer:
             self._apply(table, mutation)
         self._end("mutate", tablet_id)
 
-    def _cells(self, row, spec):
+    def _cells(self, row, spec, family_times=None):
         cells = []
         for column, (timestamp, value) in sorted(row.items()):
             family, _, qualifier = column.partition(b":")
@@ -206,7 +206,8 @@ class FakeServer:
                 wanted = spec.columns.get(family, frozenset())
                 if wanted is not None and qualifier not in wanted:
                     continue
-            if spec.min_timestamp <= timestamp < spec.max_timestamp:
+            low, high = (family_times or {}).get(family, (spec.min_timestamp, spec.max_timestamp))
+            if low <= timestamp < high:
                 cells.append((column, timestamp, value))
         return cells
 
@@ -217,7 +218,11 @@ class FakeServer:
             raise LimitExceeded(f"more than {spec.max_bytes} bytes")
         return [entry for entry in found if entry[1]]
 
-    def scan(self, tablet_id, request):
+    def scan_with_times(self, tablet_id, request, family_times):
+        return self.scan(tablet_id, request, family_times)
+
+    def scan(self, tablet_id, request, family_times=None):
+        """As between processes `family_times` come by a call of their own: those in the request are not seen."""
         position = request.position
         table = self._begin("scan", tablet_id)
         within = request.range.intersect(self.tablets[tablet_id].range)
@@ -229,7 +234,7 @@ class FakeServer:
         for row in sorted((row for row in table if within.holds(row)), reverse=request.reversed):
             if position is not None and (row > position.row if request.reversed else row < position.row):
                 continue
-            cells = self._cells(table[row], request.spec)
+            cells = self._cells(table[row], request.spec, family_times)
             done = position.cells_done if position is not None and position.row == row else 0
             while done < len(cells):
                 if limit is not None and count >= limit and not done:

@@ -1,5 +1,6 @@
 """Scanners: positions and parameters that survive, pages that are never short, ids that never come twice."""
 
+import json
 from typing import Any
 
 import pytest
@@ -266,6 +267,22 @@ def test_an_orderly_restart_keeps_them(runtime: Any) -> None:
     assert (scanner.table, scanner.request, scanner.sorted_columns) == (b"n:t", request, True)
     assert scanner.position == ScanPosition(b"k\xfe", 2, b"\x00state")
     assert after.save().count(b'"id"') == 2
+
+
+def test_time_ranges_of_families_survive_a_restart_in_a_format_that_older_releases_refuse(runtime: Any) -> None:
+    before = Scanners(runtime, ScannerIds(lambda count: 40), ScannerOptions())
+    before.open(b"t", ScanRequest())
+    assert json.loads(before.save())["format"] == 1
+    request = ScanRequest(family_times={b"f\xff": (3, 9), b"g": (0, 2**63 - 1)})
+    number = before.open(b"t", request)
+    saved = before.save()
+    assert json.loads(saved)["format"] == 2
+    after = Scanners(runtime, ScannerIds(lambda count: 80), ScannerOptions())
+    after.restore(saved)
+    assert after.use(number).request == request
+    assert after.use(number).size_bytes == before.use(number).size_bytes
+    after.close(number)
+    assert json.loads(after.save())["format"] == 1
 
 
 def test_idle_time_goes_on_over_a_restart(runtime: Any) -> None:

@@ -100,6 +100,7 @@ ARGUMENTS = {
     "mutate": (text, i64, st.lists(mutation, max_size=3)),
     "read_rows": (text, i64, st.lists(raw, max_size=4), spec),
     "scan": (text, i64, scan_request),
+    "scan_with_times": (text, i64, scan_request, st.dictionaries(raw, st.tuples(i64, i64), max_size=3)),
     "increment": (text, i64, raw, raw, raw, i64),
     "append": (text, i64, raw, st.lists(st.tuples(raw, raw, raw), max_size=3), count),
     "check_and_mutate": (text, i64, raw, raw, raw, st.none() | raw, mutation),
@@ -137,6 +138,7 @@ ARGUMENTS = {
 RESULTS = {
     "read_rows": st.lists(row, max_size=4),
     "scan": scan_page,
+    "scan_with_times": scan_page,
     "increment": i64,
     "append": st.lists(cell, max_size=4),
     "check_and_mutate": st.booleans(),
