@@ -17,9 +17,10 @@ from hbtable.hbase.codec.http_answer import HttpRequest
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
 from hbtable.hbase.codec.missing import MissingField
-from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff
+from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.opening import open_stream
 from hbtable.hbase.slow import SlowRequest
 from hbtable.runtime.memory_budget import SMALL_BYTES
 from hbtable.switches import switches
@@ -100,9 +101,11 @@ class GatewayConnection:
     def serve(self) -> None:
         """Returns when the connection is over. Raises nothing that a client can cause."""
         try:
-            first, spoken = self._sniff()
-            if spoken is None:
+            opened = open_stream(self._stream, self.client, self._context)
+            if opened is None:
                 return
+            self._stream, first, spoken, encrypted = opened
+            opened = None
             wire = self._context.wires.get(spoken.protocol)
             if wire is None:
                 self._explain(spoken.protocol, first)
@@ -120,7 +123,7 @@ class GatewayConnection:
             )
             first = b""
             try:
-                self._serve(source, wire)
+                self._serve(source, wire, limits.security.refusal(encrypted))
             finally:
                 source.release()
         except TimeoutError:
@@ -137,24 +140,12 @@ class GatewayConnection:
         self._context.log_limiter.warning(message, *values)
 
     @switches
-    def _sniff(self) -> tuple[bytes, DetectedProtocol | None]:
-        """(what was read, None) when the client left before it said anything."""
-        first = b""
-        while True:
-            piece = self._stream.recv(65536)
-            if not piece:
-                return first, None
-            first += piece
-            spoken = sniff(first)
-            if spoken is not None:
-                self._stream.settimeout(None)
-                return first, spoken
-            self._stream.settimeout(self._context.stall_seconds)
-
-    @switches
-    def _serve(self, source: MessageInput, wire: Wire) -> None:
+    def _serve(self, source: MessageInput, wire: Wire, refusal: HbtableError | None) -> None:
         try:
-            self._calls(source, wire)
+            if refusal is None:
+                self._calls(source, wire)
+            else:
+                self._refuse_calls(source, wire, refusal)
         except (Malformed, MessageTooLarge) as error:
             self._warn("closed the connection of %s: %s", self.client, error)
             if self._head is None and isinstance(error, MessageTooLarge):
@@ -234,7 +225,26 @@ class GatewayConnection:
             if context.draining:
                 return
 
-    def _refuse(self, source: MessageInput, wire: Wire, error: Overloaded) -> None:
+    @switches
+    def _refuse_calls(self, source: MessageInput, wire: Wire, error: HbtableError) -> None:
+        """All of them: each of the client's calls tells it why."""
+        self._warn("refused the calls of %s: %s", self.client, error)
+        context, wait_for_turn = self._context, self._context.request_gate(self.host)
+        self._wire, self.framed = wire, source.framed
+        pending = bool(source.data)
+        while pending or source.begin():
+            pending = False
+            try:
+                wait_for_turn(context.clock())
+            except Overloaded as busy:
+                self._refuse(source, wire, busy)
+            else:
+                self._refuse(source, wire, error)
+            self.idle_since = context.clock()
+            if context.draining:
+                return
+
+    def _refuse(self, source: MessageInput, wire: Wire, error: HbtableError) -> None:
         """The call is read, or what follows it could not be, and answered without having begun."""
         self._head = name, kind, sequence = wire.read_head(source)
         method = self._context.methods.get(name)

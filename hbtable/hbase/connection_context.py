@@ -8,6 +8,7 @@ from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.log_limiter import LogLimiter
+from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.slow import SlowRequests
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
@@ -28,7 +29,7 @@ class ConnectionContext:
 
     __slots__ = (
         "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods", "pause",
-        "port", "registry", "request_gate", "slow", "stall_seconds", "wall_millis", "wires",
+        "port", "registry", "request_gate", "security", "slow", "stall_seconds", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +43,7 @@ class ConnectionContext:
         stall_seconds: float,
         transfer_bytes: int = 256 << 20,
         waiting_calls: int = 5000,
+        security: GatewaySecurity = NO_SECURITY,
     ) -> None:
         self.request_gate: Callable[[str], Callable[[float], None]] = lambda host: runtime.request_gate(
             host, waiting_calls
@@ -52,6 +54,7 @@ class ConnectionContext:
         self.wires = wires
         self.registry = registry
         self.slow = slow
+        self.security = security
         self.message_bytes = message_bytes
         self.stall_seconds = stall_seconds
         self.budget = MemoryBudget(transfer_bytes, runtime.sleep)

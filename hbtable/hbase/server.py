@@ -34,6 +34,7 @@ from hbtable.hbase.codec.large_answers import paced
 from hbtable.hbase.codec.wires import wires
 from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
 from hbtable.hbase.thrift2.reads import Thrift2ReadCalls
@@ -132,6 +133,7 @@ class ThriftGateway:
         options: ThriftGatewayOptions | None = None,
         reserve_scanner_ids: Reserve | None = None,
         cluster: ClusterBackend | None = None,
+        security: GatewaySecurity = NO_SECURITY,
     ) -> None:
         """Without `cluster` our own admin service is not offered."""
         options = options or ThriftGatewayOptions()
@@ -166,6 +168,7 @@ class ThriftGateway:
             options.stall_seconds,
             options.transfer_bytes,
             options.waiting_calls,
+            security,
         )
         scanner_calls, table_calls = self._bind(interface, open_table, admin, identity)
         if cluster is not None:

@@ -8,6 +8,7 @@ once; the log makes that safe.
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Final, final
 
 from hbtable import __version__
@@ -15,6 +16,7 @@ from hbtable.errors import LockLost
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.under_way import MarksFile
+from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
@@ -26,7 +28,13 @@ from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.process import check_open_files, exit_now, prepare, say
 from hbtable.launch.roles.startup_checks import check_ports
 from hbtable.launch.roles.watchdog import LOST
-from hbtable.launch.thrift_gateway import SCANNERS_FILE, make_thrift_gateway, restore_scanners, save_scanners
+from hbtable.launch.thrift_gateway import (
+    SCANNERS_FILE,
+    make_thrift_gateway,
+    reload_security,
+    restore_scanners,
+    save_scanners,
+)
 from hbtable.lockservice.local import LocalLockService
 from hbtable.master.bootstrap import cluster_id
 from hbtable.metrics.registry import Registry
@@ -34,6 +42,7 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Task
 from hbtable.runtime.signals import on_stop_signals
 from hbtable.runtime.supervision import supervise
+from hbtable.runtime.tls import TlsOptions
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -63,6 +72,7 @@ class SingleServer:
 
     def __init__(self, configuration: Configuration, server: ServerOptions, folder: str) -> None:
         self._options = server
+        self.security = GatewaySecurity(configuration.options("tls", TlsOptions))
         self._gateway_options = configuration.options("thrift", ThriftGatewayOptions)
         self._embedded = embedded_options(configuration)
         self._memory_bytes = configuration.options("memory", MemoryOptions).limit(of_machine())
@@ -120,6 +130,7 @@ class SingleServer:
             self._gateway_options,
             cluster_id(self.runtime, cluster.session, self._fs.log_kind),
             lambda owner: (options.host.encode(), self.gateway.port),
+            self.security,
         )
         restore_scanners(self.gateway, self._fs, SCANNERS_FILE)
         self.gateway.start(options.host)
@@ -227,7 +238,9 @@ def run(
         http_port=given.http_port,
     )
     server = SingleServer(configuration, options, options.folder(os.environ))
-    on_stop_signals(server.ask_to_stop)
+    on_stop_signals(
+        server.ask_to_stop, partial(reload_security, server.security) if server.security.has_files else None
+    )
     server.start()
     if when_ready is None:
         say(server.banner())

@@ -1,14 +1,16 @@
 """The Thrift gateway of a cluster: the client library's tables and administration in the gateway's terms."""
 
+import logging
 import re
 from collections.abc import Callable
 from typing import Final
 
 from hbtable.client.client import Client
-from hbtable.errors import FileNotFound
+from hbtable.errors import FileNotFound, InvalidConfiguration
 from hbtable.fs.interface import FileSystem
 from hbtable.hbase.backend import Address
 from hbtable.hbase.cluster_backend import ClusterBackend, LivingMaster, LivingServer, Masters
+from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ClusterIdentity, Listen, ThriftGateway, ThriftGatewayOptions
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import INCARNATIONS, MASTER, MasterCandidate, ServerFile
@@ -22,6 +24,8 @@ from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.sockets import serve
 from hbtable.switches import switches
+
+log = logging.getLogger(__name__)
 
 SCANNERS_FILE: Final = f"{GATEWAY_FILES}/scanners"
 """Open scanners, between an orderly stop and the next start, of the one gateway of an embedded cluster."""
@@ -39,6 +43,7 @@ def make_thrift_gateway(
     options: ThriftGatewayOptions,
     cluster_id: str,
     address: Address,
+    security: GatewaySecurity,
 ) -> ThriftGateway:
     """Not yet listening. `port` 0: any free one. `address`: of the gateway beside a tablet server."""
 
@@ -66,8 +71,19 @@ def make_thrift_gateway(
             OperatorToggles(session),
             lambda living: unreachable_servers(session, living),
         ),
+        security,
     )
     return gateway
+
+
+def reload_security(security: GatewaySecurity) -> None:
+    """After a signal: what cannot be used is not taken, and the server goes on with what it has."""
+    try:
+        security.reload()
+    except InvalidConfiguration as error:
+        log.error("the certificates stay as they were: %s", error)
+    else:
+        log.info("read the certificates again")
 
 
 @switches

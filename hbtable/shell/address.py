@@ -1,14 +1,45 @@
-"""HOST:PORT, as people give it."""
+"""A server's address as people give it, HOST:PORT, and how to connect to it: with TLS or without.
 
-from typing import Final
+Both travel as one text, thrift://HOST:PORT or thrift+tls://HOST:PORT?ca=FILE, which --url takes as well.
+"""
+
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode
 
 EXAMPLE: Final = "127.0.0.1:9090"
+_PLAIN: Final = "thrift://"
+_TLS: Final = "thrift+tls://"
+_FILES: Final = ("ca", "certificate")
 
 
-def host_and_port(text: str) -> tuple[str, int]:
+class ServerAddress(NamedTuple):
+    """Where a server is, and what the connection has to be."""
+
+    host: str
+    port: int
+    tls: bool = False
+    ca: str = ""
+    """PEM file of the CA that signed the server's certificate. Empty: the CAs of this machine."""
+    certificate: str = ""
+    """PEM file of the client's own certificate and key. Empty: it shows none."""
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        if not self.tls:
+            return f"{host}:{self.port}"
+        files = {name: getattr(self, name) for name in _FILES if getattr(self, name)}
+        return f"{_TLS}{host}:{self.port}{'?' if files else ''}{urlencode(files)}"
+
+
+def parse_address(text: str) -> ServerAddress:
     """ValueError with a message."""
-    host, _, port = text.removeprefix("thrift://").rstrip("/").rpartition(":")
+    place, _, query = text.partition("?")
+    tls = place.startswith(_TLS)
+    host, _, port = place.removeprefix(_TLS if tls else _PLAIN).rstrip("/").rpartition(":")
     host = host.removeprefix("[").removesuffix("]")  # an IPv6 address
     if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
         raise ValueError(f"{text!r} is no HOST:PORT: a server's address is written as in {EXAMPLE}")
-    return host, int(port)
+    files = dict(parse_qsl(query, keep_blank_values=True))
+    if query and (not tls or not files or not files.keys() <= set(_FILES)):
+        raise ValueError(f"{text!r}: behind the question mark of {_TLS} stand ca=FILE and certificate=FILE only")
+    return ServerAddress(host, int(port), tls, files.get("ca", ""), files.get("certificate", ""))

@@ -10,26 +10,32 @@ import socket
 from typing import Any, Final
 
 from hbtable.hbase.admin import structs as admin_structs
-from hbtable.shell.address import host_and_port
+from hbtable.shell.address import parse_address
+from hbtable.shell.encryption import encrypted
 from hbtable.shell.errors import CannotConnect, OutOfRange, ServerError
 
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
 
 
 class ShellConnection:
-    """`address` is HOST:PORT. `timeout_seconds`: for connecting; a call may take as long as it takes."""
+    """`address`: as shell.address has it. `timeout_seconds`: for connecting; a call may take as long as it takes."""
 
     def __init__(self, address: str, timeout_seconds: float = 10.0) -> None:
         try:
-            self.host, self.port = host_and_port(address)
+            self._address = parse_address(address)
         except ValueError as error:
             raise CannotConnect(str(error)) from None
+        self.host, self.port = self._address.host, self._address.port
         self._timeout_seconds = timeout_seconds
         self._socket: socket.socket | None = None
         self._clients: dict[str, Any] = {}
         self._admin_structs: Any = None
         self._hbase_structs: Any = None
         self._exceptions: tuple[type[BaseException], ...] = ()
+
+    def beside(self, host: str, port: int) -> "ShellConnection":
+        """To another server of the same cluster, in the same way."""
+        return ShellConnection(str(self._address._replace(host=host, port=port)), self._timeout_seconds)
 
     def admin(self, method: str, *arguments: object) -> Any:
         """A call of our own service."""
@@ -88,8 +94,10 @@ class ShellConnection:
             raise CannotConnect(
                 f"no server answers at {self.host}:{self.port} ({error}); start one with: hbtable start"
             ) from None
-        made.settimeout(None)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._address.tls:
+            made = encrypted(made, self._address)
+        made.settimeout(None)
         transport = TSocket()
         transport.set_handle(made)
         protocol = TCyBinaryProtocol(TCyBufferedTransport(transport))

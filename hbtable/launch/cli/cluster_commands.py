@@ -62,9 +62,9 @@ def _run(role: str, given: dict[str, Any], **ports: int | None) -> NoReturn:
     from hbtable.launch.config.cluster_configuration import ListenOptions, read_cluster_configuration
     from hbtable.launch.roles import run as run_role
 
-    if given["supervised"]:
-        sys.exit(run_role.run_supervised(sys.argv))
     configuration = read_cluster_configuration(given["path"], os.environ, given["define"])
+    if given["supervised"]:
+        sys.exit(run_role.run_supervised(role, configuration, sys.argv))
     wanted: dict[str, Any] = {"host": given["host"], "http_port": given["http_port"], **ports}
     overrides = {key: value for key, value in wanted.items() if value is not None}
     listen = replace(configuration.options("listen", ListenOptions), **overrides)

@@ -6,7 +6,8 @@ Exit codes: 0 fine, 1 the command failed, 2 misuse, 3 no server answers.
 
 import sys
 from collections.abc import Callable
-from typing import Final
+from functools import wraps
+from typing import Any, Final
 
 import click
 
@@ -17,27 +18,35 @@ _Function = Callable[..., None]
 
 def server_options(function: _Function) -> _Function:
     """What every command that talks to a server takes."""
-    option = click.option(
-        "--url",
-        metavar="HOST:PORT",
-        envvar="HBTABLE_URL",
-        default=_ADDRESS,
-        show_default=True,
-        callback=_address,
-        help="The server.",
-    )
-    return option(function)
+
+    @wraps(function)
+    def with_address(url: str, tls: bool, ca: str | None, certificate: str | None, **given: Any) -> None:
+        function(url=_address(url, tls, ca, certificate), **given)
+
+    for option in (
+        click.option(
+            "--certificate", envvar="HBTABLE_TLS_CERTIFICATE", metavar="FILE", help="Own certificate and key."
+        ),
+        click.option("--ca", envvar="HBTABLE_TLS_CA", metavar="FILE", help="The CA of the server's certificate."),
+        click.option("--tls", is_flag=True, envvar="HBTABLE_TLS", help="Over TLS. --ca and --certificate say so, too."),
+        click.option(
+            "--url", metavar="HOST:PORT", envvar="HBTABLE_URL", default=_ADDRESS, show_default=True, help="The server."
+        ),
+    ):
+        with_address = option(with_address)
+    return with_address
 
 
-def _address(_: click.Context, __: click.Parameter, given: str) -> str:
-    """Misuse, before anything is tried."""
-    from hbtable.shell.address import host_and_port
+def _address(url: str, tls: bool, ca: str | None, certificate: str | None) -> str:
+    """All of it in one text. Misuse, before anything is tried."""
+    from hbtable.shell.address import parse_address
 
     try:
-        host_and_port(given)
+        address = parse_address(url)
     except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-    return given
+        raise click.BadParameter(str(error), param_hint="--url") from None
+    with_tls = address.tls or tls or bool(ca or certificate)
+    return str(address._replace(tls=with_tls, ca=ca or address.ca, certificate=certificate or address.certificate))
 
 
 def _format_option(function: _Function) -> _Function:

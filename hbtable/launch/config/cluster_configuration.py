@@ -56,7 +56,7 @@ class ListenOptions:
     """Where a role listens."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. There is no access control: anything but loopback lets everybody who can connect in."""
+    """Address to listen on. Anything but loopback lets everybody who can connect in, unless tls.client_ca is set."""
     announce: str = ""
     """Name or address by which other roles and HBase clients reach this one. Empty: host."""
     thrift_port: int = 9090

@@ -16,6 +16,7 @@ from hbtable.launch.config.memory import MemoryOptions, check_fits, of_machine, 
 from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import MasterOptions
+from hbtable.runtime.tls import TlsOptions
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions
@@ -28,7 +29,7 @@ class ServerOptions:
     data: str = ""
     """Folder of everything durable. Empty: $XDG_DATA_HOME/hbtable, or ~/.local/share/hbtable."""
     host: str = "127.0.0.1"
-    """Address to listen on. There is no access control: anything but loopback lets everybody who can connect in."""
+    """Address to listen on. Anything but loopback lets everybody who can connect in, unless tls.client_ca is set."""
     port: int = 9090
     """Thrift port, HBase's own. 0: any free one."""
     http_port: int = 0
@@ -51,6 +52,7 @@ class CacheOptions:
 
 ROLE_SECTIONS: Final[dict[str, type]] = {
     "thrift": ThriftGatewayOptions,
+    "tls": TlsOptions,
     "log": LogOptions,
     "tablet": TabletOptions,
     "maintenance": MaintenanceOptions,

@@ -29,6 +29,8 @@ class MasterProcess:
     """A master, its session and its ports, in this process. start() once, stop() once."""
 
     master: Master
+    reload: None = None
+    """A master has no files to read again: SIGHUP stops it."""
 
     def __init__(
         self, runtime: Runtime, configuration: Configuration, listen: ListenOptions, watchdog: Watchdog

@@ -14,6 +14,7 @@ from hbtable.launch.roles.supervisor import supervise
 from hbtable.launch.roles.tabletserver import TabletServerProcess
 from hbtable.launch.roles.watchdog import LOST, Watchdog
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.tls import TlsOptions
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -25,12 +26,13 @@ _ROLES: Final[dict[str, type[MasterProcess] | type[TabletServerProcess]]] = {
 """By the command that runs it."""
 
 
-def run_supervised(arguments: list[str]) -> int:
+def run_supervised(name: str, configuration: Configuration, arguments: list[str]) -> int:
     """Runs the command line `arguments` without --supervised in a child, again and again (supervisor.py)."""
     log_to_stderr()
     # -P: not whatever is called hbtable in the folder where it was started.
     command = [sys.executable, "-P", "-m", "hbtable"]
-    return supervise([*command, *(one for one in arguments[1:] if one != "--supervised")])
+    reloads = name == "tabletserver" and bool(configuration.options("tls", TlsOptions).certificate)
+    return supervise([*command, *(one for one in arguments[1:] if one != "--supervised")], reloads=reloads)
 
 
 @switches
@@ -61,7 +63,7 @@ def _run(name: str, configuration: Configuration, listen: ListenOptions) -> int:
     runtime = GeventRuntime()
     watchdog = Watchdog(runtime)
     role = _ROLES[name](runtime, configuration, listen, watchdog)
-    watchdog.handle_signals()
+    watchdog.handle_signals(role.reload)
     watchdog.watch_supervisor(os.environ)
     try:
         role.start()

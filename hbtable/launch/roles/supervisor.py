@@ -70,9 +70,12 @@ def supervise(
     options: SupervisorOptions | None = None,
     spawn: Spawn | None = None,
     clock: Callable[[], float] = time.monotonic,
+    reloads: bool = False,
 ) -> int:
     """Runs `command`, again and again, until it ends for good or a signal to stop was forwarded to it; the exit code
     (128 + n for a signal). Takes over the signal handlers; from the main thread only. Blocks.
+
+    `reloads`: SIGHUP is forwarded, and makes the child read its files again instead of stopping it.
 
     The environment tells the child the file for its session (session_handover.VARIABLE) and its end of the pipe (LIFE).
     """
@@ -81,7 +84,7 @@ def supervise(
     folder = tempfile.mkdtemp(prefix="hbtable-supervisor-")
     childs_end, own_end = os.pipe()
     environ = {**os.environ, VARIABLE: str(Path(folder) / "session"), LIFE: str(childs_end)}
-    supervisor = _Supervisor(command, close, options, spawn or _spawn, clock, environ)
+    supervisor = _Supervisor(command, close, options, spawn or _spawn, clock, environ, reloads)
     # What is ignored stays so: nohup means to outlive the terminal.
     taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     handlers = {number: signal.signal(number, supervisor.forward) for number in taken}
@@ -112,7 +115,9 @@ class _Supervisor:
         spawn: Spawn,
         clock: Callable[[], float],
         environ: Mapping[str, str],
+        reloads: bool,
     ) -> None:
+        self._reloads = reloads
         self._command = command
         self._close = close
         self._options = options
@@ -124,7 +129,8 @@ class _Supervisor:
 
     def forward(self, number: int, _frame: FrameType | None) -> None:
         """The signal handler. A second signal is forwarded as well: the child stops at once then."""
-        self._asked_to_stop.set()
+        if number != signal.SIGHUP or not self._reloads:
+            self._asked_to_stop.set()
         self._send(number)
 
     def run(self) -> int:

@@ -8,11 +8,14 @@ that safe. A lost lock ends the process in the middle of whatever it does.
 """
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import final
 
 from hbtable.client.client import Client
 from hbtable.client.suspects import Suspects
 from hbtable.errors import HbtableError
+from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
@@ -20,7 +23,13 @@ from hbtable.launch.config.sections import tabletserver_options
 from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.roles.role_environment import RoleEnvironment
 from hbtable.launch.roles.watchdog import Watchdog
-from hbtable.launch.thrift_gateway import make_thrift_gateway, restore_scanners, save_scanners, scanners_file
+from hbtable.launch.thrift_gateway import (
+    make_thrift_gateway,
+    reload_security,
+    restore_scanners,
+    save_scanners,
+    scanners_file,
+)
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metrics.registry import Registry
@@ -30,6 +39,7 @@ from hbtable.reachability.options import ReachabilityOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.tls import TlsOptions
 from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerRole
 
@@ -50,11 +60,17 @@ class TabletServerProcess:
         self._configuration = configuration
         self._listen = listen
         self._watchdog = watchdog
+        self._security = GatewaySecurity(configuration.options("tls", TlsOptions))
         self._environment = RoleEnvironment(runtime, configuration, listen, watchdog)
         self._rpc: RpcServer
         self._address = ""
         self._scanners = ""
         self._status: ProcessStatus
+
+    @property
+    def reload(self) -> Callable[[], None] | None:
+        """What SIGHUP does; None: it stops the process."""
+        return partial(reload_security, self._security) if self._security.has_files else None
 
     @switches
     def start(self) -> None:
@@ -94,6 +110,7 @@ class TabletServerProcess:
             self._configuration.options("thrift", ThriftGatewayOptions),
             environment.cluster_id,
             lambda owner: environment.addresses.gateway(owner) or (announced.encode(), self.gateway.port),
+            self._security,
         )
         reachability = self._configuration.options("reachability", ReachabilityOptions)
         self._observer = Observer(runtime, session, transport, role.incarnation, reachability, registry)

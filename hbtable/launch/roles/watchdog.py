@@ -65,9 +65,9 @@ class Watchdog:
         self._stop_asked = runtime.event()
         self._released = threading.Event()
 
-    def handle_signals(self) -> None:
-        """Those that ask a process to stop."""
-        on_stop_signals(self.ask_to_stop)
+    def handle_signals(self, reload: Callable[[], object] | None = None) -> None:
+        """Those that ask a process to stop, or, with `reload`, to read its files again."""
+        on_stop_signals(self.ask_to_stop, reload)
 
     def watch_supervisor(self, environ: Mapping[str, str]) -> None:
         """Asks to stop, by a signal, when the supervisor that `environ` tells of has died. After handle_signals()."""

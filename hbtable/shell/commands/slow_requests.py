@@ -5,7 +5,6 @@ from typing import Final
 
 from hbtable.hbase.admin.structs import AdminServer, AdminSlowRequest
 from hbtable.shell.commands.servers import name_of, servers_named
-from hbtable.shell.connection import ShellConnection
 from hbtable.shell.context import Context
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value, inspect, shown
@@ -51,7 +50,7 @@ def _ask(context: Context, server: AdminServer, method: str) -> list[AdminSlowRe
     if (server.host, server.port) == (here.host, here.port):
         found: list[AdminSlowRequest] = here.admin(method)
         return found
-    connection = ShellConnection(f"{server.host}:{server.port}")
+    connection = here.beside(server.host, server.port)
     try:
         found = connection.admin(method)
     finally:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hbtable.shell import filter_errors
-from hbtable.shell.address import host_and_port
+from hbtable.shell.address import parse_address
 from hbtable.shell.answers import text
 from hbtable.shell.answers.formats import make_output
 from hbtable.shell.answers.output import HBaseOutput
@@ -153,9 +153,12 @@ def test_json_of_no_rows_is_an_empty_array() -> None:
 @pytest.mark.parametrize("address", ["foo", "", ":5", "h:", "h:x", "h:0", "h:65536", "h:-1", "h:9090:"])
 def test_what_is_no_address(address: str) -> None:
     with pytest.raises(ValueError, match=r"127\.0\.0\.1:9090"):
-        host_and_port(address)
+        parse_address(address)
 
 
 def test_addresses() -> None:
-    assert host_and_port("thrift://h:9090/") == ("h", 9090)
-    assert host_and_port("[::1]:5") == ("::1", 5)
+    assert parse_address("thrift://h:9090/")[:3] == ("h", 9090, False)
+    assert parse_address("[::1]:5")[:3] == ("::1", 5, False)
+    with_files = parse_address("thrift+tls://[::1]:5?ca=%2Fa+b.pem&certificate=c.pem")
+    assert with_files == ("::1", 5, True, "/a b.pem", "c.pem")
+    assert parse_address(str(with_files)) == with_files

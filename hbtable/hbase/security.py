@@ -1,0 +1,40 @@
+"""Who may call: what the gateway demands of a connection before it carries out its calls."""
+
+from typing import Final, final
+
+from hbtable.hbase.errors import HBASE, JavaError
+from hbtable.runtime.tls import ServerTls, TlsOptions
+
+_NEEDS_TLS: Final = (
+    "this server takes calls over TLS only (tls.required): connect with TLS, and with the certificate of the CA that "
+    "signed the server's. docs/security.md has the lines for each client"
+)
+
+
+@final
+class GatewaySecurity:
+    """Of one Thrift port. InvalidConfiguration when a file that it needs cannot be used."""
+
+    def __init__(self, tls: TlsOptions) -> None:
+        self.tls = ServerTls(tls) if tls.certificate else None
+        self._tls_required = tls.required
+
+    @property
+    def has_files(self) -> bool:
+        """There is something to reload()."""
+        return self.tls is not None
+
+    def reload(self) -> None:
+        """Reads its files again, for connections from now on. InvalidConfiguration: nothing was changed."""
+        if self.tls is not None:
+            self.tls.reload()
+
+    def refusal(self, encrypted: bool) -> JavaError | None:
+        """What every call of a connection is answered with; None: they are carried out."""
+        if self._tls_required and not encrypted:
+            return JavaError(HBASE + "security.AccessDeniedException", _NEEDS_TLS)
+        return None
+
+
+NO_SECURITY: Final = GatewaySecurity(TlsOptions())
+"""Everybody who can connect may call."""

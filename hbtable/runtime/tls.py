@@ -1,0 +1,227 @@
+"""TLS over a connection that is served: the standard library's OpenSSL between two buffers in memory.
+
+The socket stays whoever's it was. So TLS may begin after some bytes were read (one port takes plain clients, too), any
+kind of stream will do, and nothing here needs gevent.
+
+reload() reads certificate, key and the CA of clients again; connections keep what they began with.
+"""
+
+import os
+import ssl
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, NoReturn, Protocol, final
+
+from hbtable.errors import InvalidConfiguration
+from hbtable.switches import switches
+
+_READ_BYTES: Final = 64 << 10
+_WRITTEN_AT_ONCE: Final = 256 << 10
+"""Bytes that are encrypted before they are handed on: a large answer is not held twice."""
+
+
+class Carrier(Protocol):
+    """A connected socket, or what does as one. recv and sendall *switch*."""
+
+    def recv(self, most: int, /) -> bytes: ...
+    def sendall(self, data: bytes, /) -> None: ...
+    def settimeout(self, seconds: float | None, /) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TlsOptions:
+    """TLS on the Thrift port: the section [tls] of the configuration."""
+
+    certificate: str = ""
+    """PEM file of the server's certificate and those between it and its CA. Empty: no TLS. With it, SIGHUP reads these
+    files again and does not stop the server."""
+    key: str = ""
+    """PEM file of its private key, without a passphrase, which other users of this machine may not read. Empty: it
+    stands in the certificate's file."""
+    client_ca: str = ""
+    """PEM file of CAs: only clients with a certificate of one of them come in. It needs `required`, or everybody else
+    would come in without TLS."""
+    required: bool = False
+    """Calls without TLS are refused, in a sentence. Otherwise the port takes both kinds of clients."""
+
+    def __post_init__(self) -> None:
+        if not self.certificate and (self.key or self.client_ca or self.required):
+            raise InvalidConfiguration("tls.key, tls.client_ca and tls.required need tls.certificate")
+        if self.client_ca and not self.required:
+            raise InvalidConfiguration(
+                "tls.client_ca needs tls.required = true: clients without a certificate would come in without TLS"
+            )
+
+
+class HandshakeFailed(Exception):
+    """The client and this server did not come to terms; the text goes on after "its TLS handshake failed: "."""
+
+
+@final
+class ServerTls:
+    """What the server shows and demands. InvalidConfiguration when its files cannot be used."""
+
+    def __init__(self, options: TlsOptions) -> None:
+        self._options = options
+        self._context = _context(options)
+
+    def reload(self) -> None:
+        """For connections from now on. InvalidConfiguration: nothing was changed."""
+        self._context = _context(self._options)
+
+    def over(self, carrier: Carrier, first: bytes) -> "TlsStream":
+        """`first`: what was read from it already. handshake() comes next."""
+        return TlsStream(carrier, self._context, first)
+
+
+@final
+class TlsStream:
+    """The inside of a connection: recv and sendall are of plain bytes. One task at a time reads or writes."""
+
+    def __init__(self, carrier: Carrier, context: ssl.SSLContext, first: bytes) -> None:
+        self._carrier = carrier
+        self._in = ssl.MemoryBIO()
+        self._out = ssl.MemoryBIO()
+        self._in.write(first)
+        self._tls = context.wrap_bio(self._in, self._out, server_side=True)
+        self._is_open = False
+        self.settimeout = carrier.settimeout
+
+    @switches
+    def handshake(self, goes_on: Callable[[], bool]) -> None:
+        """HandshakeFailed, after the client was sent the alert that tells it; OSError when it left. `goes_on` is asked
+        before each wait for it."""
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._flush()
+            except ssl.SSLError as error:
+                self._flush()
+                raise HandshakeFailed(_reason(error)) from error
+            if not goes_on():
+                raise HandshakeFailed("it took too long")
+            piece = self._carrier.recv(_READ_BYTES)
+            if not piece:
+                raise HandshakeFailed("the client left in the middle of it")
+            self._in.write(piece)
+        self._is_open = True
+        self._flush()
+
+    @switches
+    def recv(self, most: int, /) -> bytes:
+        while True:
+            try:
+                data = self._tls.read(most)
+            except ssl.SSLWantReadError:
+                if self._out.pending:  # an answer of TLS itself, as to a change of keys
+                    self._flush()
+                piece = self._carrier.recv(_READ_BYTES)
+                if not piece:
+                    return b""
+                self._in.write(piece)
+                continue
+            return self._read_on(data, most) if self._in.pending and data else data
+
+    def _read_on(self, data: bytes, most: int) -> bytes:
+        """More records that have arrived: one holds 16 KB at most."""
+        pieces, size = [data], len(data)
+        with suppress(ssl.SSLWantReadError):
+            while size < most and (data := self._tls.read(most - size)):
+                pieces.append(data)
+                size += len(data)
+        return b"".join(pieces)
+
+    @switches
+    def sendall(self, data: bytes, /) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[self._tls.write(view[:_WRITTEN_AT_ONCE]) :]
+            self._flush()
+
+    def close(self) -> None:
+        """Says that this is the end, unless the client has to be waited for. Does not switch."""
+        if self._is_open:
+            self._is_open = False
+            with suppress(OSError, ValueError):
+                self._tls.unwrap()  # which only writes; it would wait for the client's own end, and says so
+            with suppress(OSError):
+                self._carrier.settimeout(0.0)
+                self._carrier.sendall(self._out.read())
+        self._carrier.close()
+
+    @switches
+    def _flush(self) -> None:
+        data = self._out.read()
+        if data:
+            self._carrier.sendall(data)
+
+
+def _context(options: TlsOptions) -> ssl.SSLContext:
+    key = options.key or options.certificate
+    _check_private(key, "tls.key" if options.key else "tls.certificate")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    try:
+        context.load_cert_chain(options.certificate, key, password=_no_passphrase)
+    except (OSError, ValueError) as error:
+        raise InvalidConfiguration(
+            f"tls.certificate = {options.certificate!r} with the key of {key!r} cannot be used: {_said(error)}"
+        ) from error
+    if options.client_ca:
+        try:
+            context.load_verify_locations(options.client_ca)
+        except OSError as error:
+            raise InvalidConfiguration(
+                f"tls.client_ca = {options.client_ca!r} cannot be used: {_said(error)}"
+            ) from error
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _check_private(path: str, name: str) -> None:
+    """Nobody else on this machine may read the key; its group may when the file is root's, as systems hand out keys."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise InvalidConfiguration(f"{name} = {path!r} cannot be read: {error.strerror}") from error
+    forbidden = stat.S_IRWXO | (stat.S_IWGRP if status.st_uid == 0 else stat.S_IRWXG)
+    if status.st_mode & forbidden:
+        raise InvalidConfiguration(
+            f"{name} = {path!r} holds a private key and others may read or change it (mode "
+            f"{stat.S_IMODE(status.st_mode):04o}): chmod 600 it"
+        )
+
+
+def _no_passphrase() -> NoReturn:
+    """Otherwise OpenSSL would ask at the terminal, and a service would hang."""
+    raise ValueError("the key has a passphrase, and nobody is there to type it: store it without one")
+
+
+_REASONS: Final = {
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client has no certificate, and tls.client_ca demands one",
+    "CERTIFICATE_VERIFY_FAILED": "the client's certificate is not of tls.client_ca",
+    "UNSUPPORTED_PROTOCOL": "the client speaks no TLS from 1.2 on",
+    "TLSV1_ALERT_UNKNOWN_CA": "the client does not know the CA of tls.certificate: give it that CA's certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the client does not accept the server's certificate: is it for this host name?",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the server's certificate has expired",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the client does not accept the server's certificate",
+    "NO_SHARED_CIPHER": "the client and this server have no cipher in common",
+}
+
+
+def _reason(error: ssl.SSLError) -> str:
+    reason = error.reason or ""
+    said = _said(error)
+    return f"{_REASONS[reason]} ({said})" if reason in _REASONS else said
+
+
+def _said(error: OSError | ValueError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or str(error)).lower().replace("_", " ")
+    return getattr(error, "strerror", None) or str(error)

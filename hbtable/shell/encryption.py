@@ -1,0 +1,42 @@
+"""TLS from the shell's side, with errors that say what to do."""
+
+import socket
+import ssl
+
+from hbtable.shell.address import ServerAddress
+from hbtable.shell.errors import CannotConnect
+
+
+def encrypted(made: socket.socket, address: ServerAddress) -> ssl.SSLSocket:
+    """`made` after the handshake; closed when that fails, with CannotConnect."""
+    try:
+        return _context(address).wrap_socket(made, server_hostname=address.host)
+    except (OSError, ValueError) as error:
+        made.close()
+        raise CannotConnect(f"no TLS with {address.host}:{address.port}: {_said(error)}") from None
+    except CannotConnect:
+        made.close()
+        raise
+
+
+def _context(address: ServerAddress) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=address.ca or None)
+    except OSError as error:
+        raise CannotConnect(f"--ca {address.ca} cannot be used: {error.strerror or error}") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if address.certificate:
+        try:
+            context.load_cert_chain(address.certificate)
+        except OSError as error:
+            said = error.strerror or error
+            raise CannotConnect(f"--certificate {address.certificate} cannot be used: {said}") from None
+    return context
+
+
+def _said(error: OSError | ValueError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message}); give its CA's certificate with --ca FILE"
+    if isinstance(error, ssl.SSLError) and error.reason == "SSLV3_ALERT_HANDSHAKE_FAILURE":
+        return "it takes none; leave --tls out, or set tls.certificate for the server"
+    return str(error)
