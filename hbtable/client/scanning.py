@@ -1,8 +1,8 @@
 """A page of a scan over as many tablets as it takes, forward or backward.
 
-No page is short but the last, and one that ends before rows that are damaged: the next page is their error then. Who
-passes pages on to clients that take a short page for the end has to fill it, and meets the error. (A request for plain
-rows gets pages that are short: they are plain, or not.)
+No page is short but the last, and one that ends before rows that cannot be given, because they are damaged or exceed a
+limit: the next page is their error then. Who passes pages on to clients that take a short page for the end has to fill
+it, and meets the error. (A request for plain rows gets pages that are short: they are plain, or not.)
 
 Between tablets the filter's state goes along. Backward, "right before the tablet that begins at row M" has no row of
 its own to name: that position is row M with all its cells done (BETWEEN_TABLETS), which only this module makes and
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
-from hbtable.errors import DataDamaged
+from hbtable.errors import DataDamaged, LimitExceeded
 from hbtable.model.cell import Row
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ScanPage, ScanPosition, ScanRequest
@@ -43,7 +43,7 @@ def page(request: ScanRequest, scan_tablet: ScanTablet) -> ScanPage:
         narrow = partial(_narrowed, request, position, request.max_rows - len(rows), request.max_bytes - size, plain)
         try:
             found, record = scan_tablet(at, before, narrow)
-        except DataDamaged:
+        except (DataDamaged, LimitExceeded):
             if not rows:
                 raise
             return ScanPage(rows, position, rows_scanned=scanned, tablets=tablets)

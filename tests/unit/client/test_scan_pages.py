@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import TableNotEnabled, TableNotFound, UnsupportedFormat
+from hbtable.errors import DataDamaged, LimitExceeded, TableNotEnabled, TableNotFound, UnsupportedFormat
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
@@ -181,3 +181,28 @@ def test_each_tablet_is_counted_once_whatever_the_page(table, start, stop, table
                 break
             request = replace(request, position=page.next)
         assert counted == tablets, max_rows
+
+
+@pytest.mark.parametrize("error", [DataDamaged("sst/1", 0, "a bit"), LimitExceeded("row 30 is too large")])
+@pytest.mark.parametrize(("reverse", "before"), [(False, ROWS[:20]), (True, ROWS[:19:-1])])
+@pytest.mark.parametrize("filter", [None, b"Page 1000"])
+def test_rows_of_earlier_tablets_come_before_the_error_of_a_later_one(table, cluster, error, reverse, before, filter):
+    refused = ROWS[19] if reverse else ROWS[20]
+
+    def refuse(method, tablet_id):
+        for server in cluster.servers.values():
+            record = server.tablets.get(tablet_id)
+            if method == "scan" and record is not None and record.table_id == 16 and record.range.holds(refused):
+                raise error
+
+    for server in cluster.servers.values():
+        server.before = refuse
+    request = ScanRequest(spec=ReadSpec(filter=filter), reversed=reverse)
+    page = table.scan_page(request)
+    assert keys([page.rows]) == before
+    with pytest.raises(type(error)):
+        table.scan_page(replace(request, position=page.next))
+    for server in cluster.servers.values():
+        server.before = None
+    rest = pages(table, replace(request, position=page.next))
+    assert before + keys(rest) == (ROWS[::-1] if reverse else ROWS)
