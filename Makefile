@@ -10,6 +10,7 @@
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
 #   make flights | transfer | crash | crash-points | damage | sim | cluster-sim | fuzz | hostile | patterns | filter-fuzz | soak     the long campaigns in full; each prints its seed
+#   make difffuzz    random calls beside a real HBase, which it starts (needs a JDK and Maven)
 #   make memory   the peak RSS of a 2 GB load into the default configuration
 
 PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -17,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat cluster-test other-systems bench interfaces flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz soak format clean
+.PHONY: run native test test-quick verify check compat cluster-test other-systems bench interfaces flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz difffuzz soak format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -107,6 +108,9 @@ patterns: $(VENV)/.test
 
 filter-fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.filter_fuzz --seed $(SEED) $(ARGS)
+
+difffuzz: $(VENV)/.test
+	$(BIN)/python -m tests.campaigns.difffuzz --seed $(SEED) $(ARGS)
 
 fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.fuzz --messages 1000000 --seed $(SEED) $(ARGS)
