@@ -4,7 +4,7 @@ from hbtable.fs.interface import AppendFile
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import server_lock
-from hbtable.master.servers.server_reports import collect_server_reports
+from hbtable.master.servers.server_reports import ReportCollector
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metrics.registry import Registry
@@ -53,11 +53,11 @@ def test_a_log_begins_under_the_lock_of_its_server() -> None:
             TabletServerOptions(),
         )
         assert fs.begun == {role.incarnation: True}
-        reports = collect_server_reports(runtime, master, transport)
+        reports = ReportCollector(runtime, master, transport).collect()
         assert (reports.starting, reports.living) == ({role.incarnation}, set())
         role.start()
         transport.register_server(role.incarnation, role.service, role.admin)
-        reports = collect_server_reports(runtime, master, transport)
+        reports = ReportCollector(runtime, master, transport).collect()
         assert (reports.starting, reports.living) == (set(), {role.incarnation})
         role.stop(clean=False)
 
