@@ -9,6 +9,7 @@
     /balancer                      whether tablets move to even out servers: `on` or `off`; without it they do
     /unreachable/<...>             who does not reach whom (reachability.reports)
     /withdrawals                   tablet servers that gave up lately because nobody reached them; JSON
+    /state-number                  how far the cluster has come, as the files say, too (lockservice.state_number)
     /splits, /merges               whether tablets may be split, by themselves too, and merged: as /balancer
 
 A server takes its lock *before* it creates its file, so a file whose lock is free belongs to a dead server.

@@ -17,6 +17,7 @@ from hbtable.lockservice.features import FORMAT, read_cluster
 from hbtable.lockservice.identity import folder_id, put_folder_id, settle_folder_id, sound_folder_id
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import CLUSTER, LOCK_SUFFIX, SERVERS
+from hbtable.lockservice.state_number import refuse_older_files
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH, Catalog
 from hbtable.metadata.root_copy import was_put_back
@@ -35,11 +36,13 @@ def bootstrap(runtime: Runtime, session: Session, fs: FileSystem, catalog: Catal
 
     InvalidConfiguration when the lock service is empty but the file system holds a cluster: an empty root tablet
     would make all of it garbage; when the two are of different clusters; and for a cluster with another kind of log.
-    UnsupportedFormat when a newer hbtable made it. Corruption when the root tablet's record is an old one.
+    UnsupportedFormat when a newer hbtable made it. Corruption when the root tablet's record is an old one, or the files
+    are.
     """
     check_log_kind(session, fs.log_kind)
     try:
         refuse_old_root(fs, catalog.read_root())
+        refuse_older_files(session, fs)
     except StaleLocation:  # never started
         refuse_lost_lock_service(fs)
         refuse_data(runtime, session, fs)

@@ -23,6 +23,7 @@ from hbtable.master.servers.liveness import expire_server
 from hbtable.master.servers.log_sorting import LogSorting, LogSortingOptions
 from hbtable.master.servers.server_reports import ReportCollector, ServerReports
 from hbtable.master.service import MasterCalls
+from hbtable.master.state_counter import StateCounter
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.quarantine import QuarantineOptions
@@ -140,9 +141,9 @@ class Master:
         """_seen() at the last cycle that found nothing it could do; None after one that did something."""
         self._cycle_asked_for = False
         """Since the present cycle began, or the last one ended."""
-        self._scan_due, self._failures = 0.0, 0
-        self._servers, self._servers_since = frozenset[str](), 0.0
+        self._scan_due, self._failures, self._servers, self._servers_since = 0.0, 0, frozenset[str](), 0.0
         self.collections = CollectionTimes(runtime, garbage)
+        self._states = StateCounter(runtime, session, fs, self._check)
 
     # ---------------------------------------------------------------- life
 
@@ -169,6 +170,7 @@ class Master:
         if self._watching is not None:
             self._watching.kill()
             self._watching = None
+        self._states.stop()
         if self._placement.epoch:
             self._placement.epoch = 0
             self._session.unlock(MASTER)
@@ -226,6 +228,8 @@ class Master:
                 # It may hold the lock by now, in which case nobody else can be master: again, from the start.
                 self._note(f"could not become master: {error}")
                 self._runtime.sleep(self._options.lock_retry_seconds)
+        if acquired:
+            self._states.start()
         while not self._stopping:
             self._wake.clear()
             failed = False
@@ -304,6 +308,7 @@ class Master:
         now = self._runtime.clock_seconds()
         if self._servers != reports.living:
             self._servers, self._servers_since = reports.living, now
+            self._states.soon()
         balanced_at = self._servers_since + self._options.balance_after_seconds
         if self._looked_at == _seen(reports) and now < self._scan_due and not self._cycle_asked_for:
             return self._collect() or self.last_message

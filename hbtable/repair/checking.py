@@ -17,6 +17,7 @@ from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.files import EPOCHS
 from hbtable.lockservice.identity import ID_FILE, identity_damage
 from hbtable.lockservice.paths import CLUSTER, SERVERS
+from hbtable.lockservice.state_number import STATE_FOLDER, STATE_NUMBER, older_files_of
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.counters import counter_damage
@@ -98,6 +99,7 @@ class Check:
         self._tables: dict[int, str] = {}
         self._clock_ahead_millis = 0
         self._log_notes: list[str] = []
+        self._older_files = ""
         self.remedy = REPAIR
 
     @switches
@@ -166,6 +168,9 @@ class Check:
         for what in identity_damage(self._store, self._fs):
             if CLUSTER in locks.sound:
                 self._find(ID_FILE, what, "files could be another cluster's")
+        self._older_files = older_files_of(locks.sound.get(STATE_NUMBER), self._fs)
+        if self._older_files:
+            self._find(STATE_FOLDER, self._older_files, "no server serves them: what was written since is missing")
         if locks.epochs_damage:
             self._find(EPOCHS, locks.epochs_damage, "locks and sessions could get numbers that others had")
         if locks.copy_damage:
@@ -314,8 +319,8 @@ class Check:
         return f"table {self._tables.get(record.table_id, f'with id {record.table_id}')}, tablet {record.tablet_id}"
 
     def has_no_way_in(self) -> bool:
-        """METADATA cannot be read to its end, or what a start needs of the lock service."""
-        return bool(self._view.doubts) or not self._locks.sound.keys() >= set(NEEDED)
+        """METADATA cannot be read to its end, or what a start needs of the lock service, or the files are older."""
+        return bool(self._view.doubts or self._older_files) or not self._locks.sound.keys() >= set(NEEDED)
 
     def report(self) -> Iterator[str]:
         for name, number in self.counts.items():

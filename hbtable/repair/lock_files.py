@@ -9,6 +9,7 @@ from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.features import read_cluster
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.paths import CLUSTER, INCARNATIONS, SERVERS, ServerFile
+from hbtable.lockservice.state_number import STATE_NUMBER, StateNumber
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.id_allocator import SCANNER_IDS, TABLE_IDS, TABLET_IDS
 from hbtable.metadata.layout import ROOT_PATH
@@ -81,5 +82,7 @@ def _check_sense(path: str, data: bytes, found: LockFiles, alone: bool) -> None:
     elif path == CLUSTER:
         if read_cluster(data).get("log_kind", LOCAL) == LOCAL and not alone:
             raise ValueError(f"{name} says that the cluster's logs are on one machine's disk")
+    elif path == STATE_NUMBER:
+        StateNumber.decode(data, name)
     elif path.startswith(SERVERS + "/"):
         ServerFile.decode(name, data)

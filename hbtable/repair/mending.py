@@ -21,6 +21,7 @@ from hbtable.lockservice.files import EPOCHS, stored_number
 from hbtable.lockservice.identity import ID_FILE, identity_damage, sound_folder_id
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.paths import CLUSTER, INCARNATIONS
+from hbtable.lockservice.state_number import STATE_NUMBER, of_files, older_files_of
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.counters import put_counters_right
@@ -70,6 +71,7 @@ class Repair:
         self.report = Report()
         self._now = runtime.wall_millis()
         self._seen = Seen()
+        self._older_files = ""
         self._locks: LockFiles
         self._evidence: Evidence
         self._view: MetadataView
@@ -84,7 +86,10 @@ class Repair:
         self._evidence = gather(self._fs, pause, alone=True)
         self._refuse_what_is_out_of_reach()
         reader = MetadataReader(self._fs, self._evidence, pause)
-        root, self._view = best_root(reader, self._locks.root, self._locks.copy)
+        self._older_files = older_files_of(self._locks.sound.get(STATE_NUMBER), self._fs)
+        # The lock service's record leads to files that these do not have yet.
+        theirs = None if self._older_files and self._locks.copy is not None else self._locks.root
+        root, self._view = best_root(reader, theirs, self._locks.copy)
         look_everywhere(self._seen, self._locks, self._evidence, self._view, reader)
         self._writer = RepairWriter(self._fs, self._new_incarnation)
         self.backup.note_root(self._store.stored(layout.ROOT_PATH))
@@ -282,6 +287,8 @@ class Repair:
             self.report.done += put_counters_right(self._store, numbers)
             if CLUSTER not in locks.sound:
                 self._new_cluster()
+            if self._older_files:
+                self._go_on_with_older_files()
             for what in identity_damage(self._store, self._fs):
                 self.backup.replace(ID_FILE, self._cluster_id().encode())
                 self.report.done.append(f"the file {ID_FILE} was written anew: {what}")
@@ -296,6 +303,12 @@ class Repair:
         if locks.copy_damage and locks.root is not None:
             self.backup.replace(ROOT_COPY_PATH, tablet_record.encode(locks.root))
             self.report.done.append(f"the copy of the root tablet's record was written anew: {locks.copy_damage}")
+
+    @switches
+    def _go_on_with_older_files(self) -> None:
+        self._put(STATE_NUMBER, of_files(self._fs).encode())
+        self.report.done.append("the lock service's state number is that of the files now")
+        self.report.lost.append(f"everything that was written since: {self._older_files}")
 
     @switches
     def _cluster_id(self) -> str:

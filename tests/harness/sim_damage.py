@@ -17,6 +17,7 @@ from hbtable.commitlog.segments.segment import segment_number
 from hbtable.fs.memory_disk import MemoryContent, MemoryDisk
 from hbtable.lockservice.files import MemoryFiles
 from hbtable.lockservice.interface import VersionedFile
+from hbtable.lockservice.state_number import STATE_NUMBER
 from hbtable.metadata.layout import ROOT_PATH
 from tests.harness.disks import disk_copy
 from tests.harness.sim_cluster import SimCluster
@@ -208,9 +209,11 @@ class Damager:
         return Damage("the lock service is older", ROOT_PATH)
 
     def _files_older(self) -> Damage:
-        """The file system alone."""
+        """The file system alone. Unless the state was counted since, nothing tells that from all of it put back."""
+        counted = self._backup.nodes.get(STATE_NUMBER) != self._nodes.load(STATE_NUMBER)
         self._put_files(disk_copy(self._backup.disk).files)
-        return Damage("the file system is older", "/")
+        what = f"the file system is older, and the state was {'' if counted else 'not '}counted since"
+        return Damage(what, "/", restored=not counted)
 
     def _all_older(self) -> Damage:
         self._put_nodes(self._backup.nodes)

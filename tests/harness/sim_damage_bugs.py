@@ -7,6 +7,7 @@ while a seed runs.
     forgiving       what a log lost is passed over
     no mark         nobody looks at the mark of a log, which tells of a lost end
     old root        the root tablet's record is believed, however old it is
+    old files       files that were put back below a newer lock service are believed
     new counters    a lost counter begins again, and nobody looks at the numbers in use
     clocks          a tablet's time begins with what the wall clock says
     any clock       a server starts with whatever clock it finds
@@ -89,6 +90,7 @@ DAMAGE_BUGS = {
         ((reading, "read_high_water", lambda fs, folder, tell=None: None),),
     ),
     "old root": DamageBug(("locks older", "node older"), ((bootstrap, "refuse_old_root", lambda fs, root: None),)),
+    "old files": DamageBug(("files older",), ((bootstrap, "refuse_older_files", lambda session, fs: None),)),
     "new counters": DamageBug(
         ("node lost", "node older"),
         (

@@ -17,6 +17,7 @@ from hbtable.launch.cli.cluster_check import checked
 from hbtable.launch.cli.cluster_repair import mended
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.paths import CLUSTER, MASTER
+from hbtable.lockservice.state_number import of_files
 from hbtable.metadata.catalog import ROOT_COPY_PATH
 from hbtable.metadata.layout import ROOT_PATH
 from hbtable.model.read import ReadSpec
@@ -24,6 +25,7 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.repair.backup import Backup
 from hbtable.repair.lock_store import ClusterLockStore
 from hbtable.repair.taking_back import take_back, unfinished
+from tests.harness.disks import disk_copy
 from tests.harness.sim_cluster import ClientProcess, SimCluster, SimOptions
 
 pytestmark = pytest.mark.slow
@@ -43,8 +45,8 @@ def quiet() -> Iterator[None]:
 class World:
     """A cluster, a program that uses it, and an operator's machine."""
 
-    def __init__(self, seed: int, kind: str) -> None:
-        self.cluster = SimCluster(SimOptions(seed=seed, servers=2, masters=1, log_kind=kind, fakes=True))
+    def __init__(self, seed: int, kind: str, fakes: bool = True) -> None:
+        self.cluster = SimCluster(SimOptions(seed=seed, servers=2, masters=1, log_kind=kind, fakes=fakes))
         self.held: dict[bytes, bytes] = {}
         self.program: ClientProcess
         self.operator: ClientProcess
@@ -71,6 +73,18 @@ class World:
                 return self.in_program(act)
             except HbtableError:
                 self.cluster.runtime.sleep(0.5)
+
+    def until(self, reached: Callable[[], bool]) -> None:
+        for _ in range(600):
+            if reached():
+                return
+            self.cluster.runtime.sleep(0.1)
+        raise AssertionError("a minute was not enough")
+
+    def last_message(self) -> str:
+        """Of the master that there is."""
+        master = getattr(self.cluster.masters[0].process, "master", None)
+        return master.last_message if master is not None else ""
 
     def write(self, value: bytes) -> None:
         for row in ROWS:
@@ -249,6 +263,43 @@ def test_what_was_acknowledged_is_there_after_the_repair(kind: str, lose: Callab
         assert world.check()[:2] == ([], SOUND)
         world.start()
         assert world.read() == world.held
+        world.write(b"third")
+        assert world.read() == world.held
+
+    world.run(body)
+
+
+@KINDS
+def test_files_that_were_put_back_below_a_newer_lock_service(kind: str) -> None:
+    """As they were once they are sound: nothing but the lock service knows that something came since."""
+    world = World(9, kind, fakes=False)
+
+    def body() -> None:
+        then, held = disk_copy(world.cluster.disk), dict(world.held)
+        number = of_files(world.operator.fs).number
+        world.cluster.servers[0].process.kill()
+        world.write(b"second")
+        world.until(lambda: of_files(world.operator.fs).number > number)
+        world.stop()
+        world.cluster.disk.files.clear()
+        world.cluster.disk.files.update(then.files)
+        world.start()
+        world.until(lambda: "put back from a backup" in world.last_message())
+        assert "`hbtable repair`" in world.last_message()
+        with pytest.raises(HbtableError):
+            world.in_program(world.program.client.admin.table_names)
+        world.stop()
+        messages, code, _ = world.check()
+        assert code == UNSERVICEABLE
+        assert any("put back from a backup" in message for message in messages)
+        world.cluster.in_process(world.operator, world.operator.reconnect)
+        one = world.operator
+        report = world.cluster.in_process(one, lambda: mended(one.runtime, one.fs, one.lease)).report
+        assert len(report.lost) == 1
+        assert "everything that was written since: the files are as of state" in report.lost[0]
+        assert world.check()[:2] == ([], SOUND)
+        world.start()
+        assert world.read() == held
         world.write(b"third")
         assert world.read() == world.held
 
