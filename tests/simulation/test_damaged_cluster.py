@@ -17,6 +17,7 @@ from tests.harness.sim_damaged import run_damaged_seed
 from tests.harness.sim_schedule import Outcome
 from tests.harness.sim_seeds import outcomes
 
+LOGS = ("log flipped", "log cut", "log zeroed", "log lost")
 SEEDS = range(700_000, 700_120)
 """Not new ones at each run, as for clusters without damage, until many more than these were run."""
 ENOUGH = 150
@@ -56,6 +57,7 @@ def test_each_kind_of_damage() -> None:
     [
         pytest.param(2780598, ("files older",), id="files that were put back below a newer lock service"),
         pytest.param(5061, ("files older",), id="the same over WebHDFS"),
+        pytest.param(12, LOGS, id="METADATA that lost its last changes behind the log's mark"),
     ],
 )
 def test_seeds_that_found_a_defect(seed: int, kinds: tuple[str, ...]) -> None:
