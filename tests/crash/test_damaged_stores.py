@@ -1,6 +1,7 @@
 """A store with one damaged or missing file opens and serves all that is sound; the rest is told within two seconds."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -349,6 +350,26 @@ def test_a_stretch_of_zeros_in_the_log_closes_what_may_have_lost_something(kille
     rows, messages = served(disk)
     assert rows < 180
     assert all("may have lost" in message for message in messages)
+
+
+def test_a_log_that_is_restored_as_the_refusal_says_serves_everything_again(killed: MemoryDisk) -> None:
+    length = len(the_log(killed))
+    for at in range(length // 2, length, 503):
+        disk = disk_copy(killed)
+        log = the_log(disk)
+        right = bytes(log)
+        log[at] ^= 4
+        rows, messages = served(disk)
+        if rows < 180:
+            break  # else it hit what no tablet needs any more
+    said = re.search(r"restore (logs/\S+) from a backup and remove what is in (\S+)$", messages[0])
+    assert said is not None
+    assert any(file.content is log for path, file in disk.files.items() if path.startswith(f"{said[1]}/"))
+    log[:] = right
+    assert served(disk)[0] == rows, "what recovery found at first still counts"
+    for path in [path for path in disk.files if path.startswith(f"{said[2]}/")]:
+        del disk.files[path]
+    assert served(disk) == (180, [])
 
 
 def test_a_tablet_that_is_refused_for_its_log_takes_no_writes_and_the_others_go_on(killed: MemoryDisk) -> None:

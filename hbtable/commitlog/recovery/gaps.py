@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from hbtable.errors import Corruption
 
-WAY_OUT = "restore the log from a backup, or stop the server and run `hbtable repair`, which says what is lost"
+WAY_OUT = "stop the server, in a cluster every role; then run `hbtable repair`, which says what is lost, or "
 
 
 class Gap(NamedTuple):
@@ -77,7 +77,10 @@ class Gap(NamedTuple):
         if self.marked_part is not None:
             known += " (what was written after the log's mark may be of any tablet)"
         what = f"tablet {tablet_id} may have lost writes that were acknowledged, from sequence {before + 1} on{known}"
-        return Corruption(self.path, self.start, f"{self.reason()}; {what}: {WAY_OUT}")
+        log = "/".join(self.path.split("/")[:2])
+        # What recovery found of it in its damaged state is there, and counts as long as it is.
+        restore = f"restore {log} from a backup and remove what is in {log}/sorted"
+        return Corruption(self.path, self.start, f"{self.reason()}; {what}: {WAY_OUT}{restore}")
 
 
 @dataclass(slots=True)
