@@ -1,10 +1,8 @@
-"""An interrupted repair of a cluster is taken back before the next one: what it changed is put back from its backup.
-
-The folder of one machine is not taken back here: a person copies the files.
-"""
+"""An interrupted repair is taken back before the next one: what it changed is put back from its backup."""
 
 from typing import Final
 
+from hbtable.errors import Corruption
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.files import path_of_stored
 from hbtable.lockservice.interface import VersionedFile
@@ -26,28 +24,41 @@ def unfinished(fs: FileSystem) -> list[str]:
 
 
 @switches
-def take_back(fs: FileSystem, store: LockStore, folder: str) -> list[str]:
+def take_back(fs: FileSystem, store: LockStore, folder: str, target: FileSystem | None = None) -> list[str]:
     """Everything is as before that repair, apart from files that it added, which nobody names. May be done again after
-    a crash at any point. The paths that were put back.
+    a crash at any point. The paths that were put back. `target`: where the backup lies; None: in `fs`.
 
     When the cluster was started since, the root tablet's record is another one, and the lock service's files and the
-    record's copy stay as they are. SSTables and logs come back all the same: their names are never used again."""
+    record's copy stay as they are: those of that day would make all that was written since garbage. SSTables and logs
+    come back all the same: their names are never used again."""
     done = []
-    roots = fs.read_file(f"{folder}/{UNFINISHED_REPAIR}").decode("ascii", "replace").split()
-    served_since = digest(store.stored(ROOT_PATH)) not in roots
-    for status in fs.list_files(folder):
+    target = target or fs
+    roots = target.read_file(f"{folder}/{UNFINISHED_REPAIR}").decode("ascii", "replace").split()
+    served_since = not _root_digests(store) & {*roots}
+    for status in target.list_files(folder):
         path = status.path[len(folder) + 1 :]
         if path == UNFINISHED_REPAIR:
             continue
         if served_since and (not path.startswith(_NEVER_AGAIN) or fs.exists(path)):
             continue
         store.held()
-        data = fs.read_file(status.path)
+        data = target.read_file(status.path)
         if not path.startswith(f"{IN_BACKUP}/"):
             fs.write_file(path, data)
         elif data:  # else it was not hbtable's
             store.put(path_of_stored(path), VersionedFile(data, 1))
         done.append(path)
     store.held()
-    fs.delete(f"{folder}/{UNFINISHED_REPAIR}")
+    target.delete(f"{folder}/{UNFINISHED_REPAIR}")
     return done
+
+
+@switches
+def _root_digests(store: LockStore) -> set[str]:
+    """Of the root tablet's record, and of the file around it: of both a repair takes note."""
+    found = {digest(store.stored(ROOT_PATH))}
+    try:
+        file = store.load(ROOT_PATH)
+    except Corruption:
+        return found
+    return found | {digest(file.data if file is not None else None)}

@@ -1,13 +1,14 @@
 """`hbtable repair`: a damaged folder is whole again, nothing was deleted, and what was lost is told."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import hbtable
-from hbtable.repair.backup import UNFINISHED_REPAIR
 from tests.harness.commands import run
 
 pytestmark = pytest.mark.integration
@@ -147,18 +148,40 @@ def test_what_is_in_use_or_no_data_folder_is_not_touched(folder: Path, tmp_path:
     assert "is no hbtable data folder" in done.stderr
 
 
-def test_a_repair_that_was_interrupted_is_taken_back_first(folder: Path) -> None:
+_KILLED_AT_ITS_END = """
+import os, sys
+from hbtable.launch.cli.repair import repair_folder
+from hbtable.repair.backup import Backup
+Backup.end = lambda self: os._exit(9)
+repair_folder(sys.argv[1], False, sys.argv[2] or None)
+"""
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_repair_that_was_interrupted_is_taken_back_first(folder: Path, tmp_path: Path, outside: bool) -> None:
     flip(folder / "lockservice/files/root-tablet")
-    assert run("repair", str(folder)).returncode == 0
-    (backup,) = folder.glob("repair-backup-*")
-    assert not (backup / UNFINISHED_REPAIR).exists()
-    (backup / UNFINISHED_REPAIR).touch()  # as a kill in the middle leaves it
-    done = run("repair", str(folder))
+    kept = str(tmp_path / "kept") if outside else ""
+    killed = subprocess.run([sys.executable, "-c", _KILLED_AT_ITS_END, str(folder), kept], timeout=300, check=False)
+    assert killed.returncode == 9
+    more = ("--backup", kept) if outside else ()
+    done = run("repair", "--dry-run", *more, str(folder))
     assert done.returncode == 1
-    assert "was interrupted" in done.stderr
-    assert str(backup) in done.stderr
-    (backup / UNFINISHED_REPAIR).unlink()
-    shutil.copytree(backup, folder, dirs_exist_ok=True)
-    assert run("check", str(folder)).returncode == 2
-    assert run("repair", str(folder)).returncode == 0
+    assert "was interrupted: without --dry-run it is taken back first" in done.stderr
+    done = run("repair", *more, str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "was interrupted and was taken back first" in done.stdout
+    assert run("check", str(folder)).returncode == 0
     check_everything_is_there(folder)
+
+
+def test_an_interrupted_repair_takes_nothing_back_from_a_server_that_served_since(folder: Path) -> None:
+    """What it kept is old by then."""
+    flip(folder / "lockservice/files/root-tablet")
+    killed = subprocess.run([sys.executable, "-c", _KILLED_AT_ITS_END, str(folder), ""], timeout=300, check=False)
+    assert killed.returncode == 9
+    with hbtable.open(str(folder)) as database:
+        database.table("u").put(b"since", {b"f:a": b"1"})
+    done = run("repair", str(folder))
+    assert done.returncode == 0, done.stderr
+    with hbtable.open(str(folder)) as database:
+        assert dict(database.table("u").scan()) == {b"one": {b"f:a": b"only"}, b"since": {b"f:a": b"1"}}

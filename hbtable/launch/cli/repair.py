@@ -13,8 +13,10 @@ from hbtable.fs.overlay import OverlayFileSystem
 from hbtable.launch.cli.refused_address import refuse_address
 from hbtable.launch.cli.saved_scanner import saved_scanner
 from hbtable.repair.backup import UNFINISHED_REPAIR
+from hbtable.repair.lock_store import FolderLockStore
 from hbtable.repair.mending import Repair
 from hbtable.repair.report import Report
+from hbtable.repair.taking_back import take_back
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.switches import switches
 
@@ -29,7 +31,11 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
     refuse_address(path)
     runtime = GeventRuntime()
     local = LocalFileSystem(path, runtime)
-    _check_no_other(path)
+    interrupted = _interrupted(path, backup)
+    if dry_run and interrupted:
+        raise InvalidRequest(
+            f"an earlier repair was interrupted: without --dry-run it is taken back first, from {interrupted[0]}"
+        )
     damage = format_damage(path)
     if not damage and not local.exists("FORMAT"):
         raise InvalidRequest(why_no_store(path))
@@ -46,8 +52,10 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
     folder = DataFolder.open(path, "hbtable repair, no port")
     try:
         target = local if backup is None else _outside(path, backup, runtime)
+        taken_back = [_taken_back(local, one, runtime) for one in interrupted]
         repair = Repair(runtime, local, target, name, saved_scanner(local))
         report = repair.run()
+        report.done[:0] = taken_back
     finally:
         folder.close()
     code = told(report, damage, "")
@@ -70,14 +78,21 @@ def told(report: Report, format_damaged: str, would: str) -> int:
     return LOST if report.lost else NOTHING_LOST
 
 
-def _check_no_other(path: str) -> None:
-    """InvalidRequest when an earlier repair in this folder was interrupted."""
-    for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
-        if os.path.exists(marker := os.path.join(path, name, UNFINISHED_REPAIR)):
-            raise InvalidRequest(
-                f"an earlier repair was interrupted: copy the files below {os.path.dirname(marker)} back over those in "
-                f"{path}, remove {marker}, and repair again"
-            )
+def _interrupted(path: str, backup: str | None) -> list[str]:
+    """The backups of earlier repairs that did not end, the latest first, which is the order to take them back in."""
+    found = []
+    for parent in filter(os.path.isdir, (path, backup or "")):
+        for name in os.listdir(parent):
+            if os.path.exists(os.path.join(parent, name, UNFINISHED_REPAIR)):
+                found.append(os.path.join(os.path.abspath(parent), name))
+    return sorted(found, key=os.path.basename, reverse=True)
+
+
+@switches
+def _taken_back(local: LocalFileSystem, folder: str, runtime: GeventRuntime) -> str:
+    parent, name = os.path.split(folder)
+    count = len(take_back(local, FolderLockStore(local), name, LocalFileSystem(parent, runtime)))
+    return f"an earlier repair was interrupted and was taken back first: {count} files from {folder}"
 
 
 def _outside(path: str, backup: str, runtime: GeventRuntime) -> LocalFileSystem:
