@@ -66,16 +66,20 @@ __all__ = [
 ]
 
 
-def open(path: str, *, durability: str = "sync") -> "Database":
+def open(path: str, *, durability: str = "sync", read_only: bool = False) -> "Database":
     """Opens, or makes, the database in folder `path`, served by a cluster of one inside this process.
 
     `durability` "sync": what is acknowledged is on the disk. "os": it is in the operating system's hands, which is much
     faster, survives the death of this process, and may lose the last seconds when the machine crashes.
 
+    `read_only`: nothing in the folder is made or changed, so it may be one that this process may only read, and any
+    number of processes may have it open in this way. What the last process had only in its log is read into memory.
+    Every change is refused (InvalidRequest).
+
     AlreadyExists names the process that holds the folder; UnsupportedFormat when a newer hbtable wrote it.
     """
     # By name: the packages below import this one, and must not seem to import launch.
-    database: Database = import_module("hbtable.launch.embedded").open_database(path, durability)
+    database: Database = import_module("hbtable.launch.embedded").open_database(path, durability, read_only)
     return database
 
 

@@ -5,7 +5,8 @@ r"""The folder a single machine's hbtable lives in: its format version, and the 
               host's name and the namespace of its pids, because in two containers both may be pid 1
 
 Invariants: nothing in the folder is read or written without the flock, which the kernel frees when the process dies,
-however it dies; what LOCK says is only for people. A folder is never taken over unless it is empty or has FORMAT.
+however it dies; what LOCK says is only for people. Who only reads shares it with others that only read, and needs no
+right to write. A folder is never taken over unless it is empty or has FORMAT.
 
 Somebody may remove LOCK, or put another folder in this one's place, a backup say, while a process uses it. So the
 folder itself is locked as well, where the file system can do that, and its holder looks whether path and LOCK are still
@@ -13,6 +14,7 @@ those that it locked (check_held): otherwise a second process could be serving t
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -61,17 +63,16 @@ class DataFolder:
             _check_ours(root)
             descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise InvalidConfiguration(f"the data folder {root} cannot be used: {error.strerror or error}") from error
+            raise _unusable(error, root) from error
         with contextlib.ExitStack() as undo:
             undo.callback(_free, descriptor)
             try:
                 lock = os.open(f"{root}/LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             except OSError as error:
-                reason = error.strerror or error
-                raise InvalidConfiguration(f"the data folder {root} cannot be used: {reason}") from error
+                raise _unusable(error, root) from error
             undo.callback(_free, lock)
             try:
-                _lock(root, lock, descriptor)
+                _lock(root, lock, descriptor, fcntl.LOCK_EX)
                 _check_format(root)
                 disk.delete_folder(f"{root}/{UNFINISHED}")
                 folder = DataFolder(root, lock, descriptor)
@@ -88,18 +89,7 @@ class DataFolder:
     def check_held(self) -> None:
         """LockLost when the path leads to another folder by now, or LOCK to another file: another process may use what
         is there. Two calls of the system; to be made often, and before anything is acknowledged."""
-        try:
-            folder, lock = _id_at(self.root), _id_at(f"{self.root}/LOCK")
-        except OSError:
-            return  # nothing is known, as with too many open files
-        if (folder, lock) == self._ids:
-            return
-        what = "its file LOCK was removed or replaced" if folder == self._ids[0] else "it was moved or replaced"
-        raise LockLost(
-            f"the data folder {self.root} is not this process's any more: {what} while it was in use. Another process "
-            "may own what is there now: stop this server or close this database, and start or open the folder that "
-            "counts"
-        )
+        _check_same(self.root, self._ids)
 
     def set_address(self, address: str) -> None:
         """What a second process is told, once this one knows its port."""
@@ -123,29 +113,69 @@ class DataFolder:
             self._lock = self._descriptor = -1
 
 
-@contextlib.contextmanager
-def looked_at(root: str) -> Iterator[None]:
-    """Meanwhile no other process uses the folder, and nothing in it is made or changed, whatever state it is in.
+@final
+class FolderForReading:
+    """A data folder in which this process makes and changes nothing, whatever state it is in. Meanwhile no process that
+    would change it has it; `alone`: nobody else looks at it, either."""
 
-    AlreadyExists: a process uses it. UnsupportedFormat: written by a newer hbtable. InvalidConfiguration: it cannot be
-    read, or is no folder.
-    """
-    root = os.path.abspath(root)
-    _check_name(root)
-    with contextlib.ExitStack() as undo:
+    def __init__(self, root: str, alone: bool = False) -> None:
+        """AlreadyExists: a process uses it. InvalidConfiguration: it cannot be read, or is no folder."""
+        self.root = root = os.path.abspath(root)
+        _check_name(root)
+        if not os.path.isdir(root):
+            raise InvalidConfiguration(why_no_store(root))
         try:
-            descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            undo.callback(_free, descriptor)
-            lock = None
-            with contextlib.suppress(FileNotFoundError):
-                lock = os.open(f"{root}/LOCK", os.O_RDONLY | os.O_CLOEXEC)
-                undo.callback(_free, lock)
-            _lock(root, lock, descriptor)
+            with contextlib.ExitStack() as undo:
+                descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                undo.callback(_free, descriptor)
+                lock = None
+                with contextlib.suppress(FileNotFoundError):
+                    lock = os.open(f"{root}/LOCK", os.O_RDONLY | os.O_CLOEXEC)
+                    undo.callback(_free, lock)
+                _lock(root, lock, descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+                self._ids = (_id_of(os.fstat(descriptor)), None if lock is None else _id_of(os.fstat(lock)))
+                self._undo = undo.pop_all()
         except OSError as error:
-            raise InvalidConfiguration(f"the data folder {root} cannot be used: {error.strerror or error}") from error
+            raise _unusable(error, root) from error
+
+    def check_format(self) -> None:
+        """Corruption, UnsupportedFormat; InvalidConfiguration when the folder is no hbtable data folder."""
+        if not os.path.exists(f"{self.root}/FORMAT"):
+            raise InvalidConfiguration(format_damage(self.root) or why_no_store(self.root))
+        _read_format(self.root)
+
+    def check_held(self) -> None:
+        """As DataFolder.check_held."""
+        _check_same(self.root, self._ids)
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._undo.close()
+
+
+@contextlib.contextmanager
+def looked_at(root: str, alone: bool = False) -> Iterator[None]:
+    """Meanwhile the folder is a FolderForReading. UnsupportedFormat: written by a newer hbtable."""
+    folder = FolderForReading(root, alone)
+    with contextlib.closing(folder):
         with contextlib.suppress(Corruption):
-            _read_format(root)
+            _read_format(folder.root)
         yield
+
+
+def _check_same(root: str, ids: tuple[tuple[int, int], tuple[int, int] | None]) -> None:
+    """`ids`: of the folder and its LOCK. LockLost when other ones are there now."""
+    try:
+        folder, lock = _id_at(root), _id_at(f"{root}/LOCK")
+    except OSError:
+        return  # nothing is known, as with too many open files
+    if (folder, lock) == ids:
+        return
+    what = "its file LOCK was removed or replaced" if folder == ids[0] else "it was moved or replaced"
+    raise LockLost(
+        f"the data folder {root} is not this process's any more: {what} while it was in use. Another process may own "
+        "what is there now: stop this server or close this database, and start or open the folder that counts"
+    )
 
 
 def why_no_store(root: str) -> str:
@@ -155,6 +185,13 @@ def why_no_store(root: str) -> str:
     if not os.path.isdir(root):
         return f"{root} is no hbtable data folder: it is a file; name a folder, which hbtable has for itself"
     return f"{root} is no hbtable data folder: it has no file FORMAT"
+
+
+def _unusable(error: OSError, root: str) -> InvalidConfiguration:
+    message = f"the data folder {root} cannot be used: {error.strerror or error}"
+    if error.errno in (errno.EROFS, errno.EACCES) and os.path.exists(f"{root}/FORMAT"):
+        message += "; to read it, use hbtable.open(..., read_only=True), or hbtable check"
+    return InvalidConfiguration(message)
 
 
 def _check_name(root: str) -> None:
@@ -184,21 +221,40 @@ def _check_ours(root: str) -> None:
         )
 
 
-def _lock(root: str, lock: int | None, descriptor: int) -> None:
-    """`lock` None: there is no file LOCK, so no server has the folder, unless somebody removed it."""
+def _lock(root: str, lock: int | None, descriptor: int, kind: int) -> None:
+    """`lock` None: there is no file LOCK, so no server has the folder, unless somebody removed it. `kind`: LOCK_EX or
+    LOCK_SH."""
     try:
         if lock is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             raise
         except OSError:
             pass  # NFS locks no folders
     except BlockingIOError as error:
+        if kind == fcntl.LOCK_EX and _is_shared(lock, descriptor):
+            raise AlreadyExists(
+                f"the data folder {root} is in use by somebody who only reads it, with hbtable check or "
+                "hbtable.open(..., read_only=True): end that first"
+            ) from error
         raise AlreadyExists(
             f"the data folder {root} is in use by {_holder(lock, descriptor)}: stop it, or connect to it"
         ) from error
+
+
+def _is_shared(lock: int | None, descriptor: int) -> bool:
+    """Of a folder that somebody else has: whether he lets others read it."""
+    for one in (lock, descriptor):
+        try:
+            if one is not None:
+                fcntl.flock(one, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass  # NFS locks no folders
+    return True
 
 
 def _free(descriptor: int) -> None:
@@ -217,7 +273,7 @@ def _holder(lock: int | None, descriptor: int) -> str:
     if (os.getpid(), _id_of(os.fstat(descriptor))) in _HELD:
         return f"this process{where}"
     if not pid:
-        return "another process, whose file LOCK was removed, or which only looks at it (hbtable check)"
+        return "another process, whose file LOCK was removed, or which repairs it (hbtable repair)"
     if host in ("", socket.gethostname()) and said.get("pids", _pids()) == _pids():
         return f"process {pid}{where}"
     return f"process {pid} of {host}{where}, which is another container or machine"

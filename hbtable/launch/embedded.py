@@ -9,15 +9,17 @@ import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
-from typing import TypedDict, final
+from typing import Final, TypedDict, final
 
 from hbtable.client.rows import Rows
 from hbtable.client.table import Table
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.commitlog.options import LogOptions
 from hbtable.errors import AlreadyExists, InvalidRequest, Unavailable
-from hbtable.fs.data_folder import DataFolder
+from hbtable.fs.data_folder import DataFolder, FolderForReading
 from hbtable.fs.local import LocalFileSystem
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.fs.overlay import OverlayFileSystem
 from hbtable.fs.under_way import MarksFile
 from hbtable.launch.closing import Closing, give_back
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
@@ -34,6 +36,10 @@ from hbtable.model.values import check_mapping, members, own_bytes, shown
 from hbtable.runtime.portal import Portal
 from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerOptions
+
+_REFUSAL: Final = (
+    "the database {} was opened with read_only=True, and nothing in it can be changed: open it without that to write"
+)
 
 
 class FamilyOptions(TypedDict, total=False):
@@ -98,19 +104,26 @@ class Database:
 
     Everything acknowledged is durable on return. Usable from any thread until close(); afterwards every call raises
     Unavailable. LockLost, which says why, from the moment when the data folder is seen moved or replaced.
+
+    One that is `read_only` begins as any other, over an overlay: what the start would write stays in memory, and what
+    would change the database afterwards is refused (rpc.read_only).
     """
 
-    def __init__(self, path: str | os.PathLike[str], options: EmbeddedOptions | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], options: EmbeddedOptions | None = None, read_only: bool = False
+    ) -> None:
         """Starts the cluster, or raises: AlreadyExists naming the process that has the folder open."""
         self.path = path = os.path.abspath(path)
         self._closing: Closing | None = None
         self._portal = Portal()
         with contextlib.ExitStack() as undo:
             undo.callback(self._portal.close)
-            self._folder = DataFolder.open(path, "hbtable.open(), no port")
-            undo.callback(self._folder.close)
-            self._marks = MarksFile(path)
-            undo.callback(self._marks.close)
+            self._folder = folder = _opened(path, read_only)
+            undo.callback(folder.close)
+            self._marks: MarksFile | None = None
+            if isinstance(folder, DataFolder):
+                self._marks = MarksFile(path)
+                undo.callback(self._marks.close)
             self._library_calls = LibraryCalls(self._portal, self._folder)
             self._call = self._library_calls.call
             self._cluster = self._portal.call(self._start, options)
@@ -122,10 +135,15 @@ class Database:
     def _start(self, options: EmbeddedOptions | None) -> EmbeddedCluster:
         """In the hub."""
         runtime = self._portal.runtime
-        fs = LocalFileSystem(self.path, runtime)
-        fs.check_held = self._folder.check_held
-        lock_service = LocalLockService(fs, runtime)
-        cluster = EmbeddedCluster(runtime, fs, lock_service, options, room=fs, marks=self._marks)
+        local = LocalFileSystem(self.path, runtime)
+        local.check_held = self._folder.check_held
+        if self._marks is None:
+            overlay = OverlayFileSystem(local, MemoryFileSystem(runtime))
+            lock_service = LocalLockService(overlay, runtime)
+            cluster = EmbeddedCluster(runtime, overlay, lock_service, options, refusal=_REFUSAL.format(self.path))
+        else:
+            lock_service = LocalLockService(local, runtime)
+            cluster = EmbeddedCluster(runtime, local, lock_service, options, room=local, marks=self._marks)
         cluster.start()
         self._library_calls.watch(lock_service, cluster.lost)
         return cluster
@@ -213,10 +231,11 @@ class Database:
         try:
             closing(self._portal.drain, lambda: Unavailable(f"the database {self.path} is closed: open it again"))
             closing(self._library_calls.end)
-            closing(self._cluster.stop)
+            closing(self._cluster.stop, self._marks is not None)
         finally:
             self._portal.close()
-            self._marks.close()
+            if self._marks is not None:
+                self._marks.close()
             self._folder.close()
 
     def __enter__(self) -> "Database":
@@ -228,7 +247,7 @@ class Database:
         self.close()
 
 
-def open_database(path: str, durability: str) -> Database:
+def open_database(path: str, durability: str, read_only: bool) -> Database:
     """hbtable.open()."""
     if path in ("", b""):
         raise InvalidRequest("the path of the database is empty; '.' is the current folder")
@@ -236,14 +255,28 @@ def open_database(path: str, durability: str) -> Database:
         raise InvalidRequest(f"the path {shown(path)} is {type(path).__name__}, and has to be text")
     if type(durability) is not str:
         raise InvalidRequest(f"durability {shown(durability)} is {type(durability).__name__}: it is 'sync' or 'os'")
+    if type(read_only) is not bool:
+        raise InvalidRequest(f"read_only {shown(read_only)} is {type(read_only).__name__}: it is True or False")
     options = EmbeddedOptions(server=TabletServerOptions(log=LogOptions(durability=durability)))
     text = os.fsdecode(path)
     try:
-        return Database(text, options)
+        return Database(text, options, read_only)
     except AlreadyExists:
         if not give_back(os.path.abspath(text)):
             raise
-    return Database(text, options)
+    return Database(text, options, read_only)
+
+
+def _opened(path: str, read_only: bool) -> DataFolder | FolderForReading:
+    if not read_only:
+        return DataFolder.open(path, "hbtable.open(), no port")
+    folder = FolderForReading(path)
+    try:
+        folder.check_format()
+    except BaseException:
+        folder.close()
+        raise
+    return folder
 
 
 def _bytes(name: str | bytes) -> bytes:

@@ -5,7 +5,8 @@ tests run it on simulated ones.
 """
 
 import logging
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from hbtable.client.client import Client
@@ -23,6 +24,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.local import LocalTransport
+from hbtable.rpc.read_only import ReadOnlyTransport
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerOptions, TabletServerRole
@@ -63,17 +65,21 @@ class EmbeddedCluster:
         registry: Registry | None = None,
         room: DiskSpace | None = None,
         marks: Marks | None = None,
+        refusal: str = "",
     ) -> None:
         """`room`: of the disk below `fs`; without it none is kept back for a full one. `marks`: without them nobody
-        knows at the next start what this process was at when it died."""
+        knows at the next start what this process was at when it died. `refusal`: why clients may change nothing; then
+        no file is replaced or collected, either."""
         self._runtime = runtime
         self._fs = fs
         self._lock_service = lock_service
-        self._options = options or EmbeddedOptions()
+        options = options or EmbeddedOptions()
+        self._options = _only_read(options) if refusal else options
         self.registry = registry or Registry()
         self.transport = LocalTransport()
         self.session: Session
         self._marks = marks
+        self._refusal = refusal
         self._ballast = Ballast(runtime, fs, room, self._options.disk) if room is not None else None
         self.lost = runtime.event()
         """Set when the lock is lost: this process must stop."""
@@ -103,16 +109,19 @@ class EmbeddedCluster:
             self.server = TabletServerRole(
                 runtime, session, self._fs, catalog, self.registry, self.lost.set, options.server
             )
+            self.server.shared.compactions_on = not self._refusal
             self._watch_room()
             self.server.start()
             self.transport.register_server(self.server.incarnation, self.server.service, self.server.admin)
             self.transport.register_master(self.master.calls)
             suspects = Suspects(runtime, session, self._marks)
             suspects.start()
-            self.client = Client(runtime, session, self.transport, options.client, locator, suspects)
+            transport = ReadOnlyTransport(self.transport, self._refusal) if self._refusal else self.transport
+            self.client = Client(runtime, session, transport, options.client, locator, suspects)
             self.master.settle()
             self.master.collections.replaced_bytes = lambda: self.server.shared.replaced_bytes
-            self.master.collections.soon()  # what the last process left: this one may end before the first period does
+            if not self._refusal:
+                self.master.collections.soon()  # what the last process left: this one may end before a period does
             self.master.start()
         except BaseException:
             session.close()
@@ -175,3 +184,10 @@ class EmbeddedCluster:
             self.master.collect_garbage()
         except HbtableError as error:
             log.warning("garbage was not collected and stays for the next start: %s", error)
+
+
+def _only_read(options: EmbeddedOptions) -> EmbeddedOptions:
+    """What these begin by themselves would, over an overlay, keep whole files in memory."""
+    collector = replace(options.collector, period_seconds=math.inf)
+    maintenance = replace(options.server.maintenance, split_bytes=0)
+    return replace(options, collector=collector, server=replace(options.server, maintenance=maintenance))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import LockLost
-from hbtable.fs.data_folder import DataFolder
+from hbtable.fs.data_folder import DataFolder, FolderForReading
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.supervision import supervise
@@ -25,7 +25,7 @@ class FolderWatch:
     def __init__(
         self,
         runtime: Runtime,
-        folder: DataFolder,
+        folder: DataFolder | FolderForReading,
         lock_service: LocalLockService,
         on_lost: Callable[[LockLost], None],
     ) -> None:

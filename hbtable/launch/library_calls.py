@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar, final
 
 from hbtable.errors import HbtableError, LockLost
-from hbtable.fs.data_folder import DataFolder
+from hbtable.fs.data_folder import DataFolder, FolderForReading
 from hbtable.launch.folder_watch import FolderWatch
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Event, Task
@@ -26,7 +26,7 @@ class LibraryCalls:
     """Carries calls from any thread into the hub. call() from any thread; the other methods in the hub. end() comes
     before the cluster stops: its sessions end then, which would look like a loss."""
 
-    def __init__(self, portal: Portal, folder: DataFolder) -> None:
+    def __init__(self, portal: Portal, folder: DataFolder | FolderForReading) -> None:
         self._portal = portal
         self._folder = folder
         self._why = ""

@@ -212,6 +212,46 @@ def test_a_second_open_says_who_holds_the_folder(tmp_path: Path) -> None:
     assert set(threading.enumerate()) <= threads, "a failed open leaves no thread behind"
 
 
+def stored(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_folder_of_a_killed_process_is_read_without_a_change(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    program = (
+        f"import hbtable, os\ndatabase = hbtable.open({str(folder)!r})\ntable = database.create_table('t', ['f'])\n"
+        "table.put(b'a', {b'f:q': b'1'})\ndatabase.flush_table('t')\ntable.put(b'b', {b'f:q': b'2'})\nos._exit(9)"
+    )
+    run_python(program, str(tmp_path))
+    before = stored(folder)
+    with hbtable.open(str(folder), read_only=True) as database, hbtable.open(str(folder), read_only=True) as other:
+        for reader in (database, other):
+            assert list(reader.table("t").scan()) == [(b"a", {b"f:q": b"1"}), (b"b", {b"f:q": b"2"})]
+        table = database.table("t")
+        for change in (
+            lambda: table.put(b"a", {b"f:q": b"3"}),
+            lambda: table.delete(b"a"),
+            lambda: table.counter_inc(b"a", b"f:n"),
+            lambda: table.append(b"a", {b"f:q": b"3"}),
+            lambda: table.check_and_put(b"a", b"f:q", b"1", {b"f:q": b"3"}),
+            lambda: database.create_table("u", ["f"]),
+            lambda: database.delete_table("t", disable=True),
+            lambda: database.enable_table("t"),
+            lambda: database.flush_table("t"),
+            lambda: database.compact_table("t", major=True),
+            lambda: database.split_table("t", b"b"),
+        ):
+            with pytest.raises(hbtable.InvalidRequest, match="opened with read_only=True, and nothing in it can be"):
+                change()
+        with pytest.raises(hbtable.AlreadyExists, match="in use by somebody who only reads it"):
+            hbtable.open(str(folder))
+    assert stored(folder) == before
+    with pytest.raises(hbtable.InvalidRequest, match="read_only 1 is int"):
+        hbtable.open(str(folder), read_only=1)  # type: ignore[arg-type]
+    with hbtable.open(str(folder)) as database:
+        assert len(list(database.table("t").scan())) == 2
+
+
 def test_durability_is_checked(tmp_path: Path) -> None:
     with pytest.raises(hbtable.InvalidConfiguration, match="'sync' or 'os'"):
         hbtable.open(str(tmp_path / "data"), durability="perhaps")

@@ -47,7 +47,7 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
             report = Repair(runtime, overlay, overlay, name, saved_scanner(local)).run()
         return told(report, damage, "would be done: ")
     if damage:
-        with looked_at(path):
+        with looked_at(path, alone=True):
             restore_format(path)
     folder = DataFolder.open(path, "hbtable repair, no port")
     try:

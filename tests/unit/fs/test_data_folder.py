@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, UnsupportedFormat
-from hbtable.fs.data_folder import DataFolder
+from hbtable.fs.data_folder import DataFolder, FolderForReading
 
 
 def test_a_new_folder_is_made_with_its_format(tmp_path: Path) -> None:
@@ -149,3 +149,44 @@ def test_a_path_that_no_file_can_have_is_refused_with_a_message(tmp_path: Path, 
     with pytest.raises(InvalidConfiguration, match=r"cannot be used: no file can have this name") as error:
         DataFolder.open(f"{tmp_path}/{name}")
     assert repr(f"{tmp_path}/{name}") in str(error.value)
+
+
+def test_those_who_only_read_share_a_folder_and_keep_writers_out(tmp_path: Path) -> None:
+    root = str(tmp_path)
+    writer = DataFolder.open(root)
+    with pytest.raises(AlreadyExists, match="in use by this process"):
+        FolderForReading(root)
+    writer.close()
+    before = sorted(os.listdir(root))
+    first, second = FolderForReading(root), FolderForReading(root)
+    first.check_format()
+    for alone in (lambda: DataFolder.open(root), lambda: FolderForReading(root, alone=True)):
+        with pytest.raises(AlreadyExists, match="in use by somebody who only reads it, with hbtable check or"):
+            alone()
+    first.close()
+    first.close()
+    with pytest.raises(AlreadyExists, match="somebody who only reads it"):
+        DataFolder.open(root)
+    second.check_held()
+    (tmp_path / "LOCK").unlink()
+    with pytest.raises(LockLost, match="its file LOCK was removed or replaced"):
+        second.check_held()
+    second.close()
+    FolderForReading(root).close()
+    assert [*before[:1], "LOCK"] == before
+    assert os.listdir(root) == ["FORMAT"], "who reads makes no LOCK"
+    DataFolder.open(root).close()
+
+
+def test_what_is_no_data_folder_is_not_read(tmp_path: Path) -> None:
+    folder = FolderForReading(str(tmp_path))
+    with pytest.raises(InvalidConfiguration, match="it has no file FORMAT"):
+        folder.check_format()
+    folder.close()
+    with pytest.raises(InvalidConfiguration, match="it is not there"):
+        FolderForReading(str(tmp_path / "absent"))
+    (tmp_path / "FORMAT").write_text("hbtable data folder\nformat 7\n")
+    folder = FolderForReading(str(tmp_path))
+    with pytest.raises(UnsupportedFormat, match="written by a newer hbtable"):
+        folder.check_format()
+    folder.close()
