@@ -22,7 +22,14 @@ from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.fs.paths import UNFINISHED
 from hbtable.fs.probing import PROBES, probe
-from hbtable.master.files.garbage import ListedFile, MetadataScan, garbage_files, garbage_logs, garbage_markers
+from hbtable.master.files.garbage import (
+    ListedFile,
+    MetadataScan,
+    dropped_tables,
+    garbage_files,
+    garbage_logs,
+    garbage_markers,
+)
 from hbtable.master.files.trash import Trash
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.metadata.catalog import Catalog
@@ -31,7 +38,7 @@ from hbtable.model.tablet import METADATA_TABLE_ID
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
-from hbtable.tablet.shared import SSTABLE_FOLDER, table_of_path
+from hbtable.tablet.shared import SSTABLE_FOLDER, table_folder, table_of_path
 
 GATEWAY_FILES: Final = "front-door"
 """Where servers that stopped in order leave their scanners for their next start (launch.thrift_gateway)."""
@@ -168,6 +175,8 @@ class Collector:
         # First: on a full disk this makes the room that moving may need.
         emptied, kept = self._trash.make_room(sum(garbage.values()), not out_of_space)
         moved = self._trash.take(garbage, not out_of_space)
+        for table_id in dropped_tables(files, paths, first, second):
+            self._remove_folder(table_id)
         dead_logs = self._given_up(dead_logs)
         for name in dead_logs:
             self._fs.delete_folder(log_folder(name))
@@ -184,6 +193,13 @@ class Collector:
             f"left-over tablet rows; {emptied} files left the trash"
         )
         return Collected(message, dead_logs, result)
+
+    @switches
+    def _remove_folder(self, table_id: int) -> None:
+        """Of a dropped table: else it would stay for ever, and a NameNode keeps each folder in memory."""
+        folder = table_folder(table_id)
+        if table_id not in self._unnamed and not self._fs.list_files(folder):  # somebody may have put a file there
+            self._fs.delete_folder(folder)
 
     @switches
     def _given_up(self, logs: list[str]) -> list[str]:

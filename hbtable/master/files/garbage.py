@@ -57,6 +57,17 @@ def garbage_files(
     return [file.path for file in listed if file.path not in needed and file.table_id not in spared]
 
 
+def dropped_tables(
+    listed: Sequence[ListedFile], garbage: Sequence[str], first: MetadataScan, second: MetadataScan
+) -> list[int]:
+    """Ascending: the tables that had files of which all are garbage, and that neither scan has a row of. Ids of tables
+    are never used again, so nothing that counts will ever be written to their folders."""
+    gone = set(garbage)
+    kept = first.ids_by_table().keys() | second.ids_by_table().keys()
+    kept |= {file.table_id for file in listed if file.path not in gone}
+    return sorted({file.table_id for file in listed}.difference(kept))
+
+
 def moving_tables(first: MetadataScan, second: MetadataScan) -> set[int]:
     """Tables whose set of tablets changed between the scans."""
     before, after = first.ids_by_table(), second.ids_by_table()

@@ -26,6 +26,11 @@ class Shared:
         self.jumped_millis = 0
         """What is new is stamped with a time so far ahead of what was there."""
         self.probed = 0
+        self.folders_deleted: list[str] = []
+
+    def delete_folder(self, folder: str) -> None:
+        self.folders_deleted.append(folder)
+        self.memory.delete_folder(folder)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.memory, name)
@@ -187,3 +192,16 @@ def test_the_trash_goes_with_its_folders() -> None:
         assert deleted == [f"trash/{now}"]
 
     in_world(test)
+
+
+@pytest.mark.parametrize("log_kind", [HDFS, LOCAL])
+def test_the_folder_of_a_dropped_table_goes_with_its_last_file_unless_it_holds_a_file_of_others(log_kind: str) -> None:
+    def test(world: World) -> None:
+        world.put(
+            "sstables/00000010/1.sst", "sstables/00000010/2.sst", "sstables/00000011/3.sst", "sstables/00000011/note"
+        )
+        world.collect()
+        assert world.fs.folders_deleted == ["sstables/00000010"]
+        assert [path for path in world.there() if path.startswith("sstables")] == ["sstables/00000011/note"]
+
+    in_world(test, log_kind)

@@ -2,7 +2,14 @@
 
 from dataclasses import replace
 
-from hbtable.master.files.garbage import ListedFile, MetadataScan, garbage_files, garbage_logs, garbage_markers
+from hbtable.master.files.garbage import (
+    ListedFile,
+    MetadataScan,
+    dropped_tables,
+    garbage_files,
+    garbage_logs,
+    garbage_markers,
+)
 from hbtable.model.ranges import EVERY_ROW
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from tests.harness.planted_bugs import is_found
@@ -47,6 +54,15 @@ def test_an_embedded_left_child_counts() -> None:
 def test_a_deleted_table_loses_its_files() -> None:
     other = replace(tablet(30), table_id=17)
     assert garbage_files([A, B], NOBODY, scan(other), scan(other)) == [A.path, B.path]
+
+
+def test_a_table_without_rows_whose_files_are_all_garbage_was_dropped() -> None:
+    other, same = scan(replace(tablet(30), table_id=17)), scan(tablet(20))
+    files, paths = [A, B, ListedFile(17, "tables/00000011/d")], [A.path, B.path, "tables/00000011/d"]
+    assert dropped_tables(files, paths, other, other) == [16]
+    assert dropped_tables(files, paths[1:], other, other) == []
+    assert dropped_tables(files, paths, same, other) == []
+    assert dropped_tables(files, paths, other, same) == []
 
 
 def test_a_table_with_an_owner_that_was_not_asked_is_left_alone() -> None:
