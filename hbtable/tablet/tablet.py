@@ -23,7 +23,13 @@ from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
 from hbtable.tablet import recovery
 from hbtable.tablet.compactions.compaction import Compactor
-from hbtable.tablet.compactions.planning import planned_flush, planned_major, planned_merge, useless_files
+from hbtable.tablet.compactions.planning import (
+    has_many_frozen,
+    planned_flush,
+    planned_major,
+    planned_merge,
+    useless_files,
+)
 from hbtable.tablet.damage import DamagedFiles
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.options import TabletOptions
@@ -141,6 +147,8 @@ class Tablet:
         """In force for every read and write from now on; does not switch. SSTables written under another grouping of
         the families stay readable; a major compaction rewrites them."""
         self._state.install(self._state.version.with_layout(LocalityGroupLayout(schema)))
+        if has_many_frozen(self._state):
+            self._state.shared.attention()
 
     @property
     def memtable_bytes(self) -> int:

@@ -4,7 +4,8 @@ what is left on disk should be about what is alive.
 Each pattern runs in an embedded cluster on a simulated machine, maintenance and collection included, so that hours pass
 in seconds; what is measured is the processor time of this process, all background work in it. The table has a line per
 pattern: microseconds per operation in the first and in the last fifth, the cells that reads looked at per operation
-there, and files and bytes outside of the trash at the end.
+there, files and bytes outside of the trash at the end, and the Python objects that there are more than after the first
+fifth.
 
     python -m tests.campaigns.soak [--scale 1.0] [--seed 0]
 """
@@ -14,11 +15,12 @@ import gc
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hbtable.client.table import Table
 from hbtable.commitlog.options import LogOptions
+from hbtable.errors import TableNotFound
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.model.cell import SERVER_TIME
@@ -94,6 +96,45 @@ def clicks(table: Table, number: int) -> None:
         table.scan_page(ScanRequest(max_rows=50))
 
 
+def tables(cluster: EmbeddedCluster, number: int) -> None:
+    """A table is made, written to, flushed, read and dropped."""
+    admin, name = cluster.client.admin, b"made%09d" % number
+    admin.create_table(TableSchema(name, {b"f": FamilySchema(b"f")}))
+    table = cluster.client.table(name)
+    table.mutate([put(b"row")])
+    admin.flush(name)
+    assert len(table.read_rows([b"row"], COLUMN)) == 1
+    admin.disable_table(name)
+    admin.delete_table(name)
+
+
+def absent_names(cluster: EmbeddedCluster, number: int) -> None:
+    """Somebody asks for tables that there are not."""
+    try:
+        cluster.client.table(b"absent%09d" % number).read_rows([b"row"], COLUMN)
+    except TableNotFound:
+        return
+    raise AssertionError("there is no such table")
+
+
+def regroup(cluster: EmbeddedCluster, number: int) -> None:
+    """Two families come into one locality group, or part again, between a put and a read."""
+    admin, table = cluster.client.admin, cluster.client.table(b"t")
+    table.mutate([put(b"row", b"%d" % number)])
+    schema = table.record().schema
+    group = "" if number % 2 else "both"
+    old = {b"f": schema.families[b"f"], b"g": schema.families.get(b"g", FamilySchema(b"g"))}
+    families = {name: replace(family, locality_group=group) for name, family in old.items()}
+    admin.alter_table(replace(schema, version=schema.version + 1, families=families))
+    [(_, [(_, _, value)])] = table.read_rows([b"row"], COLUMN)
+    assert value == b"%d" % number
+
+
+def on_table(operation: Callable[[Table, int], None]) -> Callable[[EmbeddedCluster, int], None]:
+    """On the table that is there from the beginning."""
+    return lambda cluster, number: operation(cluster.client.table(b"t"), number)
+
+
 @dataclass
 class Worn:
     """What a pattern has cost. `first` and `last`: per operation, in the first and in the last fifth of them."""
@@ -106,15 +147,20 @@ class Worn:
     files: int = 0
     sstable_bytes: int = 0
     log_bytes: int = 0
+    objects: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.name:12} {self.first_micros:8.0f} {self.last_micros:8.0f} us   {self.first_cells:8.0f} "
-            f"{self.last_cells:8.0f} cells   {self.files:4} files {self.sstable_bytes:10} bytes, log {self.log_bytes}"
+            f"{self.last_cells:8.0f} cells   {self.files:4} files {self.sstable_bytes:10} bytes, log "
+            f"{self.log_bytes:8}, {self.objects:6} objects"
         )
 
 
-def soak(name: str, operation: Callable[[Table, int], None], count: int, family: FamilySchema, seed: int) -> Worn:
+Operation = Callable[[EmbeddedCluster, int], None]
+
+
+def soak(name: str, operation: Operation, count: int, family: FamilySchema, seed: int) -> Worn:
     """`count` operations, then some minutes without any."""
     runtime = SimulatedRuntime(seed)
     memory = MemoryFileSystem(runtime)
@@ -124,19 +170,21 @@ def soak(name: str, operation: Callable[[Table, int], None], count: int, family:
         cluster = EmbeddedCluster(runtime, memory, MemoryLockService(runtime), OPTIONS)
         cluster.start()
         cluster.client.admin.create_table(TableSchema(b"t", {b"f": family}))
-        table = cluster.client.table(b"t")
         fifth = max(1, count // FIFTHS)
         for part in range(FIFTHS):
             gc.collect()
             begin, cells = time.process_time(), examined(cluster)
             for number in range(part * fifth, (part + 1) * fifth):
-                operation(table, number)
+                operation(cluster, number)
                 runtime.sleep(STEP_SECONDS)
             worn.last_micros = (time.process_time() - begin) / fifth * 1e6
             worn.last_cells = (examined(cluster) - cells) / fifth
             if not part:
                 worn.first_micros, worn.first_cells = worn.last_micros, worn.last_cells
+                runtime.sleep(IDLE_SECONDS)
+                objects = alive(cluster)
         runtime.sleep(IDLE_SECONDS)
+        worn.objects = alive(cluster) - objects
         files = memory.list_files("sstables")
         worn.files, worn.sstable_bytes = len(files), sum(file.length_bytes for file in files)
         worn.log_bytes = sum(file.length_bytes for file in memory.list_files("logs"))
@@ -154,12 +202,25 @@ def examined(cluster: EmbeddedCluster) -> int:
     )
 
 
-PATTERNS: Final[list[tuple[str, Callable[[Table, int], None], int, FamilySchema]]] = [
-    ("lock", lock, 30_000, FamilySchema(b"f")),
-    ("column lock", column_lock, 15_000, FamilySchema(b"f")),
-    ("queue", queue, 160_000, FamilySchema(b"f")),
-    ("counter", counter, 60_000, FamilySchema(b"f")),
-    ("clicks", clicks, 100_000, FamilySchema(b"f", ttl_seconds=10)),
+def alive(cluster: EmbeddedCluster) -> int:
+    """Python objects that hold others, without those in caches that have a bound."""
+    cluster.client._tables.clear()
+    cache = cluster.server.cache
+    for path in list(cache._offsets):
+        cache.drop_file(path)
+    gc.collect()
+    return len(gc.get_objects())
+
+
+PATTERNS: Final[list[tuple[str, Operation, int, FamilySchema]]] = [
+    ("lock", on_table(lock), 30_000, FamilySchema(b"f")),
+    ("column lock", on_table(column_lock), 15_000, FamilySchema(b"f")),
+    ("queue", on_table(queue), 160_000, FamilySchema(b"f")),
+    ("counter", on_table(counter), 60_000, FamilySchema(b"f")),
+    ("clicks", on_table(clicks), 100_000, FamilySchema(b"f", ttl_seconds=10)),
+    ("tables", tables, 5_000, FamilySchema(b"f")),
+    ("absent names", absent_names, 50_000, FamilySchema(b"f")),
+    ("regroup", regroup, 5_000, FamilySchema(b"f")),
 ]
 
 
@@ -172,6 +233,8 @@ def bounds(worn: Worn) -> list[str]:
         wrong.append(f"{worn.name}: files pile up: {worn}")
     if worn.sstable_bytes > 1_000_000:
         wrong.append(f"{worn.name}: what is deleted stays: {worn}")
+    if worn.objects > 300:
+        wrong.append(f"{worn.name}: objects stay: {worn}")
     return wrong
 
 

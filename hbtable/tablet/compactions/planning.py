@@ -1,5 +1,7 @@
 """What the pure policies are told of a loaded tablet, and what they answer. Looks only; does not switch."""
 
+from typing import Final
+
 from hbtable.encoding import table_record
 from hbtable.model.schema import TableSchema, major_compaction_millis
 from hbtable.model.table import TableRecord, TableState
@@ -67,8 +69,20 @@ def useless_files(state: TabletState) -> list[tuple[Stack, tuple[LoadedFile, ...
     return found
 
 
+MANY_FROZEN: Final = 8
+"""Memtables that no more is written to, in one stack: each read looks into all of them. More: fewer small files after
+schemas that regroup families again and again."""
+
+
+def has_many_frozen(state: TabletState) -> bool:
+    """Each change of the schema that regroups families freezes a memtable."""
+    return any(len(stack.frozen) >= MANY_FROZEN for stack in state.version.stacks)
+
+
 def planned_flush(state: TabletState) -> str:
-    """Why the memtables are worth a flush for what is deleted in them; "" when they are not."""
+    """Why the memtables are worth a flush for what is deleted in them, or for their number; "" when they are not."""
+    if has_many_frozen(state):
+        return f"{MANY_FROZEN} memtables or more of one locality group wait for it"
     markers = state.tally.markers - state.markers_at_flush
     may_expire = any(rule.ttl_millis for rule in state.version.layout.rules.values())
     if not markers and not may_expire:
