@@ -47,11 +47,12 @@ from hbtable.master.tables.family_identities import first_families
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tables.namespaces import Namespaces
 from hbtable.master.tables.schema_check import check_schema, check_split_rows
-from hbtable.master.tablets.assignment import Assign, takers
+from hbtable.master.tables.tablet_rows import IdInUse, TabletRows
+from hbtable.master.tablets.assignment import takers
 from hbtable.master.tablets.balancer import Balancer
 from hbtable.master.tablets.merges import Merges
 from hbtable.master.tablets.moves import Moves
-from hbtable.master.tablets.ownership import assigned, first_records
+from hbtable.master.tablets.ownership import first_records
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
@@ -73,10 +74,6 @@ _ROUNDS = 20
 _LONGEST_WAIT_SECONDS = 20.0
 """For the table. Less than a caller waits for an answer (rpc.connections, write_seconds): what he was told may or may
 not happen must not happen hours later, when a merge has ended."""
-
-
-class _IdInUse(Conflict):
-    """Of a new table: it has nothing, and must not get what another table has."""
 
 
 class TableOperations:
@@ -111,6 +108,7 @@ class TableOperations:
         self._parallel_rows = parallel_rows
         self._unnamed = unnamed if unnamed is not None else set()
         self._locks = KeyedLocks[bytes](runtime)
+        self._rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
         self.namespaces = Namespaces(catalog, check_master)
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
         self.merges = Merges(
@@ -145,9 +143,9 @@ class TableOperations:
             self._catalog.create_table(record)
             ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
             try:
-                self._write_rows(schema.name, first_records(record.table_id, ids, bounds, self._wall_millis()))
+                self._rows.write(schema.name, first_records(record.table_id, ids, bounds, self._wall_millis()))
                 self._finish_enabling(record)
-            except _IdInUse:
+            except IdInUse:
                 self._catalog.delete_table(record)  # or the cycle would take its creation back, and the other's rows
                 raise
             except (StaleLocation, Unavailable) as error:
@@ -209,7 +207,7 @@ class TableOperations:
             try:
                 # Its tablets stand before the name row points at them: a crash before leaves the table as it was, one
                 # after leaves it empty, to be enabled by the cycle. Tablets that no name points at are swept.
-                self._write_rows(name, first_records(fresh.table_id, ids, bounds, self._wall_millis()))
+                self._rows.write(name, first_records(fresh.table_id, ids, bounds, self._wall_millis()))
                 self._catalog.replace_table(record, fresh)
             except OutcomeUnknown:
                 raise  # the name row may come to point at them: they are spared while this is the master
@@ -217,7 +215,7 @@ class TableOperations:
                 self._unnamed.discard(fresh.table_id)
                 raise
             self._unnamed.discard(fresh.table_id)
-            self._delete_rows(old)
+            self._rows.delete(old)
             self._finish_enabling(fresh)
 
     @contextmanager
@@ -294,40 +292,6 @@ class TableOperations:
         return entered
 
     @switches
-    def _write_rows(self, name: bytes, tablets: list[TabletRecord]) -> None:
-        """Puts the rows of a new table, each with its first owner already: one write a tablet, not two."""
-        reports = self._reports(tablets[0].table_id)
-        owners = {
-            action.record.tablet_id: action.server
-            for action in self._placement.plan(name, tablets, reports)
-            if isinstance(action, Assign)
-        }
-
-        def job(tablet: TabletRecord) -> Callable[[], bool]:
-            owner = owners.get(tablet.tablet_id)
-            row = tablet if owner is None else assigned(tablet, owner)
-            return lambda: self._put_new(row)
-
-        outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "create")
-        if False not in outcomes:
-            results(outcomes)
-            return
-        # The rows that stand are another table's. Those put just now go again, or it would have rows of two tables.
-        ours = {tablet.tablet_id for tablet, put in zip(tablets, outcomes, strict=True) if put is not False}
-        rows = self._catalog.tablet_rows(tablets[0].table_id)
-        self._delete_rows([row for row in rows if row.tablet_id in ours])
-        raise _IdInUse(f"there are tablets with the table id {tablets[0].table_id} already: {shown(name)} was not made")
-
-    @switches
-    def _put_new(self, row: TabletRecord) -> bool:
-        """False: the row is another tablet's."""
-        if self._catalog.put_tablet_if_absent(row):
-            return True
-        found = self._catalog.read_tablet(row.table_id, row.range.stop)
-        # It is ours when an answer was lost on the way, and its server was faster than we.
-        return found is not None and (found.tablet_id, found.created_millis) == (row.tablet_id, row.created_millis)
-
-    @switches
     def _finish_enabling(self, record: TableRecord) -> None:
         """From CREATING or ENABLING: every tablet is served, then the state says so. Corruption when there are rows
         without a tablet."""
@@ -368,17 +332,10 @@ class TableOperations:
 
     @switches
     def _finish_deleting(self, record: TableRecord) -> None:
-        self._delete_rows(self.settled(record.table_id))
+        self._rows.delete(self.settled(record.table_id))
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
         # rows would look like a damaged table.
         self._catalog.delete_table(record)
-
-    @switches
-    def _delete_rows(self, tablets: Sequence[TabletRecord]) -> None:
-        def job(tablet: TabletRecord) -> Callable[[], None]:
-            return lambda: self._catalog.delete_tablet(tablet)
-
-        results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "delete"))
 
     @switches
     def _resume_creating(self, record: TableRecord) -> str:
