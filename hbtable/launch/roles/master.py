@@ -46,13 +46,8 @@ class MasterProcess:
 
     @switches
     def start(self) -> None:
-        """A candidate on return. Raises what RoleEnvironment.reach raises."""
-        self._environment.reach("master", [self._listen.master_port, self._listen.http_port])
-        try:
-            self._stand()
-        except BaseException:
-            self._environment.leave()
-            raise
+        """A candidate on return. Raises what RoleEnvironment.begin raises."""
+        self._environment.begin("master", [self._listen.master_port, self._listen.http_port], self._stand)
 
     @switches
     def _stand(self) -> None:

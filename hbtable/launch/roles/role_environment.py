@@ -36,7 +36,7 @@ from hbtable.switches import switches
 
 @final
 class RoleEnvironment:
-    """Opens and closes what a role stands on. reach() first, leave() last."""
+    """Opens and closes what a role stands on. begin() first, leave() last."""
 
     fs: FileSystem
     session: ZooKeeperSession
@@ -53,10 +53,19 @@ class RoleEnvironment:
         self._watchdog = watchdog
 
     @switches
-    def reach(self, name: str, ports: list[int]) -> None:
-        """The session is open on return, and its end is this process's. Raises an error that says what is in the way:
-        port in use, ZooKeeper or NameNode not reachable, folder not writable or another cluster's, another kind of log.
-        *Switches.*"""
+    def begin(self, name: str, ports: list[int], compose: Callable[[], None]) -> None:
+        """Calls `compose` once the session is open, whose end is this process's; lets go of it when that fails. Raises
+        an error that says what is in the way: port in use, ZooKeeper or NameNode not reachable, folder not writable or
+        another cluster's, another kind of log. *Switches.*"""
+        self._reach(name, ports)
+        try:
+            compose()
+        except BaseException:
+            self.leave()
+            raise
+
+    @switches
+    def _reach(self, name: str, ports: list[int]) -> None:
         runtime, cluster, configuration = self._runtime, self._cluster, self._configuration
         self._listen.announced()  # refused now, and not when somebody asks for it
         check_ports(self._listen.host, ports)

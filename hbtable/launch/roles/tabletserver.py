@@ -74,14 +74,10 @@ class TabletServerProcess:
 
     @switches
     def start(self) -> None:
-        """Serving on return, as far as the master has given it tablets. Raises what RoleEnvironment.reach raises."""
+        """Serving on return, as far as the master has given it tablets. Raises what RoleEnvironment.begin raises."""
         listen = self._listen
-        self._environment.reach("tabletserver", [listen.thrift_port, listen.tabletserver_port, listen.http_port])
-        try:
-            self._serve()
-        except BaseException:
-            self._environment.leave()
-            raise
+        ports = [listen.thrift_port, listen.tabletserver_port, listen.http_port]
+        self._environment.begin("tabletserver", ports, self._serve)
 
     @switches
     def _serve(self) -> None:
