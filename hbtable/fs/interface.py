@@ -84,13 +84,6 @@ class PutHints(NamedTuple):
     on_node: Callable[[str], None] | None = None
     """Is told the node that was chosen, before the data are sent. Must not switch."""
 
-    padded: Callable[[int], bytes] | None = None
-    """Data that mean the same and are at least so many bytes long: what is small cannot be led past a node that does
-    not answer. Raises Stalled when nobody waits for the file any more."""
-
-    late: bool = False
-    """The same data were sent before, under another name, and there is no answer yet."""
-
 
 NO_HINTS: Final = PutHints()
 

@@ -76,9 +76,7 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
         # Also with Kerberos: what a DataNode is asked carries a token of the NameNode's redirect.
         connections = HttpConnections(runtime.clock_seconds)
         http, close = _carrier(connections, options.webhdfs)
-        return WebHdfsFileSystem(
-            runtime, parts.hosts, parts.folder, http, options.webhdfs, hold=connections.hold, on_close=close
-        )
+        return WebHdfsFileSystem(runtime, parts.hosts, parts.folder, http, options.webhdfs, on_close=close)
     # Late, because its package is optional.
     from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 

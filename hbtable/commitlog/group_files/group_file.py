@@ -5,13 +5,13 @@
     payload  zeros (any number)  crc32 of all before (4)
 
 Big-endian. The payload is a concatenation of records (records.py). Magic, version and the checksum at the end stay in
-every version, so that a newer file is told from a damaged one. The zeros make a file large enough to be led past a
-storage node that does not answer (fs.interface.PutHints).
+every version, so that a newer file is told from a damaged one. Zeros were written by versions up to 2026-11-22, which
+made a file larger at times; nobody writes them any more.
 
     LSN         counts groups through the whole log from 1 without a gap
     round       a group that was refused gives its LSN back, and that begins a new round: files of lower rounds with
                 this LSN or a higher one are void once a file of the new round is there. Of one LSN and round all tries
-                have the same content but for the zeros
+                have the same content, but for zeros
     watermark   every group up to this LSN was acknowledged when this one was made: damage there is loss. Always < LSN
     oldest LSN  the first group that recovery must find; files before may be in the middle of being deleted
     flags       as in groups.py: 1 = marker, no records; 2 = clean end of the log
@@ -86,13 +86,6 @@ def encode_group_file(group: GroupFile, payload: bytes) -> bytes:
     )
     checksum = crc32(payload, crc32(name, crc32(fixed)))
     return b"".join((fixed, name, payload, _CHECKSUM.pack(checksum)))
-
-
-def padded_group_file(content: bytes, least_bytes: int) -> bytes:
-    """The same group in a file of at least so many bytes."""
-    zeros = bytes(max(0, least_bytes - len(content)))
-    (before,) = _CHECKSUM.unpack(content[-_CHECKSUM.size :])
-    return b"".join((content[: -_CHECKSUM.size], zeros, _CHECKSUM.pack(crc32(zeros, before))))
 
 
 def payload_start(incarnation: str) -> int:

@@ -5,16 +5,15 @@ keep it waiting (hedging.py, slow_nodes.py). A file is complete once one try is 
 fence marker is seen absent *after* that: a fencer that comes later lists the file.
 """
 
-from collections.abc import Callable
 from typing import final
 
 from hbtable.commitlog.fence_check import FenceCheck
-from hbtable.commitlog.group_files.group_file import GroupName, group_path, padded_group_file
+from hbtable.commitlog.group_files.group_file import GroupName, group_path
 from hbtable.commitlog.group_files.retention import GroupRetention
 from hbtable.commitlog.group_files.slow_nodes import SlowNodes
 from hbtable.commitlog.hedging import Hedge
 from hbtable.commitlog.options import LogOptions
-from hbtable.errors import OutOfSpace, Stalled, Unavailable
+from hbtable.errors import OutOfSpace, Unavailable
 from hbtable.fs.interface import FileSystem, PutHints
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -50,24 +49,15 @@ class GroupSender:
         was confirmed for too long."""
         nodes: list[str] = []
         """Where the tries of this group went."""
-        wanted = True
-
-        def padded(least_bytes: int) -> bytes:
-            if not wanted:
-                raise Stalled("another try was confirmed meanwhile")
-            return padded_group_file(content, least_bytes)
 
         def attempt(number: int) -> None:
-            self._put(GroupName(lsn, turn, number), content, nodes, padded)
+            self._put(GroupName(lsn, turn, number), content, nodes)
 
-        try:
-            Hedge(self._runtime, self._options, attempt).run()
-        finally:
-            wanted = False
+        Hedge(self._runtime, self._options, attempt).run()
         self._fence_check.pass_at_last()
 
     @switches
-    def _put(self, name: GroupName, content: bytes, nodes: list[str], padded: Callable[[int], bytes]) -> None:
+    def _put(self, name: GroupName, content: bytes, nodes: list[str]) -> None:
         """One try."""
         chosen: list[str] = []
 
@@ -80,7 +70,7 @@ class GroupSender:
         path = group_path(self._folder, name)
         self._retention.tried(name.lsn, path)
         try:
-            self._fs.put_new(path, content, PutHints(avoid, choose, padded, late=name.attempt > 1))
+            self._fs.put_new(path, content, PutHints(avoid, choose))
         except OutOfSpace as error:
             if avoid:  # there may be room on the nodes that were left out
                 raise Unavailable(str(error)) from error

@@ -7,7 +7,7 @@ it cannot be had, nodes are left out by host name as it stands, and a cluster co
 
 import json
 from collections.abc import Callable, Collection
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from hbtable.switches import switches
 
@@ -17,23 +17,15 @@ _ASK_AGAIN_SECONDS: Final = 10.0
 LIST_TARGET: Final = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 
 
-class LiveNode(NamedTuple):
-    """A DataNode that the NameNode counts among the living."""
-
-    block_address: str
-    unheard_seconds: float
-    """Since its last heartbeat; these come every 1 to 3 s. It counts as living for half a minute to ten."""
-
-
-def parse_live_nodes(page: bytes) -> dict[str, LiveNode]:
-    """By HTTP address. ValueError when the page is not as expected."""
+def parse_live_nodes(page: bytes) -> dict[str, str]:
+    """Addresses for blocks, by HTTP address. ValueError when the page is not as expected."""
     try:
         nodes = json.loads(json.loads(page)["beans"][0]["LiveNodes"])
         found = {}
         for name, node in nodes.items():
             port = str(node["infoAddr"]).rpartition(":")[2]
             address = f"{name.rpartition(':')[0] or name}:{port}"
-            found[address] = LiveNode(str(node["xferaddr"]), float(node.get("lastContact", 0)))
+            found[address] = str(node["xferaddr"])
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise ValueError(f"the NameNode's list of DataNodes is not understood: {error!r}") from error
     return found
@@ -47,7 +39,7 @@ class DataNodes:
     def __init__(self, clock: Callable[[], float], ask: Callable[[], bytes]) -> None:
         self._clock = clock
         self._ask = ask
-        self._nodes: dict[str, LiveNode] = {}
+        self._nodes: dict[str, str] = {}
         self._asked: float | None = None
         self._asking = False
 
@@ -58,18 +50,12 @@ class DataNodes:
         return len(self._nodes) or None
 
     @switches
-    def living(self) -> dict[str, LiveNode]:
-        """*Switches* mostly. By HTTP address, as redirects name them; what was known before when nobody tells."""
-        self._look(0)
-        return self._nodes
-
-    @switches
     def block_addresses(self, nodes: Collection[str]) -> list[str]:
         """*Switches* at times. What `excludedatanodes` understands, for nodes as redirects name them."""
         if any(node not in self._nodes for node in nodes):
             self._look(_ASK_AGAIN_SECONDS)
         known = self._nodes
-        return [known[node].block_address if node in known else node.rpartition(":")[0] or node for node in nodes]
+        return [known[node] if node in known else node.rpartition(":")[0] or node for node in nodes]
 
     @switches
     def _look(self, fresh_seconds: float) -> None:

@@ -28,20 +28,14 @@ from hbtable.fs.webhdfs.namenodes import NameNodes
 from hbtable.fs.webhdfs.options import SIMPLE, TOKEN, WebHdfsOptions
 from hbtable.fs.webhdfs.put import WholeFilePuts
 from hbtable.fs.webhdfs.renames import Renames
-from hbtable.fs.webhdfs.requests import HoldHttp, Http, boolean_of
-from hbtable.fs.webhdfs.silent_nodes import SilentNodes
+from hbtable.fs.webhdfs.requests import Http, boolean_of
 from hbtable.fs.webhdfs.status import NodeStatus, look
-from hbtable.fs.webhdfs.watched import WatchedPuts
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 _LOGS: Final = "logs/"
 _SMALL_CLUSTER: Final = 3
 _SMALL_LOG_COPIES: Final = 2
-_SUSPECTS: Final = 2
-_FEW_SUSPECTS: Final = 1
-"""Or all tries of a group would wait for the same frozen node, with nobody left to look for it."""
-_TURN_SECONDS: Final = 0.1
 
 
 @final
@@ -59,10 +53,8 @@ class WebHdfsFileSystem:
         http: Http,
         options: WebHdfsOptions | None = None,
         calls: BlockingCalls | None = None,
-        hold: HoldHttp | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        """Without `hold`, uploads cannot be led past a DataNode that does not answer."""
         self.options = options or WebHdfsOptions()
         self._on_close = on_close
         self._runtime = runtime
@@ -74,26 +66,9 @@ class WebHdfsFileSystem:
         self._reads = RangeReads(calls, http, self._namenodes, self._datanodes, self.options)
         self._listing = Listing(self._namenodes)
         self._renames = Renames(self._namenodes)
-        self._silent = SilentNodes(runtime, calls, http, self._datanodes.living)
-        self._suspects = 0
-        self._watched: WatchedPuts | None = None
-        if hold is not None:
-            self._watched = WatchedPuts(
-                runtime,
-                calls,
-                hold,
-                self._namenodes,
-                self._datanodes,
-                self._puts,
-                self._silent,
-                self._root,
-                self.options,
-            )
 
     def close(self) -> None:
         """After the last call: closes connections."""
-        if self._watched is not None:
-            self._watched.close()
         self._on_close()
 
     # ------------------------------------------------------------ writing
@@ -111,27 +86,9 @@ class WebHdfsFileSystem:
 
     @switches
     def put_new(self, path: str, data: bytes, hints: PutHints = NO_HINTS) -> None:
-        """*Switches.* `hints.avoid` steers who takes the content, not where its further copies go; what can be padded
-        is watched while a node answers nothing. Nodes are named host:port, of their HTTP port. Besides AlreadyExists:
-        Unavailable when nobody takes it."""
-        suspicious = hints.avoid or hints.late or self._silent.known
-        if self._watched is None or hints.padded is None or not suspicious:
-            self._put(path, data, hints)
-            return
-        while not (silent := self._silent.look()):
-            # A put that is under way while a node freezes uses up a thread of a sound one: not too many at a time.
-            few = hints.late or self._silent.unsure
-            if self._suspects < (_FEW_SUSPECTS if few else _SUSPECTS):
-                self._suspects += 1
-                try:
-                    self._put(path, data, hints)
-                    return
-                finally:
-                    self._suspects -= 1
-            self._runtime.sleep(_TURN_SECONDS)
-            hints.padded(0)  # is it still wanted?
-        name, status = self._watched.put(hints.padded, self._replication(path), silent)
-        self._renames.rename(self._absolute(name), self._absolute(path), status)
+        """*Switches.* `hints.avoid` steers who takes the content, not where its further copies go. Nodes are named
+        host:port, of their HTTP port. Besides AlreadyExists: Unavailable when nobody takes it."""
+        self._puts.put(self._absolute(path), data, len(data), self._replication(path), hints.avoid, hints.on_node)
 
     @switches
     def write_file(self, path: str, data: bytes) -> None:
@@ -216,10 +173,6 @@ class WebHdfsFileSystem:
         return [FileStatus(path, found[path].length_bytes, found[path].modified_millis) for path in sorted(found)]
 
     # ------------------------------------------------------------ inside
-
-    @switches
-    def _put(self, path: str, data: bytes, hints: PutHints) -> None:
-        self._puts.put(self._absolute(path), data, len(data), self._replication(path), hints.avoid, hints.on_node)
 
     def _absolute(self, path: str) -> str:
         check_path(path)

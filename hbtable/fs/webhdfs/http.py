@@ -10,43 +10,15 @@ import http.client
 import socket
 import threading
 from collections.abc import Callable
-from typing import BinaryIO, Final, final
+from typing import Final, final
 
-from hbtable.fs.webhdfs.requests import HELD_BACK_BYTES, NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
+from hbtable.fs.webhdfs.requests import NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
 
 _CONNECT_SECONDS: Final = 2.0
 _LONGEST_IDLE_SECONDS: Final = 4.0
 """Hadoop's own limit is 10 s, in newer versions 60."""
 _KEPT_PER_HOST: Final = 16
 _PIECE_BYTES: Final = 1 << 18
-
-
-@final
-class HeldPut:
-    """Implements HeldUpload."""
-
-    def __init__(
-        self, connection: http.client.HTTPConnection, host: str, end: bytes, clock: Callable[[], float]
-    ) -> None:
-        self._connection = connection
-        self._host = host
-        self._end = end
-        self._clock = clock
-
-    def finish(self, seconds: float) -> WebHdfsResponse:
-        ends = self._clock() + seconds
-        try:
-            _wait_at_most(self._connection, seconds)
-            try:
-                self._connection.send(self._end)
-            except (BrokenPipeError, ConnectionResetError):
-                pass  # as in _send
-            return _received(self._connection, lambda: ends - self._clock())[0]
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise NoAnswer(f"{self._host}: {type(error).__name__} {error}") from error
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 @final
@@ -75,19 +47,6 @@ class HttpConnections:
             else:
                 connection.close()
         return response
-
-    def hold(self, request: WebHdfsRequest) -> HeldPut:
-        """As HoldHttp: sends the content but its end, over a connection of its own."""
-        ends = self._clock() + request.seconds
-        connection = _connected(request.host, min(_CONNECT_SECONDS, request.seconds))
-        assert isinstance(request.body, bytes)
-        try:
-            _wait_at_most(connection, ends - self._clock())
-            _send(connection, request, request.body[:-HELD_BACK_BYTES])
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            connection.close()
-            raise NoAnswer(f"{request.host}: {type(error).__name__} {error}") from error
-        return HeldPut(connection, request.host, request.body[-HELD_BACK_BYTES:], self._clock)
 
     def close(self) -> None:
         """Requests that are under way in other threads go on; their connections are not kept."""
@@ -137,18 +96,17 @@ def _exchanged(
     _wait_at_most(connection, left())
     if not isinstance(request.body, bytes):
         request.body.seek(0)
-    _send(connection, request, request.body)
+    _send(connection, request)
     return _received(connection, left)
 
 
-def _send(connection: http.client.HTTPConnection, request: WebHdfsRequest, content: bytes | BinaryIO) -> None:
-    """The header of `request`, and of its body only `content`."""
+def _send(connection: http.client.HTTPConnection, request: WebHdfsRequest) -> None:
     headers = {"Content-Type": "application/octet-stream"}
     if request.method != "GET":
         length = len(request.body) if isinstance(request.body, bytes) else request.length_bytes
         headers["Content-Length"] = str(length)
     try:
-        connection.request(request.method, request.target, content or None, headers)
+        connection.request(request.method, request.target, request.body or None, headers)
     except (BrokenPipeError, ConnectionResetError):
         pass  # a server that refuses a body answers before it has read it, and closes
 

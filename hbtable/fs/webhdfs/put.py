@@ -107,7 +107,7 @@ class WholeFilePuts:
         for attempt in range(_TRIES):
             if attempt:
                 self._runtime.sleep(_PAUSE_SECONDS * attempt)
-            node, target = self.place(path, replication, avoided, length_bytes)
+            node, target = self._place(path, replication, avoided, length_bytes)
             if on_node is not None:
                 on_node(node)
             try:
@@ -120,18 +120,18 @@ class WholeFilePuts:
                 raise
             else:
                 if not why:
-                    return self.look(path, length_bytes)
+                    return self._look(path, length_bytes)
                 begun = True
             avoided.append(node)
         raise Unavailable(f"{path} cannot be written: {why}")
 
     @switches
-    def place(self, path: str, replication: int, avoid: Collection[str], length_bytes: int) -> tuple[str, str]:
+    def _place(self, path: str, replication: int, avoid: Collection[str], length_bytes: int) -> tuple[str, str]:
         """*Switches.* The DataNode that is to receive a new file's content, and what it is to be asked. Unavailable."""
         parameters = {"overwrite": "false", "replication": str(replication)}
         if self._own_blocks and length_bytes <= _LARGEST_OWN_BLOCK:
-            # HDFS keeps room for a whole block while a file is written, and for one that was left for ten minutes and
-            # more. Of 128 MiB, a few hundred uploads led past a frozen node fill the disks, as the NameNode counts.
+            # HDFS keeps room for a whole block while a file is written, and ten minutes longer when its upload broke
+            # off. Of 128 MiB, a few hundred such uploads fill the disks, as the NameNode counts.
             steps = max(1, -(-length_bytes // _BLOCK_STEP_BYTES))
             parameters["blocksize"] = str(steps * _BLOCK_STEP_BYTES)
         if self._options.synced_blocks:
@@ -142,7 +142,7 @@ class WholeFilePuts:
         answer = self._namenodes.ask("PUT", path, "CREATE", parameters=parameters)
         if answer.error is not None and _NO_NODE in answer.error.message:
             if avoid:  # a slow node is better than none
-                return self.place(path, replication, (), length_bytes)
+                return self._place(path, replication, (), length_bytes)
             raise Unavailable(f"{path} cannot be written: no DataNode is left ({answer.error.message})")
         if answer.error is not None:
             raise refused(answer.error, path, "creating")
@@ -160,7 +160,7 @@ class WholeFilePuts:
 
     @switches
     def _send(self, path: str, node: str, target: str, body: bytes | BinaryIO, length_bytes: int) -> str:
-        """As `taken`. NotSent: it certainly wrote nothing."""
+        """As `_taken`. NotSent: it certainly wrote nothing."""
         seconds = self._options.put_seconds + length_bytes / BYTES_PER_SECOND
         request = WebHdfsRequest("PUT", node, target, body, length_bytes, seconds)
         with self._threads.kind() as kind:
@@ -168,9 +168,9 @@ class WholeFilePuts:
                 response = self._calls.call(kind, seconds + GRACE_SECONDS, self._http, request)
             except (NoAnswer, Stalled) as error:
                 raise Stalled(f"writing {path} by {node}: {error}; whether it took effect is unknown") from error
-        return self.taken(response, path, node)
+        return self._taken(response, path, node)
 
-    def taken(self, response: WebHdfsResponse, path: str, node: str) -> str:
+    def _taken(self, response: WebHdfsResponse, path: str, node: str) -> str:
         """Nothing when the DataNode said 201; else why it takes nothing just now, where it may have begun. OutOfSpace,
         StorageFailed, Stalled, AlreadyExists."""
         refusal = remote_error(response)
@@ -184,7 +184,7 @@ class WholeFilePuts:
         raise put_refused(refusal, path)
 
     @switches
-    def look(self, path: str, length_bytes: int) -> NodeStatus:
+    def _look(self, path: str, length_bytes: int) -> NodeStatus:
         """*Switches.* After a 201. Stalled unless the file is there with every byte."""
         try:
             answer = self._namenodes.ask("GET", path, "GETFILESTATUS")

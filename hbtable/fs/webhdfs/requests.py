@@ -10,7 +10,7 @@ It raises NotSent when the server cannot have acted on the request, and NoAnswer
 import json
 import re
 from collections.abc import Callable
-from typing import BinaryIO, Final, NamedTuple, Protocol
+from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
 PREFIX: Final = "/webhdfs/v1"
@@ -52,24 +52,6 @@ class NoAnswer(Exception):
 
 
 Http = Callable[[WebHdfsRequest], WebHdfsResponse]
-
-HELD_BACK_BYTES: Final = 1 << 10
-
-
-class HeldUpload(Protocol):
-    """A PUT of which all but the last HELD_BACK_BYTES were sent."""
-
-    def finish(self, seconds: float) -> WebHdfsResponse:
-        """Sends the end. NoAnswer."""
-
-    def close(self) -> None:
-        """Ends the connection, with or without an end of the content. Any number of times."""
-
-
-class HoldHttp(Protocol):
-    """As Http, but keeps the end of the content back. Raises NotSent, NoAnswer."""
-
-    def __call__(self, request: WebHdfsRequest) -> HeldUpload: ...
 
 
 class HadoopError(NamedTuple):

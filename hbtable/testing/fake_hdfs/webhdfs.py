@@ -17,11 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from hbtable.fs.webhdfs.requests import HeldUpload, HoldHttp, Http, NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
+from hbtable.fs.webhdfs.requests import Http, NoAnswer, NotSent, WebHdfsRequest, WebHdfsResponse
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.testing.fake_hdfs.namespace import FakeHadoopError, FakeNamespace
-from hbtable.testing.fake_hdfs.webhdfs_datanodes import FakeDataNodeQuirks, FakeDataNodes, FakeHeldUpload
+from hbtable.testing.fake_hdfs.webhdfs_datanodes import FakeDataNodeQuirks, FakeDataNodes
 from hbtable.testing.fake_hdfs.webhdfs_namenode import FakeNameNode, answer, refusal
 
 _HTTP_PORT: Final = 9864
@@ -37,8 +37,6 @@ class FakeWebHdfsQuirks(FakeDataNodeQuirks):
     """How likely each is for a request it can happen to; 0 is never. Versions: those that show it."""
 
     namenode_seconds: float = 0.001
-    unheard_seconds: int = 8
-    """Since the last heartbeat of a frozen node."""
 
     refused: float = 0.0
     """Any: no connection; nothing happens."""
@@ -90,7 +88,7 @@ class FakeWebHdfs:
         self.datanodes = FakeDataNodes(
             runtime, namespace, chance, self.quirks, self.nodes, self.frozen, self.gone, lambda path: self.between(path)
         )
-        self._namenode = FakeNameNode(namespace, self._choose, self._copies, gateway)
+        self._namenode = FakeNameNode(namespace, self._choose, gateway)
 
     def http(self, process: Runtime) -> Http:
         """What a process sends its requests through."""
@@ -99,17 +97,6 @@ class FakeWebHdfs:
             return self._carry(process, request)
 
         return carry
-
-    def hold(self, process: Runtime) -> HoldHttp:
-        """What a process sends uploads through whose end it keeps back."""
-
-        def begin(request: WebHdfsRequest) -> HeldUpload:
-            if request.host in self.dead or self._happens(self.quirks.refused):
-                raise NotSent(f"{request.host} cannot be reached")
-            self.log.append(request)
-            return FakeHeldUpload(self.datanodes, process, request, self._happens(self.quirks.lost_reply))
-
-        return begin
 
     # ------------------------------------------------------------ the way there and back
 
@@ -165,15 +152,11 @@ class FakeWebHdfs:
             f"{node.partition(':')[0]}:{_BLOCK_PORT}": {
                 "infoAddr": f"10.0.0.{n}:{_HTTP_PORT}",
                 "xferaddr": _block(node),
-                "lastContact": self.quirks.unheard_seconds if node in self.frozen else 1,
             }
             for n, node in enumerate(self.nodes, 1)
             if node not in self.gone
         }
         return answer({"beans": [{"LiveNodes": json.dumps(live)}]})
-
-    def _copies(self, inode: int) -> list[str]:
-        return [_block(node) for node in self.datanodes.copies.get(inode, [])]
 
     def _choose(self, without: frozenset[str]) -> str:
         fitting = [node for node in self.nodes if _block(node) not in without and self.datanodes.takes(node)]

@@ -1,7 +1,7 @@
 """DataNodes' WebHDFS in memory, for tests and simulation, under webhdfs.py: uploads on their way into files.
 
 An upload has steps (file created, bytes received, file completed), and anything may come between them. A pipeline with
-a frozen node stops an upload for PIPELINE_SECONDS. One of the receiving node's few threads serves it, and every
+a frozen node stops an upload for `pipeline_seconds`. One of the receiving node's few threads serves it, and every
 connection that falls to that thread waits as well (netty's event loops: two a processor in 3.4.2, in turn).
 """
 
@@ -10,13 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from hbtable.fs.webhdfs.requests import HELD_BACK_BYTES, NoAnswer, WebHdfsRequest, WebHdfsResponse
+from hbtable.fs.webhdfs.requests import WebHdfsRequest, WebHdfsResponse
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.testing.fake_hdfs.namespace import FakeFile, FakeHadoopError, FakeNamespace
 from hbtable.testing.fake_hdfs.webhdfs_namenode import refusal, split_target
-
-PIPELINE_SECONDS: Final = 75.0
 
 _THREADS: Final = 4
 _BLOCK_BYTES: Final = 128 << 20
@@ -28,6 +26,9 @@ class FakeDataNodeQuirks:
 
     datanode_seconds: float = 0.015
     """Up to twice this, at random."""
+
+    pipeline_seconds: float = 75.0
+    """All versions: after so long a pipeline without an answer fails; dfs.client.socket-timeout changes it."""
 
     slow_close: float = 0.05
     """All versions: completing a file waits 0.4 s for the last block's report."""
@@ -95,10 +96,6 @@ class FakeDataNodes:
         self.frozen = frozen
         self.gone = gone
         self.between = between
-        self.copies: dict[int, list[str]] = {}
-        """The nodes in a file's pipeline, by inode."""
-        self.held_uploads = 0
-        """Begun, and neither ended nor cut off."""
         self.scheduled_bytes = dict.fromkeys(nodes, 0)
         self._nodes = nodes
         self._writers = 0
@@ -183,10 +180,9 @@ class FakeUpload:
         self._holder = nodes.holder()
         self._file = nodes.namespace.create(self._path, self._holder, replication, overwrite, parents)
         self._pipeline = nodes.pipeline(request.host, replication, self._block_bytes)
-        nodes.copies[self._file.inode] = self._pipeline
         for node in self._pipeline:
             nodes.scheduled_bytes[node] += self._block_bytes
-        self._fails_at = nodes.runtime.clock_seconds() + PIPELINE_SECONDS
+        self._fails_at = nodes.runtime.clock_seconds() + nodes.quirks.pipeline_seconds
 
     @switches
     def finish(self, body: bytes) -> WebHdfsResponse | None:
@@ -211,17 +207,6 @@ class FakeUpload:
                 raise
         return None if cut else WebHdfsResponse(201, "", b"")
 
-    def cut_off(self, body: bytes) -> None:
-        """The connection ends after so much of it. What came becomes a file that looks complete."""
-        if self._stuck():
-            self._thread.occupy(self._fails_at)
-            return
-        self._receive(body)
-        try:
-            self._complete(self._file)
-        except FakeHadoopError:
-            pass  # it was deleted
-
     def _stuck(self) -> bool:
         frozen = any(node in self._nodes.frozen for node in self._pipeline)
         return frozen and self._nodes.runtime.clock_seconds() < self._fails_at
@@ -241,53 +226,6 @@ class FakeUpload:
         else:
             del self._file.received[self._nodes.chance.randrange(len(self._file.received) or 1) :]
             self._complete(self._file)
-
-
-@final
-class FakeHeldUpload:
-    """Implements HeldUpload for a caller in `process`; a task of the fake's serves it. `lost`: its answer is."""
-
-    def __init__(self, nodes: FakeDataNodes, process: Runtime, request: WebHdfsRequest, lost: bool) -> None:
-        self._nodes = nodes
-        self._request = request
-        self._lost = lost
-        self._ended = nodes.runtime.event()
-        self._answered = process.event()
-        self._whole = False
-        self._response: WebHdfsResponse | None = None
-        nodes.runtime.spawn(self._serve, name="webhdfs held")
-
-    def finish(self, seconds: float) -> WebHdfsResponse:
-        self._whole = True
-        self._ended.set()
-        if not self._answered.wait(seconds) or self._response is None:
-            raise NoAnswer(f"{self._request.host}: no answer in time")
-        return self._response
-
-    def close(self) -> None:
-        self._ended.set()
-
-    def _serve(self) -> None:
-        nodes, body = self._nodes, self._request.body
-        assert isinstance(body, bytes)
-        nodes.pause()
-        if self._request.host in nodes.frozen:
-            return
-        thread = nodes.thread(self._request.host)
-        thread.wait()
-        try:
-            content = FakeUpload(nodes, thread, self._request)
-            nodes.held_uploads += 1
-            self._ended.wait()
-            nodes.held_uploads -= 1
-            if self._whole:
-                self._response = content.finish(body)
-            else:
-                content.cut_off(body[:-HELD_BACK_BYTES])
-        except FakeHadoopError as error:
-            self._response = refusal(error)
-        if self._response is not None and not self._lost:
-            self._answered.set()
 
 
 def _whole(request: WebHdfsRequest) -> bytes:

@@ -35,20 +35,17 @@ def answer(body: object) -> WebHdfsResponse:
 
 @final
 class FakeNameNode:
-    """Answers requests at once. `choose` picks a DataNode, given those to be left out by block address; `copies` says
-    by the same addresses where a file goes, given its inode number."""
+    """Answers requests at once. `choose` picks a DataNode, given those to be left out by block address."""
 
     def __init__(
         self,
         namespace: FakeNamespace,
         choose: Callable[[frozenset[str]], str],
-        copies: Callable[[int], list[str]],
         gateway: bool = False,
     ) -> None:
         self.namespace = namespace
         self.gateway = gateway
         self._choose = choose
-        self._copies = copies
 
     def serve(self, request: WebHdfsRequest) -> WebHdfsResponse:
         """Never switches."""
@@ -117,8 +114,7 @@ class FakeNameNode:
 
     def _get_get_block_locations(self, path: str, parameters: dict[str, str]) -> WebHdfsResponse:
         file = self.namespace.file(path)
-        blocks = [{"locations": [{"name": name} for name in self._copies(file.inode)]}]
-        located = {"fileLength": file.length_bytes, "isUnderConstruction": bool(file.holder), "locatedBlocks": blocks}
+        located = {"fileLength": file.length_bytes, "isUnderConstruction": bool(file.holder)}
         return answer({"LocatedBlocks": located})
 
     def _fields(self, name: str, node: FakeFile | FakeFolder) -> dict[str, object]:

@@ -20,8 +20,7 @@ class Nodes:
         self.puts: list[tuple[str, tuple[str, ...]]] = []
 
     def put_new(self, path: str, data: bytes, hints: PutHints) -> None:
-        avoid, on_node, _, late = hints
-        assert late == (not path.endswith(".1.grp"))
+        avoid, on_node = hints
         assert on_node is not None
         self.puts.append((path, tuple(avoid)))
         for node, error in self.answers.items():

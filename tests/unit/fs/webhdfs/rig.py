@@ -6,7 +6,6 @@ from collections.abc import Callable
 from hbtable.fs.blocking_calls import TaskCalls
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.options import WebHdfsOptions
-from hbtable.fs.webhdfs.requests import HeldUpload, WebHdfsRequest
 from hbtable.testing.fake_hdfs.namespace import FakeNamespace
 from hbtable.testing.fake_hdfs.webhdfs import FakeWebHdfs
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -25,9 +24,7 @@ class Rig:
         nodes: int = 3,
         capacity_bytes: int | None = None,
         options: WebHdfsOptions | None = None,
-        seconds_to_begin: float = 0.0,
     ) -> None:
-        """`seconds_to_begin`: how long a process's network takes to begin a content whose end is kept back."""
         self.runtime = SimulatedRuntime(seed)
         self.namespace = FakeNamespace(self.runtime.wall_millis, capacity_bytes, hadoop_2)
         chance = random.Random(seed)
@@ -35,13 +32,7 @@ class Rig:
         self.quirks = self.fake.quirks
         http = self.fake.http(self.runtime)
         calls = TaskCalls(self.runtime)
-        begin = self.fake.hold(self.runtime)
-
-        def hold(request: WebHdfsRequest) -> HeldUpload:
-            self.runtime.sleep(seconds_to_begin)
-            return begin(request)
-
-        self.fs = WebHdfsFileSystem(self.runtime, self.fake.hosts, ROOT, http, options, calls, hold)
+        self.fs = WebHdfsFileSystem(self.runtime, self.fake.hosts, ROOT, http, options, calls)
 
     def run(self, body: Callable[[], None]) -> None:
         self.runtime.run(body)
