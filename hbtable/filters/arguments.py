@@ -237,3 +237,5 @@ _FILTERS: Final[dict[bytes, Callable[[_Arguments], ex.Leaf]]] = {
     b"DependentColumnFilter": _dependent_column,
     b"ColumnValueFilter": _column_value,
 }
+
+FILTER_NAMES: Final = frozenset(_FILTERS)

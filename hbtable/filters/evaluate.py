@@ -8,7 +8,7 @@ Unlike HBase, a version beyond those asked for is never shown to a filter.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import final
+from typing import assert_never, final
 
 from hbtable.errors import InvalidRequest
 from hbtable.filters import cell_filters as cells_
@@ -209,10 +209,9 @@ def _node_of(expression: ex.Expression, is_reversed: bool, searches: Searches) -
             return rows_.SingleColumnValueNode(
                 column, test_of(comparison, searches, _values_of(column)), drop, latest, exclude
             )
-        case ex.DependentColumn(column, drop, None):
-            return rows_.DependentColumnNode(column, drop, None)
-        case ex.DependentColumn(column, drop, ex.Comparison() as comparison):
-            return rows_.DependentColumnNode(column, drop, test_of(comparison, searches, _values_of(column)))
+        case ex.DependentColumn(column, drop, wanted):
+            passes = None if wanted is None else test_of(wanted, searches, _values_of(column))
+            return rows_.DependentColumnNode(column, drop, passes)
         case ex.KeyOnly(length_as_value):
             return cells_.KeyOnlyNode(length_as_value)
         case ex.FirstKeyOnly():
@@ -235,7 +234,7 @@ def _node_of(expression: ex.Expression, is_reversed: bool, searches: Searches) -
             return cells_.ColumnRangeNode(expression)
         case ex.ColumnValue(column, comparison):
             return cells_.ColumnValueNode(column, test_of(comparison, searches, _values_of(column)))
-    raise AssertionError(expression)
+    assert_never(expression)
 
 
 def _row(row: bytes, cells: Sequence[Cell]) -> Sequence[bytes]:

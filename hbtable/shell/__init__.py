@@ -1,4 +1,4 @@
-"""`hbtable shell`: the HBase shell people know, over the Thrift port of a server (reference: HBase's hbase-shell).
+"""`hbtable shell`: the HBase shell people know, over the Thrift port of a server.
 
 language/   tokens.py -> parser.py -> syntax.py -> evaluate.py   Ruby's call syntax by a grammar of our own, never eval;
             literals.py (how a value is shown)

@@ -19,7 +19,7 @@ NAMES = [str(path.relative_to(ROOT)) for path in SOURCES if path != Path(__file_
 BUG_CLASS = re.compile(r"bug class(?:es)? (\d+)(?: and (\d+))?")
 DOCUMENT = re.compile(r"(docs/[\w/.-]+\.md)(?:: ([A-Za-z' ]+))?")
 OUTSIDE = re.compile(
-    r"storage-and-faults|\breference[ /](\d|hbase-|libraries)|\bdesign(\.md)?,? section|operations \d\.\d"
+    r"storage-and-faults|\breference(: |[ /])(\d|hbase-|libraries)|\bdesign(\.md)?,? section|operations \d\.\d"
 )
 ROW = re.compile(r"^\| (\d+) \|(.*)\|$", re.MULTILINE)
 PLANTED_LINE = re.compile(r"^    (\w+) +(\d+)   ", re.MULTILINE)

@@ -8,7 +8,7 @@ from hbtable.shell.context import Context, show_name, text_of
 from hbtable.shell.errors import ArgumentError
 from hbtable.shell.language.literals import Value
 
-_FILTERS = (
+SHOWN_FILTERS = (
     "DependentColumnFilter KeyOnlyFilter ColumnCountGetFilter SingleColumnValueFilter PrefixFilter "
     "SingleColumnValueExcludeFilter FirstKeyOnlyFilter ColumnRangeFilter ColumnValueFilter TimestampsFilter "
     "FamilyFilter QualifierFilter ColumnPrefixFilter RowFilter MultipleColumnPrefixFilter InclusiveStopFilter "
@@ -61,6 +61,6 @@ def _show(context: Context, tables: list[AdminTable]) -> Value:
 
 
 def show_filters(context: Context, _: list[Value]) -> Value:
-    for name in _FILTERS.split():
+    for name in SHOWN_FILTERS.split():
         context.out.row((name,), {"filter": name})
     return None
