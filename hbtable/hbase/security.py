@@ -13,7 +13,7 @@ _NEEDS_TLS: Final = (
 
 @final
 class GatewaySecurity:
-    """Of one Thrift port. InvalidConfiguration when a file that it needs cannot be used."""
+    """Says which calls one Thrift port carries out. InvalidConfiguration when a file that it needs cannot be used."""
 
     def __init__(self, tls: TlsOptions) -> None:
         self.tls = ServerTls(tls) if tls.certificate else None

@@ -23,7 +23,7 @@ _UNDER_WAY: Final["set[Closing]"] = set()
 
 @final
 class Closing:
-    """Of the database at `path`, which `work` closes."""
+    """Closes the database at `path`; `work` does it."""
 
     def __init__(self, path: str, work: Callable[[], None]) -> None:
         self.path = path

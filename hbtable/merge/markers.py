@@ -16,7 +16,7 @@ from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_V
 
 @final
 class Markers:
-    """Of one row and family; made when its first marker is met, thrown away when the family ends."""
+    """The markers of one row and family; made when the first marker is met, thrown away when the family ends."""
 
     __slots__ = (
         "_by_sequence", "_column_exact", "_column_ranges", "_column_upto", "_family_exact", "_family_ranges",

@@ -17,7 +17,7 @@ _RAW: Final = ("NONE", NEVER_COMPRESSED)
 
 
 class FileSettings(NamedTuple):
-    """Of one file."""
+    """The settings of one SSTable."""
 
     compression: str
     block_bytes: int

@@ -20,7 +20,7 @@ majority."""
 
 
 class Reports(NamedTuple):
-    """What the lock service has."""
+    """The reports that the lock service has of who is unreachable."""
 
     unreached: Mapping[str, frozenset[str]]
     """Server -> the observers that do not reach it."""

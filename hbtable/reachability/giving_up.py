@@ -31,8 +31,8 @@ _READ_ROUNDS: Final = 30
 
 @final
 class GivingUp:
-    """Of one tablet server. `serves`: whether it has tablets. `end`: with the reason; it is called once. start() once,
-    stop() once."""
+    """Ends one tablet server that nobody reaches. `serves`: whether it has tablets. `end` is called once, with the
+    reason. start() once, stop() once."""
 
     def __init__(
         self,

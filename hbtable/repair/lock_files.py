@@ -24,7 +24,7 @@ NEEDED: Final = (CLUSTER, ROOT_PATH)
 
 @dataclass(slots=True)
 class LockFiles:
-    """By lock service path."""
+    """The files of the lock service, by path."""
 
     sound: dict[str, VersionedFile] = field(default_factory=dict)
     damaged: dict[str, str] = field(default_factory=dict)

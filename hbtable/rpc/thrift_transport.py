@@ -21,7 +21,7 @@ _NO_MASTER: Final = "there is no master at the moment; it is starting or was los
 
 @final
 class CheckedTabletService(TabletService):
-    """In another process: mutations go there with checksums, taken before they wait for a connection."""
+    """Calls a tablet server in another process. Mutations get their checksums before they wait for a connection."""
 
     @switches
     def mutate(self, tablet_id: int, mutations: Sequence[RowMutation]) -> None:

@@ -73,7 +73,7 @@ class _Waiter:
 
 @final
 class FairScheduler:
-    """Of one hub: whose thread makes the first call. `now` is always of `clock`."""
+    """Shares the time of one hub: the one whose thread makes the first call. `now` is always of `clock`."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

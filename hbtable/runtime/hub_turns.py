@@ -16,7 +16,7 @@ _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 @final
 class HubTurns:
-    """Of the hub of the thread that calls start()."""
+    """Measures the turns of one hub, that of the thread which calls start()."""
 
     def __init__(self, registry: Registry) -> None:
         self._histogram = registry.histogram(

@@ -21,7 +21,8 @@ SHOWN_SECONDS: Final = 60.0
 
 @final
 class TaskDeaths:
-    """Of one process. `restarts`: False where a bug should end what it broke: simulations, which report it."""
+    """Counts the tasks of one process that died of a bug. `restarts`: False where a bug should end what it broke, as in
+    simulations, which report it."""
 
     def __init__(self, clock_seconds: Callable[[], float], restarts: bool = True) -> None:
         self._clock = clock_seconds

@@ -13,7 +13,7 @@ _SAMPLED: Final = 8
 
 @final
 class GarbageCounter:
-    """Of one file that is being built."""
+    """Counts the garbage in one file while it is built."""
 
     __slots__ = ("_family_markers", "_mortal", "_sampled_cells", "_sampled_rows")
 

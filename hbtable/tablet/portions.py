@@ -19,7 +19,7 @@ _PERMITS: Final[list[tuple[()]]] = [()] * _MOST_PAIRS
 
 @final
 class Portions:
-    """Of one source of pairs: a merge, say. A sstable.reader.Meter."""
+    """Cuts the pairs of one source, a merge for example, into lists. Implements sstable.reader.Meter."""
 
     __slots__ = ("_left_bytes", "_permits")
 

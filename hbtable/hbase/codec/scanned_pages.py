@@ -11,7 +11,7 @@ _SMALL_BYTES: Final = 32 << 10
 
 @final
 class ScannedPages:
-    """In order."""
+    """The pages of one fetch, in order."""
 
     __slots__ = ("count", "has_plain", "pages")
 

@@ -16,7 +16,7 @@ from hbtable.tablet.version import Stack
 
 @final
 class UnchangedCheck:
-    """Of one tablet's memtables."""
+    """Compares the memtables of one tablet with the checksums of what was put into them."""
 
     __slots__ = ("_found", "_state")
 

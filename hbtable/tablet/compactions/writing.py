@@ -46,7 +46,7 @@ class Sources:
 
 @final
 class CompactionWriter:
-    """Of one tablet."""
+    """Writes the SSTables of one tablet's compactions."""
 
     __slots__ = ("_output", "_state")
 

@@ -32,7 +32,7 @@ class Seek(NamedTuple):
 
 @final
 class Resumption:
-    """Of one page that begins inside a row."""
+    """Places one page of a scan that begins inside a row."""
 
     __slots__ = ("_is_behind", "_left", "position")
 

@@ -19,7 +19,7 @@ _KEY = itemgetter(0)
 
 @final
 class TimeLimit:
-    """Of one page. `reached`: the row at which its time was over, None while it is not."""
+    """Ends one page of a scan in time. `reached`: the row at which its time was over, None while it is not."""
 
     __slots__ = ("_deadline", "_runtime", "reached")
 
