@@ -1,4 +1,4 @@
-"""A million broken messages: random, mutated from valid calls of every method, truncated,
+"""A million broken messages: random, mutated from valid calls of every method of Thrift1 and Thrift2, truncated,
 with lengths of 2^31 and below zero, nested a million deep, with wrong types and unknown fields; in the binary (strict
 and not) and compact protocols, framed and not; HTTP, TLS, SASL.
 
@@ -193,12 +193,12 @@ def _fits(form: Form, first: list[bytes]) -> bool:
 def _valid_ones_are_answered(mix: Mix, gateway: CannedGateway) -> None:
     """After all that, the same gateway answers every method in every form, with the numbers of the calls."""
     for form in (*FORMS, *LOOSE):
-        names = [name.encode() for name in methods()]
-        calls = [encode(form, name, mix.messages.arguments(name.decode()), number) for number, name in enumerate(names)]
+        every = [(method.name.encode(), mix.messages.arguments(method)) for method in methods()]
+        calls = [encode(form, name, arguments, number) for number, (name, arguments) in enumerate(every)]
         stream = MemoryStream(iter(calls), 0)
         gateway.serve(stream, ("valid", 1))
         found = check(form, b"".join(stream.received))
-        assert [(one.name, one.sequence) for one in found] == [(name, n) for n, name in enumerate(names)], form
+        assert [(one.name, one.sequence) for one in found] == [(name, n) for n, (name, _) in enumerate(every)], form
 
 
 # ---------------------------------------------------------------- over sockets

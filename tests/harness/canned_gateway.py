@@ -4,10 +4,11 @@ Nothing is kept between calls, so that memory which grows is the gateway's.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from hbtable.errors import NoSuchFamily, TableNotFound
+from hbtable.errors import NamespaceNotFound, NoSuchFamily, TableNotFound
+from hbtable.hbase.cluster_backend import ClusterBackend, Masters
 from hbtable.hbase.server import ClusterIdentity, ThriftGateway, ThriftGatewayOptions
 from hbtable.metrics.registry import Registry
 from hbtable.model import names
@@ -125,7 +126,7 @@ class CannedCluster:
         self.record(name)
         return [TabletRecord(16, 20, RowRange(b"", b""), 1700000000000, "server-a")]
 
-    def create_table(self, schema: TableSchema) -> None: ...
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None: ...
 
     def delete_table(self, name: bytes) -> None:
         self.record(name)
@@ -137,6 +138,28 @@ class CannedCluster:
         self.record(name)
 
     def compact_at(self, record: TabletRecord, major: bool) -> None: ...
+
+    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
+        self.record(name)
+
+    def alter_table(self, schema: TableSchema) -> None:
+        self.record(schema.name)
+
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None: ...
+
+    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        self.namespace_properties(name)
+
+    def delete_namespace(self, name: bytes) -> None:
+        self.namespace_properties(name)
+
+    def namespace_properties(self, name: bytes) -> dict[str, str]:
+        if name not in self.namespaces():
+            raise NamespaceNotFound(f"namespace {name!r} does not exist")
+        return {"k": "v"}
+
+    def namespaces(self) -> list[bytes]:
+        return [b"default", b"hbase"]
 
 
 class _Listener:
@@ -153,7 +176,7 @@ class CannedGateway:
         self.runtime = CannedRuntime()
         self.registry = Registry()
         self.serve: Callable[[Stream, tuple[str, int]], None]
-        cluster = CannedCluster()
+        cluster: Any = CannedCluster()
         identity = ClusterIdentity(lambda: "id", lambda owner: (b"localhost", 9090))
         self.gateway = ThriftGateway(
             self.runtime,  # type: ignore[arg-type]  # the parts of a runtime that a gateway uses
@@ -163,6 +186,7 @@ class CannedGateway:
             self.registry,
             identity,
             options,
+            cluster=ClusterBackend(cluster, list, cluster, lambda: Masters(None, []), cluster),
         )
         self.gateway.start()
 

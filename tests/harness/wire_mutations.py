@@ -1,4 +1,4 @@
-"""Seeded calls of every method in every encoding: valid, lying in their structure, and damaged in their bytes."""
+"""Seeded calls of every method of Thrift1 and Thrift2 in every encoding: valid, lying in their structure, damaged."""
 
 import itertools
 import random
@@ -6,11 +6,16 @@ from typing import Any, NamedTuple
 
 import thriftpy2
 
-from hbtable.hbase.codec.interface import IDL_PATH
+from hbtable.hbase.codec.interface import IDL_PATH, THRIFT2_PATH
 from tests.harness import wire_trees
 from tests.harness.wire_trees import BOOL, I32, I64, KINDS, LIST, MAP, SET, STRING, STRUCT, Node
 
-_THRIFT: Any = thriftpy2.load(IDL_PATH, module_name="fuzzed_hbase_thrift")
+_SERVICES: tuple[Any, Any] = (
+    thriftpy2.load(IDL_PATH, module_name="fuzzed_hbase_thrift").Hbase,
+    thriftpy2.load(THRIFT2_PATH, module_name="fuzzed_hbase2_thrift").THBaseService,
+)
+_TABLE_NAMES = ("tableName", "table", "tableNameOrRegionName", "qualifier")
+"""Of arguments and fields. `qualifier` is that of Thrift2's TTableName as well: then it is a table."""
 _BINARY, _TEXT = 18, 11
 LENGTHS = (2**31, 2**31 - 1, 2**32 - 1, -1, -(2**31), 2**24, 67108865, 65536, 1, 0)
 """Announced in place of true ones."""
@@ -31,8 +36,32 @@ FORMS = [Form(protocol, framed) for protocol in ("binary", "compact") for framed
 LOOSE = [Form("loose", False), Form("loose", True)]
 
 
-def methods() -> list[str]:
-    return list(_THRIFT.Hbase.thrift_services)
+class Method(NamedTuple):
+    """A method of one service. Of its arguments none may be set: both services have a `get`."""
+
+    name: str
+    fields: dict[int, tuple[Any, ...]]
+
+    @property
+    def drops(self) -> bool:
+        """Whether it makes, changes or drops what other calls need."""
+        return self.name in _DROPPING
+
+
+_DROPPING = frozenset(
+    {
+        "createTable", "deleteTable", "disableTable", "enableTable", "truncateTable", "modifyTable", "addColumnFamily",
+        "deleteColumnFamily", "modifyColumnFamily",
+    }
+)  # fmt: skip
+
+
+def methods() -> list[Method]:
+    return [
+        Method(name, getattr(service, name + "_args").thrift_spec)
+        for service in _SERVICES
+        for name in service.thrift_services
+    ]
 
 
 def encode(form: Form, name: bytes, arguments: Node, sequence: int = 1, message_type: int = 1) -> bytes:
@@ -48,6 +77,10 @@ def framed(body: bytes) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
+_PAGE_FILTER = b"\n*org.apache.hadoop.hbase.filter.PageFilter\x12\x02\b\x03"
+"""As Java's client serializes PageFilter(3)."""
+
+
 class Messages:
     """`tables`: what calls that read and write name; `others`: what calls that create and drop tables name.
     The same seed gives the same messages."""
@@ -56,25 +89,23 @@ class Messages:
         self.chance = random.Random(seed)
         self._tables = tables
         self._others = others
-        self._names = methods()
+        self._methods = methods()
 
     # ---------------------------------------------------------------- valid
 
     def call(self) -> tuple[bytes, Node]:
-        name = self.chance.choice(self._names)
-        return name.encode(), self.arguments(name)
+        method = self.chance.choice(self._methods)
+        return method.name.encode(), self.arguments(method)
 
-    def arguments(self, name: str) -> Node:
-        spec = getattr(_THRIFT.Hbase, name + "_args").thrift_spec
-        admin = name in ("createTable", "deleteTable", "disableTable", "enableTable")
+    def arguments(self, method: Method) -> Node:
         fields = []
-        for field, one in sorted(spec.items()):
+        for field, one in sorted(method.fields.items()):
             if self.chance.random() < 0.97:
-                fields.append((field, self._field(one, self._others if admin else self._tables)))
+                fields.append((field, self._field(one, self._others if method.drops else self._tables)))
         return Node(STRUCT, fields)
 
     def _field(self, spec: tuple[Any, ...], tables: list[bytes]) -> Node:
-        if spec[1] in ("tableName", "table", "tableNameOrRegionName"):
+        if spec[1] in _TABLE_NAMES and _kind(spec[0]) == STRING and self.chance.random() < 0.9:
             return Node(STRING, self.chance.choice(tables))
         return self._value((spec[0], spec[2]) if len(spec) > 3 else spec[0], spec[1], tables)
 
@@ -101,6 +132,10 @@ class Messages:
 
     def _bytes(self, name: str) -> bytes:
         chance = self.chance
+        if name in ("family", "qualifier", "ns"):
+            return chance.choice((b"f", b"g", b"a", b"default", b"none", b"f:", b"", chance.randbytes(3)))
+        if name in ("filterBytes", "colFamTimeRangeMap"):
+            return chance.choice((_PAGE_FILTER, _PAGE_FILTER[:-1], b"f", b"g", chance.randbytes(30)))
         if name in ("column", "columns", "columnName", "name"):
             return chance.choice((b"f:a", b"f:b", b"f:", b"f", b"none:x", b"", b":", b"f:" + chance.randbytes(4)))
         if name == "filterString":
@@ -232,7 +267,7 @@ def foreign(chance: random.Random) -> bytes:
 def corpus(messages: Messages, form: Form, size: int) -> list[bytes]:
     """Valid calls of every method and calls that lie, from which the rest are made by damage()."""
     found = []
-    every = [(name.encode(), messages.arguments(name)) for name in methods()]
+    every = [(method.name.encode(), messages.arguments(method)) for method in methods()]
     for name, arguments in itertools.chain(every, (messages.call() for _ in range(size))):
         chance = messages.chance
         found.append(encode(form, name, arguments, chance.choice((1, 7, -1, 2**31 - 1))))
