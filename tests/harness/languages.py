@@ -1,4 +1,5 @@
-"""The programs of compat-tests/languages, each with code that the Thrift compiler generated from thrift/hbase.thrift.
+"""The programs of compat-tests/languages, each with code that the Thrift compiler generated from thrift/hbase.thrift or
+thrift/hbase2.thrift (LANGUAGE-thrift2).
 
 languages/LANGUAGE/build makes OUT/run; OUT is kept in a cache folder outside the checkout, named by everything it is
 made of. Building fetches what the language needs, so `make compat` does it before the tests:
@@ -17,17 +18,27 @@ from pathlib import Path
 from typing import Final
 
 LANGUAGES: Final = Path(__file__).resolve().parents[2] / "compat-tests" / "languages"
-INTERFACE: Final = LANGUAGES.parents[1] / "thrift" / "hbase.thrift"
+INTERFACES: Final = LANGUAGES.parents[1] / "thrift"
 COMMANDS: Final = {
     "python": ["thrift"],
     "node": ["thrift", "node", "npm"],
     "java": ["thrift", "java", "javac", "mvn"],
     "go": ["thrift", "go"],
     "cpp": ["thrift", "g++", "pkg-config"],
+    "python-thrift2": ["thrift"],
+    "java-thrift2": ["thrift", "java", "javac", "mvn"],
+    "node-thrift2": ["thrift", "node", "npm"],
+    "go-thrift2": ["thrift", "go"],
 }
 _HEADERS: Final = [Path("/usr/include/thrift/Thrift.h"), Path("/usr/include/boost/numeric/conversion/cast.hpp")]
-_PINNED: Final = {"node": "package.json", "java": "pom.xml", "go": "go.mod"}
-"""Files that name the library's version."""
+_PINNED: Final = {
+    "node": "package.json",
+    "java": "pom.xml",
+    "go": "go.mod",
+    "node-thrift2": "package.json",
+    "go-thrift2": "go.mod",
+}
+"""Files that name the library's version, which is the compiler's. (HBase's own Java client brings what it needs.)"""
 
 
 def missing(language: str) -> str:
@@ -35,7 +46,7 @@ def missing(language: str) -> str:
     lacking = [command for command in COMMANDS[language] if shutil.which(command) is None]
     if language == "cpp":
         lacking += [str(header) for header in _HEADERS if not header.exists()]
-    if language == "python" and importlib.util.find_spec("thrift") is None:
+    if language.startswith("python") and importlib.util.find_spec("thrift") is None:
         lacking.append("the Python package thrift")
     if lacking:
         return f"{language} lacks {', '.join(lacking)}: compat-tests/install-toolchains installs what Debian has"
@@ -46,10 +57,14 @@ def missing(language: str) -> str:
 
 def program(language: str) -> Path:
     """Where the program is once it is built."""
-    ingredients = hashlib.sha256(_compiler_version().encode() + INTERFACE.read_bytes())
+    ingredients = hashlib.sha256(_compiler_version().encode() + _interface(language).read_bytes())
     for path in sorted((LANGUAGES / language).iterdir()):
         ingredients.update(path.name.encode() + b"\0" + path.read_bytes())
     return _cache_folder() / f"{language}-{ingredients.hexdigest()[:16]}" / "run"
+
+
+def _interface(language: str) -> Path:
+    return INTERFACES / ("hbase2.thrift" if language.endswith("-thrift2") else "hbase.thrift")
 
 
 def build(language: str) -> None:
@@ -61,7 +76,9 @@ def build(language: str) -> None:
         out = Path(temporary) / "out"
         out.mkdir()
         print(f"building the program in {language}", flush=True)
-        subprocess.run([str(LANGUAGES / language / "build"), str(INTERFACE), str(out)], check=True, timeout=800)
+        subprocess.run(
+            [str(LANGUAGES / language / "build"), str(_interface(language)), str(out)], check=True, timeout=800
+        )
         try:
             out.rename(finished)
         except OSError:  # another run was quicker
