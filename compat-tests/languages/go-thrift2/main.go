@@ -162,7 +162,11 @@ func scan(c client, table []byte) {
 	refused[*hbase.TIllegalArgument]("closed scanner", "Invalid scanner Id", err)
 	paged := newScan()
 	paged.FilterString = []byte("PageFilter(4)")
-	check("PageFilter over regions", rows(must(c.GetScannerResults(ctx, table, paged, 100))), all[:4])
+	counted := all[:4]
+	if os.Getenv("AGAINST_HBASE") != "" { // HBase's counts in each region
+		counted = all
+	}
+	check("PageFilter over regions", rows(must(c.GetScannerResults(ctx, table, paged, 100))), counted)
 	back := newScan()
 	back.StartRow, back.StopRow, back.Reversed = []byte("c1"), []byte("a1"), pointer(true)
 	check("backwards", rows(must(c.GetScannerResults(ctx, table, back, 100))), []string{"c1", "b1", "a2"})

@@ -85,7 +85,8 @@ async function scan(client, name, table) {
   await refused("closed scanner", types.TIllegalArgument, "Invalid scanner Id", client.getScannerRows(scanner, 1));
   const results = async (asked) => client.getScannerResults(table, new types.TScan(asked), 100);
   const paged = await results({ filterString: text("PageFilter(4)") });
-  check("PageFilter over regions", rows(paged), ROWS.slice(0, 4));
+  const counted = process.env.AGAINST_HBASE ? ROWS : ROWS.slice(0, 4); // HBase's counts in each region
+  check("PageFilter over regions", rows(paged), counted);
   const back = await results({ startRow: text("c1"), stopRow: text("a1"), reversed: true });
   check("backwards", rows(back), ["c1", "b1", "a2"].map(text));
   await client.putMultiple(table, [F, N].map((family) => put(text("t"), bytes(), family, new Int64(5))));

@@ -106,7 +106,8 @@ def scan(client: Client, table: bytes) -> None:
     client.closeScanner(scanner)
     refused("closed scanner", TIllegalArgument, "Invalid scanner Id", client.getScannerRows, scanner, 1)
     paged = TScan(filterString=b"PageFilter(4)")
-    check("PageFilter over regions", rows(client.getScannerResults(table, paged, 100)), ROWS[:4])
+    counted = ROWS if "AGAINST_HBASE" in os.environ else ROWS[:4]  # HBase's counts in each region
+    check("PageFilter over regions", rows(client.getScannerResults(table, paged, 100)), counted)
     back = TScan(startRow=b"c1", stopRow=b"a1", reversed=True)
     check("backwards", rows(client.getScannerResults(table, back, 100)), [b"c1", b"b1", b"a2"])
     client.putMultiple(table, [put(b"t", b"", family, time=5) for family in (b"f", b"n")])
