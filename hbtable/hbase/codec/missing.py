@@ -44,8 +44,8 @@ def _first_missing(name: str, required: Sequence[tuple[int, str]], values: Seque
     for value in values:
         if type(value) is Missing:
             return value
-        if type(value) is list:
-            for one in value:
+        if isinstance(value, list | dict):
+            for one in value.values() if isinstance(value, dict) else value:
                 if type(one) is Missing:
                     return one
     return None
