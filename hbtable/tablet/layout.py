@@ -40,6 +40,7 @@ class LocalityGroupLayout:
 
     __slots__ = (
         "_by_stored",
+        "by_sequence",
         "keys",
         "places",
         "plain_families",
@@ -58,6 +59,8 @@ class LocalityGroupLayout:
         self.rules: dict[bytes, FamilyRules] = rules_of(schema)
         self.plain_families = frozenset(family for family, rule in self.rules.items() if not rule.ttl_millis)
         """As they stand in cell keys: what time does not hide."""
+        self.by_sequence = frozenset(family for family, rule in self.rules.items() if rule.new_version_behavior)
+        """As they stand in cell keys: those in which a marker masks only what was written before it."""
         self.stored = {name: stored_family(name, family.added_in) for name, family in schema.families.items()}
         """family -> how it stands in cell keys."""
         self._by_stored = {self.stored[name]: family for name, family in schema.families.items()}

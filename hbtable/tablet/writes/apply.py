@@ -35,6 +35,7 @@ from hbtable.model.ranges import RowRange
 from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.clock import TabletClock
+from hbtable.tablet.writes.own_masking import stacks_of_own, take_unmasked
 
 _MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
 _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
@@ -185,6 +186,8 @@ class WriteBuilder:
         assigned = 0
         deleted = False
         ttls = mutation.ttls
+        by_sequence = self._layout.by_sequence
+        own_by_stack = stacks_of_own(by_stack, by_sequence)
         for place_in_row, operation in enumerate(mutation.operations):
             kind, family, qualifier, timestamp, value = operation
             if type(qualifier) is not bytes or type(value) is not bytes:
@@ -211,12 +214,12 @@ class WriteBuilder:
             if len(pair[0]) + len(pair[1]) > self._max_cell_bytes:
                 raise self._too_large(mutation, operation, len(pair[0]) + len(pair[1]))
             pairs.append(pair)
-            by_stack[place[0]].append(pair)
+            own_by_stack[place[0]].append(pair)
             if kind != PUT:
                 self._tally.markers += 1
         if deleted or assigned > now:
             clock.note(row, assigned, deleted)
-        return pairs, assigned
+        return take_unmasked(pairs, len(prefix), by_sequence, own_by_stack, by_stack), assigned
 
     # ------------------------------------------------------------ messages
 
