@@ -15,7 +15,18 @@ from tests.campaigns.difffuzz.started import running_hbase
 from tests.harness.real_servers import require_java
 from tests.harness.server import ServerProcess
 
-PROFILES = ["memory", "filters", "families", "scanners", "deep", "concurrent", "admin", "flushes"]
+PROFILES = [
+    "memory",
+    "filters",
+    "families",
+    "newversions",
+    "keepdeleted",
+    "scanners",
+    "deep",
+    "concurrent",
+    "admin",
+    "flushes",
+]
 CALLS = 1500
 
 

@@ -30,6 +30,7 @@ PROFILES: Final = {
     "admin": 2,
     "families": 2,
     "newversions": 2,
+    "keepdeleted": 1,
     "scanners": 2,
     "mixed": 2,
     "deep": 2,
@@ -46,6 +47,12 @@ KNOWN: Final = {
     "min-versions-of-a-column": "MIN_VERSIONS and an explicit column: HBase shows one expired version too many",
     "empty-column-of-new-versions": "NEW_VERSION_BEHAVIOR and a delete of the empty qualifier: reads of the row end in "
     "a null pointer in HBase",
+    "keep-deleted-cells": "reads below an upper bound of the time, and what a major compaction leaves: hbtable keeps "
+    "and shows KEEP_DELETED_CELLS, and does not obey it",
+    "excess-of-new-versions": "NEW_VERSION_BEHAVIOR: HBase hides a version for ever once as many newer ones as are "
+    "kept were there with it; hbtable shows it until a major compaction, as in other families",
+    "columns-of-new-versions": "NEW_VERSION_BEHAVIOR and a Bloom filter of columns: scans of some columns never end in "
+    "HBase",
     "ttl-of-a-delete": "a delete with _ttl: its marker expires in HBase",
     "mortal-cover": "a flush in HBase counts a version that will expire among those that are kept, and throws the "
     "older one away, so that nothing is left when it has expired",

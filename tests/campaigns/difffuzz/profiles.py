@@ -60,18 +60,31 @@ def _mixed(p: Program, calls: int) -> None:
 
 def _newversions(p: Program, calls: int) -> None:
     """NEW_VERSION_BEHAVIOR: a marker masks what was written before it, whatever its time. Half of the programs flush
-    and compact, where nothing is in excess."""
+    and compact."""
     if "empty-column-of-new-versions" not in p.known:
         p.qualifiers = [qualifier for qualifier in p.qualifiers if qualifier] or ["a"]
-    stored = p.chance(0.5)
-    if stored:
+    if "excess-of-new-versions" not in p.known:
         for family in p.tables[0]["families"]:
             family["versions"] = 1000
+    if "columns-of-new-versions" not in p.known:
+        for family in p.tables[0]["families"]:
+            family.pop("bloom", None)
+    stored = p.chance(0.5)
     while len(p.lines) < calls:
         if stored and p.chance(0.05):
             p.storage()
         else:
             write(p) if p.chance(0.45) else read(p)
+
+
+def _keepdeleted(p: Program, calls: int) -> None:
+    """KEEP_DELETED_CELLS. Without an upper bound of the time, and before a major compaction, it changes no answer."""
+    obeyed = "keep-deleted-cells" in p.known
+    while len(p.lines) < calls:
+        if p.chance(0.04):
+            p.storage() if obeyed else p.emit("$flush", {})
+        else:
+            write(p) if p.chance(0.45) else read(p, bounded=obeyed)
 
 
 def _blocks(p: Program, calls: int) -> None:
@@ -200,6 +213,7 @@ _BY_NAME: Final[dict[str, Callable[[Program, int], None]]] = {
     "admin": schema_changes.admin,
     "families": schema_changes.families,
     "newversions": _newversions,
+    "keepdeleted": _keepdeleted,
     "scanners": _scanners,
     "mixed": _mixed,
     "deep": _deep,

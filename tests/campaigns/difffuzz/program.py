@@ -53,7 +53,7 @@ class Program:
     def family(self, name: str) -> dict[str, Any]:
         r = self.r
         family: dict[str, Any] = {"name": name, "versions": r.choice([1, 1, 2, 3, 5])}
-        if self.profile == "flushes":
+        if self.profile in ("flushes", "keepdeleted"):
             family["versions"] = 1000
         if r.random() < 0.3:
             family["bloom"] = r.choice(["ROW", "ROWCOL"])
@@ -61,6 +61,8 @@ class Program:
             family["compression"] = "GZ"
         if r.random() < 0.1:
             family["memory"] = True
+        if self.profile == "keepdeleted":
+            family["keepDeleted"] = r.choice(["TRUE", "TRUE", "TTL", "FALSE"])
         if self.profile == "newversions":
             family["newVersions"] = r.random() < 0.8
         if self.profile == "ttl":

@@ -72,6 +72,8 @@ class Side(abc.ABC):
             thread.start()
         for thread in threads:
             thread.join()
+        for client in self._others:
+            client.close()  # HBase drops connections that are idle for a minute
         return answers
 
     def close(self) -> None:

@@ -13,7 +13,11 @@ _GROUPS = 5
 
 
 def concurrent(p: Program, calls: int) -> None:
-    """Rounds of calls at once between reads and writes one after the other."""
+    """Rounds of calls at once between reads and writes one after the other; flushes only where nothing is in excess."""
+    stored = p.chance(0.5)
+    if stored:
+        for family in p.tables[0]["families"]:
+            family["versions"] = 1000
     while len(p.lines) < calls:
         kinds = [_counters, _appends, _one_wins, _own_columns, _deletes_beside_puts, _readers]
         for _ in range(p.r.choice([1, 2, 3])):
@@ -21,7 +25,7 @@ def concurrent(p: Program, calls: int) -> None:
             p.emit("$together", {"calls": calls_at_once})
         for _ in range(_GROUPS):
             write(p) if p.chance(0.3) else read(p)
-        if p.chance(0.1):
+        if stored and p.chance(0.2):
             p.storage()
 
 

@@ -1,0 +1,86 @@
+"""The campaign beside a real HBase, here without one: two hbtables differ in nothing, and one with a planted bug in
+what it was told, in few calls. `make difffuzz` is the campaign itself."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.campaigns.difffuzz.alphabet import PROFILES
+from tests.campaigns.difffuzz.hunt import Hunt, Limits
+from tests.campaigns.difffuzz.own_server import DEFINES, OwnServer
+from tests.campaigns.difffuzz.profiles import random_program
+from tests.campaigns.difffuzz.running import Runner
+from tests.harness.server import ServerProcess
+
+pytestmark = pytest.mark.integration
+
+
+class InHBasesPlace(OwnServer):
+    """hbtable, asked what the campaign asks HBase alone."""
+
+    def dump(self, name: str, before: int = 0) -> list[Any]:
+        return []
+
+
+class WithoutDeletes(OwnServer):
+    """Acknowledges deletes of columns, and forgets them."""
+
+    def call(self, method: str, arguments: dict[str, Any], handles: dict[int, Any]) -> dict[str, Any]:
+        if method == "deleteAllTs":
+            return {"ok": None}
+        return super().call(method, arguments, handles)
+
+
+@pytest.fixture(scope="module")
+def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
+    folder: Path = tmp_path_factory.mktemp("difffuzz")
+    with ServerProcess(folder / "one", DEFINES) as one, ServerProcess(folder / "other", DEFINES) as other:
+        yield one.port, other.port
+
+
+def _hunt(ports: tuple[int, int], kind: type[OwnServer], seed: int, calls: int, profiles: list[str]) -> Hunt:
+    with ExitStack() as ended:
+        sides = InHBasesPlace("127.0.0.1", ports[0]), kind("127.0.0.1", ports[1])
+        for side in sides:
+            ended.callback(side.close)
+        hunt = Hunt(Runner(*sides, f"alone{seed}_"), seed, Limits(calls, lines=60, minimise_seconds=150), profiles, ())
+        hunt.run()
+        return hunt
+
+
+@pytest.mark.verify
+def test_two_hbtables_answer_alike(ports: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
+    profiles = [
+        "memory",
+        "filters",
+        "families",
+        "newversions",
+        "keepdeleted",
+        "scanners",
+        "mixed",
+        "concurrent",
+        "admin",
+    ]
+    hunt = _hunt(ports, OwnServer, 1, 1500, profiles)
+    assert hunt.calls >= 1500
+    assert not hunt.found, capsys.readouterr().out[-4000:]
+
+
+@pytest.mark.verify
+def test_a_planted_bug_is_found_and_made_small(ports: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
+    hunt = _hunt(ports, WithoutDeletes, 2, 500, ["memory"])
+    out = capsys.readouterr().out
+    assert hunt.found, out[-4000:]
+    smallest = out.split("\n== ")[1].splitlines()
+    calls = [line.split()[0] for line in smallest if line.startswith("   ")]
+    assert "deleteAllTs" in calls, smallest
+    assert len(calls) <= 12, smallest  # the table, a few calls, both answers
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_program_is_that_of_its_seed(profile: str) -> None:
+    assert random_program("7/1", 100, profile) == random_program("7/1", 100, profile)
+    assert random_program("7/1", 100, profile) != random_program("7/2", 100, profile)
