@@ -38,7 +38,9 @@ def test_random_programs_answer_as_in_hbase(tmp_path: Path, capsys: pytest.Captu
     with running_hbase() as port, ServerProcess(tmp_path / "data", DEFINES) as server:
         hbase, hbtable = RealHBase(port), OwnServer("127.0.0.1", server.port)
         try:
-            hunt = Hunt(Runner(hbase, hbtable, "slice_"), 20261123, Limits(CALLS, minimise_seconds=30), PROFILES, ())
+            hunt = Hunt(
+                Runner(hbase, hbtable, "slice_"), 20261123, Limits(CALLS, lines=60, minimise_seconds=30), PROFILES, ()
+            )
             hunt.run()
         finally:
             hbase.close()

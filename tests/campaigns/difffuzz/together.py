@@ -10,6 +10,9 @@ from tests.campaigns.difffuzz.writes import write
 
 _CLIENTS = (2, 4, 8)
 _GROUPS = 5
+_COUNTED = {"name": "n", "versions": 1}
+"""The family of counters and appends: HBase gives each change of a cell a time of its own, and hbtable one to those of
+a millisecond, so that older versions differ."""
 
 
 def concurrent(p: Program, calls: int) -> None:
@@ -18,6 +21,7 @@ def concurrent(p: Program, calls: int) -> None:
     if stored:
         for family in p.tables[0]["families"]:
             family["versions"] = 1000
+    p.tables[0]["families"].append(dict(_COUNTED))
     while len(p.lines) < calls:
         kinds = [_counters, _appends, _one_wins, _own_columns, _deletes_beside_puts, _readers]
         for _ in range(p.r.choice([1, 2, 3])):
@@ -33,9 +37,13 @@ def _call(method: str, **arguments: Any) -> dict[str, Any]:
     return {"m": method, "a": arguments}
 
 
+def _counted(p: Program) -> str:
+    return f"{_COUNTED['name']}:{p.r.choice(p.qualifiers)}"
+
+
 def _counters(p: Program, clients: int) -> list[dict[str, Any]]:
     """Each gets another of the next numbers. The cell is a counter before, in one call of its own time."""
-    row, column, amount = p.row(), p.column(), p.r.choice([1, 1, 3, -2])
+    row, column, amount = p.row(), _counted(p), p.r.choice([1, 1, 3, -2])
     start = {"column": column, "value": "\x00" * 7 + "\x05"}
     p.emit("deleteAll", {"tableName": p.table(), "row": row, "column": column})
     p.emit("mutateRow", {"tableName": p.table(), "row": row, "mutations": [start]})
@@ -44,7 +52,7 @@ def _counters(p: Program, clients: int) -> list[dict[str, Any]]:
 
 def _appends(p: Program, clients: int) -> list[dict[str, Any]]:
     """Of one piece, so that any order gives the same values."""
-    row, column = p.row(), p.column()
+    row, column = p.row(), _counted(p)
     p.emit("deleteAll", {"tableName": p.table(), "row": row, "column": column})
     appended = {"table": p.table(), "row": row, "columns": [column], "values": [p.r.choice(["v", "ab"])]}
     return [_call("append", append=appended)] * clients
