@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Sequence
+from typing import Any
 
 from tests.campaigns.difffuzz.alphabet import FOREVER, LONG_MAX
 from tests.campaigns.difffuzz.sides import REPOSITORY, Broken, Family, Side, raw
@@ -37,6 +38,14 @@ def _family(family: Family) -> str:
     return ",".join(map(str, words))
 
 
+def _answered(answer: dict[str, Any]) -> dict[str, Any]:
+    """Broken: HBase did not answer, which says nothing of hbtable."""
+    kind = answer.get("err", {}).get("type")
+    if kind in ("connection-closed", "connection-refused", "protocol-error"):
+        raise Broken(f"HBase does not answer: {kind}, {answer['err'].get('first_line')}")
+    return answer
+
+
 class RealHBase(Side):
     """One that real-hbase started on this port."""
 
@@ -47,6 +56,12 @@ class RealHBase(Side):
         assert self._admin.stdout is not None
         if self._admin.stdout.readline().strip() != "ready":
             raise SystemExit(f"HBaseAdmin.java does not start; admin.log in the folder of {STARTER} says why")
+
+    def call(self, method: str, arguments: dict[str, Any], handles: dict[int, Any]) -> dict[str, Any]:
+        return _answered(super().call(method, arguments, handles))
+
+    def call_together(self, calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [_answered(answer) for answer in super().call_together(calls)]
 
     def tell(self, *words: object) -> str:
         """What the answer says after `ok`."""
