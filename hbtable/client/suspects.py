@@ -168,12 +168,12 @@ class Suspects:
             try:
                 known, version = self._load()
                 edit(known)
-                self._known = known
                 data = _encoded(known)
                 if version:
                     self._session.write(FILE, data, version)
                 else:
                     self._session.create(FILE, data)
+                self._known = known  # not before: what could not be written is edited once more below
                 return
             except (Conflict, FileNotFound):
                 continue  # another process was quicker

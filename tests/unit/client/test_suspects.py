@@ -3,7 +3,7 @@
 import pytest
 
 from hbtable.client.suspects import FILE, Suspects
-from hbtable.errors import LimitExceeded, ServerLost
+from hbtable.errors import LimitExceeded, ServerLost, Unavailable
 from hbtable.fs.under_way import NAME, Mark, MarksFile
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
@@ -75,6 +75,24 @@ def test_no_answer_of_a_server_that_lives_on_is_no_death():
             lose(cluster.one, "s1")
         assert asks(cluster.one, "s1") is ANSWER
         assert asks(cluster.one, "s2") is ANSWER
+
+    cluster.run(main)
+
+
+def test_a_death_that_cannot_be_written_down_counts_once():
+    cluster = Cluster()
+    refused: list[str] = []
+
+    def main() -> None:
+        def refuse(path: str, *written: bytes) -> None:
+            refused.append(path)
+            cluster.session.read = refuse
+            raise Unavailable("the lock service has no leader")
+
+        cluster.session.create = refuse
+        lose(cluster.one, "s1")
+        assert asks(cluster.one, "s2") is ANSWER
+        assert FILE in refused
 
     cluster.run(main)
 
