@@ -61,12 +61,19 @@ class Batch:
 
     @switches
     def send(self) -> None:
-        """All rows put or deleted so far are durable and visible on return."""
-        if self._mutations:
-            self._mutate(self._mutations)
-            self._mutations = []
-            self._by_row = {}
-            self._count = 0
+        """All rows put or deleted so far are durable and visible on return. What another task adds meanwhile waits for
+        the next call."""
+        if not self._mutations:
+            return
+        mutations, by_row, count = self._mutations, self._by_row, self._count
+        self._mutations, self._by_row, self._count = [], {}, 0
+        try:
+            self._mutate(mutations)
+        except BaseException:
+            self._mutations = mutations + self._mutations
+            self._by_row = by_row | self._by_row
+            self._count += count
+            raise
 
     @switches
     def _add(self, row: bytes, operations: list[Operation], wal: bool | None) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hbtable.errors import InvalidRequest, TableNotFound
+from hbtable.errors import InvalidRequest, ServerLost, TableNotFound
 
 
 @pytest.fixture
@@ -79,6 +79,42 @@ def test_a_batch_is_sent_at_the_end_in_the_callers_order(rows, cluster):
     with rows.batch() as batch:
         batch.delete(b"a")
     assert rows.row(b"a") == {}
+
+
+def test_what_another_task_adds_while_a_batch_is_sent_is_sent_next(rows, cluster):
+    batch = rows.batch()
+    mutate = rows.table.mutate
+
+    def meanwhile(mutations) -> None:
+        batch._mutate = mutate
+        batch.put(b"a", {b"f:q": b"2"})
+        batch.put(b"b", {b"f:q": b"2"})
+        mutate(mutations)
+
+    batch._mutate = meanwhile
+    batch.put(b"a", {b"f:q": b"1"})
+    batch.send()
+    assert rows.row(b"a") == {b"f:q": b"1"}
+    batch.send()
+    assert rows.row(b"a") == {b"f:q": b"2"}
+    assert rows.row(b"b") == {b"f:q": b"2"}
+
+
+def test_what_could_not_be_sent_goes_before_what_came_meanwhile(rows):
+    batch = rows.batch(batch_size=3)
+    mutate = rows.table.mutate
+
+    def fails(mutations) -> None:
+        batch._mutate = mutate
+        batch.put(b"a", {b"f:q": b"2"})
+        raise ServerLost("no answer")
+
+    batch._mutate = fails
+    batch.put(b"a", {b"f:q": b"1"})
+    with pytest.raises(ServerLost):
+        batch.send()
+    batch.put(b"b", {b"f:q": b"3"})
+    assert rows.row(b"a") == {b"f:q": b"2"}, "three cells are a full batch"
 
 
 def test_a_batch_is_sent_when_it_is_full(rows):
