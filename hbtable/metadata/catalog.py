@@ -201,8 +201,9 @@ class Catalog:
 
     @switches
     def delete_namespace(self, name: bytes) -> None:
-        """NamespaceNotFound. The caller has made sure that it holds no tables."""
-        self._change(layout.namespace_key(name), self._namespace_row(name), None, _plain)
+        """NamespaceNotFound, Conflict. The caller has made sure that it holds no tables."""
+        if not self._change(layout.namespace_key(name), self._namespace_row(name), None, _plain):
+            raise Conflict(f"namespace {shown(name)} was changed by someone else")
 
     @switches
     def namespace_properties(self, name: bytes) -> dict[str, str]:

@@ -30,7 +30,6 @@ from dataclasses import replace
 from hbtable.errors import (
     Conflict,
     Corruption,
-    NamespaceNotFound,
     OutcomeUnknown,
     StaleLocation,
     TableNotDisabled,
@@ -109,7 +108,7 @@ class TableOperations:
         self._unnamed = unnamed if unnamed is not None else set()
         self._locks = KeyedLocks[bytes](runtime)
         self._rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
-        self.namespaces = Namespaces(catalog, check_master)
+        self.namespaces = Namespaces(runtime, catalog, check_master)
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
         self.merges = Merges(
             catalog,
@@ -134,13 +133,12 @@ class TableOperations:
         check_file_settings(None, schema)
         bounds = check_split_rows(schema, split_rows)
         self._check_master()
-        namespace, _ = names.split(schema.name)
-        if not self._catalog.has_namespace(namespace):
-            raise NamespaceNotFound(f"namespace {shown(namespace)} of table {shown(schema.name)} does not exist")
         with self._asked_for(schema.name):
-            # The schema's version begins at 1 whatever the caller says: servers compare versions of one table only.
-            record = TableRecord(self._new_ids.table(), TableState.CREATING, replace(first_families(schema), version=1))
-            self._catalog.create_table(record)
+            with self.namespaces.kept_for(schema.name):
+                # The version begins at 1 whatever the caller says: servers compare versions of one table only.
+                schema = replace(first_families(schema), version=1)
+                record = TableRecord(self._new_ids.table(), TableState.CREATING, schema)
+                self._catalog.create_table(record)
             ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
             try:
                 self._rows.write(schema.name, first_records(record.table_id, ids, bounds, self._wall_millis()))

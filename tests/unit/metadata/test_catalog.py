@@ -101,6 +101,17 @@ def test_namespaces(catalog):
         catalog.delete_namespace(b"ns")
 
 
+def test_a_namespace_that_changed_since_it_was_read_is_not_deleted(catalog, monkeypatch):
+    catalog.create_namespace(b"ns")
+    read = catalog._namespace_row(b"ns")
+    catalog.replace_namespace(b"ns", {"a": "b"})
+    with monkeypatch.context() as patch:
+        patch.setattr(catalog, "_namespace_row", lambda name: read)
+        with pytest.raises(Conflict, match="namespace ns was changed by someone else"):
+            catalog.delete_namespace(b"ns")
+    assert catalog.namespace_properties(b"ns") == {"a": "b"}
+
+
 def test_all_tablets_come_root_first_without_table_and_namespace_rows(catalog, cluster):
     _, tablets = cluster.put_table(b"t", splits=(b"g", b"p"))
     catalog.create_namespace(b"ns")
