@@ -17,11 +17,12 @@ from hbtable.hbase.codec.http_answer import HttpRequest
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
 from hbtable.hbase.codec.missing import MissingField
-from hbtable.hbase.codec.sniffing import Protocol
+from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
-from hbtable.hbase.opening import open_stream
+from hbtable.hbase.opening import discard, open_stream
 from hbtable.hbase.slow import SlowRequest
+from hbtable.hbase.wrong_protocols import explanation, reason
 from hbtable.runtime.memory_budget import SMALL_BYTES
 from hbtable.switches import switches
 from hbtable.thrift.message_input import MessageInput, Stream
@@ -46,10 +47,6 @@ _TURNED_OUT: Final = (
     "this idle connection was closed to make room for another client: the server takes {most} connections at a time "
     "(thrift.connections), and {host} held most of them. Connect again"
 )
-_HINTS: Final = {
-    Protocol.TLS: "a TLS client; this port speaks plain Thrift",
-    Protocol.SASL: "a Thrift client that wants SASL (Kerberos or a password); this port has no authentication",
-}
 
 
 @final
@@ -108,7 +105,7 @@ class GatewayConnection:
             opened = None
             wire = self._context.wires.get(spoken.protocol)
             if wire is None:
-                self._explain(spoken.protocol, first)
+                self._explain(spoken, first)
                 return
             limits = self._context
             source = MessageInput(
@@ -337,10 +334,14 @@ class GatewayConnection:
             )
         )
 
-    def _explain(self, protocol: Protocol, first: bytes) -> None:
-        if protocol is not Protocol.HTTP:
-            what = _HINTS.get(protocol, f"it began with {first[:16]!r}, which is no Thrift")
-            self._warn("closed the connection of %s: %s", self.client, what)
+    @switches
+    def _explain(self, spoken: DetectedProtocol, first: bytes) -> None:
+        if spoken.protocol is not Protocol.HTTP:
+            what = reason(spoken.protocol, first)
+            self._warn("closed the connection of %s, which speaks %s: %s", self.client, spoken.protocol.value, what)
+            self._stream.settimeout(self._context.stall_seconds)
+            self._stream.sendall(explanation(spoken, first))
+            discard(self._stream, self._context)
             return
         self._warn("answered an HTTP request of %s: this port speaks Thrift", self.client)
         request = HttpRequest()

@@ -3,6 +3,7 @@
 Raises Undecodable for anything a Thrift library would stumble over.
 """
 
+import json
 import struct
 from typing import NamedTuple
 
@@ -21,6 +22,21 @@ class Answer(NamedTuple):
     message_type: int
     sequence: int
     end: int
+
+
+def is_explanation(data: bytes) -> bool:
+    """Whether it is what somebody gets who speaks another protocol: a TLS alert, a SASL status, an answer in JSON, one
+    of HBase's own RPC, or a line of text."""
+    if data in (b"", b"\x15\x03\x01\x00\x02\x02\x28"):
+        return True
+    if data.startswith((b"HTTP/1.1 ", b"-ERR ", b"this is hbtable")):
+        return True
+    if data[:1] == b"\x04":
+        return int.from_bytes(data[1:5], "big") == len(data) - 5
+    try:
+        return isinstance(json.loads(data[4:] if data[:1] == b"\0" else data), list | dict)
+    except ValueError:
+        return b"hbase.ipc.FatalConnectionException" in data and int.from_bytes(data[:4], "big") == len(data) - 4
 
 
 def answers(data: bytes, compact: bool, framed: bool) -> list[Answer]:

@@ -5,17 +5,20 @@
 00 00 00 nn, letter       unframed, binary without versions (nn: length of the method's name)
 4-byte length, 00         framed, binary without versions
 GET, POST, ...            HTTP        16 03  TLS        01 00 00 00 nn, letter  SASL
+[1, or 4-byte length, [ { JSON        HBas   HBase's own RPC        *3 PING     Redis        other letters  text
 """
 
 from enum import Enum
 from typing import Final, NamedTuple
 
 _METHODS: Final = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"TRAC", b"DELE", b"PATC", b"CONN")
+_REDIS: Final = (b"PING", b"ECHO", b"AUTH", b"INFO")
 _LONGEST_NAME: Final = 64
 
 
 class Protocol(Enum):
-    """What clients of this port were seen to speak; the first three are answered."""
+    """What clients of this port were seen to speak. Calls come in the first three; the next three may carry them, and
+    the others are told what to do instead."""
 
     STRICT = "binary"
     LOOSE = "binary without versions"
@@ -23,6 +26,10 @@ class Protocol(Enum):
     HTTP = "HTTP"
     TLS = "TLS"
     SASL = "SASL"
+    JSON = "Thrift's JSON"
+    HBASE_RPC = "HBase's own RPC"
+    REDIS = "Redis"
+    TEXT = "text"
     UNKNOWN = "nothing known"
 
 
@@ -44,6 +51,8 @@ def sniff(first: bytes) -> DetectedProtocol | None:
         return DetectedProtocol(Protocol.HTTP) if len(first) >= 4 else None
     if byte >= 0x80:
         return DetectedProtocol(Protocol.UNKNOWN)
+    if b"\n" in first[:4] and _is_text(first[:4]):
+        return DetectedProtocol(_by_letters(first))  # a person may have typed two letters
     return _by_five(first) if len(first) >= 5 else None
 
 
@@ -59,6 +68,8 @@ def _by_two(first: bytes) -> DetectedProtocol:
 
 def _by_five(first: bytes) -> DetectedProtocol:
     fifth = first[4]
+    if _is_text(first[:4]):
+        return DetectedProtocol(_by_letters(first))
     if fifth == 0x80:
         return DetectedProtocol(Protocol.STRICT, framed=True)
     if fifth == 0x82:
@@ -69,4 +80,20 @@ def _by_five(first: bytes) -> DetectedProtocol:
         return DetectedProtocol(Protocol.LOOSE, framed=True)
     if first[:3] == b"\x00\x00\x00" and 0 < first[3] <= _LONGEST_NAME and chr(fifth).isalpha() and fifth < 0x80:
         return DetectedProtocol(Protocol.LOOSE)
+    if chr(fifth) in "[{" and first[:1] < b"\x20":
+        return DetectedProtocol(Protocol.JSON, framed=True)
     return DetectedProtocol(Protocol.UNKNOWN)
+
+
+def _by_letters(first: bytes) -> Protocol:
+    if first[:3] == b"[1,":
+        return Protocol.JSON
+    if first[:4] == b"HBas":
+        return Protocol.HBASE_RPC
+    if first[:4].upper() in _REDIS or (first[:1] == b"*" and first[1:2].isdigit()):
+        return Protocol.REDIS
+    return Protocol.TEXT
+
+
+def _is_text(some: bytes) -> bool:
+    return all(0x20 <= byte < 0x7F or byte in b"\t\r\n" for byte in some)

@@ -23,7 +23,17 @@ from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff
         (b"\x16\x03\x01\x02\x00\x01", DetectedProtocol(Protocol.TLS)),
         (b"\x01\x00\x00\x00\x06GSSAPI", DetectedProtocol(Protocol.SASL)),
         (b"\x01\x00\x00\x00\x05PLAIN", DetectedProtocol(Protocol.SASL)),
-        (b"SSH-2.0-OpenSSH\r\n", DetectedProtocol(Protocol.UNKNOWN)),
+        (b'[1,"getTableNames",1,0,{}]', DetectedProtocol(Protocol.JSON)),
+        (b'\x00\x00\x00\x1a[1,"getTableNames",1,0,{}]', DetectedProtocol(Protocol.JSON, framed=True)),
+        (b'\x00\x00\x00\x1a{"metadata": {}}', DetectedProtocol(Protocol.JSON, framed=True)),
+        (b"HBas\x00\x50", DetectedProtocol(Protocol.HBASE_RPC)),
+        (b"*1\r\n$4\r\nPING\r\n", DetectedProtocol(Protocol.REDIS)),
+        (b"PING\r\n", DetectedProtocol(Protocol.REDIS)),
+        (b"SSH-2.0-OpenSSH\r\n", DetectedProtocol(Protocol.TEXT)),
+        (b"hi\r\n", DetectedProtocol(Protocol.TEXT)),
+        (b"HEAD / HTTP/1.1", DetectedProtocol(Protocol.HTTP)),
+        (b"[1,", None),
+        (b"HBas", None),
         (b"\xff\xff\xff\xff", DetectedProtocol(Protocol.UNKNOWN)),
         (b"\x80\x02\x00\x01", DetectedProtocol(Protocol.UNKNOWN)),
         (b"", None),
@@ -57,10 +67,11 @@ def test_http_gets_a_status_and_a_message(
     assert stream.closed
 
 
-@pytest.mark.parametrize("first", [b"\x16\x03\x01\x02\x00", b"\x01\x00\x00\x00\x06GSSAPI", b"SSH-2.0\r\n"])
+@pytest.mark.parametrize("first", [b"\xff\xff\xff\xff\xff", b"\x80\x02\x00\x01"])
 def test_others_get_a_log_line_and_the_end(gateway: Any, first: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    stream = gateway.talk(first)
+    stream = gateway.talk(first, b"and more")
     assert stream.sent == b""
+    assert stream.pieces == [], "what was not read would reset the connection, and eat what it was told"
     assert stream.closed
     assert len(caplog.records) == 1
     assert "client:1" in caplog.text

@@ -1,0 +1,118 @@
+"""What a client gets that speaks something else than this port: the reason, in a form that its own library shows.
+
+A closed socket says nothing, and is what users of Thrift clients report most. Pure: bytes in, bytes out.
+"""
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
+
+_U32: Final = struct.Struct(">I").pack
+_HANDSHAKE_FAILURE: Final = b"\x15\x03\x01\x00\x02\x02\x28"
+"""TLS's alert of that name: fatal, and the one that clients do not take for a damaged connection."""
+_SASL_ERROR: Final = b"\x04"
+_EXCEPTION: Final = 3
+_PROTOCOL_ERROR: Final = 7
+_HEAD: Final = re.compile(rb'\s*\[\s*1\s*,\s*"([^"\\]{0,200})"\s*,\s*\d\s*,\s*(-?\d{1,10})')
+_NAMED: Final = re.compile(rb'"(name|seqid)":\s*(?:"([^"\\]{0,200})"|(-?\d{1,10}))')
+
+_REASONS: Final = {
+    Protocol.TLS: "this port has no TLS: connect without it, or set tls.certificate and tls.key for the server",
+    Protocol.SASL: "this server asks for no SASL (Kerberos or a password): connect with the plain transport",
+    Protocol.JSON: "this server speaks Thrift's binary and compact protocols, not JSON: choose one of these",
+    Protocol.HBASE_RPC: (
+        "this is no HBase region server but hbtable, which speaks HBase's Thrift interfaces: use a Thrift client, as "
+        "happybase in Python or ThriftConnection in Java"
+    ),
+    Protocol.REDIS: "this is no Redis but hbtable, a database with HBase's Thrift interfaces: use a Thrift client",
+    Protocol.TEXT: (
+        "this is hbtable, a database with HBase's Thrift interfaces: use a Thrift client, as happybase in Python, or "
+        "hbtable shell"
+    ),
+}
+
+
+def reason(protocol: Protocol, first: bytes) -> str:
+    """What is wrong, and what to do instead."""
+    return _REASONS.get(protocol, f"it began with {first[:16]!r}, which is no Thrift")
+
+
+def explanation(spoken: DetectedProtocol, first: bytes) -> bytes:
+    """In the client's own protocol; nothing where that is not known. `first`: what it said."""
+    make = _ANSWERS.get(spoken.protocol)
+    return b"" if make is None else make(reason(spoken.protocol, first), first, spoken.framed)
+
+
+def _tls(said: str, first: bytes, framed: bool) -> bytes:
+    return _HANDSHAKE_FAILURE
+
+
+def _sasl(said: str, first: bytes, framed: bool) -> bytes:
+    return _SASL_ERROR + _U32(len(said)) + said.encode()
+
+
+def _json(said: str, first: bytes, framed: bool) -> bytes:
+    """As Apache Thrift writes a TApplicationException, or as thriftpy2 does, whose JSON is another one."""
+    if framed and first[4:5] == b"{":
+        name, sequence = b"", b"0"
+        for key, text, number in _NAMED.findall(first):
+            name, sequence = (text, sequence) if key == b"name" else (name, number or b"0")
+        metadata = {"version": 1, "name": _shown(name), "ttype": _EXCEPTION, "seqid": int(sequence)}
+        payload = {"message": said, "type": _PROTOCOL_ERROR}
+        text = json.dumps({"metadata": metadata, "payload": payload}).encode()
+        return _U32(len(text)) + text
+    head = _HEAD.match(first[4:] if framed else first)
+    called, number = (head[1], int(head[2])) if head else (b"", 0)
+    body = {"1": {"str": said}, "2": {"i32": _PROTOCOL_ERROR}}
+    text = json.dumps([1, _shown(called), _EXCEPTION, number, body], separators=(",", ":")).encode()
+    return _U32(len(text)) + text if framed else text
+
+
+def _shown(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
+
+
+def _hbase_rpc(said: str, first: bytes, framed: bool) -> bytes:
+    """A ResponseHeader for no call (id -1) with an ExceptionResponse: class, text, and that a retry is of no use."""
+    exception = (
+        _field(1, b"org.apache.hadoop.hbase.ipc.FatalConnectionException") + _field(2, said.encode()) + b"\x28\x01"
+    )
+    header = b"\x08\xff\xff\xff\xff\x0f" + _field(2, exception)
+    message = _varint(len(header)) + header
+    return _U32(len(message)) + message
+
+
+def _redis(said: str, first: bytes, framed: bool) -> bytes:
+    return f"-ERR {said}\r\n".encode()
+
+
+def _text(said: str, first: bytes, framed: bool) -> bytes:
+    return f"{said}\r\n".encode()
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """Of Protocol Buffers, with a length."""
+    return bytes([number << 3 | 2]) + _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_ANSWERS: Final[dict[Protocol, Callable[[str, bytes, bool], bytes]]] = {
+    Protocol.TLS: _tls,
+    Protocol.SASL: _sasl,
+    Protocol.JSON: _json,
+    Protocol.HBASE_RPC: _hbase_rpc,
+    Protocol.REDIS: _redis,
+    Protocol.TEXT: _text,
+}

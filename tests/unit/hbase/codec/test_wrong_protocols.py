@@ -1,0 +1,119 @@
+"""Whoever speaks something else reads the reason in its own protocol: read here by the libraries that speak it."""
+
+import json
+import ssl
+from typing import Any
+
+import pytest
+from thrift.protocol.TJSONProtocol import TJSONProtocol as ApacheJson
+from thrift.Thrift import TApplicationException as ApacheException
+from thrift.transport.TTransport import TMemoryBuffer as ApacheBuffer
+from thriftpy2.protocol.json import TJSONProtocol
+from thriftpy2.thrift import TApplicationException, TMessageType
+from thriftpy2.transport import TMemoryBuffer
+
+from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
+from hbtable.hbase.wrong_protocols import explanation
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_apache_json(gateway: Any, framed: bool) -> None:
+    buffer = ApacheBuffer()
+    writer = ApacheJson(buffer)
+    writer.writeMessageBegin("getTableNames", 1, 77)
+    writer.writeStructBegin("getTableNames_args")
+    writer.writeFieldStop()
+    writer.writeStructEnd()
+    writer.writeMessageEnd()
+    message = buffer.getvalue()
+    sent = gateway.talk(len(message).to_bytes(4, "big") + message if framed else message).sent
+    if framed:
+        assert int.from_bytes(sent[:4], "big") == len(sent) - 4
+        sent = sent[4:]
+    reader = ApacheJson(ApacheBuffer(sent))
+    assert reader.readMessageBegin() == ("getTableNames", 3, 77)
+    refused = ApacheException()
+    refused.read(reader)
+    assert "not JSON" in str(refused)
+
+
+def test_thriftpy2_json(gateway: Any) -> None:
+    buffer = TMemoryBuffer()
+    writer = TJSONProtocol(buffer)
+    writer.write_message_begin("getTableNames", TMessageType.CALL, 12)
+    writer.write_struct(gateway.interface.thrift.Hbase.getTableNames_args())
+    reader = TJSONProtocol(TMemoryBuffer(gateway.talk(buffer.getvalue()).sent))
+    assert reader.read_message_begin() == ("getTableNames", TMessageType.EXCEPTION, 12)
+    refused = TApplicationException()
+    reader.read_struct(refused)
+    assert "not JSON" in str(refused)
+
+
+@pytest.mark.parametrize("first", [b"[1,] ", b'[1,"a', b"\x00\x00\x00\x09{}", b'\0\0\0\x20{"name": 5, "seqid": "x"}'])
+def test_json_that_is_cut_off_gets_an_answer_without_a_name(gateway: Any, first: bytes) -> None:
+    sent = gateway.talk(first).sent
+    assert "not JSON" in json.dumps(json.loads(sent[4:] if first[:1] == b"\0" else sent))
+
+
+def test_a_tls_client_gets_an_alert(gateway: Any) -> None:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    incoming.write(gateway.talk(outgoing.read()).sent)
+    with pytest.raises(ssl.SSLError, match="SSLV3_ALERT_HANDSHAKE_FAILURE"):
+        client.do_handshake()
+
+
+@pytest.mark.parametrize("mechanism", [b"PLAIN", b"GSSAPI"])
+def test_a_sasl_client_gets_a_status(gateway: Any, mechanism: bytes) -> None:
+    start = b"\x01" + len(mechanism).to_bytes(4, "big") + mechanism
+    sent = gateway.talk(start, b"\x02\x00\x00\x00\x08\0ann\0pwd").sent
+    assert sent[0] == 4, "ERROR"
+    assert int.from_bytes(sent[1:5], "big") == len(sent) - 5
+    assert sent[5:].startswith(b"this server asks for no SASL")
+
+
+def test_an_hbase_client_gets_an_exception(gateway: Any) -> None:
+    sent = gateway.talk(b"HBas\x00\x50", b"\x00\x00\x00\x04user").sent
+    assert int.from_bytes(sent[:4], "big") == len(sent) - 4
+    header, rest = _delimited(sent[4:])
+    assert rest == b""
+    assert header[:6] == b"\x08\xff\xff\xff\xff\x0f", "call_id = -1"
+    assert header[6] == 0x12, "exception"
+    exception, rest = _delimited(header[7:])
+    assert (rest, exception[0]) == (b"", 0x0A)
+    name, rest = _delimited(exception[1:])
+    assert name == b"org.apache.hadoop.hbase.ipc.FatalConnectionException"
+    text, rest = _delimited(rest[1:])
+    assert text.startswith(b"this is no HBase region server but hbtable")
+    assert rest == b"\x28\x01", "do_not_retry"
+
+
+def _delimited(data: bytes) -> tuple[bytes, bytes]:
+    """(A message of Protocol Buffers behind its length, what follows it.)"""
+    length = shift = place = 0
+    while True:
+        length |= (data[place] & 0x7F) << shift
+        shift, place = shift + 7, place + 1
+        if data[place - 1] < 0x80:
+            return data[place : place + length], data[place + length :]
+
+
+@pytest.mark.parametrize("ping", [b"*1\r\n$4\r\nPING\r\n", b"PING\r\n", b"ping\r\n"])
+def test_a_redis_client_gets_an_error(gateway: Any, ping: bytes) -> None:
+    sent = gateway.talk(ping).sent
+    assert sent.startswith(b"-ERR this is no Redis")
+    assert sent.endswith(b"\r\n")
+    assert sent.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("typed", [b"hi\n", b"SSH-2.0-OpenSSH_9.9\r\n", b"help me\r\n"])
+def test_a_person_gets_a_line(gateway: Any, typed: bytes) -> None:
+    assert gateway.talk(typed).sent.startswith(b"this is hbtable")
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_each_sentence_is_one_line(protocol: Protocol) -> None:
+    for framed in (False, True):
+        assert explanation(DetectedProtocol(protocol, framed), b"\r\nanything\xff\r\n").count(b"\n") <= 1
