@@ -9,6 +9,7 @@ service,
 thrift2/    reads.py  writes.py  scanners.py  tables.py    the same for HBase's newer service, thrift/hbase2.thrift
             with conversion.py and descriptors.py of its own
 meaning     conversion.py  regions.py  errors.py  server_names.py
+transports/ http.py (messages in HTTP)
 around      opening.py (what a client speaks), security.py (who may call), connection.py (one client),
             server.py (all of them), log_limiter.py, slow.py
 below       backend.py: what it needs from there

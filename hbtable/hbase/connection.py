@@ -13,15 +13,15 @@ from typing import Final, final
 from hbtable.errors import HbtableError, Overloaded
 from hbtable.hbase import errors
 from hbtable.hbase.codec.answers import Dialect
-from hbtable.hbase.codec.http_answer import HttpRequest
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
 from hbtable.hbase.codec.missing import MissingField
-from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol
+from hbtable.hbase.codec.sniffing import DetectedProtocol
 from hbtable.hbase.codec.wires import Wire
 from hbtable.hbase.connection_context import ConnectionContext
-from hbtable.hbase.opening import discard, open_stream
+from hbtable.hbase.opening import open_stream
 from hbtable.hbase.slow import SlowRequest
+from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.wrong_protocols import explanation, reason
 from hbtable.runtime.memory_budget import SMALL_BYTES
 from hbtable.switches import switches
@@ -336,25 +336,11 @@ class GatewayConnection:
 
     @switches
     def _explain(self, spoken: DetectedProtocol, first: bytes) -> None:
-        if spoken.protocol is not Protocol.HTTP:
-            what = reason(spoken.protocol, first)
-            self._warn("closed the connection of %s, which speaks %s: %s", self.client, spoken.protocol.value, what)
-            self._stream.settimeout(self._context.stall_seconds)
-            self._stream.sendall(explanation(spoken, first))
-            discard(self._stream, self._context)
-            return
-        self._warn("answered an HTTP request of %s: this port speaks Thrift", self.client)
-        request = HttpRequest()
-        request.feed(first)
-        stall_seconds, clock = self._context.stall_seconds, self._context.clock
-        self._stream.settimeout(stall_seconds)
-        until = clock() + stall_seconds
-        while not request.complete and clock() < until:
-            piece = self._stream.recv(65536)
-            if not piece:
-                break
-            request.feed(piece)
-        self._stream.sendall(request.answer(self._context.host, self._context.port))
+        what = reason(spoken.protocol, first)
+        self._warn("closed the connection of %s, which speaks %s: %s", self.client, spoken.protocol.value, what)
+        self._stream.settimeout(self._context.stall_seconds)
+        self._stream.sendall(explanation(spoken, first))
+        discard(self._stream, self._context)
 
 
 def _head_of_refused(source: MessageInput, wire: Wire) -> Call | None:

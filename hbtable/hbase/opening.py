@@ -1,19 +1,18 @@
 """The beginning of a connection, up to its first call: what the client speaks, and through which layers.
 
-The first bytes tell (codec/sniffing.py). After a TLS handshake the question is asked once more, of what is inside.
+The first bytes tell (codec/sniffing.py). After a TLS handshake, and in HTTP, the question is asked once more.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hbtable.errors import Overloaded
-from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff
+from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff, sniff_frame
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.transports.discarding import discard
 from hbtable.runtime.tls import HandshakeFailed, ServerTls, TlsStream
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
-
-_DISCARD_SECONDS = 2.0
-_DISCARD_AT_MOST_SECONDS = 10.0
 
 
 class Opened(NamedTuple):
@@ -31,34 +30,26 @@ class Opened(NamedTuple):
 def open_stream(stream: Stream, client: str, context: ConnectionContext) -> Opened | None:
     """None: the client left, or was sent away. OSError as the stream raises it."""
     first, spoken = _sniff(stream, context)
-    if spoken is None:
-        return None
     tls = context.security.tls
-    if spoken.protocol is not Protocol.TLS or tls is None:
-        return Opened(stream, first, spoken, encrypted=False)
-    inside = _encrypted(tls, stream, first, client, context)
-    if inside is None:
-        return None
-    first, spoken = _sniff(inside, context)
-    return None if spoken is None else Opened(inside, first, spoken, encrypted=True)
+    encrypted = tls is not None and spoken is not None and spoken.protocol is Protocol.TLS
+    if tls is not None and encrypted:
+        inside = _encrypted(tls, stream, first, client, context)
+        if inside is None:
+            return None
+        stream = inside
+        first, spoken = _sniff(stream, context)
+    if spoken is not None and spoken.protocol is Protocol.HTTP:
+        from hbtable.hbase.transports.http import HttpStream  # its parser is loaded for those who need it
+
+        stream = HttpStream(stream, first, client, context)
+        first, spoken = _sniff(stream, context, sniff_frame)
+    return None if spoken is None else Opened(stream, first, spoken, encrypted)
 
 
 @switches
-def discard(stream: Stream, context: ConnectionContext) -> None:
-    """Reads what the client still sends, for a while. Closing with unread bytes would reset the connection, and it
-    would never see what it was told."""
-    clock = context.clock
-    until = clock() + _DISCARD_AT_MOST_SECONDS
-    stream.settimeout(_DISCARD_SECONDS)
-    try:
-        while clock() < until and stream.recv(65536):
-            context.pause()
-    except OSError:
-        return
-
-
-@switches
-def _sniff(stream: Stream, context: ConnectionContext) -> tuple[bytes, DetectedProtocol | None]:
+def _sniff(
+    stream: Stream, context: ConnectionContext, detect: Callable[[bytes], DetectedProtocol | None] = sniff
+) -> tuple[bytes, DetectedProtocol | None]:
     """(what was read, None) when the client left before it said anything."""
     first = b""
     while True:
@@ -66,7 +57,7 @@ def _sniff(stream: Stream, context: ConnectionContext) -> tuple[bytes, DetectedP
         if not piece:
             return first, None
         first += piece
-        spoken = sniff(first)
+        spoken = detect(first)
         if spoken is not None:
             stream.settimeout(None)
             return first, spoken

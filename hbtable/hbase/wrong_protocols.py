@@ -91,7 +91,8 @@ def _redis(said: str, first: bytes, framed: bool) -> bytes:
 
 
 def _text(said: str, first: bytes, framed: bool) -> bytes:
-    return f"{said}\r\n".encode()
+    text = f"{said}\r\n".encode()
+    return _U32(len(text)) + text if framed else text
 
 
 def _field(number: int, value: bytes) -> bytes:

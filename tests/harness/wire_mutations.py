@@ -258,6 +258,13 @@ def foreign(chance: random.Random) -> bytes:
             b"POST /x HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
             b"POST /x HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
             b"GET /" + b"a" * 70000,
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\n\x80\x01\x00\x01" + chance.randbytes(60),
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n"
+            + chance.randbytes(11)
+            + b"0\r\n\r\n",
+            b'[1,"' + chance.randbytes(9) + b'",1,7,{}]',
+            b"HBas\x00\x50" + chance.randbytes(30),
+            b"*1\r\n$4\r\nPING\r\n",
             b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + chance.randbytes(300),
             b"\x01\x00\x00\x00\x06GSSAPI",
             b"SSH-2.0-OpenSSH_9.9\r\n",

@@ -11,7 +11,7 @@ GET, POST, ...            HTTP        16 03  TLS        01 00 00 00 nn, letter  
 from enum import Enum
 from typing import Final, NamedTuple
 
-_METHODS: Final = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"TRAC", b"DELE", b"PATC", b"CONN")
+_METHODS: Final = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"TRAC", b"DELE", b"PATC", b"CONN", b"PRI ")
 _REDIS: Final = (b"PING", b"ECHO", b"AUTH", b"INFO")
 _LONGEST_NAME: Final = 64
 
@@ -54,6 +54,18 @@ def sniff(first: bytes) -> DetectedProtocol | None:
     if b"\n" in first[:4] and _is_text(first[:4]):
         return DetectedProtocol(_by_letters(first))  # a person may have typed two letters
     return _by_five(first) if len(first) >= 5 else None
+
+
+def sniff_frame(first: bytes) -> DetectedProtocol | None:
+    """As sniff(), of what comes in frames whatever it is: text where it is no Thrift."""
+    if len(first) < 5:
+        return None
+    fifth = first[4:5]
+    if fifth in (b"\x80", b"\x82"):
+        return DetectedProtocol(Protocol.STRICT if fifth == b"\x80" else Protocol.COMPACT, framed=True)
+    if fifth == b"\0":
+        return DetectedProtocol(Protocol.LOOSE, framed=True)
+    return DetectedProtocol(Protocol.JSON if fifth in (b"[", b"{") else Protocol.TEXT, framed=True)
 
 
 def _by_two(first: bytes) -> DetectedProtocol:

@@ -50,9 +50,13 @@ def test_first_bytes(first: bytes, spoken: DetectedProtocol | None) -> None:
     ("request_bytes", "status", "with_message"),
     [
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 400 ", True),
-        (b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody", b"HTTP/1.1 501 ", True),
-        (b"HEAD / HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 ", False),
-        (b"TRACE / HTTP/1.1\r\n\r\n", b"HTTP/1.1 403 ", True),
+        (b"POST / HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 400 ", True),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 400 ", True),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999999\r\n\r\n", b"HTTP/1.1 413 ", True),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", b"HTTP/1.1 501 ", True),
+        (b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 400 ", False),
+        (b"TRACE / HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 403 ", True),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"HTTP/1.1 400 ", True),
         (b"GET / HTTP/1.1\r\nX: " + b"y" * 70000, b"HTTP/1.1 413 ", True),
     ],
 )

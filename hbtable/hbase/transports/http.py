@@ -1,0 +1,237 @@
+"""Thrift over HTTP: each POST is a message, and its answer is the response (Thrift's THttpClient, HBase's TServlet).
+
+To the connection this is a stream of framed messages: what it reads are bodies behind their lengths, and what it sends,
+a length and a message, goes out as a response of that length. The parser is h11: who may send what when, bodies in
+chunks, connections that stay, and the "100 Continue" that some clients wait for.
+
+What is no call is answered here: another method, a body that is empty or too long, a request that is none.
+"""
+
+import struct
+from contextlib import suppress
+from typing import Final, final
+
+import h11
+
+from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.transports.discarding import discard
+from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryReservation
+from hbtable.switches import switches
+from hbtable.thrift.message_input import Stream
+
+_LENGTH: Final = struct.Struct(">I")
+_READ_BYTES: Final = 64 << 10
+_HEAD_BYTES: Final = 64 << 10
+"""Request line and headers; HBase takes as much."""
+_WHAT_THIS_IS: Final = (
+    "This port speaks HBase's Thrift interfaces over plain TCP (framed or unframed, binary or compact) and over HTTP, "
+    'as POST requests with one message each. Connect with a Thrift client, for example happybase.Connection("{host}", '
+    "{port}) or thriftpy2's THttpClient."
+)
+
+
+@final
+class HttpStream:
+    """The messages inside of an HTTP connection."""
+
+    def __init__(self, carrier: Stream, first: bytes, client: str, context: ConnectionContext) -> None:
+        """`first`: what was read of `carrier` already."""
+        self._carrier = carrier
+        self._client = client
+        self._context = context
+        self._most = context.message_bytes
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
+        self._http.receive_data(first)
+        self._timeout: float | None = None
+        self._chunks: bytearray | None = None
+        """The body so far of a request that does not say how long it is."""
+        self._reservation: MemoryReservation | None = None
+        """Of these chunks."""
+        self._wants_head = False
+        self._awaits = False
+        """A message was handed on, and its answer is still to come."""
+        self._unsent = 0
+        """Bytes of the answer that is being sent."""
+
+    def settimeout(self, seconds: float | None, /) -> None:
+        self._timeout = seconds
+        self._carrier.settimeout(seconds)
+
+    def close(self) -> None:
+        """A message that could not be answered in Thrift has an answer in HTTP. Does not switch."""
+        self._forget_chunks()
+        if self._awaits:
+            self._awaits = False
+            with suppress(OSError):
+                self._carrier.settimeout(0.0)
+                self._carrier.sendall(self._refusal(400, "The body is no whole message of Thrift."))
+        self._carrier.close()
+
+    @switches
+    def recv(self, most: int, /) -> bytes:
+        """The next bytes of a message, or of its length; b"" when no request follows. `most` is not looked at: what a
+        read of the carrier has brought is handed on as a whole."""
+        http, began = self._http, self._context.clock()
+        while True:
+            if http.our_state is h11.DONE and http.their_state is h11.DONE:
+                http.start_next_cycle()
+            elif http.our_state in (h11.MUST_CLOSE, h11.CLOSED):
+                return b""
+            try:
+                event = http.next_event()
+            except h11.RemoteProtocolError as error:
+                status = error.error_status_hint
+                self._refuse(413 if status == 431 else status, f"This is no HTTP request: {error}.")
+                return b""
+            if event is h11.NEED_DATA:
+                if not self._receive(began):
+                    return b""
+                continue
+            piece = self._taken(event)
+            if piece is None:
+                return b""
+            if piece:
+                return piece
+
+    @switches
+    def _taken(self, event: object) -> bytes | None:
+        """What an event has of a message: nothing, perhaps. None: the end of the connection."""
+        if isinstance(event, h11.Request):
+            return self._begin(event)
+        if isinstance(event, h11.Data):
+            return bytes(event.data) if self._chunks is None else self._gather(self._chunks, event.data)
+        if isinstance(event, h11.EndOfMessage):
+            return b"" if self._chunks is None else self._whole(bytes(self._chunks))
+        return None  # the client left, or sent something before it was answered
+
+    @switches
+    def _receive(self, began: float) -> bool:
+        """Whether more may follow. Between requests a client may be silent for ever; in one it may not."""
+        http, context = self._http, self._context
+        if http.they_are_waiting_for_100_continue:
+            self._send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
+        if http.their_state is not h11.IDLE or http.trailing_data[0]:
+            if context.clock() - began > context.stall_seconds:
+                raise TimeoutError("the request arrives too slowly")
+            self._carrier.settimeout(context.stall_seconds)
+        piece = self._carrier.recv(_READ_BYTES)
+        self._carrier.settimeout(self._timeout)
+        http.receive_data(piece)
+        return bool(piece)
+
+    @switches
+    def _begin(self, request: h11.Request) -> bytes | None:
+        """What is handed on: the length, where it is known. None: it was refused."""
+        self._wants_head = request.method == b"HEAD"
+        if request.method != b"POST":
+            status = 403 if request.method in (b"TRACE", b"OPTIONS") else 400
+            self._refuse(status, f"{request.method.decode('latin-1')} is no call.")
+            return None
+        length = next((int(value) for name, value in request.headers if name == b"content-length"), -1)
+        if length > self._most:
+            self._refuse(413, self._too_long(length))
+            return None
+        if length < 0:
+            self._chunks = bytearray()  # or there is no body, which shows at its end
+            return b""
+        if length == 0:
+            self._refuse(400, "The body is empty.")
+            return None
+        self._awaits = True
+        return _LENGTH.pack(length)
+
+    @switches
+    def _gather(self, chunks: bytearray, data: bytes | bytearray | memoryview) -> bytes | None:
+        chunks += data
+        if len(chunks) > self._most:
+            self._refuse(413, self._too_long(len(chunks)))
+            return None
+        if len(chunks) > SMALL_BYTES:
+            budget = self._context.budget
+            if self._reservation is None:
+                self._reservation = budget.begin(self._carrier.close)
+                budget.arrive(self._reservation, len(chunks) - len(data))
+            budget.arrive(self._reservation, len(data))
+        return b""
+
+    @switches
+    def _whole(self, body: bytes) -> bytes | None:
+        self._forget_chunks()
+        if not body:
+            self._refuse(400, "The body is empty.")
+            return None
+        self._awaits = True
+        return _LENGTH.pack(len(body)) + body
+
+    def _forget_chunks(self) -> None:
+        self._chunks = None
+        if self._reservation is not None:
+            self._context.budget.end(self._reservation)
+            self._reservation = None
+
+    def _too_long(self, length: int) -> str:
+        return (
+            f"A body of {length} bytes or more is over this server's limit of {self._most} bytes "
+            "(thrift.message_bytes): send smaller batches, or have the limit raised."
+        )
+
+    @switches
+    def sendall(self, data: bytes, /) -> None:
+        """A framed message, or a piece of one. What nobody asked for has no place in HTTP, and is dropped."""
+        http, head = self._http, b""
+        if not self._unsent:
+            if not self._awaits:
+                return
+            self._awaits = False
+            (self._unsent,) = _LENGTH.unpack_from(data)
+            data = data[_LENGTH.size :]
+            headers = [(b"Content-Type", b"application/x-thrift"), (b"Content-Length", b"%d" % self._unsent)]
+            head = http.send(h11.Response(status_code=200, headers=headers, reason=b"OK")) or b""
+        if data:
+            http.send_with_data_passthrough(h11.Data(data=data))  # which goes out as it is: its length was said
+            self._unsent -= len(data)
+        if len(data) > _READ_BYTES:
+            self._carrier.sendall(head)
+            self._carrier.sendall(data)
+        else:
+            self._carrier.sendall(head + data)
+        if not self._unsent:
+            http.send(h11.EndOfMessage())
+
+    @switches
+    def _send(self, event: h11.Event) -> None:
+        data = self._http.send(event)
+        if data:
+            self._carrier.sendall(data)
+
+    @switches
+    def _refuse(self, status: int, why: str) -> None:
+        """A sentence, and the end of the connection. Nothing when the client cannot be answered any more."""
+        self._context.log_limiter.warning("refused an HTTP request of %s: %s", self._client, why)
+        if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            return
+        self._carrier.settimeout(self._context.stall_seconds)
+        self._carrier.sendall(self._refusal(status, why))
+        discard(self._carrier, self._context)
+
+    def _refusal(self, status: int, why: str) -> bytes:
+        http, context = self._http, self._context
+        body = f"{why} {_WHAT_THIS_IS.format(host=context.host, port=context.port)}\n".encode()
+        headers = [
+            (b"Content-Type", b"text/plain; charset=utf-8"),
+            (b"Content-Length", b"%d" % len(body)),
+            (b"Connection", b"close"),
+        ]
+        response = h11.Response(status_code=status, headers=headers, reason=_PHRASES.get(status, b"Bad Request"))
+        events = (
+            (response, h11.EndOfMessage()) if self._wants_head else (response, h11.Data(data=body), h11.EndOfMessage())
+        )
+        return b"".join(http.send(event) or b"" for event in events)
+
+
+_PHRASES: Final = {
+    403: b"Forbidden",
+    413: b"Content Too Large",
+    431: b"Request Header Fields Too Large",
+    501: b"Not Implemented",
+}
