@@ -148,9 +148,17 @@ class GatewayConnection:
             if self._head is None and isinstance(error, MessageTooLarge):
                 self._head = _head_of_refused(source, wire)
             if self._head is not None:
-                name, _, sequence = self._head
-                self._send(wire.dialect.refusal(name, sequence, PROTOCOL_ERROR, str(error)), source.framed)
+                self._send(self._refused(self._head, wire.dialect, error), source.framed)
                 self._discard(source)
+
+    def _refused(self, head: Call, dialect: Dialect, error: Malformed | MessageTooLarge) -> bytes:
+        """Too large a call gets its method's declared exception: happybase can show no other one's text (thriftpy2
+        reads it as bytes, and str() of it fails), and its users met that with each batch that was too long."""
+        name, _, sequence = head
+        method = self._context.methods.get(name)
+        if isinstance(error, MessageTooLarge) and method is not None and "io" in method.declares:
+            return dialect.declared(method, sequence, "io", f"{errors.DO_NOT_RETRY}: {error}", False)
+        return dialect.refusal(name, sequence, PROTOCOL_ERROR, str(error))
 
     @switches
     def _discard(self, source: MessageInput) -> None:

@@ -125,3 +125,21 @@ def test_idle_clients_do_not_hold_up_a_stop(server: Running) -> None:
     for connection in connections:
         with pytest.raises(Exception, match=r"read 0 bytes|reset|TSocket"):
             connection.tables()
+
+
+@pytest.mark.parametrize(("transport", "protocol"), FORMS)
+def test_a_batch_that_is_too_long_has_an_error_that_happybase_can_show(
+    server: Running, transport: str, protocol: str
+) -> None:
+    """It reads an undeclared exception's text as bytes, and str() of that one fails."""
+    connection = server.connect(transport, protocol)
+    table = connection.table("long")
+    batch = table.batch()
+    for number in range(70):
+        batch.put(b"%d" % number, {b"f:a": bytes(1_000_000)})
+    with pytest.raises(
+        Exception, match=r"over this server's limit of 67108864 bytes .* send smaller batches"
+    ) as raised:
+        batch.send()
+    assert type(raised.value).__name__ == "IOError"
+    connection.close()
