@@ -143,26 +143,17 @@ def oversized(port: int, count: int) -> Did:
     head = encode(FORMS[0], b"getRow", Node(STRUCT, []))[:-1] + b"\x0b\x00\x02"
     unfinished = head + struct.pack(">I", MESSAGE_LIMIT - 1000)
     too_large = head + struct.pack(">I", 2**31 - 1)
-    held = []
     block = bytes(1 << 20)
-    for number in range(count):
-        client = connect(port)
-        with contextlib.suppress(OSError):
-            if number % 3 == 0:
-                client.sendall(struct.pack(">I", 2**31 - 1) + head)
-            client.sendall(too_large if number % 3 == 1 else unfinished)
-            client.settimeout(0.5)
-            for _ in range(30):
-                client.sendall(block)
-        held.append(client)
-        if number == 0:
-            say_ready(connections=count)
-        if stopped():
-            break
-    sent = len(held)
-    while not stopped(1.0):
-        pass
-    return {"connections": sent}
+
+    def send(client: socket.socket, number: int) -> None:
+        if number % 3 == 0:
+            client.sendall(struct.pack(">I", 2**31 - 1) + head)
+        client.sendall(too_large if number % 3 == 1 else unfinished)
+        client.settimeout(0.5)
+        for _ in range(30):
+            client.sendall(block)
+
+    return _held(port, count, send, "127.0.0.1")
 
 
 def lazy(port: int, count: int) -> Did:
@@ -255,14 +246,13 @@ def deserts(port: int, count: int) -> Did:
     return _again_and_again(port, count, opened, follow)
 
 
-def half_http(port: int, count: int) -> Did:
-    """Of `count` connections to the HTTP port every other one sends half of a request, and the others ask for /metrics
-    and read nothing."""
+def _held(port: int, count: int, send: Callable[[socket.socket, int], None], source: str = OTHER_ADDRESS) -> Did:
+    """`count` connections, on each of which `send` sends what it can; held to the end."""
     clients = []
     for number in range(count):
-        client = connect(port, source=OTHER_ADDRESS)
+        client = connect(port, source=source)
         with contextlib.suppress(OSError):
-            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: h\r\n" + (b"" if number % 2 else b"\r\n"))
+            send(client, number)
         clients.append(client)
         if number == 0:
             say_ready(connections=count)
@@ -271,27 +261,29 @@ def half_http(port: int, count: int) -> Did:
     while not stopped(1.0):
         pass
     return {"connections": len(clients)}
+
+
+def half_http(port: int, count: int) -> Did:
+    """Of `count` connections to the HTTP port every other one sends half of a request, and the others ask for /metrics
+    and read nothing."""
+
+    def ask(client: socket.socket, number: int) -> None:
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: h\r\n" + (b"" if number % 2 else b"\r\n"))
+
+    return _held(port, count, ask)
 
 
 def half_calls(port: int, count: int) -> Did:
     """To the port between roles: `count` calls of 60 MB, each without its last byte."""
     block = bytes(1 << 20)
-    clients = []
-    for number in range(count):
-        client = connect(port, source=OTHER_ADDRESS)
-        with contextlib.suppress(OSError):
-            client.sendall(struct.pack(">I", 60 << 20))
-            client.settimeout(0.5)
-            for _ in range(59):
-                client.sendall(block)
-        clients.append(client)
-        if number == 0:
-            say_ready(connections=count)
-        if stopped():
-            break
-    while not stopped(1.0):
-        pass
-    return {"connections": len(clients)}
+
+    def call(client: socket.socket, number: int) -> None:
+        client.sendall(struct.pack(">I", 60 << 20))
+        client.settimeout(0.5)
+        for _ in range(59):
+            client.sendall(block)
+
+    return _held(port, count, call)
 
 
 KINDS: dict[str, Callable[[int, int], Did]] = {
@@ -303,6 +295,7 @@ KINDS: dict[str, Callable[[int, int], Did]] = {
     "lazy": lazy,
     "mute": mute,
     "greedy": greedy,
+    "overload": greedy,
     "batches": batches,
     "deserts": deserts,
     "half_http": half_http,
@@ -311,10 +304,12 @@ KINDS: dict[str, Callable[[int, int], Did]] = {
 
 
 @contextlib.contextmanager
-def attack(kind: str, port: int, count: int, did: Did) -> Iterator[None]:
-    """Runs it beside what is in the block; `did` gets what it says at the end."""
+def attack(
+    kind: str, port: int, count: float, did: Did, program: str = "tests.harness.attackers", end_seconds: float = 60
+) -> Iterator[None]:
+    """Runs it beside what is in the block; `did` gets what it says at the end, which comes within `end_seconds`."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.harness.attackers", kind, str(port), str(count)],
+        [sys.executable, "-m", program, kind, str(port), str(count)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -331,7 +326,7 @@ def attack(kind: str, port: int, count: int, did: Did) -> Iterator[None]:
         process.stdin.close()
         process.stdout.close()
         try:
-            code = process.wait(60)
+            code = process.wait(end_seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()

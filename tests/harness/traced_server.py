@@ -1,9 +1,12 @@
-"""hbtable's command with a note of every stretch in which one task kept all others waiting.
+"""hbtable's command with a note of every stretch in which one task kept all others waiting, and with the port between
+roles, which only clusters have otherwise: its number is in the file NOTES.port.
 
     python -m tests.harness.traced_server NOTES ARGUMENTS...
 
-Each stretch of LONG_SECONDS or more is a line of JSON in the file NOTES: its seconds, and where the task was when it
-let go. What the hub itself does is not counted: it includes waiting for something to do.
+Each stretch of LONG_SECONDS of the thread's processor or more is a line of JSON in the file NOTES: the seconds of the
+processor, those of the clock, and where the task was when it let go. On a machine that does other things, too, the
+clock says how long the others had to wait, the processor how much of that was this program's. What the hub itself does
+is not counted: it includes waiting for something to do.
 """
 
 import json
@@ -16,6 +19,9 @@ import greenlet
 from gevent.hub import Hub
 
 from hbtable.launch.cli.command import main
+from hbtable.launch.serve import SingleServer
+from hbtable.rpc.thrift_server import RpcServer
+from hbtable.runtime.sockets import serve
 
 LONG_SECONDS = 0.003
 
@@ -23,22 +29,39 @@ LONG_SECONDS = 0.003
 def trace(notes: Path) -> None:
     """From now on, for the calling thread."""
     file = notes.open("a", buffering=1)
-    began = time.perf_counter()
+    began, clock_began = time.thread_time(), time.perf_counter()
 
     def note(_: str, between: tuple[greenlet.greenlet, greenlet.greenlet]) -> None:
-        nonlocal began
-        now = time.perf_counter()
+        nonlocal began, clock_began
+        now, clock_now = time.thread_time(), time.perf_counter()
         seconds, began = now - began, now
+        waited, clock_began = clock_now - clock_began, clock_now
         origin = between[0]
         if seconds >= LONG_SECONDS and not isinstance(origin, Hub):
             frame = origin.gr_frame
             stack = traceback.extract_stack(frame) if frame is not None else []
-            where = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in stack]
-            file.write(json.dumps({"seconds": round(seconds, 4), "where": where[-12:]}) + "\n")
+            where = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in stack] or [
+                f"the end of {origin!r}"
+            ]
+            line = {"seconds": round(seconds, 4), "clock_seconds": round(waited, 4), "where": where[-12:]}
+            file.write(json.dumps(line) + "\n")
 
     greenlet.settrace(note)
 
 
+def open_role_port(notes: Path) -> None:
+    """As a tablet server's process has it, beside the gateway."""
+    start = SingleServer.start
+
+    def started(server: SingleServer) -> None:
+        start(server)
+        port = RpcServer(server.runtime, server.cluster.transport, lambda handle: serve("127.0.0.1", 0, handle)).start()
+        notes.with_suffix(".port").write_text(str(port))
+
+    SingleServer.start = started  # type: ignore[method-assign]
+
+
 if __name__ == "__main__":
     trace(Path(sys.argv[1]))
+    open_role_port(Path(sys.argv[1]))
     main(sys.argv[2:])

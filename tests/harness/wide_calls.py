@@ -1,20 +1,33 @@
-"""Calls that are wide on purpose: rows of very many or very large cells, and arguments by the hundred thousand.
+"""Calls that are wide on purpose: rows of very many or very large cells, arguments by the hundred thousand, and filters
+that take long.
 
     python -m tests.harness.wide_calls NAME PORT SCALE
 
-carries one of them out and prints what became of it: "answered", or the first line of the error. Each has a function
-that prepares what it reads; `scale` multiplies the numbers.
+is an attacker as those of attackers.py: it prints `ready ...`, carries one of them out again and again until its input
+closes, from another address than other clients, and prints as JSON how often, the longest of them in seconds, and what
+became of the last: "answered", or the first line of the error. Each has a function that prepares what it reads; `scale`
+multiplies the numbers.
 """
 
+import json
+import random
 import struct
 import sys
+import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import happybase
 from Hbase_thrift import BatchMutation, Mutation, TScan
 from thriftpy2.thrift import TException
+from thriftpy2.transport import TSocket
+
+from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.shell.connection import ShellConnection
+from tests.harness.attackers import OTHER_ADDRESS, say_ready, stopped
 
 Setup = Callable[[happybase.Connection, float], None]
 Call = Callable[[happybase.Connection, float], None]
@@ -153,6 +166,49 @@ def _compact(connection: happybase.Connection, _: float) -> None:
     connection.compact_table(TABLE, major=True)
 
 
+def _pattern_that_backtracks(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"heavy", filter=b"ValueFilter(=, 'regexstring:(.*)(.*)(.*)x')")
+
+
+def _pattern_of_many_states(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"heavy", filter=b"ValueFilter(=, 'regexstring:(a?){0,500}(a?){0,500}b')")
+
+
+def _deleted_rows(connection: happybase.Connection, scale: float) -> None:
+    """800,000 rows `d..` of which the markers are left."""
+    table = connection.table(TABLE)
+    if table.row(b"deleted"):
+        return
+    count = int(800_000 * scale)
+    gone = [Mutation(isDelete=True, column=b"f:a")]
+    for first in range(0, count, _PUT_CELLS):
+        rows = range(first, min(first + _PUT_CELLS, count))
+        batches = [BatchMutation(row=b"d%09d" % number, mutations=gone) for number in rows]
+        connection.client.mutateRows(TABLE.encode(), batches, {})
+    table.put(b"deleted", {b"f:a": b"yes"})
+
+
+def _scan_deleted(connection: happybase.Connection, _: float) -> None:
+    _scan(connection, row_prefix=b"d0", batch_size=1000)
+
+
+def _load(connection: happybase.Connection, scale: float) -> None:
+    """At full speed, with flushes and compactions."""
+    pool = random.Random(1).randbytes(1 << 20)
+    with connection.table(TABLE).batch(batch_size=500) as batch:
+        for number in range(int(20_000 * scale)):
+            at = number * 7919 % ((1 << 20) - 1000)
+            batch.put(b"l%09d" % (number * 1_000_003 % 20_000), {b"f:q": pool[at : at + 1000]})
+
+
+def _create_tablets(connection: happybase.Connection, scale: float) -> None:
+    """A table of 5,000 tablets, made and dropped."""
+    rows = [b"%06d" % number for number in range(1, int(5000 * scale))]
+    with closing(ShellConnection(f"127.0.0.1:{connection.port}")) as shell:
+        shell.admin("adminCreateTable", AdminTable(b"split", families=[AdminFamily(b"f")]), rows)
+    connection.delete_table("split", disable=True)
+
+
 CALLS = {
     one.name: one
     for one in (
@@ -174,21 +230,45 @@ CALLS = {
         WideCall("get_heavy", _large_rows, _get_heavy),
         WideCall("scan_heavy", _large_rows, _scan_heavy),
         WideCall("compact", _many_cells, _compact),
+        WideCall("backtracking", _large_rows, _pattern_that_backtracks),
+        WideCall("many_states", _large_rows, _pattern_of_many_states),
+        WideCall("deleted_rows", _deleted_rows, _scan_deleted),
+        WideCall("load", _nothing, _load),
+        WideCall("tablets", _nothing, _create_tablets),
     )
 }
 
 
-def carry_out(name: str, port: int, scale: float) -> str:
+class _FromElsewhere(TSocket):  # type: ignore[misc]
+    """Its own address, as another client's."""
+
+    def _init_sock(self) -> None:
+        super()._init_sock()
+        self.sock.bind((OTHER_ADDRESS, 0))
+
+
+def carry_out(connection: happybase.Connection, name: str, scale: float) -> str:
     """ "answered", or what the server said instead."""
-    connection = connect(port)
     try:
         CALLS[name].call(connection, scale)
     except TException as error:
-        return str(getattr(error, "message", error)).splitlines()[0]
-    finally:
-        connection.close()
+        return str(getattr(error, "message", error)).splitlines()[0][:200]
     return "answered"
 
 
+def again_and_again(name: str, port: int, scale: float) -> dict[str, object]:
+    with mock.patch("happybase.connection.TSocket", _FromElsewhere):
+        connection = connect(port)
+    say_ready(scale=scale)
+    calls, longest, answer = 0, 0.0, ""
+    while not calls or not stopped():
+        began = time.monotonic()
+        answer = carry_out(connection, name, scale)
+        longest = max(longest, time.monotonic() - began)
+        calls += 1
+    connection.close()
+    return {"calls": calls, "longest": round(longest, 2), "answer": answer}
+
+
 if __name__ == "__main__":
-    sys.stdout.write(carry_out(sys.argv[1], int(sys.argv[2]), float(sys.argv[3])) + "\n")
+    sys.stdout.write(json.dumps(again_and_again(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))) + "\n")
