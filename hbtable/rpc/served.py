@@ -42,6 +42,7 @@ class Served:
         clock: Callable[[], float],
         frame_bytes: int,
         stall_seconds: float,
+        pause: Callable[[], None],
     ) -> None:
         self._socket = socket
         self._budget = budget
@@ -50,7 +51,7 @@ class Served:
         self._request: MemoryReservation | None = None
         """The current call, when it is large."""
         self._arrived = 0
-        self.frames = Frames(self._begin, self._go_on, frame_bytes)
+        self.frames = Frames(self._begin, self._go_on, frame_bytes, pause)
         self.peer = f"{peer[0]}:{peer[1]}"
         self.host = str(peer[0])
         self.idle_since = clock()

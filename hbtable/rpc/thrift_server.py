@@ -111,7 +111,13 @@ class RpcServer:
     def _serve(self, socket: Socket, peer: Address) -> None:
         options = self._options
         served = Served(
-            socket, peer, self.budget, self._runtime.clock_seconds, options.frame_bytes, options.stall_seconds
+            socket,
+            peer,
+            self.budget,
+            self._runtime.clock_seconds,
+            options.frame_bytes,
+            options.stall_seconds,
+            lambda: self._runtime.sleep(0),
         )
         most = options.connections if self._listener is None else min(options.connections, self._listener.capacity)
         if not self._peers.admit(served, most):

@@ -62,14 +62,22 @@ def whole_frame(have: bytes, limit_bytes: int, gather: Callable[[bytes, int], by
 @final
 class Frames:
     """The frames that arrive on one connection. `begin` and `go_on` receive at most so many bytes, b"" at the end: the
-    first of a frame, for which one may wait as long as it takes, and the others."""
+    first of a frame, for which one may wait as long as it takes, and the others. `pause` lets other tasks run: a peer
+    that sends faster than we receive never makes us wait."""
 
-    __slots__ = ("_begin", "_go_on", "_limit_bytes", "checked", "rest")
+    __slots__ = ("_begin", "_go_on", "_limit_bytes", "_pause", "checked", "rest")
 
-    def __init__(self, begin: Callable[[int], bytes], go_on: Callable[[int], bytes], limit_bytes: int) -> None:
+    def __init__(
+        self,
+        begin: Callable[[int], bytes],
+        go_on: Callable[[int], bytes],
+        limit_bytes: int,
+        pause: Callable[[], None],
+    ) -> None:
         self._begin = begin
         self._go_on = go_on
         self._limit_bytes = limit_bytes
+        self._pause = pause
         self.checked = False
         """Whether frames end with their checksum."""
         self.rest = b""
@@ -92,7 +100,7 @@ class Frames:
         if not self.checked or end == 4:
             return have[4:end]
         message = have[4 : end - _CHECKSUM_BYTES]
-        if end - 4 < _CHECKSUM_BYTES or crc32(message) != _NUMBER.unpack_from(have, end - _CHECKSUM_BYTES)[0]:
+        if end - 4 < _CHECKSUM_BYTES or self._checksum(message) != _NUMBER.unpack_from(have, end - _CHECKSUM_BYTES)[0]:
             raise Corruption("a message", 0, f"the checksum of its {end - 4} bytes does not match")
         return message
 
@@ -100,9 +108,23 @@ class Frames:
     def _gather(self, have: bytes, count: int) -> bytes:
         """`have` and more, `count` bytes at least. Memory grows as bytes arrive."""
         gathered = bytearray(have)
+        next_pause = len(gathered) + LARGE_CHUNK_BYTES
         while len(gathered) < count:
             piece = self._go_on(chunk_bytes(count - len(gathered)))
             if not piece:
                 raise EndOfStream("the peer ended in the middle of a message")
             gathered += piece
+            if len(gathered) >= next_pause:
+                next_pause = len(gathered) + LARGE_CHUNK_BYTES
+                self._pause()
         return bytes(gathered)
+
+    @switches
+    def _checksum(self, message: bytes) -> int:
+        if len(message) <= LARGE_CHUNK_BYTES:
+            return crc32(message)
+        checksum, view = 0, memoryview(message)
+        for first in range(0, len(message), LARGE_CHUNK_BYTES):
+            checksum = crc32(view[first : first + LARGE_CHUNK_BYTES], checksum)
+            self._pause()
+        return checksum

@@ -75,7 +75,7 @@ class ChangedBytes:
         sent = bytearray(with_checksum(frame) if self.checked else frame)
         sent[self._chance.randrange(len(sent))] ^= 1 << self._chance.randrange(8)
         parts = [bytes(sent)]
-        frames = Frames(lambda most: parts.pop() if parts else b"", lambda most: b"", FRAME_BYTES)
+        frames = Frames(lambda most: parts.pop() if parts else b"", lambda most: b"", FRAME_BYTES, lambda: None)
         frames.checked = self.checked
         try:
             message = frames.next()

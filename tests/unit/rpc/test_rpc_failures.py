@@ -34,7 +34,7 @@ from hbtable.runtime import sockets
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.sockets import serve
 from hbtable.thrift import wire
-from hbtable.thrift.frames import GOODBYE, Frames
+from hbtable.thrift.frames import GOODBYE, Frames, with_checksum
 from tests.harness.delegating_fake import DelegatingFake
 
 HOST = "127.0.0.1"
@@ -109,7 +109,7 @@ class Peer:
 
     def _serve(self, socket, address):
         self.connections += 1
-        frames = Frames(socket.recv, socket.recv, 1 << 20)
+        frames = Frames(socket.recv, socket.recv, 1 << 20, lambda: None)
         while (message := frames.next()) is not None:
             _, name, sequence, _ = read_head(message)
             if name == b"hello":  # of which it knows nothing: an hbtable from before there was one
@@ -469,7 +469,7 @@ def test_a_call_that_cannot_be_decoded_is_answered_and_cut_off(serving):
     _, _, address = serving(Service())
     host, _, port = address.rpartition(":")
     client = create_connection((host, int(port)), 5)
-    frames = Frames(client.recv, client.recv, 1 << 20)
+    frames = Frames(client.recv, client.recv, 1 << 20, lambda: None)
     body = b"\x80\1\0\1\0\0\0\5scanx\0\0\0\7\0"
     client.sendall(len(body).to_bytes(4, "big") + body)
     assert METHODS["scan"].read_reply(frames.next(), 7, lambda: None).number == wire.UNKNOWN_METHOD
@@ -480,6 +480,31 @@ def test_a_call_that_cannot_be_decoded_is_answered_and_cut_off(serving):
     client.close()
 
 
+@pytest.mark.parametrize("piece_bytes", [1000, 60_000, 1 << 20])
+def test_others_have_their_turn_while_a_large_frame_arrives(piece_bytes):
+    """A peer that sends faster than it is received never makes the receiver wait by itself."""
+    message = b"m" * (8 << 20)
+    data = with_checksum(len(message).to_bytes(4, "big") + message)
+    place, between, longest = 0, 0, 0
+
+    def receive(most):
+        nonlocal place, between, longest
+        piece = data[place : place + min(most, piece_bytes)]
+        place += len(piece)
+        between += len(piece)
+        longest = max(longest, between)
+        return piece
+
+    def pause():
+        nonlocal between
+        between = 0
+
+    frames = Frames(receive, receive, 10 << 20, pause)
+    frames.checked = True
+    assert frames.next() == message
+    assert longest <= 2 << 20
+
+
 def test_an_announced_length_takes_no_memory(serving, caplog):
     received = []
 
@@ -488,9 +513,9 @@ def test_an_announced_length_takes_no_memory(serving, caplog):
         return b"\x7f\xff\xff\xff" if len(received) == 1 else b""
 
     with pytest.raises(HbtableError, match="announces 2147483647 bytes"):
-        Frames(receive, receive, 1 << 20).next()
+        Frames(receive, receive, 1 << 20, lambda: None).next()
     assert received == [65536]
-    assert Frames(receive, receive, 1 << 20).next() is None
+    assert Frames(receive, receive, 1 << 20, lambda: None).next() is None
 
 
 @pytest.mark.parametrize("answer", [b"\xff" * 30, b"\0\0\0\3abc", b"\x7f\xff\xff\xffx"])

@@ -86,7 +86,7 @@ def calling(runtime):
 def raw(address):
     host, _, port = address.rpartition(":")
     socket = create_connection((host, int(port)), 60)
-    return socket, Frames(socket.recv, socket.recv, 1 << 20)
+    return socket, Frames(socket.recv, socket.recv, 1 << 20, lambda: None)
 
 
 def hello(theirs):
