@@ -12,12 +12,13 @@ Every record names tablet, generation and sequence, so that replay goes by seque
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from hbtable.encoding.cell_key import Pair
 from hbtable.errors import Corruption, InvalidRequest
+from hbtable.switches import switches
 
 _LEAD: Final = struct.Struct(">II")
 _HEAD: Final = struct.Struct(">QIQQI")
@@ -28,6 +29,7 @@ _HEAD_BYTES: Final = _HEAD.size
 _PAIR_BYTES: Final = _PAIR.size
 _ONE_BYTES: Final = _ONE.size
 _ROW_END: Final = b"\x00\x01"
+_PAIRS_IN_A_PART: Final = 512
 
 
 class LogRecord(NamedTuple):
@@ -78,6 +80,37 @@ def encode_record(tablet_id: int, generation: int, sequence: int, clock_millis: 
         if size != expected:
             raise _unreadable(pairs)
     return _LEAD.pack(crc32(body, size), size) + body
+
+
+@switches
+def encode_record_in_parts(
+    tablet_id: int,
+    generation: int,
+    sequence: int,
+    clock_millis: int,
+    pairs: Sequence[Pair],
+    pause: Callable[[], None],
+) -> bytes:
+    """As encode_record(), of very many pairs. *Switches* between them."""
+    expected = _HEAD_BYTES + _PAIR_BYTES * len(pairs)
+    body = [_HEAD.pack(tablet_id, generation, sequence, clock_millis, len(pairs))]
+    for first in range(0, len(pairs), _PAIRS_IN_A_PART):
+        parts: list[bytes] = []
+        for key, value in pairs[first : first + _PAIRS_IN_A_PART]:
+            key_bytes = len(key)
+            value_bytes = len(value)
+            expected += key_bytes + value_bytes
+            parts += (_PAIR.pack(key_bytes, value_bytes), key, value)
+        body.append(b"".join(parts))
+        pause()
+    size = sum(map(len, body))
+    if size != expected:
+        raise _unreadable(pairs)
+    checksum = size
+    for part in body:
+        checksum = crc32(part, checksum)
+        pause()
+    return b"".join((_LEAD.pack(checksum, size), *body))
 
 
 def _unreadable(pairs: Sequence[Pair]) -> InvalidRequest:

@@ -27,6 +27,9 @@ _ALL_BITS: Final = 0xFFFFFFFF
 _CHECKED_AT_ONCE: Final = 1024
 """Pairs that are looked at between two pauses."""
 
+_MANY: Final = 4096
+"""Pairs of one call, above which fewer steps for each are worth the memory of another dict."""
+
 _FIRST_CHUNK: Final = 64
 _LARGEST_CHUNK: Final = 1024
 
@@ -62,12 +65,19 @@ class Memtable:
         values = self._values
         used = PAIR_OVERHEAD_BYTES * len(pairs)
         new: list[bytes] = []
-        for key, value in pairs:
-            if key not in values:
-                new.append(key)
-            values[key] = value
-            used += len(key) + len(value)
-        self._keys.add(new)
+        if len(pairs) > _MANY:
+            used += sum([len(key) + len(value) for key, value in pairs])
+            latest = dict(pairs)
+            new = list(latest) if values.keys().isdisjoint(latest) else [key for key in latest if key not in values]
+            values.update(latest)
+            self._keys.add_many(new)
+        else:
+            for key, value in pairs:
+                if key not in values:
+                    new.append(key)
+                values[key] = value
+                used += len(key) + len(value)
+            self._keys.add(new)
         if len(new) != len(pairs):
             checksum = self._without_repeated(pairs, new, checksum)
         if new:

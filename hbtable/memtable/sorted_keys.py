@@ -13,6 +13,8 @@ from typing import Final, final
 _LONGEST_RUN: Final = 1024
 """Longer: inserts move more bytes. Shorter: more runs, and a split of a run moves more of those."""
 
+_HALF_RUN: Final = _LONGEST_RUN // 2
+
 _NEAR: Final = 15
 
 
@@ -42,6 +44,30 @@ class SortedKeys:
                 insort(run, key)
             if len(run) > _LONGEST_RUN:
                 self._split(position)
+
+    def add_many(self, keys: Iterable[bytes]) -> None:
+        """As add(), of very many at once: they are sorted first, and go into each run together."""
+        runs = self._runs
+        lasts = self._lasts
+        ascending = sorted(keys)
+        first = 0
+        while first < len(ascending):
+            position = bisect_left(lasts, ascending[first])
+            if position == len(lasts):
+                position -= 1
+                stop = len(ascending)
+            else:
+                stop = bisect_left(ascending, lasts[position], first)
+            run = runs[position]
+            run += ascending[first:stop]
+            run.sort()  # of two ascending parts: one pass
+            first = stop
+            if len(run) > _LONGEST_RUN:
+                parts = [run[start : start + _HALF_RUN] for start in range(0, len(run), _HALF_RUN)]
+                runs[position : position + 1] = parts
+                lasts[position : position + 1] = [part[-1] for part in parts]
+            else:
+                lasts[position] = run[-1]
 
     def between(self, start: bytes, stop: bytes, limit: int) -> list[bytes]:
         """The first `limit` keys (1 or more) with start <= key < stop (b"": to the end), ascending.

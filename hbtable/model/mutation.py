@@ -12,9 +12,11 @@ The kind's number is part of the cell key on disk (encoding.cell_key): it never 
 are smaller than PUT so that they sort before a put of the same time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, final
 from zlib import crc32
+
+from hbtable.switches import switches
 
 DELETE_FAMILY: Final = 1
 DELETE_FAMILY_VERSION: Final = 2
@@ -34,6 +36,8 @@ be. Much longer ones are of splits that an older hbtable began at what is too lo
 finished, and the cluster did not start again."""
 
 Operation = tuple[int, bytes, bytes, int, bytes]
+
+_OPERATIONS_IN_A_PART: Final = 512
 
 
 @final
@@ -79,11 +83,33 @@ def checksum_of(mutation: RowMutation) -> int:
     return crc32(b"".join(parts)) or 1
 
 
-def keep_checksums(mutations: Sequence[RowMutation]) -> None:
+@switches
+def checksum_in_parts(mutation: RowMutation, pause: Callable[[], None]) -> int:
+    """As checksum_of(), of very many operations. *Switches* between them."""
+    numbers = 2 * mutation.ttl_millis + mutation.skip_log
+    operations = mutation.operations
+    checksum = crc32(mutation.row)
+    for first in range(0, len(operations), _OPERATIONS_IN_A_PART):
+        parts: list[bytes] = []
+        for kind, family, qualifier, timestamp, value in operations[first : first + _OPERATIONS_IN_A_PART]:
+            numbers = (31 * numbers + 16 * timestamp + kind) & 0xFFFFFFFFFFFFFFFF
+            parts += (family, qualifier, value)
+        checksum = crc32(b"".join(parts), checksum)
+        pause()
+    return crc32(b"%d" % numbers, checksum) or 1
+
+
+def keep_checksums(mutations: Sequence[RowMutation], checksum: Callable[[RowMutation], int] = checksum_of) -> None:
     """Before they leave this process, or wait in it: of each that has none yet. What is no mutation is left alone:
     whoever looks at its types refuses it."""
     try:
         for mutation in mutations:
-            mutation.checksum = mutation.checksum or checksum_of(mutation)
+            mutation.checksum = mutation.checksum or checksum(mutation)
     except (AttributeError, TypeError, ValueError):
         return
+
+
+@switches
+def keep_checksums_in_parts(mutations: Sequence[RowMutation], pause: Callable[[], None]) -> None:
+    """As keep_checksums(), of very many operations. *Switches* between them."""
+    keep_checksums(mutations, lambda mutation: checksum_in_parts(mutation, pause))

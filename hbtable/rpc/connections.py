@@ -87,9 +87,7 @@ class RpcConnection:
         self._runtime = runtime
         self._socket = socket
         self._watch_seconds = options.watch_seconds
-        self._frames = Frames(
-            self._receive, self._receive, options.frame_bytes, lambda: runtime.sleep(0)
-        )
+        self._frames = Frames(self._receive, self._receive, options.frame_bytes, lambda: runtime.sleep(0))
         self._deadline = 0.0
         self._lives: Callable[[], bool] | None = None
         self.sequence = 0

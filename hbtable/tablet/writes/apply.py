@@ -11,12 +11,12 @@ record and one sequence, so it is all or nothing; several rows of a call are not
 them again, because what was applied already only gets newer versions of the same values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, final
 
-from hbtable.commitlog.records import encode_record
+from hbtable.commitlog.records import encode_record, encode_record_in_parts
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
-from hbtable.encoding.pairs_checksum import checksum_of
+from hbtable.encoding.pairs_checksum import checksum_in_parts, checksum_of
 from hbtable.errors import InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
 from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
@@ -30,15 +30,18 @@ from hbtable.model.mutation import (
     Operation,
     RowMutation,
 )
+from hbtable.model.mutation import checksum_in_parts as checksum_of_mutation_in_parts
 from hbtable.model.mutation import checksum_of as checksum_of_mutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
+from hbtable.switches import switches
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.clock import TabletClock
 from hbtable.tablet.writes.own_masking import stacks_of_own, take_unmasked
 
 _MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
 _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
+_OPERATIONS_IN_A_PART: Final = 256
 
 
 @final
@@ -55,12 +58,13 @@ class CheckedWrite:
         records: list[bytes],
         last: int,
         time: int,
+        checksums: list[int] | None = None,
     ) -> None:
         self.layout = layout
         self.rows = rows
         self.by_stack = by_stack
         """Pairs by place of their stack in `layout`."""
-        self.checksums = [checksum_of(pairs) if pairs else 0 for pairs in by_stack]
+        self.checksums = checksums or [checksum_of(pairs) if pairs else 0 for pairs in by_stack]
         """Of the pairs of each: they wait for the log, and then in memory for a minor compaction."""
         self.records = records
         """One for each mutation, in order; none for those that skip the log."""
@@ -160,7 +164,7 @@ class WriteBuilder:
             elif not operations:
                 continue
             sequence += 1
-            pairs, row_time = self._any(mutation, now, sequence, by_stack)
+            pairs, row_time = self._any(mutation, operations, now, sequence, by_stack)
             time = max(time, row_time)
             if not mutation.skip_log:
                 records.append(encode_record(self._tablet_id, self._generation, sequence, row_time, pairs))
@@ -169,8 +173,48 @@ class WriteBuilder:
         rows = frozenset([mutation.row for mutation in mutations])
         return CheckedWrite(layout, rows, by_stack, records, sequence, time)
 
+    @switches
+    def build_in_parts(
+        self, mutations: Sequence[RowMutation], sequence: int, pause: Callable[[], None]
+    ) -> CheckedWrite:
+        """As build(), of very many operations. *Switches*: the caller sees to it that no other write of the tablet is
+        built meanwhile, and looks whether all is as it was."""
+        clock = self._clock
+        start, stop = self._range
+        now = clock.tick()
+        by_stack: list[list[Pair]] = [[] for _ in self._layout.keys]
+        records: list[bytes] = []
+        time = 0
+        sequence -= 1
+        for mutation in mutations:
+            row = mutation.row
+            if type(row) is not bytes or not row or len(row) > self._max_row_bytes:
+                raise bad_row(row, self._max_row_bytes)
+            if row < start or (stop and row >= stop):
+                raise self._stale(row)
+            if not mutation.operations:
+                continue
+            sequence += 1
+            operations = _paused(mutation.operations, pause)
+            pairs, row_time = self._any(mutation, operations, now, sequence, by_stack)
+            time = max(time, row_time)
+            if not mutation.skip_log:
+                records.append(
+                    encode_record_in_parts(self._tablet_id, self._generation, sequence, row_time, pairs, pause)
+                )
+        checksums = [checksum_in_parts(pairs, pause) for pairs in by_stack]
+        if time > clock.highest:
+            clock.highest = time
+        rows = frozenset([mutation.row for mutation in mutations])
+        return CheckedWrite(self._layout, rows, by_stack, records, sequence, time, checksums)
+
     def _any(
-        self, mutation: RowMutation, now: int, sequence: int, by_stack: list[list[Pair]]
+        self,
+        mutation: RowMutation,
+        operations: Iterable[Operation],
+        now: int,
+        sequence: int,
+        by_stack: list[list[Pair]],
     ) -> tuple[list[Pair], int]:
         """(the pairs, also added to `by_stack`; the newest time assigned by the server, 0 when none was)."""
         row = mutation.row
@@ -188,7 +232,7 @@ class WriteBuilder:
         ttls = mutation.ttls
         by_sequence = self._layout.by_sequence
         own_by_stack = stacks_of_own(by_stack, by_sequence)
-        for place_in_row, operation in enumerate(mutation.operations):
+        for place_in_row, operation in enumerate(operations):
             kind, family, qualifier, timestamp, value = operation
             if type(qualifier) is not bytes or type(value) is not bytes:
                 check_bytes("the qualifier", qualifier)
@@ -259,13 +303,28 @@ def _pair(prefix: bytes, family: bytes, operation: Operation, timestamp: int, se
     return b"".join((prefix, family, qualifier, TERMINATOR, suffix)), value
 
 
-def check_unchanged(mutations: Sequence[RowMutation]) -> None:
+@switches
+def _paused(operations: Sequence[Operation], pause: Callable[[], None]) -> Iterator[Operation]:
+    for first in range(0, len(operations), _OPERATIONS_IN_A_PART):
+        yield from operations[first : first + _OPERATIONS_IN_A_PART]
+        pause()
+
+
+@switches
+def check_unchanged_in_parts(mutations: Sequence[RowMutation], pause: Callable[[], None]) -> None:
+    """As check_unchanged(), of very many operations. *Switches* between them."""
+    check_unchanged(mutations, lambda mutation: checksum_of_mutation_in_parts(mutation, pause))
+
+
+def check_unchanged(
+    mutations: Sequence[RowMutation], checksum: Callable[[RowMutation], int] = checksum_of_mutation
+) -> None:
     """MemoryDamaged: one is not what it was when its checksum was taken, in this process or in the one it came from."""
     for mutation in mutations:
         if not mutation.checksum:
             continue
         try:
-            changed = checksum_of_mutation(mutation) != mutation.checksum
+            changed = checksum(mutation) != mutation.checksum
         except (TypeError, ValueError):
             changed = False  # whoever looks at the types says what is wrong
         if changed:

@@ -3,6 +3,7 @@
     frozen    the second minor compaction of an unload or split is running: wait, the end is near
     memory    all memtables together are over the server's limit: wait for a flush
     files     a locality group has too many SSTables: wait for a compaction, or reads would drown
+    held      a write of very many cells is being built, in turns with other tasks: none may come between
     closed    this tablet is not served here any more: StaleLocation at once
 
 METADATA's writers wait only while frozen: every flush that frees memory ends with a write to METADATA, so making that
@@ -26,6 +27,7 @@ class Gate:
         "_changed",
         "_closed",
         "_frozen",
+        "_held",
         "_runtime",
         "_shared",
         "_stalled",
@@ -43,6 +45,7 @@ class Gate:
         self.shut = False
         self._closed = ""
         self._frozen = False
+        self._held = False
         self._stalled = 0
         self._changed: Event = runtime.event()
 
@@ -53,6 +56,27 @@ class Gate:
     def thaw(self) -> None:
         self._frozen = False
         self._note_change()
+
+    def hold(self) -> None:
+        """By a writer that was admitted, without a switch since: no other one is until let_go()."""
+        assert not self._held
+        self._held = True
+        self._note_change()
+
+    def let_go(self) -> None:
+        """Does not switch."""
+        self._held = False
+        self._note_change()
+
+    @property
+    def stops_for_long(self) -> bool:
+        """Shut, and not only by a writer that holds it."""
+        return bool(self._closed or self._frozen or self._stalled)
+
+    @property
+    def stops_holder(self) -> bool:
+        """What the holder built may not go to the log any more: the tablet is about to leave, or has left."""
+        return bool(self._closed or self._frozen)
 
     def stall(self, files: int) -> None:
         """`files`: how many SSTables are too many; 0 when all is well."""
@@ -100,6 +124,9 @@ class Gate:
         if self._frozen:
             self._changed.clear()
             return "the tablet is being unloaded or split", self._changed
+        if self._held:
+            self._changed.clear()
+            return "another write of the tablet, of very many cells, is being prepared", self._changed
         if self._stalled:
             self._changed.clear()
             return f"a locality group has {self._stalled} SSTables and waits for a compaction", self._changed
@@ -113,5 +140,5 @@ class Gate:
         return "", self._changed
 
     def _note_change(self) -> None:
-        self.shut = bool(self._closed or self._frozen or self._stalled)
+        self.shut = bool(self._closed or self._frozen or self._held or self._stalled)
         self._changed.set()

@@ -7,6 +7,8 @@ Invariants
     skip_log      such mutations are not written to the log but pass through its queue while others of this tablet are
                   on their way: a redo point taken in between must not run ahead of the memtables (bug class 6)
     one row       is all or nothing; a call of several rows is one commit, and checked whole before any is applied
+    very many     cells in one call are built in turns with other tasks, while the writer holds its rows and the gate:
+                  no other write of the tablet is built meanwhile
 """
 
 from collections.abc import Callable, Sequence
@@ -14,15 +16,25 @@ from typing import Final, final
 
 from hbtable.errors import HbtableError, OutOfSpace
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
-from hbtable.model.mutation import DELETE_VERSION, PUT, Operation, RowMutation, keep_checksums
+from hbtable.model.mutation import (
+    DELETE_VERSION,
+    PUT,
+    Operation,
+    RowMutation,
+    keep_checksums,
+    keep_checksums_in_parts,
+)
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
 from hbtable.switches import switches
+from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest, check_unchanged
+from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest, check_unchanged, check_unchanged_in_parts
 from hbtable.tablet.writes.row_locks import InFlightWrite
 
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
+_MOST_AT_ONCE: Final = 10_000
+"""Operations that are built without a switch: some 20 ms. Fewer: usual batches would have to wait for each other."""
 
 
 @final
@@ -42,8 +54,12 @@ class TabletWriter:
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
         """As rpc.services.TabletService.mutate. May switch."""
         gate = self._gate
+        if _are_many(mutations):
+            self._mutate_many(mutations)
+            return
         if gate.shut or (self._shared.memtable_bytes > self._shared.admit_above_bytes and not gate.exempt):
-            keep_checksums(mutations)
+            if self._waits_for_long():
+                keep_checksums(mutations)
             self._admit(mutations)
         # Looked at after the gate, which may switch: from here to the log's queue nobody can begin to hold a row.
         if self._row_locks.held:
@@ -63,6 +79,25 @@ class TabletWriter:
                 self._in_last_room(mutations, self._commit_locked)
         except OutOfSpace:
             self._in_last_room(mutations, self._commit_locked)
+
+    @switches
+    def _mutate_many(self, mutations: Sequence[RowMutation]) -> None:
+        """Holds its rows: a read-modify-write must not read one of them while this is being built."""
+        if self._waits_for_long():
+            keep_checksums_in_parts(mutations, self._pacer().pause)
+        try:
+            self._commit_locked(mutations)
+        except OutOfSpace:
+            self._in_last_room(mutations, self._commit_locked)
+
+    def _waits_for_long(self) -> bool:
+        """Whether the gate is shut, and not only until another write is built."""
+        shared, gate = self._shared, self._gate
+        return gate.stops_for_long or (shared.memtable_bytes > shared.admit_above_bytes and not gate.exempt)
+
+    def _pacer(self) -> Pacer:
+        environment = self._state.environment
+        return Pacer(environment.runtime, environment.options.slice_seconds)
 
     @switches
     def commit_or_delete(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
@@ -101,15 +136,16 @@ class TabletWriter:
     @switches
     def commit(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
         """The caller holds all rows of the mutations that anybody holds. Waits at the gate. May switch."""
+        enqueue = self._enqueue_many if _are_many(mutations) else self._enqueue
         try:
             self._admit(mutations)
-            return self._enqueue(mutations)
+            return enqueue(mutations)
         except NeedsNewest:
             # The caller may hold some rows only; a row that it does not hold is held by nobody, and a write that
             # joins it during this read is as if it came after: its delete then masks an older version than its newest.
             resolved = [self._resolve(mutation) for mutation in mutations]
             self._gate.admit()
-            return self._enqueue(resolved)
+            return enqueue(resolved)
 
     @switches
     def _admit(self, mutations: Sequence[RowMutation]) -> None:
@@ -125,9 +161,30 @@ class TabletWriter:
     def _enqueue(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
         """Visible, and durable as configured, on return. No switch before the log's queue. NeedsNewest: nothing
         happened."""
-        state = self._state
         check_unchanged(mutations)
-        built = state.builder.build(mutations, state.sequence + 1)
+        return self._queue(self._state.builder.build(mutations, self._state.sequence + 1))
+
+    @switches
+    def _enqueue_many(self, mutations: Sequence[RowMutation]) -> CheckedWrite:
+        """As _enqueue(), by turns with other tasks before the log's queue. The caller holds every row, and was admitted
+        without a switch since."""
+        state, gate, pacer = self._state, self._gate, self._pacer()
+        while True:
+            builder, sequence = state.builder, state.sequence
+            gate.hold()
+            try:
+                check_unchanged_in_parts(mutations, pacer.pause)
+                built = builder.build_in_parts(mutations, sequence + 1, pacer.pause)
+            finally:
+                gate.let_go()
+            if state.builder is builder and state.sequence == sequence and not gate.stops_holder:
+                return self._queue(built)
+            self._admit(mutations)  # the schema was changed, or the tablet is about to leave
+
+    @switches
+    def _queue(self, built: CheckedWrite) -> CheckedWrite:
+        """No switch before the log's queue, nor since it was built."""
+        state = self._state
         last = built.last_sequence
         if last == state.sequence:
             return built  # no operations at all
@@ -187,6 +244,12 @@ class TabletWriter:
 
 def _puts_now(operation: Operation, family: bytes, qualifier: bytes) -> bool:
     return operation[:3] == (PUT, family, qualifier) and operation[3] in (SERVER_TIME, MAX_TIMESTAMP)
+
+
+def _are_many(mutations: Sequence[RowMutation]) -> bool:
+    if len(mutations) == 1:
+        return len(mutations[0].operations) > _MOST_AT_ONCE
+    return sum([len(mutation.operations) for mutation in mutations]) > _MOST_AT_ONCE
 
 
 def _has_puts(mutations: Sequence[RowMutation]) -> bool:

@@ -153,3 +153,21 @@ def test_what_had_changed_before_it_came_is_found() -> None:
         table = Memtable()
         table.add(pairs, 1, checksum_of(pairs) ^ 1)
         assert any(table.changed())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_very_many_pairs_of_one_call_are_as_those_of_many_calls(seed: int) -> None:
+    """In any order, some twice in the call, and some that were there before."""
+    chance = random.Random(seed)
+    pairs = [put(chance.randrange(4000), 5, value=b"%d" % number) for number in range(6000)]
+    before = pairs[: seed * 100]
+    one, many = Memtable(), Memtable()
+    add(one, before, 4)
+    add(many, before, 4)
+    add(one, pairs, 5)
+    for first in range(0, len(pairs), 1000):
+        add(many, pairs[first : first + 1000], 5)
+    assert list(one.scan(b"", b"", LATEST)) == list(many.scan(b"", b"", LATEST))
+    assert (one.cells, one.bytes_used, one.first_sequence) == (many.cells, many.bytes_used, many.first_sequence)
+    if not before:  # of keys that come again with another value, the first call's checksum is of the old one
+        assert not any(one.changed())

@@ -3,6 +3,8 @@
 import random
 from bisect import bisect_left
 
+import pytest
+
 from hbtable.memtable.sorted_keys import SortedKeys
 
 
@@ -40,6 +42,28 @@ def test_agrees_with_a_sorted_list_over_many_splits() -> None:
             assert keys.between(start, stop, limit) == expected_between(model, start, stop, limit)
             count = chance.choice([1, 2, 700, 5000, 10**6])
             assert keys.before(stop, count) == expected_before(model, stop, count)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_at_once_are_as_one_by_one(seed: int) -> None:
+    chance = random.Random(seed)
+    universe = [b"%06d" % number for number in range(30_000)]
+    if seed % 2:
+        chance.shuffle(universe)
+    keys = SortedKeys()
+    model: list[bytes] = []
+    while universe:
+        count = chance.choice([0, 1, 5, 1023, 1024, 1025, 5000])
+        batch, universe = universe[:count], universe[count:]
+        if chance.random() < 0.2:
+            keys.add(batch)
+        else:
+            keys.add_many(batch)
+        model = sorted(model + batch)
+        assert keys.between(b"", b"", 10**6) == model
+        start, limit = b"%06d" % chance.randrange(31_000), chance.choice([1, 15, 1024])
+        assert keys.between(start, b"", limit) == expected_between(model, start, b"", limit)
+        assert keys.before(start, limit) == expected_before(model, start, limit)
 
 
 def test_ascending_and_descending_arrival() -> None:

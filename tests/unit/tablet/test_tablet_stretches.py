@@ -25,6 +25,11 @@ def _rows(kind: int = PUT) -> list[RowMutation]:
     return [RowMutation(b"row%07d" % n, [(kind, b"f", b"q", SERVER_TIME, value)]) for n in range(COLUMNS)]
 
 
+def _rows_of_columns() -> list[RowMutation]:
+    operations = _wide().operations[:20]
+    return [RowMutation(b"row%07d" % number, operations) for number in range(1000)]
+
+
 def _filled(tablet: Tablet) -> None:
     tablet.mutate([_wide()])
     tablet.mutate(_rows())
@@ -65,6 +70,9 @@ CALLS: dict[str, tuple[Step, Step]] = {
     "scan backwards": (_filled, _page(reverse=True)),
     "scan of deleted rows backwards": (_deleted, _page(reverse=True)),
     "scan of raw cells": (_deleted, _page(ReadSpec(raw=True, max_versions=ALL_VERSIONS))),
+    "put of a wide row": (_filled, lambda tablet: tablet.mutate([_wide()])),
+    "put of as many rows as the client sends": (_filled, lambda tablet: tablet.mutate(_rows_of_columns())),
+    "delete of many columns": (_filled, lambda tablet: tablet.mutate([_wide(DELETE_COLUMN)])),
     "flush": (_deleted, lambda tablet: tablet.flush()),
     "major compaction": (_deleted, lambda tablet: tablet.compact(True)),
 }
