@@ -224,11 +224,16 @@ class TabletWriter:
         and the n-th newest for the n-th of them (HBase). Without such a version the newest one is what the mutation
         itself put into the column before, if it did: as in HBase that put is not seen. Else nothing is masked."""
         check_unchanged((mutation,))
-        operations: list[Operation] = []
+        pacer = self._pacer()
+        operations: list[Operation | None] = []
+        puts: dict[tuple[bytes, bytes], list[int]] = {}
         seen: dict[tuple[bytes, bytes], int] = {}
         for operation in mutation.operations:
             kind, family, qualifier, timestamp, value = operation
-            if kind != DELETE_VERSION or timestamp not in (SERVER_TIME, MAX_TIMESTAMP):
+            at_server_time = timestamp in (SERVER_TIME, MAX_TIMESTAMP)
+            if kind != DELETE_VERSION or not at_server_time:
+                if kind == PUT and at_server_time:
+                    puts.setdefault((family, qualifier), []).append(len(operations))
                 operations.append(operation)
                 continue
             self._row_locks.wait_until_visible(mutation.row)
@@ -238,12 +243,11 @@ class TabletWriter:
             if len(cells) >= nth:
                 operations.append((kind, family, qualifier, cells[nth - 1][1], value))
             else:
-                operations = [one for one in operations if not _puts_now(one, family, qualifier)]
-        return RowMutation(mutation.row, operations, mutation.skip_log, mutation.ttl_millis)
-
-
-def _puts_now(operation: Operation, family: bytes, qualifier: bytes) -> bool:
-    return operation[:3] == (PUT, family, qualifier) and operation[3] in (SERVER_TIME, MAX_TIMESTAMP)
+                for place in puts.pop((family, qualifier), ()):
+                    operations[place] = None
+            pacer.pause()
+        left = [operation for operation in operations if operation is not None]
+        return RowMutation(mutation.row, left, mutation.skip_log, mutation.ttl_millis)
 
 
 def _are_many(mutations: Sequence[RowMutation]) -> bool:

@@ -256,6 +256,30 @@ def test_deletes_of_the_newest_version_and_rows_of_many_kinds() -> None:
     bench.run(main)
 
 
+def test_puts_and_deletes_of_the_newest_version_of_very_many_columns() -> None:
+    """Each takes back its own put; in steps that grow with their number, and others have their turn."""
+    bench = bench_that_pauses()
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"wide", b"f:kept", b"v")])
+        deletes = [(DELETE_VERSION, *operation[1:4], b"") for operation in wide(b"v").operations]
+        turns: list[None] = []
+
+        def others() -> None:
+            while True:
+                turns.append(None)
+                bench.runtime.sleep(0)
+
+        beside = bench.runtime.spawn(others)
+        tablet.mutate([RowMutation(b"wide", [*wide(b"v").operations, *deletes])])
+        beside.kill()
+        assert len(turns) > COLUMNS
+        assert values(tablet, b"wide") == {b"f:kept": b"v"}
+
+    bench.run(main)
+
+
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 511, 512, 513, 1500])
 def test_parts_make_the_same_bytes(count: int) -> None:
     pairs = [(b"key%d" % number, b"v" * (number % 50)) for number in range(count)]
