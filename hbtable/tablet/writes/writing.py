@@ -29,7 +29,7 @@ from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.reading import read_row
 from hbtable.tablet.state import TabletState
-from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest, check_unchanged, check_unchanged_in_parts
+from hbtable.tablet.writes.apply import CheckedWrite, NeedsNewest, bad_row, check_unchanged, check_unchanged_in_parts
 from hbtable.tablet.writes.row_locks import InFlightWrite
 
 _GIVEN_UP_SECONDS: Final = (0.05, 0.3)
@@ -83,6 +83,9 @@ class TabletWriter:
     @switches
     def _mutate_many(self, mutations: Sequence[RowMutation]) -> None:
         """Holds its rows: a read-modify-write must not read one of them while this is being built."""
+        for mutation in mutations:
+            if type(mutation.row) is not bytes:  # to be told before locks of such rows are taken
+                raise bad_row(mutation.row, self._state.max_row_bytes)
         if self._waits_for_long():
             keep_checksums_in_parts(mutations, self._pacer().pause)
         try:

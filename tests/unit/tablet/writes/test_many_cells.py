@@ -222,6 +222,22 @@ def test_what_is_refused_leaves_no_trace_and_lets_the_next_in() -> None:
     bench.run(main)
 
 
+@pytest.mark.parametrize("row", ["text", bytearray(b"r"), 7, None, b"", b"r" * 40_000])
+def test_a_row_that_is_none_is_refused_as_in_a_small_write(row: bytes) -> None:
+    bench = bench_that_pauses()
+
+    def main() -> None:
+        tablet = bench.open()
+        with pytest.raises(InvalidRequest) as small:
+            tablet.mutate([RowMutation(row, wide(b"v").operations[:2])])
+        with pytest.raises(InvalidRequest) as many:
+            tablet.mutate([put(b"a", b"f:q", b"v"), wide(b"v", row=row)])
+        assert str(many.value) == str(small.value)
+        assert everything(tablet) == []
+
+    bench.run(main)
+
+
 def test_a_writer_that_is_killed_lets_the_next_in() -> None:
     bench = bench_that_pauses()
 
