@@ -3,7 +3,7 @@
 Tasks are greenlets, and a stretch of code that calls nothing with this mark is atomic: no other task runs in between.
 Much of the code rests on that, so a machine reads the mark. A test (tests/architecture) looks for calls of marked
 functions in unmarked ones, as far as names tell. A simulation looks at the stack of each switch, on which only marked
-functions may be (testing/simulated/stack_check.py), when HBTABLE_CHECK_STACKS is set: it still finds some.
+functions may be (testing/simulated/stack_check.py), when HBTABLE_CHECK_STACKS is set: it is not silent everywhere yet.
 
 Functions inside of functions need no mark: whoever calls them has it. The mark costs a call nothing.
 """

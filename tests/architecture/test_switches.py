@@ -14,20 +14,9 @@ from typing import NamedTuple
 
 PRODUCT = Path(__file__).parents[2] / "hbtable"
 BUILT_IN = {name for kind in (dict, list, set, bytes, str, bytearray, memoryview, tuple, int) for name in dir(kind)}
-ELSEWHERE = {
-    "acquire",
-    "call",
-    "close",
-    "connect",
-    "join",
-    "log",
-    "open",
-    "options",
-    "read",
-    "recv",
-    "request",
-    "round",
-} | ({"run", "send", "sleep", "start", "stop", "wait", "write"})
+ELSEWHERE = {"acquire", "call", "close", "connect", "join", "log", "open", "options", "read", "recv", "request"} | (
+    {"round", "run", "send", "sleep", "start", "stop", "wait", "write"}
+)
 """Names of standard library's or other libraries' functions, or of functions of the program that only look alike."""
 
 

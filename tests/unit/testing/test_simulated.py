@@ -239,19 +239,48 @@ def test_the_wall_clock_jumps_alone() -> None:
     assert runtime.clock_seconds() == clock
 
 
-@pytest.mark.parametrize("is_marked", [True, False])
-def test_a_function_of_the_product_without_the_mark_may_not_switch(
-    is_marked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(CHECK_STACKS, "1")
-    runtime = SimulatedRuntime(1)
-    name = "waits_marked" if is_marked else "waits"  # code objects are equal when their text is
-    source = f"def {name}(runtime):\n    runtime.sleep(1.0)\n"
+def product_function(source: str) -> Any:
+    """The function `waits`, as if it stood in the product. Code objects are equal when their text is."""
     names: dict[str, Any] = {}
     exec(compile(source, str(Path(hbtable.__file__).with_name("product.py")), "exec"), names)
-    waits = switches(names[name]) if is_marked else names[name]
-    if is_marked:
+    return names["waits"]
+
+
+@pytest.fixture
+def checks_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHECK_STACKS, "1")
+
+
+@pytest.mark.usefixtures("checks_stacks")
+def test_a_marked_function_of_the_product_may_switch() -> None:
+    runtime = SimulatedRuntime(1)
+    waits = switches(product_function("def waits(runtime):\n    runtime.sleep(1.0)\n    return 'marked'\n"))
+    assert runtime.run(lambda: waits(runtime)) == "marked"
+
+
+@pytest.mark.usefixtures("checks_stacks")
+def test_a_function_of_the_product_without_the_mark_may_not_switch() -> None:
+    runtime = SimulatedRuntime(1)
+    waits = product_function("def waits(runtime):\n    runtime.sleep(1.0)\n")
+    with pytest.raises(UnmarkedFunction, match=r"marked @switches: waits \(.*product.py:2\)"):
         runtime.run(lambda: waits(runtime))
-        return
-    with pytest.raises(UnmarkedFunction, match=r"^waits .*product.py"):
-        runtime.run(lambda: waits(runtime))
+
+
+@pytest.mark.usefixtures("checks_stacks")
+def test_a_switch_without_the_mark_is_found_whatever_the_program_catches() -> None:
+    runtime = SimulatedRuntime(1)
+    source = """
+def waits(runtime):
+    try:
+        runtime.sleep(1.0)
+    except BaseException:
+        pass
+"""
+    waits = product_function(source)
+
+    def main() -> None:
+        runtime.spawn(waits, runtime)
+        runtime.sleep(10.0)
+
+    with pytest.raises(UnmarkedFunction, match=r"waits \(.*product.py:4\)"):
+        runtime.run(main)
