@@ -35,6 +35,7 @@ def set_aside_damaged(files: DurableFiles) -> None:
         log.error("%s; it was moved to %s, and numbers of locks go on above all others", error, files.set_aside(""))
 
 
+@switches
 def _damage(read: Callable[[], object]) -> Corruption | None:
     try:
         read()

@@ -122,6 +122,7 @@ class MasterCalls(MasterService):
 
     # ---------------------------------------------------------------- chores
 
+    @switches
     def collect_garbage(self) -> Collection:
         self._check_master()
         return self._collect()

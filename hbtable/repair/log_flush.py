@@ -50,6 +50,7 @@ def ended(tablet_ids: Collection[int], spans: Collection[Span]) -> set[int]:
     return gone
 
 
+@switches
 def unflushed(
     records: Iterable[LogRecord], known: dict[int, TabletRecord], held: Floors, gone: Collection[int]
 ) -> tuple[list[Pair], int, int]:

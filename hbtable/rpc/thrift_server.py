@@ -166,6 +166,7 @@ class RpcServer:
             return HELLO.reply(sequence, None, described(error), self._pause), False
         return HELLO.reply(sequence, OURS, None, self._pause), True
 
+    @switches
     def _turn_away(self, socket: Socket, peer: Address, data: bytes) -> None:
         """A client of HBase's Thrift 1, in its own protocol. What it still sends is read, or the reset of the
         connection would take the message away."""

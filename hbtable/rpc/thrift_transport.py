@@ -114,6 +114,7 @@ class RpcTransport:
             self._forget(incarnation)
         self._forget_master()
 
+    @switches
     def _find(self, incarnation: str) -> _Server:
         address = self._address_of(incarnation)
         if not address:

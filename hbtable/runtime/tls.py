@@ -25,9 +25,12 @@ _WRITTEN_AT_ONCE: Final = 256 << 10
 class Carrier(Protocol):
     """A connected socket, or what does as one. recv and sendall *switch*."""
 
+    @switches
     def recv(self, most: int, /) -> bytes: ...
+    @switches
     def sendall(self, data: bytes, /) -> None: ...
     def settimeout(self, seconds: float | None, /) -> None: ...
+    @switches
     def close(self) -> None: ...
 
 
@@ -143,6 +146,7 @@ class TlsStream:
             view = view[self._tls.write(view[:_WRITTEN_AT_ONCE]) :]
             self._flush()
 
+    @switches
     def close(self) -> None:
         """Says that this is the end, unless the client has to be waited for. Does not switch."""
         if self._is_open:

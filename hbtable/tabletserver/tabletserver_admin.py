@@ -78,6 +78,7 @@ class TabletServerAdmin(TabletAdmin):
             raise SwitchedOff(f"nothing was compacted: {COMPACTIONS_OFF}")
         self._asked.run(self._online_tablets.served(tablet_id), major, family)
 
+    @switches
     def roll_log(self) -> None:
         self._check_lock()
         self._roll_log()

@@ -127,6 +127,7 @@ class ScannerCalls:
             self._check(name, request)
         return self.scanners.open(name, request, sorted_columns, rows_left)
 
+    @switches
     def _check(self, name: bytes, request: ScanRequest) -> None:
         """Asks METADATA, and remembers the families: a table that goes away later shows at the first fetch."""
         self._known.pop(name, None)

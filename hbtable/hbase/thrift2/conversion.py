@@ -169,6 +169,7 @@ def _put(row: bytes, cell: TColumnValue, default: int, cell_bytes: int) -> Opera
     return conversion.put(row, family + b":" + cell.qualifier, cell.value, time, cell_bytes)
 
 
+@switches
 def delete_mutation(delete: TDelete, families: Families) -> RowMutation:
     row = check_row(delete.row)
     skip_log = delete.durability == _SKIP_WAL

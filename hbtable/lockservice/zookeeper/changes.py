@@ -19,6 +19,7 @@ from kazoo.protocol.states import ZnodeStat
 from hbtable.errors import AlreadyExists, Conflict, Corruption, FileNotFound, OutcomeUnknown, Unavailable
 from hbtable.lockservice.zookeeper import nodes
 from hbtable.lockservice.zookeeper.connection import Doubtful, ZooKeeperConnection
+from hbtable.switches import switches
 
 T = TypeVar("T")
 
@@ -64,6 +65,7 @@ def _look(connection: ZooKeeperConnection, by: float, target: Target, foreign: b
     return read(connection, by, target, foreign)
 
 
+@switches
 def _settled(by: float, clock: Callable[[], float], act: Callable[[], T], look: Callable[[], T]) -> T:
     """What `act` came to. `look` tells it after a doubt; NotDone: act again. OutcomeUnknown when the time is up."""
     doubt: Doubtful | None = None
@@ -99,6 +101,7 @@ class Changes:
         self._clock = clock
         self._mark = mark
 
+    @switches
     def lock(self, by: float, target: Target, data: bytes) -> int:
         """The czxid of the lock's node. Conflict when another session holds it, or a file is there."""
         value = nodes.encode(self._mark(), data)
@@ -124,6 +127,7 @@ class Changes:
 
         return _settled(by, self._clock, act, look)
 
+    @switches
     def unlock(self, by: float, target: Target) -> None:
         """Nothing happens when another session holds it, or nobody."""
 
@@ -140,6 +144,7 @@ class Changes:
 
         _settled(by, self._clock, ignoring_absence, ignoring_absence)
 
+    @switches
     def create(self, by: float, target: Target, data: bytes) -> None:
         """A new file. AlreadyExists."""
         mark = self._mark()
@@ -162,6 +167,7 @@ class Changes:
 
         _settled(by, self._clock, act, look)
 
+    @switches
     def write(self, by: float, target: Target, data: bytes, expected_version: int) -> int:
         """The port's new version. FileNotFound, Conflict."""
         mark = self._mark()
@@ -188,6 +194,7 @@ class Changes:
 
         return _settled(by, self._clock, act, look)
 
+    @switches
     def delete(self, by: float, target: Target, expected_version: int) -> None:
         """FileNotFound, Conflict. After a doubt a file that is gone, or a new one, counts as deleted by us. A node that
         something else wrote can be deleted, if any version will do."""

@@ -13,6 +13,7 @@ from typing import Final, final
 from hbtable.errors import LockLost, Unavailable
 from hbtable.lockservice.lease import Lease
 from hbtable.lockservice.zookeeper.connection import ANSWERS, Doubtful, ZooKeeperConnection
+from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class Watches:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
+    @switches
     def add(self, node: str, notify: Callable[[], None], by: float) -> None:
         """Every change below the folder's node after the return makes a thread call `notify`. Blocks. Unavailable,
         Doubtful, LockLost."""
@@ -65,6 +67,7 @@ class Watches:
         """The connection's state changed. Any thread."""
         self._wake.set()
 
+    @switches
     def _live(self) -> None:
         while not self._lease.over():
             self._wake.wait()
@@ -73,6 +76,7 @@ class Watches:
                 if watched.fired and not self._lease.over():
                     self._renew(watched)
 
+    @switches
     def _renew(self, watched: _Watched) -> None:
         try:
             self._arm(watched, self._clock() + self._call_seconds)
@@ -85,10 +89,12 @@ class Watches:
             return
         watched.notify()
 
+    @switches
     def _arm(self, watched: _Watched, by: float) -> None:
         watched.fired = False  # first: what fires while we walk makes us walk again
         self._walk(watched, watched.node, by)
 
+    @switches
     def _walk(self, watched: _Watched, node: str, by: float) -> None:
         """Data and children of this node and of all below, each watched by the one request that reads it."""
         call, fire = self._connection.call, watched.fire

@@ -11,8 +11,10 @@ of a row's operations is kept. Keys stay in order: what moves is sorted in among
 from collections.abc import Iterable, Iterator
 
 from hbtable.encoding.cell_key import SUFFIX_BYTES, Pair, parse_suffix, suffix
+from hbtable.switches import switches
 
 
+@switches
 def moved(pairs: Iterable[Pair], now: int, highest: int) -> Iterator[Pair]:
     """`pairs` ascending by key; so is what comes out. Holds what moves of one column."""
     column = b""

@@ -47,6 +47,7 @@ def skipping_settled(
             size *= 2
 
 
+@switches
 def behind(
     chunk: list[Pair], pairs: Iterator[Pair], open_pairs: Open, stop: bytes, selection: ColumnSelection
 ) -> Iterator[Pair]:
@@ -57,6 +58,7 @@ def behind(
     return pairs
 
 
+@switches
 def _is_settled(chunk: list[Pair], column: bytes, open_pairs: Open, selection: ColumnSelection) -> bool:
     family_start = column.index(TERMINATOR) + 2
     family_end = column.index(b"\x00", family_start)
@@ -80,6 +82,7 @@ def _is_settled(chunk: list[Pair], column: bytes, open_pairs: Open, selection: C
     return is_enough and not masks_exactly
 
 
+@switches
 def _family_marker(pairs: Iterator[Pair]) -> tuple[bytes | None, bool]:
     """The time of the newest family marker, inverted as in keys, None without one; and whether markers of one exact
     version are newer. Those that are older mask nothing that it does not. `pairs`: of the empty qualifier."""
