@@ -17,6 +17,8 @@ _VARINT: Final = 0
 _FIXED64: Final = 1
 _BYTES: Final = 2
 _FIXED32: Final = 5
+_VARINT_BYTES: Final = 10
+"""At most, of a number of 64 bits."""
 _DOTALL: Final = 32
 _FLAGS: Final = ((1, "d"), (2, "i"), (4, "x"), (8, "m"), (64, "u"))
 _COMPARATORS: Final = {"BinaryComparator": b"binary:", "BinaryPrefixComparator": b"binaryprefix:"}
@@ -204,38 +206,37 @@ def _message(data: bytes) -> Message:
     """Fields by number, each in the order in which it came."""
     found: Message = {}
     position = 0
-    try:
-        while position < len(data):
-            key, position = _varint(data, position)
-            kind = key & 7
-            value: int | bytes
-            if kind == _VARINT:
-                value, position = _varint(data, position)
-            elif kind in (_FIXED64, _FIXED32):
-                size = 8 if kind == _FIXED64 else 4
-                value, position = data[position : position + size], position + size
-            elif kind == _BYTES:
-                size, position = _varint(data, position)
-                value, position = data[position : position + size], position + size
-            else:
-                raise IndexError
-            if position > len(data):
-                raise IndexError
-            found.setdefault(key >> 3, []).append(value)
-    except IndexError:
-        raise BadArgument("filterBytes is no filter as Java's client serializes it") from None
+    while position < len(data):
+        key, position = _varint(data, position)
+        kind = key & 7
+        value: int | bytes
+        if kind == _VARINT:
+            value, position = _varint(data, position)
+        elif kind in (_FIXED64, _FIXED32):
+            size = 8 if kind == _FIXED64 else 4
+            value, position = data[position : position + size], position + size
+        elif kind == _BYTES:
+            size, position = _varint(data, position)
+            value, position = data[position : position + size], position + size
+        else:
+            raise _malformed()
+        if position > len(data):
+            raise _malformed()
+        found.setdefault(key >> 3, []).append(value)
     return found
+
+
+def _malformed() -> BadArgument:
+    return BadArgument("filterBytes is no filter as Java's client serializes it")
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     number = 0
-    for shift in range(0, 70, 7):
-        byte = data[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
+    for place, byte in enumerate(data[position : position + _VARINT_BYTES]):
+        number |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
-            return number, position
-    raise IndexError
+            return number, position + place + 1
+    raise _malformed()
 
 
 def _packed(data: bytes) -> Sequence[int]:
