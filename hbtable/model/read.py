@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from hbtable.errors import InvalidRequest
 from hbtable.model.cell import MAX_TIMESTAMP, Cell, Row
 from hbtable.model.ranges import EVERY_ROW, RowRange
-from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, whole_number
+from hbtable.model.values import LARGEST_I64, SMALLEST_I64, check_bytes, shown, whole_number
 from hbtable.switches import switches
 
 Columns = Mapping[bytes, frozenset[bytes] | None]
@@ -138,9 +138,14 @@ def check_request(request: ScanRequest) -> None:
 
 
 def _check_times(family_times: FamilyTimes) -> None:
+    if not isinstance(family_times, dict):
+        raise InvalidRequest(f"the time ranges of families are {shown(family_times)}, not a dict")
     check_family_times(len(family_times))
-    for family, (low, high) in family_times.items():
+    for family, times in family_times.items():
         check_bytes("a family with a time range", family)
+        if not isinstance(times, tuple) or len(times) != 2:
+            raise InvalidRequest(f"the time range of family {shown(family)} is {shown(times)}, not a pair of times")
+        low, high = times
         whole_number("the lower time bound of a family", low, 0, MAX_TIMESTAMP)
         whole_number("the upper time bound of a family", high, 0, MAX_TIMESTAMP)
 

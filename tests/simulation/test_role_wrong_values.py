@@ -6,6 +6,7 @@ Parameters are found by introspection; what a struct holds is swept field by fie
 
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import fields, replace
 from itertools import count
 from typing import Any
@@ -30,6 +31,7 @@ TABLET: dict[str, dict[str, Any]] = {
     "mutate": {"mutations": None},
     "read_rows": {"rows": [b"m"], "spec": EVERYTHING},
     "scan": {"request": ScanRequest()},
+    "scan_with_times": {"request": ScanRequest(), "family_times": {b"f": (0, 9)}},
     "increment": {"row": b"m", "family": b"f", "qualifier": b"c", "amount": 1},
     "append": {"row": b"m", "values": [(b"f", b"q", b"v")], "ttl_millis": 0},
     "check_and_mutate": {"row": b"m", "family": b"f", "qualifier": b"none", "expected": None, "mutation": None},
@@ -170,9 +172,12 @@ def check_kept(table: Table, mutation: RowMutation, what: str) -> None:
 @pytest.mark.parametrize("method", [name for name in TABLET if name != "mutate"])
 def test_other_calls_of_a_tablet(machine: Any, method: str) -> None:
     def body(cluster: EmbeddedCluster, table: Table) -> None:
+        def scan_with_times(request: Any, family_times: Any) -> object:
+            return table.scan_page(replace(request, family_times=family_times))
+
         record = cluster.client.admin.tablets(b"t")[0]
         service = cluster.transport.tablet_service(record.owner)
-        ours = getattr(table, "scan_page" if method == "scan" else method)
+        ours = {"scan": table.scan_page, "scan_with_times": scan_with_times}.get(method) or getattr(table, method)
         for arguments in calls_of(method):
             refused(lambda arguments=arguments: getattr(service, method)(record.tablet_id, **arguments))
             refused(lambda arguments=arguments: ours(**arguments))
@@ -205,6 +210,12 @@ def calls_of(method: str) -> Iterator[dict[str, Any]]:
                     yield {**good, name: ScanRequest(rows)}
                 for field in spec_fields:
                     yield {**good, name: ScanRequest(spec=replace(EVERYTHING, **{field: value()}))}
+            elif name == "family_times":
+                for times in (value(), (value(), 9), (0, value()), (1, 2, value())):
+                    yield {**good, name: {b"f": times}}
+                with suppress(TypeError, ValueError):  # no key of a dictionary
+                    yield {**good, name: {value(): (0, 9)}}
+                yield {**good, name: value()}
             elif name != "mutation":
                 yield {**good, name: value()}
 
