@@ -210,9 +210,10 @@ class Tablet:
         """Why a flush would make reads cheaper, because of what is deleted in memory; "" when it would not."""
         return planned_flush(self._state)
 
-    def needs_compaction(self, split_bytes: int = 0) -> str:
+    def needs_compaction(self, split_bytes: int | None = None) -> str:
         """The planned merge as a message; "" when none is worth it. `split_bytes`: as needs_split(); a tablet that
-        should split, and shares SSTables with an earlier split's other child, is to rewrite them first."""
+        should split, and shares SSTables with an earlier split's other child, is to rewrite them first. None: it is
+        not to split now."""
         if useless_files(self._state):
             return "it has SSTables of dropped column families only, or of which all cells have expired"
         plan = planned_merge(self._state, split_bytes=self._split_limit(split_bytes))
@@ -236,7 +237,7 @@ class Tablet:
         self._compactor.flush()
 
     @switches
-    def compact(self, major: bool, family: bytes = b"", split_bytes: int = 0) -> None:
+    def compact(self, major: bool, family: bytes = b"", split_bytes: int | None = None) -> None:
         """The most useful merge, last of all what is due by age; or a major compaction of everything; of one family's
         files alone, which are those of its locality group, or nothing when there is no such family. `split_bytes`: as
         needs_compaction(). As flush()."""
@@ -327,9 +328,9 @@ class Tablet:
         )
         return snapshot.range(start, stop, lambda _: False)
 
-    def _split_limit(self, split_bytes: int) -> int:
+    def _split_limit(self, split_bytes: int | None) -> int:
         """Its table's own limit counts first."""
-        return self.schema.split_bytes or split_bytes
+        return 0 if split_bytes is None else self.schema.split_bytes or split_bytes
 
     def _shares_files(self) -> bool:
         keys = key_range(self._state.range)

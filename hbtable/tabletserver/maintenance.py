@@ -50,11 +50,11 @@ _DONE: Final = {"flush": "flushed", "compact": "compacted", "split": "looked at 
 
 class _Noted(NamedTuple):
     """What was found out about a tablet's files. `as_of`: how many are damaged, deleted cells that reads met (in lots),
-    the minute."""
+    the minute, whether the disk is full."""
 
     record: TabletRecord
     schema: TableSchema
-    as_of: tuple[int, int, int]
+    as_of: tuple[int, int, int, bool]
     split: str
     merge: str
     aged: str
@@ -208,11 +208,11 @@ class Maintenance:
         schema = tablet.schema
         # Each tablet has its own second, so that a thousand are not looked at in one stretch.
         minute = (int(self._runtime.clock_seconds()) + 7 * record.tablet_id) // _LOOK_SECONDS
-        as_of = (len(tablet.damaged), tablet.dead_cells_met // _LOT, minute)
+        as_of = (len(tablet.damaged), tablet.dead_cells_met // _LOT, minute, bool(self._shared.out_of_space))
         if noted is None or noted.record is not record or noted.schema is not schema or noted.as_of != as_of:
             # Files change with the record only, and what is to be done about them with the schema and the time, so a
             # thousand quiet tablets cost little here.
-            merge = tablet.needs_compaction(self._options.split_bytes)
+            merge = tablet.needs_compaction(self._split_bytes())
             noted = _Noted(record, schema, as_of, self._why_split(tablet), merge, "" if merge else tablet.needs_major())
             self._noted[record.tablet_id] = noted
         return TabletFacts(
@@ -228,6 +228,11 @@ class Maintenance:
             tablet.needs_flush(),
             noted.aged,
         )
+
+    def _split_bytes(self) -> int | None:
+        """None on a full disk: to rewrite what children share makes no room before both have, and takes what deletes
+        and drops need."""
+        return None if self._shared.out_of_space else self._options.split_bytes
 
     def _why_split(self, tablet: Tablet) -> str:
         if not tablet.needs_split(self._options.split_bytes):
@@ -301,7 +306,7 @@ class Maintenance:
             case Flush():
                 tablet.flush()
             case Compact():
-                tablet.compact(False, split_bytes=self._options.split_bytes)
+                tablet.compact(False, split_bytes=self._split_bytes())
             case _:
                 size = tablet.sstable_bytes()
                 if not self._split(decision.tablet_id, None):

@@ -9,7 +9,7 @@ from pathlib import Path
 import happybase
 import pytest
 
-from hbtable.errors import OutOfSpace, TableNotEnabled
+from hbtable.errors import OutOfSpace, TableNotEnabled, TableNotFound
 from hbtable.fs.ballast import BALLAST, Ballast, BallastOptions
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.model.cell import SERVER_TIME
@@ -58,7 +58,9 @@ def fill_with_two_tables(machine: Machine) -> None:
 def drop_other(machine: Machine) -> None:
     with suppress(TableNotEnabled):  # a refused call may have been carried out
         machine.with_retries(lambda: machine.cluster.client.admin.disable_table(b"other"))
-    machine.with_retries(lambda: machine.cluster.client.admin.delete_table(b"other"))
+    with suppress(TableNotFound):  # as above
+        machine.with_retries(lambda: machine.cluster.client.admin.delete_table(b"other"))
+    assert b"other" not in machine.cluster.client.admin.table_names()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
