@@ -10,7 +10,7 @@ import logging
 from hbtable.commitlog.recovery.fencing import FencingOptions, fence
 from hbtable.commitlog.recovery.manifest import list_log, manifest_path
 from hbtable.commitlog.segments.segment import LOGS, log_folder
-from hbtable.errors import HbtableError, Unavailable
+from hbtable.errors import FileNotFound, HbtableError, Unavailable
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
@@ -53,7 +53,12 @@ def checked(runtime: Runtime, fs: FileSystem, session: Session, transport: Trans
     """*Switches.* The check that has run, and the exit code."""
     for _ in range(_TRIES - 1):
         serving = bool(ServerFile.living(session))
-        found = _serving(runtime, fs, session, transport) if serving else _stopped(runtime, fs, session)
+        try:
+            found = _serving(runtime, fs, session, transport) if serving else _stopped(runtime, fs, session)
+        except FileNotFound:
+            if serving:
+                raise
+            continue  # a role that began meanwhile took it away
         if not found[0].findings or serving == bool(ServerFile.living(session)):
             return found
     return _serving(runtime, fs, session, transport)
