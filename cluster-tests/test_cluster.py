@@ -10,7 +10,7 @@ import pytest
 from tests.harness import happybase_suite
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, until_put
-from tests.harness.waiting import SOON_SECONDS
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.java
 
@@ -62,8 +62,8 @@ def test_happybase_passes_against_every_server(cluster: ProcessCluster, tmp_path
 
 def test_every_server_answers_for_all_and_says_who_has_what(cluster: ProcessCluster) -> None:
     acknowledged = fill(cluster, "spread")
-    owners = cluster.owners("spread")
-    assert set(owners) == {server.port for server in cluster.servers}, "six tablets on three servers"
+    ports = {server.port for server in cluster.servers}
+    eventually(lambda: set(cluster.owners("spread")) == ports, 2 * SOON_SECONDS, "six tablets on three servers")
     for server in cluster.servers:
         connection = server.connect()
         assert {row: cells[b"f:v"] for row, cells in connection.table("spread").scan(columns=[b"f:v"])} == acknowledged

@@ -6,6 +6,9 @@ While any tablet of an earlier level has to be placed, `plan` returns that level
 A tablet needs an action when nobody owns it, when its owner is dead, or when its living owner does not serve it (the
 master or the server stopped between the compare-and-set of the owner and the load). The last is a Load of the same
 generation: nothing is written. When that has failed often enough it is a Reassign, if there is another server.
+
+A tablet goes to the server with the fewest tablets; among equals, to the one with the fewest of the tablet's own table,
+so that one table's rows are served by as many servers as can be.
 """
 
 from collections import Counter
@@ -106,6 +109,7 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
             if (one.tablet_ids if first == ROOT_LEVEL else one.user_tablets)
         }
     suspected = Counter({server: len(load.tablet_ids & snapshot.suspects) for server, load in snapshot.servers.items()})
+    of_table = Counter((record.table_id, record.owner) for record in snapshot.tablets)
     actions: list[Action] = []
     for record in waiting:
         if level(record) != first:
@@ -122,8 +126,10 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
         if record.tablet_id in snapshot.suspects:
             fewest = min(suspected[server] for server in others)
             others = {server: count for server, count in others.items() if suspected[server] == fewest}
-        server = emptiest(others, snapshot.servers)
+        here = {name: of_table[record.table_id, name] for name in others}
+        server = emptiest(others, snapshot.servers, here)
         counts[server] += 1
+        of_table[record.table_id, server] += 1
         suspected[server] += record.tablet_id in snapshot.suspects
         kind = Reassign if record.owner in snapshot.servers else Assign
         actions.append(kind(record, server, _why(record, server, record.owner in refusals)))
@@ -145,10 +151,14 @@ def tablet_counts(servers: Mapping[str, ServerLoad]) -> dict[str, int]:
     return {server: len(load.tablet_ids) for server, load in servers.items()}
 
 
-def emptiest(counts: Mapping[str, int], servers: Mapping[str, ServerLoad]) -> str:
-    """Of at least one in `counts`. Fewest tablets, then fewest bytes, then the older incarnation, so that a plan is the
-    same each time."""
-    return min(counts, key=lambda server: (counts[server], servers[server].sstable_bytes, server))
+def emptiest(
+    counts: Mapping[str, int], servers: Mapping[str, ServerLoad], of_table: Mapping[str, int] = MappingProxyType({})
+) -> str:
+    """Of at least one in `counts`. Fewest tablets, then fewest of the same table (`of_table`), then fewest bytes, then
+    the older incarnation, so that a plan is the same each time."""
+    return min(
+        counts, key=lambda server: (counts[server], of_table.get(server, 0), servers[server].sstable_bytes, server)
+    )
 
 
 def _needs(record: TabletRecord, snapshot: ClusterSnapshot) -> bool:

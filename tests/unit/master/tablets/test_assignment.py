@@ -41,6 +41,20 @@ def test_a_dead_owners_tablets_go_to_the_server_with_the_fewest() -> None:
     assert actions[0].why == "tablet 20 goes to b because its owner dead is dead"
 
 
+def test_a_new_table_is_spread_over_all_servers_though_one_has_both_tablets_of_metadata() -> None:
+    for fullest in "abc":
+        live = servers(**{name: {1, 2} if name == fullest else set() for name in "abc"})
+        actions = plan(ClusterSnapshot([record(tablet_id) for tablet_id in range(20, 26)], live))
+        assert {one.server for one in actions} == {"a", "b", "c"}, fullest
+
+
+def test_equals_with_fewer_tablets_of_the_same_table_come_first() -> None:
+    tablets = [record(20, "a"), record(21, "b", table_id=17), record(22)]
+    assert [one.server for one in plan(ClusterSnapshot(tablets, servers(a={20}, b={21})))] == ["b"]
+    tablets = [record(20, "a", table_id=17), record(21, "b"), record(22)]
+    assert [one.server for one in plan(ClusterSnapshot(tablets, servers(a={20}, b={21})))] == ["a"]
+
+
 def test_bytes_decide_between_equals() -> None:
     live = {"a": ServerLoad(frozenset({9}), 10), "b": ServerLoad(frozenset({8}), 5)}
     assert [one.server for one in plan(ClusterSnapshot([record(20)], live))] == ["b"]
