@@ -3,7 +3,7 @@
 import os
 import sys
 
-from hbtable.launch.roles.session_file import hand_over
+from hbtable.launch.roles.session_pipe import hand_over
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
 from hbtable.runtime.gevent_runtime import GeventRuntime
 

@@ -18,7 +18,7 @@ from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.cluster_identity import join_cluster
-from hbtable.launch.roles.session_file import hand_over
+from hbtable.launch.roles.session_pipe import hand_over
 from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
 from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession

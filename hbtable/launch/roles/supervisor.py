@@ -11,24 +11,22 @@ supervisor sees the death immediately, ends the session in the child's name, and
 Invariants: the session is closed before the next child starts, or was tried to be; a session that could not be closed
 ends by its timeout, which is safe and only slower. A child does not outlive its supervisor for longer than its orderly
 stop takes: it holds one end of a pipe (LIFE) and sees the other end close, however the supervisor died (watchdog.py).
+A supervisor that is killed leaves nothing behind: it has no files, only pipes.
 """
 
 import logging
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import Final, Protocol, final
 
 from hbtable.errors import HbtableError
-from hbtable.launch.roles.session_file import VARIABLE, SessionRecord, take_over
+from hbtable.launch.roles.session_pipe import VARIABLE, SessionRecord, take_over
 from hbtable.launch.roles.watchdog import LIFE
 from hbtable.lockservice.zookeeper import wire
 
@@ -60,8 +58,10 @@ class ChildProcess(Protocol):
     def send_signal(self, number: int, /) -> None: ...
 
 
+INHERITED: Final = (LIFE, VARIABLE)
+
 Spawn = Callable[[list[str], Mapping[str, str]], ChildProcess]
-"""Command and environment. The child inherits the descriptor that LIFE names there."""
+"""Command and environment. The child inherits the descriptors that are named there (INHERITED)."""
 
 
 def supervise(
@@ -77,14 +77,16 @@ def supervise(
 
     `reloads`: SIGHUP is forwarded, and makes the child read its files again instead of stopping it.
 
-    The environment tells the child the file for its session (session_handover.VARIABLE) and its end of the pipe (LIFE).
+    The environment tells the child its ends of two pipes: one takes its session (session_pipe.VARIABLE), the other one
+    ends with the supervisor (LIFE).
     """
     options = options or SupervisorOptions()
     close = close_session or (lambda handed: close_zookeeper_session(handed, options.close_seconds))
-    folder = tempfile.mkdtemp(prefix="hbtable-supervisor-")
     childs_end, own_end = os.pipe()
-    environ = {**os.environ, VARIABLE: str(Path(folder) / "session"), LIFE: str(childs_end)}
-    supervisor = _Supervisor(command, close, options, spawn or _spawn, clock, environ, reloads)
+    sessions, childs_session = os.pipe()
+    os.set_blocking(sessions, False)
+    environ = {**os.environ, VARIABLE: str(childs_session), LIFE: str(childs_end)}
+    supervisor = _Supervisor(command, close, options, spawn or _spawn, clock, environ, sessions, reloads)
     # What is ignored stays so: nohup means to outlive the terminal.
     taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     handlers = {number: signal.signal(number, supervisor.forward) for number in taken}
@@ -93,9 +95,8 @@ def supervise(
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        os.close(childs_end)
-        os.close(own_end)
-        shutil.rmtree(folder, ignore_errors=True)
+        for descriptor in (childs_end, own_end, sessions, childs_session):
+            os.close(descriptor)
 
 
 def close_zookeeper_session(handed: SessionRecord, deadline_seconds: float) -> None:
@@ -115,8 +116,10 @@ class _Supervisor:
         spawn: Spawn,
         clock: Callable[[], float],
         environ: Mapping[str, str],
+        sessions: int,
         reloads: bool,
     ) -> None:
+        """`sessions`: the end of the pipe from which a dead child's session is read."""
         self._reloads = reloads
         self._command = command
         self._close = close
@@ -124,6 +127,7 @@ class _Supervisor:
         self._spawn = spawn
         self._clock = clock
         self._environ = environ
+        self._sessions = sessions
         self._child: ChildProcess | None = None
         self._asked_to_stop = threading.Event()
 
@@ -167,7 +171,7 @@ class _Supervisor:
 
     def _end_session(self) -> None:
         try:
-            handed = take_over(self._environ[VARIABLE])
+            handed = take_over(self._sessions)
             if handed is not None:
                 self._close(handed)
         except (HbtableError, OSError, ValueError, KeyError) as error:
@@ -178,5 +182,5 @@ def _spawn(command: list[str], environ: Mapping[str, str]) -> ChildProcess:
     # In a session of its own: Ctrl-C would reach the child twice, from the terminal and forwarded, and the second
     # signal stops it at once.
     return subprocess.Popen(  # noqa: S603  the operator's
-        command, env=dict(environ), start_new_session=True, pass_fds=[int(environ[LIFE])]
+        command, env=dict(environ), start_new_session=True, pass_fds=[int(environ[name]) for name in INHERITED]
     )

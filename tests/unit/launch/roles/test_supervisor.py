@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hbtable.errors import Unavailable
-from hbtable.launch.roles.session_file import VARIABLE, SessionRecord, hand_over, take_over
+from hbtable.launch.roles.session_pipe import VARIABLE, SessionRecord, hand_over, take_over
 from hbtable.launch.roles.supervisor import SupervisorOptions, supervise
 from hbtable.lockservice.zookeeper.wire import Credentials
 from tests.harness.waiting import SOON_SECONDS, eventually
@@ -120,13 +120,32 @@ def test_pauses_double_while_children_die_young() -> None:
     assert seen == [0.001, 0.002, 0.002, 0.001]
 
 
-def test_a_handover_is_private_and_taken_once(tmp_path: Path) -> None:
-    path = tmp_path / "session"
-    hand_over({VARIABLE: str(path)}, *OURS)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert take_over(str(path)) == OURS
-    assert take_over(str(path)) is None
-    hand_over({}, *OURS)  # nobody supervises
+def test_a_session_is_taken_over_once() -> None:
+    sessions, childs = os.pipe()
+    os.set_blocking(sessions, False)
+    try:
+        assert take_over(sessions) is None
+        hand_over({VARIABLE: str(childs)}, *OURS)
+        assert take_over(sessions) == OURS
+        assert take_over(sessions) is None
+        hand_over({}, *OURS)  # nobody supervises
+    finally:
+        os.close(sessions)
+        os.close(childs)
+
+
+TELLING = """
+import os
+from hbtable.launch.roles.session_pipe import hand_over
+from hbtable.lockservice.zookeeper.wire import Credentials
+hand_over(os.environ, "zk:1", Credentials(-5, bytes(range(16))))
+"""
+
+
+def test_a_child_of_its_own_program_tells_its_session() -> None:
+    closed: list[SessionRecord] = []
+    assert supervise([sys.executable, "-c", TELLING], closed.append, QUICK) == 0
+    assert closed == [OURS]
 
 
 CHILD = """
@@ -145,10 +164,14 @@ print("stopped in order", flush=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_child_stops_in_order_when_its_supervisor_dies(number: signal.Signals) -> None:
+def test_a_child_stops_in_order_when_its_supervisor_dies_and_nothing_is_left(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     code = f"from hbtable.launch.roles.supervisor import supervise; supervise({[sys.executable, '-c', CHILD]!r})"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as supervisor:
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environ) as supervisor:
         assert supervisor.stdout is not None
         assert supervisor.stdout.readline() == "ready\n"
         supervisor.send_signal(number)
         assert supervisor.stdout.read() == "stopped in order\n"
+    assert list(tmp_path.iterdir()) == []
