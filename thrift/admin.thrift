@@ -98,6 +98,13 @@ struct AdminUnreachable {
   2: string who
 }
 
+/** A background task that died of a bug since its process began, in words. `process`: a tablet server by
+ * `host,port,startcode`, or `master host:port`. */
+struct AdminTaskDeath {
+  1: string process,
+  2: string what
+}
+
 /** `active`: one, or none while no process holds the master's lock; `standbys` wait for it. `dead` and `transitions` as
  * adminDeadServers and adminTransitions have them. */
 struct AdminStatus {
@@ -106,7 +113,8 @@ struct AdminStatus {
   3: list<AdminServer> servers,
   4: list<string> dead,
   5: list<AdminTransition> transitions,
-  6: list<AdminUnreachable> unreachable
+  6: list<AdminUnreachable> unreachable,
+  7: list<AdminTaskDeath> taskDeaths
 }
 
 /** A request to this port that took long. Decoding includes waiting for its bytes, answering the sending. */

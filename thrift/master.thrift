@@ -51,6 +51,8 @@ service MasterService {
   void alter_namespace(1: binary name, 2: map<string, string> properties) throws (1: tabletserver.RpcError error),
   /** NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist. */
   void delete_namespace(1: binary name) throws (1: tabletserver.RpcError error),
+  /** As TabletAdmin.task_deaths, of the master's process. */
+  list<string> master_task_deaths() throws (1: tabletserver.RpcError error),
   /** Nothing: that it is answered says that the master can be reached. */
   void ping_master() throws (1: tabletserver.RpcError error)
 }

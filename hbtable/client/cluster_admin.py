@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import final
 
-from hbtable.errors import HbtableError, StaleLocation
+from hbtable.errors import HbtableError, StaleLocation, Unavailable, UnsupportedFormat
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.tiling import standing
 from hbtable.model.status import CacheEviction
@@ -70,6 +70,26 @@ class ClusterAdmin:
     def switch_compactions(self, server: str, on: bool) -> bool:
         """As TabletAdmin.switch_compactions, of this incarnation. StaleLocation when it is gone."""
         return self._transport.tablet_admin(server).switch_compactions(on)
+
+    @switches
+    def task_deaths(self, servers: Iterable[str]) -> dict[str, list[str]]:
+        """As TabletAdmin.task_deaths, of those of these incarnations that are there and know the call."""
+        names = list(servers)
+        jobs = [partial(self._deaths, name) for name in names]
+        found = run_all(self._runtime, self._parallel_calls, jobs, "task-deaths")
+        return {name: deaths for name, deaths in zip(names, found, strict=True) if isinstance(deaths, list)}
+
+    @switches
+    def _deaths(self, server: str) -> list[str]:
+        return self._transport.tablet_admin(server).task_deaths()
+
+    @switches
+    def master_task_deaths(self) -> list[str]:
+        """As MasterService.master_task_deaths, once, and of nobody if there is no master now that knows the call."""
+        try:
+            return self._transport.master().master_task_deaths()
+        except (StaleLocation, Unavailable, UnsupportedFormat):
+            return []
 
     @switches
     def clear_block_cache(self, table_id: int, servers: Iterable[str]) -> dict[str, CacheEviction | HbtableError]:

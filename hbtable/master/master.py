@@ -130,7 +130,7 @@ class Master:
             self.request_cycle,
             wall,
         )
-        self.calls = MasterCalls(self.tables, self._admit, self._collected, self.request_cycle, Toggle(session, MERGES))
+        self.calls = self._offered(Toggle(session, MERGES))
         self._reconciler = Reconciler(runtime, catalog, self._placement, self.tables, self.reports, new_ids.saw)
         self.last_message = "the master has not worked yet"
         self._wake = runtime.event()
@@ -144,6 +144,10 @@ class Master:
         self._scan_due, self._failures, self._servers, self._servers_since = 0.0, 0, frozenset[str](), 0.0
         self.collections = CollectionTimes(runtime, garbage)
         self._states = StateCounter(runtime, session, fs, self._check)
+
+    def _offered(self, merges: Toggle) -> MasterCalls:
+        deaths = self._runtime.deaths.ever
+        return MasterCalls(self.tables, self._admit, self._collected, self.request_cycle, merges, deaths)
 
     # ---------------------------------------------------------------- life
 

@@ -20,7 +20,7 @@ from hbtable.switches import switches
 class MasterCalls(MasterService):
     """Hands each call of rpc.services.MasterService to the part that carries it out. `check_master` raises Unavailable
     when this is not the master; `collect` is one garbage collection; `request_cycle` makes the cycle look at every
-    tablet at once; `merges`: whether tablets may be merged."""
+    tablet at once; `merges`: whether tablets may be merged; `task_deaths` is Deaths.ever."""
 
     def __init__(
         self,
@@ -29,12 +29,14 @@ class MasterCalls(MasterService):
         collect: Callable[[], Collection],
         request_cycle: Callable[[], None],
         merges: Toggle,
+        task_deaths: Callable[[], list[str]],
     ) -> None:
         self._tables = tables
         self._check_master = check_master
         self._collect = collect
         self._request_cycle = request_cycle
         self._merges = merges
+        self._task_deaths = task_deaths
 
     # ---------------------------------------------------------------- tables and namespaces
 
@@ -130,6 +132,9 @@ class MasterCalls(MasterService):
     def look_at_everything(self) -> None:
         self._check_master()
         self._request_cycle()
+
+    def master_task_deaths(self) -> list[str]:
+        return self._task_deaths()
 
     def ping_master(self) -> None:
         """Also of one that is not the master any more: it can be reached."""

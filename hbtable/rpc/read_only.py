@@ -13,7 +13,17 @@ from hbtable.rpc.transport import Transport
 from hbtable.switches import switches
 
 READING: Final = frozenset(
-    ("read_rows", "scan", "tablets", "files_in_flight", "ping", "balancer_enabled", "ping_master")
+    (
+        "read_rows",
+        "scan",
+        "tablets",
+        "files_in_flight",
+        "task_deaths",
+        "ping",
+        "balancer_enabled",
+        "master_task_deaths",
+        "ping_master",
+    )
 )
 """Names of the calls that change nothing."""
 

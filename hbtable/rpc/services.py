@@ -121,6 +121,10 @@ class TabletAdmin(Service):
         """No block of the SSTables of its tablets of this table is in the cache on return."""
 
     @call(CallTimeout.REPORTS, repeatable=True)
+    def task_deaths(self) -> list[str]:
+        """A message for each background task of its process that ever died of a bug, for people."""
+
+    @call(CallTimeout.REPORTS, repeatable=True)
     def ping(self) -> None:
         """Nothing: that it is answered says that this server can be reached."""
 
@@ -206,6 +210,10 @@ class MasterService(Service):
     @call(CallTimeout.ORDER, admin="adminDeleteNamespace")
     def delete_namespace(self, name: NamespaceName) -> None:
         """NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist."""
+
+    @call(CallTimeout.REPORTS, repeatable=True)
+    def master_task_deaths(self) -> list[str]:
+        """As TabletAdmin.task_deaths, of the master's process."""
 
     @call(CallTimeout.REPORTS, repeatable=True)
     def ping_master(self) -> None:

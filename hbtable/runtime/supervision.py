@@ -7,7 +7,7 @@ doubles, and for a while its death is a reason not to send clients here (launch:
 
 import logging
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from hbtable.runtime.interface import Runtime, Task
 
@@ -19,6 +19,14 @@ SHOWN_SECONDS: Final = 60.0
 """Longer than any pause, so that a task which dies again and again is always shown."""
 
 
+class _Deaths(NamedTuple):
+    """Of one task; of the last one of them when it was, and how it is told."""
+
+    times: int
+    at: float
+    text: str
+
+
 @final
 class TaskDeaths:
     """Counts the tasks of one process that died of a bug. `restarts`: False where a bug should end what it broke, as in
@@ -28,16 +36,29 @@ class TaskDeaths:
         self._clock = clock_seconds
         self.restarts = restarts
         self.total = 0
-        self._latest: dict[str, tuple[float, str]] = {}
+        self._tasks: dict[str, _Deaths] = {}
 
     def died(self, name: str, error: BaseException) -> None:
         self.total += 1
-        self._latest[name] = (self._clock(), f"background task {name!r} died of {type(error).__name__}: {error}")
+        times = self._tasks[name].times + 1 if name in self._tasks else 1
+        text = f"background task {name!r} died of {type(error).__name__}: {error}"
+        self._tasks[name] = _Deaths(times, self._clock(), text)
 
     def recent(self) -> list[str]:
         """A message for each task that died within the last SHOWN_SECONDS."""
         oldest = self._clock() - SHOWN_SECONDS
-        return [f"{text}; it is started again, the log says more" for at, text in self._latest.values() if at > oldest]
+        return [
+            f"{task.text}; it is started again, the log says more" for task in self._tasks.values() if task.at > oldest
+        ]
+
+    def ever(self) -> list[str]:
+        """A message for each task that died since this process began: a death in the night is seen in the morning."""
+        now = self._clock()
+        return [
+            f"{task.text} ({'once' if task.times == 1 else f'{task.times} times'}, {now - task.at:.0f} s ago"
+            f"{'' if task.times == 1 else ' the last time'}); it was started again, the log says more"
+            for task in self._tasks.values()
+        ]
 
 
 def supervise(runtime: Runtime, function: Callable[[], object], name: str) -> Task:

@@ -158,6 +158,7 @@ class TabletServerRole:
             merging,
             self.commit_log.roll,
             self._membership.master_epoch,
+            self._runtime.deaths.ever,
         )
 
     def _make_online_tablets(self, catalog: Catalog, check: Callable[[], None]) -> OnlineTablets:

@@ -25,7 +25,8 @@ from hbtable.tabletserver.split import Splitter
 
 class TabletServerAdmin(TabletAdmin):
     """`sort_range`: of the log of an incarnation (commitlog.sorting). `check` is Suspension.refuse. `master_epoch`: of
-    the lock of the master that there is, 0 without one. `merging` is Maintenance.merging, `roll_log` CommitLog.roll."""
+    the lock of the master that there is, 0 without one. `merging` is Maintenance.merging, `roll_log` CommitLog.roll,
+    `task_deaths` Deaths.ever."""
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class TabletServerAdmin(TabletAdmin):
         merging: Callable[[], Collection[int]],
         roll_log: Callable[[], None],
         master_epoch: Callable[[], int],
+        task_deaths: Callable[[], list[str]],
     ) -> None:
         self._online_tablets = online_tablets
         self._splitter = splitter
@@ -48,6 +50,7 @@ class TabletServerAdmin(TabletAdmin):
         self._merging = merging
         self._roll_log = roll_log
         self._master_epoch = master_epoch
+        self._task_deaths = task_deaths
         self._asked = RequestedCompactions()
         self._epoch = 0
 
@@ -118,6 +121,9 @@ class TabletServerAdmin(TabletAdmin):
                 for ref in chain.from_iterable(refs for _, refs in tablet.record.files):
                     self._cache.drop_file(ref.path)
         return CacheEviction(blocks - len(self._cache), self._cache.capacity_bytes)
+
+    def task_deaths(self) -> list[str]:
+        return self._task_deaths()
 
     def ping(self) -> None:
         """Also of a server that is suspended, or stops: it can be reached."""

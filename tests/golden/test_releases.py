@@ -37,7 +37,9 @@ is no field: it takes a new call, which the older role refuses by name, or a new
 
 LATER_CALLS = {
     "TabletAdmin.ping": "that it is not known is an answer",
+    "TabletAdmin.task_deaths": "`status` shows none of that server",
     "TabletService.scan_with_times": "the scan is refused, and the message says which server to upgrade",
+    "MasterService.master_task_deaths": "`status` shows none of the master",
     "MasterService.ping_master": "that it is not known is an answer",
 }
 """Calls that a release does not know, and what its refusal means."""

@@ -27,7 +27,19 @@ from tests.harness.sim_late import Lateness
 LOCKS = "lock service"
 STORAGE = "storage"
 
-READS = frozenset({"read_rows", "scan", "scan_with_times", "tablets", "files_in_flight", "ping", "ping_master"})
+READS = frozenset(
+    {
+        "read_rows",
+        "scan",
+        "scan_with_times",
+        "tablets",
+        "files_in_flight",
+        "task_deaths",
+        "ping",
+        "master_task_deaths",
+        "ping_master",
+    }
+)
 REPEATABLE = frozenset({"load_tablet", "unload_tablet", "update_schema", "tablets", "sort_log_part"})
 _PING_SECONDS = 0.4
 _LONG = frozenset({"load_tablet", "unload_tablet", "sort_log_part", "split", "flush", "compact"})

@@ -112,6 +112,7 @@ ADMIN_CALLS = [
     ("tablets", (-1,), []),
     ("files_in_flight", (), {"f/1", "f/2"}),
     ("clear_block_cache", (16,), CacheEviction(3, 1 << 40)),
+    ("task_deaths", (), ["one", "two"]),
     ("ping", (), None),
 ]
 MASTER_CALLS = [
@@ -130,6 +131,7 @@ MASTER_CALLS = [
     ("recommission", ("server-1",), None),
     ("collect_garbage", (), Collection(2, 2**40)),
     ("look_at_everything", (), None),
+    ("master_task_deaths", (), ["one"]),
     ("ping_master", (), None),
     ("create_namespace", (b"n", {"k": "v"}), None),
     ("alter_namespace", (b"n", {}), None),

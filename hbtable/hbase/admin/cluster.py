@@ -5,10 +5,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, final
 
-from hbtable.hbase.admin.structs import AdminMaster, AdminServer, AdminStatus, AdminTransition, AdminUnreachable
+from hbtable.hbase.admin.structs import (
+    AdminMaster,
+    AdminServer,
+    AdminStatus,
+    AdminTaskDeath,
+    AdminTransition,
+    AdminUnreachable,
+)
 from hbtable.hbase.admin.tablets import admin_tablet
 from hbtable.hbase.admin.transitions import Transition, dead_servers, transitions, unknown_servers
-from hbtable.hbase.cluster_backend import ClusterBackend, LivingServer
+from hbtable.hbase.cluster_backend import ClusterBackend, LivingMaster, LivingServer
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
 from hbtable.model.schema import TableSchema
@@ -63,6 +70,7 @@ class AdminClusterCalls:
             dead_servers(look.records, look.living()),
             self._transitions(look),
             self._unreachable(look.living()),
+            self._task_deaths(look, active),
         )
 
     @switches
@@ -117,6 +125,18 @@ class AdminClusterCalls:
         shown = self._names.all_shown()
         said = self._cluster.unreachable(living)
         return [AdminUnreachable(shown.get(name, name), who) for name, who in sorted(said.items())]
+
+    @switches
+    def _task_deaths(self, look: _Look, active: LivingMaster | None) -> list[AdminTaskDeath]:
+        """Of the servers that have just answered, and of the master unless it is one of them."""
+        operations = self._cluster.operations
+        said = {name: deaths for name, deaths in operations.task_deaths(look.statuses).items() if deaths}
+        shown = self._names.all_shown() if said else {}
+        found = [AdminTaskDeath(shown.get(name, name), what) for name, deaths in said.items() for what in deaths]
+        if active is not None and active.address:
+            deaths = operations.master_task_deaths()
+            found += [AdminTaskDeath(f"master {active.address}", what) for what in deaths]
+        return found
 
     # ---------------------------------------------------------------- as structs
 

@@ -98,6 +98,13 @@ class AdminUnreachable(NamedTuple):
     who: str = ""
 
 
+class AdminTaskDeath(NamedTuple):
+    """A background task that died of a bug."""
+
+    process: str = ""
+    what: str = ""
+
+
 class AdminStatus(NamedTuple):
     """The cluster at a moment."""
 
@@ -107,6 +114,7 @@ class AdminStatus(NamedTuple):
     dead: list[str] | None = None
     transitions: list[AdminTransition] | None = None
     unreachable: list[AdminUnreachable] | None = None
+    task_deaths: list[AdminTaskDeath] | None = None
 
 
 class AdminSlowRequest(NamedTuple):

@@ -30,6 +30,7 @@ def status(context: Context, arguments: list[Value]) -> Value:
             {"masters": active, "backup_masters": standbys, "servers": len(servers), "dead": dead, "regions": tablets},
         )
     _unreachable(context, found)
+    _task_deaths(context, found)
     _damage(context, servers)
     return None
 
@@ -38,6 +39,12 @@ def _unreachable(context: Context, found: AdminStatus) -> None:
     """They are no dead ones: they hold their locks."""
     for one in found.unreachable or ():
         context.out.note(f"unreachable: {one.server}; by: {one.who}")
+
+
+def _task_deaths(context: Context, found: AdminStatus) -> None:
+    """A server of an older version says nothing of them."""
+    for one in found.task_deaths or ():
+        context.out.note(f"task died: {one.process}: {one.what}")
 
 
 def _damage(context: Context, servers: list[AdminServer]) -> None:

@@ -46,6 +46,13 @@ def test_the_work_goes_on_and_readyz_says_what_happened(
         cluster.client.admin.create_table(SCHEMA, [])
         runtime.sleep(100.0)
         assert status.not_ready() == []
+        assert cluster.server is not None
+        here = cluster.server.incarnation
+        operations = cluster.client.operations
+        said = operations.task_deaths([here, "of one that is gone"])
+        assert [text.partition(" died of")[0] for text in said.pop(here)] == [f"background task {name!r}"]
+        assert said == {}
+        assert operations.master_task_deaths() == operations.task_deaths([here])[here]
         assert cluster.stop() == ""
 
     runtime.run(life)

@@ -46,6 +46,7 @@ ARGUMENTS = {
     "tablets": [(-1,), (16,)],
     "files_in_flight": [()],
     "clear_block_cache": [(5,)],
+    "task_deaths": [()],
     "ping": [()],
     "create_table": [(SCHEMA, ()), (SCHEMA, [b"a", b"b"])],
     "delete_table": [(b"t",)],
@@ -65,6 +66,7 @@ ARGUMENTS = {
     "create_namespace": [(b"n", {"a": "b", "A": "c"})],
     "alter_namespace": [(b"n", {})],
     "delete_namespace": [(b"n",)],
+    "master_task_deaths": [()],
     "ping_master": [()],
 }
 ANSWERS = {
@@ -80,10 +82,12 @@ ANSWERS = {
     "tablets": [TabletStatus(RECORD, 1, 2, 3, 4, 5, 6)],
     "files_in_flight": {"a"},
     "clear_block_cache": CacheEviction(1, 2),
+    "task_deaths": ["a", ""],
     "balance": True,
     "balance_switch": False,
     "balancer_enabled": True,
     "collect_garbage": Collection(1, 2),
+    "master_task_deaths": [],
 }
 
 

@@ -43,6 +43,9 @@ def test_a_task_that_dies_goes_on_and_is_shown_for_a_while(
     assert shown == ["background task 'upkeep' died of IndexError: number 3; it is started again, the log says more"]
     assert later == []
     assert runtime.deaths.total == 3
+    (ever,) = runtime.deaths.ever()
+    assert ever.startswith("background task 'upkeep' died of IndexError: number 3 (3 times, 6")
+    assert ever.endswith(" s ago the last time); it was started again, the log says more")
     assert caplog.messages[0] == "task upkeep died, and is started again in 0.1 s"
 
 
@@ -77,3 +80,4 @@ def test_one_that_ends_or_is_killed_stays_so(runtime: SimulatedRuntime) -> None:
 
     assert runtime.run(watch) == 2
     assert not runtime.deaths.total
+    assert runtime.deaths.ever() == []

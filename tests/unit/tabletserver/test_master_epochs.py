@@ -46,6 +46,7 @@ class Server:
             set,
             print,
             lambda: self.known,
+            list,
         )
 
 

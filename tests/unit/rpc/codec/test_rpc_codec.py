@@ -116,6 +116,7 @@ ARGUMENTS = {
     "tablets": (text, count),
     "files_in_flight": (text,),
     "clear_block_cache": (text, count),
+    "task_deaths": (text,),
     "create_table": (schema, st.lists(raw, max_size=3)),
     "delete_table": (raw,),
     "enable_table": (raw,),
@@ -134,6 +135,7 @@ ARGUMENTS = {
     "create_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "alter_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "delete_namespace": (raw,),
+    "master_task_deaths": (),
 }
 RESULTS = {
     "read_rows": st.lists(row, max_size=4),
@@ -151,7 +153,9 @@ RESULTS = {
     "tablets": st.lists(status, max_size=2),
     "files_in_flight": st.frozensets(text, max_size=3),
     "clear_block_cache": st.builds(CacheEviction, count, count),
+    "task_deaths": st.lists(text, max_size=3),
     "collect_garbage": st.builds(Collection, count, count),
+    "master_task_deaths": st.lists(text, max_size=3),
 }
 PLAIN = {bool: st.booleans(), bytes: raw, int: i64, str: text, None: nothing}
 
