@@ -18,7 +18,7 @@ import pytest
 import hbtable
 from tests.harness.commands import ROOT, Running, run, run_python
 from tests.harness.real_servers import free_ports
-from tests.harness.waiting import SOON_SECONDS, eventually
+from tests.harness.waiting import SOON_SECONDS, eventually, of_the_program
 
 pytestmark = pytest.mark.integration
 
@@ -60,7 +60,6 @@ def program_in(text: str) -> str:
 
 def test_the_banner_says_where_and_its_first_program_works(serving: Running, tmp_path: Path) -> None:
     print(f"ready {serving.seconds:.2f} s after the command, interpreter included")
-    assert serving.seconds < 20
     assert os.path.isdir(folder_of(serving.banner))
     assert "durability = sync" in serving.banner
 
@@ -162,8 +161,7 @@ def test_sigterm_answers_the_request_under_way_and_loses_nothing(tmp_path: Path)
     assert code == 0
     assert_every_line_is_one_event(log)
     assert "draining" in log
-    # But that the hub stood still: the machine may have.
-    assert not [line for line in log.splitlines() if "WARNING" in line and "the hub stood still" not in line], log
+    assert not [line for line in of_the_program(log.splitlines()) if "WARNING" in line], log
     with Running("start", "--data", str(folder), "--port", "0") as running:
         table = happybase.Connection("127.0.0.1", port_of(running.banner)).table("t")
         # What was acknowledged and nothing else: a batch that was carried out while the server stopped got its answer,

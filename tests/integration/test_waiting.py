@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.waiting import eventually, freeze, runs
+from tests.harness import waiting
+from tests.harness.waiting import RunningTime, eventually, freeze, of_the_program, runs
 
 pytestmark = pytest.mark.integration
 
@@ -30,6 +31,40 @@ def test_who_stood_still_past_the_end_asks_once_more() -> None:
         return time.monotonic() - begin > 0.15
 
     eventually(holds, 0.05, "the second answer")
+
+
+class StandingStill:
+    """A clock of a machine that stands still for an hour in every third pause."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pauses = 0
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses += 1
+        self.now += seconds if self.pauses % 3 else 3600.0
+
+
+def test_time_in_which_the_machine_stood_still_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = StandingStill()
+    running = RunningTime(lambda: machine.now, machine.sleep)
+    for _ in range(9):
+        running.pause(0.05)
+    assert 0.4 < running.seconds() < 3.0
+    monkeypatch.setattr(waiting, "RunningTime", lambda: RunningTime(lambda: machine.now, machine.sleep))
+    machine.pauses = 0
+    eventually(lambda: machine.pauses == 20, 5.0, "the twentieth answer, some hours later")
+    with pytest.raises(AssertionError, match="the impossible"):
+        eventually(lambda: False, 5.0, "the impossible")
+
+
+def test_only_lines_of_a_machine_that_stood_still_are_left_out() -> None:
+    machine = "2026-11-23 03:50:00,000 WARNING hbtable.runtime.hub_lag: the hub stood still for 5.010 s (or the machine"
+    program = "2026-11-23 03:50:00,000 WARNING hbtable.launch.serve: stopping at once"
+    assert of_the_program([machine, program, program.replace("stopping", "the hub stood still")]) == [
+        program,
+        program.replace("stopping", "the hub stood still"),
+    ]
 
 
 def test_what_never_holds_is_named() -> None:
