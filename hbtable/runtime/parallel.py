@@ -1,10 +1,15 @@
-"""Several jobs at once, not more than a limit, each with its own outcome."""
+"""Several jobs at once, not more than a limit, each with its own outcome.
+
+Jobs may have nothing to wait for: in one process, on a local disk without syncs, 5,000 tablets are unloaded without a
+switch. So whoever carries out one after the other lets other tasks run between two of them.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from hbtable.errors import HbtableError, LockLost
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.slices import in_slices
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -18,14 +23,12 @@ def run_all(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name:
     of one nothing is spawned.
     """
     if len(jobs) <= 1 or limit <= 1:
-        return [_outcome(job) for job in jobs]
+        return [_outcome(job) for job in in_slices(runtime, jobs)]
     found: dict[int, T | HbtableError] = {}
-    waiting = list(enumerate(jobs))
-    waiting.reverse()
+    waiting = enumerate(jobs)
 
     def work() -> None:
-        while waiting:
-            place, job = waiting.pop()
+        for place, job in in_slices(runtime, waiting):
             found[place] = _outcome(job)
 
     tasks = [runtime.spawn(work, name=name) for _ in range(min(limit, len(jobs)))]

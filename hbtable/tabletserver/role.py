@@ -149,6 +149,7 @@ class TabletServerRole:
     def _administration(self, splitter: Splitter, refuse: Callable[[], None]) -> TabletServerAdmin:
         merging = self._maintenance.merging
         return TabletServerAdmin(
+            self._runtime,
             self._online_tablets,
             splitter,
             self.shared,

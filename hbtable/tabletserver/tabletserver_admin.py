@@ -14,10 +14,13 @@ from hbtable.model.schema import TableSchema
 from hbtable.model.status import EVERY_TABLE, CacheEviction, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.services import TabletAdmin
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.slices import in_slices
 from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import COMPACTIONS_OFF
 from hbtable.tablet.shared import SharedState
+from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.online_tablets import OnlineTablets
 from hbtable.tabletserver.requested_compactions import RequestedCompactions
 from hbtable.tabletserver.split import Splitter
@@ -30,6 +33,7 @@ class TabletServerAdmin(TabletAdmin):
 
     def __init__(
         self,
+        runtime: Runtime,
         online_tablets: OnlineTablets,
         splitter: Splitter,
         shared: SharedState,
@@ -41,6 +45,7 @@ class TabletServerAdmin(TabletAdmin):
         master_epoch: Callable[[], int],
         task_deaths: Callable[[], list[str]],
     ) -> None:
+        self._runtime = runtime
         self._online_tablets = online_tablets
         self._splitter = splitter
         self._shared = shared
@@ -101,15 +106,23 @@ class TabletServerAdmin(TabletAdmin):
         self._check(epoch)
         return self._sort_range(dead_incarnation, part)
 
+    @switches
     def tablets(self, table_id: int = EVERY_TABLE) -> list[TabletStatus]:
-        merging, asked = self._merging(), self._asked
-        return [
-            tablet.status()._replace(
-                merging=tablet_id in merging or asked.is_merging(tablet_id), major=asked.is_major(tablet_id)
-            )
-            for tablet_id, tablet in self._online_tablets.tablets.items()
-            if table_id in (EVERY_TABLE, tablet.record.table_id)
-        ]
+        """*Switches* among many. What is served when it ends, and nothing that was split or unloaded on the way."""
+        merging = self._merging()
+        found = {
+            tablet: self._status(tablet, merging) for tablet in in_slices(self._runtime, self._tablets_of(table_id))
+        }
+        return [found.get(tablet) or self._status(tablet, merging) for tablet in self._tablets_of(table_id)]
+
+    def _tablets_of(self, table_id: int) -> list[Tablet]:
+        served = self._online_tablets.tablets.values()
+        return [tablet for tablet in served if table_id in (EVERY_TABLE, tablet.record.table_id)]
+
+    def _status(self, tablet: Tablet, merging: Collection[int]) -> TabletStatus:
+        tablet_id, asked = tablet.record.tablet_id, self._asked
+        is_merging = tablet_id in merging or asked.is_merging(tablet_id)
+        return tablet.status()._replace(merging=is_merging, major=asked.is_major(tablet_id))
 
     def files_in_flight(self) -> set[str]:
         return set(self._shared.files_in_flight)

@@ -20,7 +20,8 @@ LONGEST = round(0.010 / UNIT_SECONDS)
 
 
 class Stretches:
-    """`longest`: the most calls between two switches. `where`: the functions that the switch after it was in."""
+    """`longest`: the most calls between two switches. `where`: the functions that the switch after it was in; for the
+    last stretch of a task, how it was started."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -71,7 +72,10 @@ def counted_stretches(runtime: SimulatedRuntime) -> Iterator[Stretches]:
         def run() -> object:
             sys.setprofile(count)  # each greenlet has its own
             stretches.resumed()
-            return function()
+            try:
+                return function()
+            finally:
+                stretches.paused()
 
         return add(process, name or function.__qualname__, run)
 

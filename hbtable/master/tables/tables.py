@@ -64,6 +64,7 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.runtime.parallel import results, run_all
+from hbtable.runtime.slices import in_slices
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ class TableOperations:
                 schema = replace(first_families(schema), version=1)
                 record = TableRecord(self._new_ids.table(), TableState.CREATING, schema)
                 self._catalog.create_table(record)
-            ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
+            ids = self._ids(len(bounds) + 1)
             try:
                 self._rows.write(schema.name, first_records(record.table_id, ids, bounds, self._wall_millis()))
                 self._finish_enabling(record)
@@ -200,7 +201,7 @@ class TableOperations:
                 state=TableState.ENABLING,
                 schema=first_families(record.schema),
             )
-            ids = [self._new_ids.tablet() for _ in range(len(bounds) + 1)]
+            ids = self._ids(len(bounds) + 1)
             self._unnamed.add(fresh.table_id)
             try:
                 # Its tablets stand before the name row points at them: a crash before leaves the table as it was, one
@@ -277,6 +278,10 @@ class TableOperations:
         if record is None:
             raise TableNotFound(shown(name))
         return record
+
+    @switches
+    def _ids(self, count: int) -> list[int]:
+        return [self._new_ids.tablet() for _ in in_slices(self._runtime, range(count))]
 
     @switches
     def _enter(self, record: TableRecord, state: TableState) -> TableRecord:

@@ -50,8 +50,7 @@ class TabletRows:
 
         def job(tablet: TabletRecord) -> Callable[[], bool]:
             owner = owners.get(tablet.tablet_id)
-            row = tablet if owner is None else assigned(tablet, owner)
-            return lambda: self._put_new(row)
+            return lambda: self._put_new(tablet if owner is None else assigned(tablet, owner))
 
         outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "create")
         if False not in outcomes:

@@ -6,6 +6,7 @@ from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import LockLost, Unavailable
 from hbtable.sstable.cache import BlockCache
 from hbtable.tabletserver.tabletserver_admin import TabletServerAdmin
+from hbtable.testing.simulated.runtime import SimulatedRuntime
 
 CALLS = {
     "load_tablet": (None, None),
@@ -37,6 +38,7 @@ class Server:
             return SortedRun(1, 1, 2, 3)
 
         self.admin = TabletServerAdmin(
+            SimulatedRuntime(1),
             done,  # type: ignore[arg-type]
             Anything(),  # type: ignore[arg-type]
             Anything(),  # type: ignore[arg-type]

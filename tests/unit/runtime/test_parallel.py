@@ -1,0 +1,47 @@
+"""Several jobs at once, and what they leave to other tasks."""
+
+from collections.abc import Callable
+
+import pytest
+
+from hbtable.errors import HbtableError, Unavailable
+from hbtable.runtime.parallel import run_all
+from hbtable.testing.simulated.runtime import SimulatedRuntime
+from tests.harness.stretches import counted_stretches
+
+JOBS = 20_000
+
+
+def _work() -> int:
+    """As much as 100 calls, without a switch."""
+    return sum(len(b"%d" % number) for number in range(50))
+
+
+@pytest.mark.parametrize("limit", [1, 16])
+def test_jobs_that_wait_for_nothing_let_others_run_between_them(limit: int) -> None:
+    runtime = SimulatedRuntime(1)
+
+    def body() -> None:
+        with counted_stretches(runtime) as stretches:
+            outcomes = run_all(runtime, limit, [_work] * JOBS, "work")
+        stretches.check()
+        assert outcomes == [_work()] * JOBS
+
+    runtime.run(body)
+
+
+def test_outcomes_are_in_the_order_of_the_jobs() -> None:
+    runtime = SimulatedRuntime(1)
+
+    def job(number: int) -> Callable[[], int]:
+        def work() -> int:
+            runtime.sleep((number * 7 % 10) / 10)
+            if number == 3:
+                raise Unavailable("no")
+            return number
+
+        return work
+
+    outcomes: list[int | HbtableError] = runtime.run(lambda: run_all(runtime, 4, [job(n) for n in range(10)], "work"))
+    assert [one for one in outcomes if not isinstance(one, HbtableError)] == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert isinstance(outcomes[3], Unavailable)
