@@ -9,7 +9,8 @@ The way from CommitLog.commit (interface.py) to durable, in the kind of log that
       writer.py    one task takes batch by batch   writer.py    several batches are under way at a time
       rolling.py   finds it a segment with room    sending.py   each is put as a file of its own
       appender.py  appends it as a group, syncs it (log_end.py)
-      failover_appender.py the same on HDFS: a late group goes on in another segment
+      failover_appender.py the same on HDFS: a late group goes on in another segment,
+                   leaving.py ends the old one, rest_check.py looks after a log at rest
 
     hedging.py            on a cluster a late group is sent a second way, and a third
     fence_check.py        on a cluster nothing is acknowledged before the fence was seen absent

@@ -189,6 +189,16 @@ class HdfsServers:
             blocks = json.loads(answer.read())["BlockLocations"]["BlockLocation"]
         return min(len(block["names"]) for block in blocks)
 
+    def pipeline(self, path: str) -> list[int]:
+        """The numbers of the DataNodes through which the file with this absolute path is being written, as the NameNode
+        has it; [] of a file that is closed."""
+        url = f"http://{self.host}:{self.http_port}/webhdfs/v1{path}?op=GET_BLOCK_LOCATIONS"
+        with urllib.request.urlopen(url, timeout=SOON_SECONDS) as answer:
+            blocks = json.loads(answer.read())["LocatedBlocks"]
+        if not blocks["isUnderConstruction"]:
+            return []
+        return [(node["xferPort"] - self.port) // 10 for node in blocks["lastLocatedBlock"]["locations"]]
+
     def kill_namenode(self) -> None:
         self._place.kill("namenode")
 

@@ -80,6 +80,9 @@ class SegmentAppender:
             self._sync_file(self.file)
             self.watermark = max(self.watermark, lsn)
 
+    def check(self) -> None:
+        """Does nothing: a local disk has one copy, and says so when it fails."""
+
     @switches
     def next_segment(self) -> int:
         """Starts a new segment; returns the good length of the one before it.

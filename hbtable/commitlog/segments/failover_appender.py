@@ -15,6 +15,8 @@ Invariants
 * A new segment is acknowledged from only after its file was there and the fence was then seen absent: a fencer that
   came before would have left the file out (fencing.py). Later syncs need no look: sealing makes them fail.
 * `offset`, `lsn` and `watermark` move when a group is durable, all at once.
+* A segment that is left is completed or sealed beside the commits (leaving.py): at most two files of a log are open for
+  long, the one being written and one that is being sealed.
 """
 
 import logging
@@ -25,6 +27,7 @@ from hbtable.commitlog.fence_check import FenceCheck
 from hbtable.commitlog.hedging import Hedge, Pace
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.segments.leaving import end_segment, seal_segment
 from hbtable.commitlog.segments.segment import SegmentHeader, encode_header, incarnation_of, seed, segment_path
 from hbtable.errors import HbtableError, StorageFailed
 from hbtable.fs.interface import AppendFile, FileSystem
@@ -114,6 +117,13 @@ class FailoverAppender:
         """Does nothing: append() left nothing to do."""
 
     @switches
+    def check(self) -> None:
+        """An empty sync. It finds a DataNode of the pipeline that died while nothing was written; what was acknowledged
+        through it would go on with a copy too few, and nobody would know."""
+        if self.file is not None:
+            self._confirmed(self.file, b"")
+
+    @switches
     def next_segment(self) -> int:
         """Starts a new segment, with a marker; returns the good length of the one before it. As append."""
         self.give_up()
@@ -201,6 +211,7 @@ class FailoverAppender:
             file = self._fs.create(path)
         except HbtableError:
             self._ledger.stray(number, path)  # it may be there all the same, now or later
+            self._runtime.spawn(seal_segment, self._runtime, self._fs, path, name="commit-log-close")
             raise
         begun = _Begun(number, file, len(header) + len(group))
         try:
@@ -216,19 +227,11 @@ class FailoverAppender:
     def _set_aside(self, begun: _Begun) -> None:
         """A segment that came too late, or came to nothing."""
         self._ledger.stray(begun.number, begun.file.path)
-        self._runtime.spawn(_close, begun.file, None, name="commit-log-close")
+        self._leave_behind(begun.file, None)
 
     def _leave(self, file: AppendFile, writing: Task | None) -> None:
         self.file = None
-        self._runtime.spawn(_close, file, writing, name="commit-log-close")
+        self._leave_behind(file, writing)
 
-
-@switches
-def _close(file: AppendFile, writing: Task | None) -> None:
-    """Beside the commits, because it may take as long as what made the file be left."""
-    if writing is not None:
-        writing.join()
-    try:
-        file.close()
-    except HbtableError as error:
-        logger.info("%s, left by the log, could not be closed: %s", file.path, error)
+    def _leave_behind(self, file: AppendFile, writing: Task | None) -> None:
+        self._runtime.spawn(end_segment, self._runtime, self._fs, file, writing, name="commit-log-close")

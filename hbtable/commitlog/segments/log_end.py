@@ -36,6 +36,11 @@ class LogEnd(Protocol):
         """All that was appended before the call is durable on return. LogBroken."""
 
     @switches
+    def check(self) -> None:
+        """While nothing is written: whether the storage nodes of the segment still answer. One that they do not confirm
+        is ended at its last good group, and append() needs next_segment() first."""
+
+    @switches
     def next_segment(self) -> int:
         """Begins a new segment, durably; returns the good length of the one before it. LogBroken, LockLost.
         Any other HbtableError: there is no open segment, try again later."""

@@ -27,6 +27,7 @@ from hbtable.commitlog.queue import CommitBatch, CommitQueue
 from hbtable.commitlog.segments.appender import SegmentAppender
 from hbtable.commitlog.segments.high_water import HighWaterWriter
 from hbtable.commitlog.segments.log_end import LogEnd
+from hbtable.commitlog.segments.rest_check import RestCheck
 from hbtable.commitlog.segments.rolling import SegmentRoller
 from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import AlreadyExists, HbtableError, OutcomeUnknown, StorageFailed, Unavailable
@@ -43,8 +44,8 @@ class LogWriter:
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
     __slots__ = (
-        "_acknowledger", "_busy", "_doubt", "_end", "_high_water", "_inline_limit", "_ledger", "_metrics",
-        "_queue", "_release", "_rolls", "_runtime", "_segments", "_state", "_waits_for_sync",
+        "_acknowledger", "_busy", "_check_due", "_doubt", "_end", "_high_water", "_inline_limit", "_ledger", "_metrics",
+        "_queue", "_release", "_rest_check", "_rolls", "_runtime", "_segments", "_state", "_waits_for_sync",
     )  # fmt: skip
 
     @switches
@@ -85,6 +86,8 @@ class LogWriter:
         """Someone is between two steps that must not be mixed with others: everybody else queues."""
         self._release = False
         """There are segments to let go."""
+        self._check_due = False
+        """Nothing was written for a while."""
         self._rolls: list[tuple[Event, list[HbtableError]]] = []
         """Who waits for a new segment, and where it is told what kept it from coming."""
         self._inline_limit = 0
@@ -94,6 +97,9 @@ class LogWriter:
         self._high_water = HighWaterWriter(
             runtime, fs, folder, self._end, self._ledger, not self._waits_for_sync, period
         )
+        rest_seconds = 0.0 if appender is None else options.rest_check_seconds
+        self._rest_check = RestCheck(runtime, self._end, rest_seconds, self._ask_for_check)
+        self._rest_check.start()
         self._state.on_broken = on_broken
         self._set_inline_limit()
 
@@ -185,6 +191,9 @@ class LogWriter:
                 elif self._release and not self._state.reason:
                     self._release = False
                     self._let_go()
+                elif self._check_due:
+                    self._check_due = False
+                    self._end.check()
                 elif self._state.closing:
                     self._finish()
                     break
@@ -263,6 +272,11 @@ class LogWriter:
                 errors += failed
                 done.set()
 
+    def _ask_for_check(self) -> None:
+        if not self._state.reason and not self._state.closing:
+            self._check_due = True
+            self._start()
+
     @switches
     def _let_go(self) -> None:
         try:
@@ -323,6 +337,7 @@ class LogWriter:
             self._break(error)
         finally:
             self._high_water.stop()
+            self._rest_check.stop()
             try:
                 self._segments.close()
             finally:
@@ -334,5 +349,6 @@ class LogWriter:
 
     def _break(self, error: BaseException) -> None:
         self._inline_limit = 0
+        self._rest_check.stop()
         if self._state.fail(error):
             self._queue.fail_all()

@@ -16,6 +16,11 @@ CLIENT_SETTINGS: Final = MappingProxyType(
         "dfs.client.failover.max.attempts": "4",
         "dfs.client.failover.sleep.base.millis": "100",
         "dfs.client.failover.sleep.max.millis": "1000",
+        # A DataNode that died is replaced in the pipelines through it, where HDFS has another one. By default a file of
+        # two copies goes on with one, and nobody hears of it.
+        "dfs.client.block.write.replace-datanode-on-failure.policy": "ALWAYS",
+        # Without another one the file goes on with the copies that are left, instead of not at all.
+        "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
         # DataNodes announce a name; the address they are bound to may be one of another network.
         "dfs.client.use.datanode.hostname": "true",
     }

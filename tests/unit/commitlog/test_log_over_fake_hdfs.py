@@ -80,3 +80,49 @@ def test_commits_go_on_when_a_node_is_lost_and_none_is(seed: int, fenced: bool) 
     assert bool(lost) == fenced
     if not fenced:
         assert longest[0] < 4
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_log_at_rest_leaves_nothing_on_a_datanode_that_died(seed: int) -> None:
+    runtime = SimulatedRuntime(seed)
+    cluster = FakeHdfs(runtime)
+
+    def body() -> None:
+        fs = connect(cluster, runtime, "server")
+        log = open_log(runtime, fs, INCARNATION, LogOptions(), Registry(), lambda: False, lambda: None)
+        log.commit(20, 1, encode_record(20, 1, 1, 0, [(KEY, b"v")]), lambda: None)
+        (written,) = cluster.names.files().values()
+        died = runtime.random.choice(list(cluster.block(written).replicas))
+        cluster.kill(cluster.nodes.index(died))
+        runtime.sleep(5)
+        assert written.holder != "server"  # taken from its writer: HDFS makes a copy again of what nobody writes
+        runtime.sleep(20)
+        assert written.holder == ""
+        log.commit(20, 2, encode_record(20, 1, 2, 0, [(KEY, b"v")]), lambda: None)
+        log.close()
+        manifest = fence(runtime, connect(cluster, runtime, "master"), INCARNATION)
+        found = [record.sequence for record in read_log(fs, log_folder(INCARNATION), manifest)]
+        assert found == [1, 2]
+
+    runtime.run(body)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_the_log_leaves_is_sealed_while_its_server_lives(seed: int) -> None:
+    runtime = SimulatedRuntime(seed)
+    cluster = FakeHdfs(runtime)
+
+    def body() -> None:
+        fs = connect(cluster, runtime, "server")
+        log = open_log(runtime, fs, INCARNATION, LogOptions(), Registry(), lambda: False, lambda: None)
+        for sequence in range(1, 400):
+            log.commit(20, sequence, encode_record(20, 1, sequence, 0, [(KEY, b"v")]), lambda: None)
+            runtime.sleep(0.1)
+            if sequence == 20:
+                (cluster.kill if seed % 2 else cluster.freeze)(seed % 3)
+        files = cluster.names.files()
+        still_open = [path for path, file in files.items() if "/logs/" in path and file.holder]
+        assert len(still_open) == 1, still_open
+        log.close()
+
+    runtime.run(body)

@@ -1,0 +1,75 @@
+"""A DataNode of a real HDFS dies under a log to which nothing is written: what was acknowledged gets its second copy
+back, while its server lives and without a write."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from hbtable.commitlog.opening import open_log
+from hbtable.commitlog.options import LogOptions
+from hbtable.commitlog.records import encode_record
+from hbtable.commitlog.recovery.fencing import fence, is_fenced
+from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.segments.segment import log_folder
+from hbtable.encoding.cell_key import cell_key
+from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
+from hbtable.metrics.registry import Registry
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.real_servers import HdfsServers
+from tests.harness.waiting import SOON_SECONDS, eventually
+
+INCARNATION = "server-1"
+KEY = cell_key(b"row", b"cf", b"column", 1_700_000_000_000, 8, 77)
+
+
+@pytest.fixture
+def runtime() -> Iterator[GeventRuntime]:
+    runtime = GeventRuntime()
+    yield runtime
+    runtime.close(grace_seconds=0.1)
+
+
+@pytest.mark.parametrize("place", [0, -1], ids=["first", "last"])
+def test_a_log_at_rest_gets_its_second_copy_back(
+    hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime, place: int
+) -> None:
+    fs = HdfsNativeFileSystem(runtime, f"{hdfs_servers.host}:{hdfs_servers.port}", own_folder)
+    lost: list[bool] = []
+    log = open_log(
+        runtime,
+        fs,
+        INCARNATION,
+        LogOptions(),
+        Registry(),
+        lambda: is_fenced(fs, INCARNATION),
+        lambda: lost.append(True),
+    )
+    log.commit(20, 1, encode_record(20, 1, 1, 0, [(KEY, b"v")]), lambda: None)
+    folder = log_folder(INCARNATION)
+
+    def files() -> list[str]:
+        return [f"{own_folder}/{file.path}" for file in fs.list_files(folder) if file.path.endswith(".log")]
+
+    before = next(nodes for path in reversed(files()) if (nodes := hdfs_servers.pipeline(path)))
+    victim = before[place]
+    hdfs_servers.kill_datanode(victim)
+    try:
+
+        def safe() -> bool:
+            runtime.sleep(0.05)  # the log's own tasks run meanwhile
+            return all(_safe(hdfs_servers, path, victim) for path in files())
+
+        eventually(safe, SOON_SECONDS, "two copies of the log")
+        log.commit(20, 2, encode_record(20, 1, 2, 0, [(KEY, b"v")]), lambda: None)
+        log.close()
+    finally:
+        hdfs_servers.restart_datanode(victim)
+    assert not lost
+    manifest = fence(runtime, fs, INCARNATION)
+    assert [record.sequence for record in read_log(fs, folder, manifest)] == [1, 2]
+
+
+def _safe(servers: HdfsServers, path: str, dead: int) -> bool:
+    """Written through two DataNodes that live, or closed, so that HDFS makes a copy again by itself."""
+    nodes = servers.pipeline(path)
+    return not nodes or (dead not in nodes and len(nodes) == 2)
