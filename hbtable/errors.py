@@ -6,6 +6,7 @@
     OutcomeUnknown   it may have been applied: do not retry blindly
     Corruption       stop using this file                   LockLost       stop this process
     DataDamaged      of these rows; the others are served
+    TabletWithheld   the same, by an operator's word
 
 Foreign exceptions (OSError, kazoo's, requests') are translated in the adapter that meets them.
 Messages are one clear sentence that names table, row, family or limit, and the way out.
@@ -159,6 +160,14 @@ class DataDamaged(Corruption):
         super().__init__(path, offset, reason)
         self.first_row = first_row
         self.stop_row = stop_row
+
+
+class TabletWithheld(DataDamaged):
+    """Rows of a tablet that an operator has withheld, in a repair. `reason` is all of the message."""
+
+    def __init__(self, path: str, offset: int, reason: str, first_row: bytes = b"", stop_row: bytes = b"") -> None:
+        super().__init__(path, offset, reason, first_row, stop_row)
+        self.args = (reason,)
 
 
 class UnsupportedFormat(HbtableError):

@@ -2,13 +2,14 @@
 
 Sealed (encoding.sealed) with kind "T". Numbers are varints, texts and bytes have their length before them
 (encoding.varint). Version 1 is a body and nothing else. Version 2 is written while tablets are being merged, and for a
-tablet that is gone, and for nothing else: so an older hbtable reads all the rest.
+tablet that is gone; version 3 for a tablet that is withheld. So an older hbtable reads all the rest.
 
     version 1 := body
     version 2 := form, then
                  1, a tablet that merges into another: end of the other, id of the merged one, right generation, body
                  2, a tablet that absorbs another: end of the other, body
                  3, a tablet that is gone: table id, tablet id, start, stop, generation, gone millis
+    version 3 := withheld millis, body
     body   := table id, tablet id, start, stop, created millis, owner, generation,
               groups (n, then each: name, n, files), logs (n, then each: incarnation, first needed),
               left (length-prefixed body of the left child; length 0: none)
@@ -31,6 +32,7 @@ from hbtable.model.tablet import GoneTablet, LogRef, MergesInto, SSTableRef, Tab
 KIND: Final = b"T"
 VERSION: Final = 1
 MERGE_VERSION: Final = 2
+WITHHELD_VERSION: Final = 3
 
 _MERGES_INTO: Final = 1
 _ABSORBS: Final = 2
@@ -39,6 +41,10 @@ _GONE: Final = 3
 
 def encode(record: TabletRecord) -> bytes:
     body = _body(record)
+    if record.withheld_millis:
+        if record.is_merging():
+            raise ValueError(f"tablet {record.tablet_id} is being merged, and cannot be withheld")
+        return seal(KIND, WITHHELD_VERSION, varint(record.withheld_millis) + body)
     into = record.merges_into
     if into is not None:
         parts = (encode_bytes(into.stop), varint(into.tablet_id), varint(into.right_generation), body)
@@ -66,14 +72,24 @@ def decode(data: bytes, path: str = "a tablet record") -> TabletRecord:
 
 def decode_row(data: bytes, path: str) -> TabletRecord | GoneTablet:
     """What a tablet's METADATA row may hold. Corruption, UnsupportedFormat."""
-    version, body = unseal(data, KIND, MERGE_VERSION, path)
+    version, body = unseal(data, KIND, WITHHELD_VERSION, path)
     try:
-        found, offset = _record(body, 0) if version == VERSION else _merge_form(body, path)
+        found, offset = _FORMS[version](body, path)
     except (IndexError, ValueError) as error:
         raise Corruption(path, HEADER_BYTES, f"the tablet record cannot be read: {error}") from error
     if offset != len(body):
         raise Corruption(path, HEADER_BYTES + offset, "bytes follow the end of the tablet record")
     return found
+
+
+def _plain_form(body: bytes, path: str) -> tuple[TabletRecord | GoneTablet, int]:
+    return _record(body, 0)
+
+
+def _withheld_form(body: bytes, path: str) -> tuple[TabletRecord | GoneTablet, int]:
+    millis, offset = number(body, 0)
+    record, offset = _record(body, offset)
+    return replace(record, withheld_millis=millis), offset
 
 
 def _merge_form(body: bytes, path: str) -> tuple[TabletRecord | GoneTablet, int]:
@@ -186,3 +202,6 @@ def _logs(body: bytes, offset: int) -> tuple[tuple[LogRef, ...], int]:
         first_needed, offset = number(body, offset)
         logs.append(LogRef(incarnation, first_needed))
     return tuple(logs), offset
+
+
+_FORMS: Final = {VERSION: _plain_form, MERGE_VERSION: _merge_form, WITHHELD_VERSION: _withheld_form}

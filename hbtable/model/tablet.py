@@ -80,6 +80,8 @@ class TabletRecord:
     merges_into: MergesInto | None = None
     absorbs: bytes | None = None
     """On a merged tablet that nobody may own yet: where the left tablet ended, whose row may still have to go."""
+    withheld_millis: int = 0
+    """Since when nobody serves it, by an operator's word (repair.withholding); 0: it is to be served."""
 
     def is_merging(self) -> bool:
         """Half-way of a merge: it must be finished, or undone, before anybody owns it."""

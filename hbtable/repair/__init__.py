@@ -8,6 +8,7 @@ Reading order:
     metadata_reading  METADATA's rows from its SSTables and logs, as far as they can be read
     rebuilding        pure: a table's tablets from the identities of its SSTables
     planning          pure: which rows of METADATA are to change
+    withholding       tablets that an operator has withheld, or releases
     backup            what is changed is kept first
     writing           new SSTables, METADATA, logs, root record, counters
     mending           the order of it all

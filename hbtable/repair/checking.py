@@ -36,6 +36,7 @@ from hbtable.repair.served_metadata import ServedMetadata
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.tablet.wall_clock import span
+from hbtable.tablet.withheld import since
 
 REPAIR = "`hbtable repair` on the stopped folder"
 LOST_CLUSTER: Final = (
@@ -247,20 +248,19 @@ class Check:
 
     @switches
     def _files(self, record: TabletRecord) -> None:
+        if record.withheld_millis:
+            what = f"tablet {record.tablet_id} {since(record)}"
+            remedy = f"`hbtable repair --release {record.tablet_id}` on the stopped folder mends it and gives it back"
+            self._find_of(record, "METADATA", what, "its rows are not served, and its files stay", remedy)
         for ref in (ref for _, refs in record.files for ref in refs):
             what = self._wrong_with(record, ref)
             if what:
-                self.findings.append(
-                    Finding(
-                        ref.path,
-                        what,
-                        f"reads of what its {ref.cells} cells cover are refused",
-                        self.remedy,
-                        self._tables.get(record.table_id, f"with id {record.table_id}"),
-                        record.tablet_id,
-                        record.range,
-                    )
-                )
+                consequence = f"reads of what its {ref.cells} cells cover are refused"
+                self._find_of(record, ref.path, what, consequence, self.remedy)
+
+    def _find_of(self, record: TabletRecord, path: str, what: str, consequence: str, remedy: str) -> None:
+        table = self._tables.get(record.table_id, f"with id {record.table_id}")
+        self.findings.append(Finding(path, what, consequence, remedy, table, record.tablet_id, record.range))
 
     @switches
     def _wrong_with(self, record: TabletRecord, ref: SSTableRef) -> str:

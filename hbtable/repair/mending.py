@@ -2,8 +2,9 @@
 
 1. read    every file, the lock service's files, METADATA as far as it goes
 2. files   what is left of damaged SSTables is written under new names
-3. rows    METADATA's rows: as they were, with other files where they name damaged ones; or, where rows may be missing
-or old, made anew from the identities in the files, and the logs' records written into SSTables
+3. rows    tablets are withheld or released; METADATA's rows: as they were, with other files where they name damaged
+ones; or, where rows may be missing or old, made anew from the identities in the files, and the logs' records written
+into SSTables
 4. anew    METADATA's SSTables, then the root record; the old ones and the logs that are read go to the backup
 5. rest    numbers, the cluster's file, files of dead servers
 """
@@ -39,6 +40,7 @@ from hbtable.repair.numbers import Seen, in_use, look_everywhere
 from hbtable.repair.report import Report
 from hbtable.repair.table_rebuild import TableRebuild
 from hbtable.repair.user_files import UserFiles
+from hbtable.repair.withholding import NO_ORDERS, WithholdingOrders, mark, tell_of_withheld
 from hbtable.repair.writing import RepairWriter
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -59,11 +61,14 @@ class Repair:
         folder: str,
         saved_scanner: int = -1,
         store: LockStore | None = None,
+        orders: WithholdingOrders = NO_ORDERS,
     ) -> None:
-        """`target`, `folder`: where the backup goes. `saved_scanner`: the highest id among scanners that wait for the
-        next start; -1 without any. `store`: the lock service; None: it lies in the folder. Of a cluster every role must
-        be down, every log fenced, and the lock service's session must hold the master's lock."""
+        """`target`, `folder`: where the backup goes. `orders`: which tablets to withhold, which to release.
+        `saved_scanner`: the highest id among scanners that wait for the next start; -1 without any. `store`: the lock
+        service; None: it lies in the folder. Of a cluster every role must be down, every log fenced, and the lock
+        service's session must hold the master's lock."""
         self._runtime = runtime
+        self._orders = orders
         self._saved_scanner = saved_scanner
         self._fs = fs
         self._store = store = store or FolderLockStore(fs)
@@ -79,8 +84,8 @@ class Repair:
 
     @switches
     def run(self) -> Report:
-        """*Switches.* UnsupportedFormat: a newer hbtable wrote some of it, and nothing was changed. Any error later
-        on: the backup has what was changed by then."""
+        """*Switches.* UnsupportedFormat: a newer hbtable wrote some of it; InvalidRequest: a tablet cannot be withheld
+        or released. Nothing was changed then. Any error later on: the backup has what was changed by then."""
         pause: Callable[[], None] = lambda: self._runtime.sleep(0)  # noqa: E731
         self._locks = read_lock_files(self._fs, self._store)
         self._evidence = gather(self._fs, pause, alone=True)
@@ -93,8 +98,10 @@ class Repair:
         look_everywhere(self._seen, self._locks, self._evidence, self._view, reader)
         self._writer = RepairWriter(self._fs, self._new_incarnation)
         self.backup.note_root(self._store.stored(layout.ROOT_PATH))
+        marked = mark(self._view, self._orders, self._now, self.report)
+        tell_of_withheld(self._view, self._orders, self.report)
         if not self._is_empty():
-            self._metadata(root, reader)
+            self._metadata(root, reader, marked)
         self._lock_files()
         self.backup.end()
         return self.report
@@ -120,15 +127,17 @@ class Repair:
     # ------------------------------------------------------------ METADATA
 
     @switches
-    def _metadata(self, root: TabletRecord | None, reader: MetadataReader) -> None:
+    def _metadata(self, root: TabletRecord | None, reader: MetadataReader, marked: bool) -> None:
+        """`marked`: rows of the view were changed."""
         view = self._view
         tables = view.tables()
         rows = dict(view.rows)
         trusted = view.complete and not any(self._evidence.logs.values()) and not self._missing_logs()
         schemas = {record.table_id: record.schema for record in tables.values()}
-        files = UserFiles(self._fs, self._evidence, self._writer, self.backup, self.report, schemas)
+        needed = self._files_of_withheld() if trusted else frozenset()
+        files = UserFiles(self._fs, self._evidence, self._writer, self.backup, self.report, schemas, needed)
         if trusted:
-            changed = self._mend_rows(rows, files)
+            changed = self._mend_rows(rows, files) or marked
             if view.doubts or files.successors:
                 self._tell_of_a_lost_end()
         else:
@@ -143,6 +152,11 @@ class Repair:
             self._locks.copy_damage = f"{ROOT_COPY_PATH} is older than the record of which it is the copy"
         if not trusted:
             self._remove_logs(reader)
+
+    def _files_of_withheld(self) -> frozenset[str]:
+        records = [record for _, record in self._view.tablet_rows() if isinstance(record, TabletRecord)]
+        withheld = [record for record in records if record.withheld_millis]
+        return frozenset(ref.path for record in withheld for _, refs in record.files for ref in refs)
 
     def _missing_logs(self) -> set[str]:
         return self._named_logs() - {NO_LOG} - self._evidence.logs.keys() - self._evidence.given_up
@@ -159,7 +173,7 @@ class Repair:
         """Whether any row had to be changed."""
         changed = False
         for key, record in list(self._view.tablet_rows()):
-            if isinstance(record, TabletRecord):
+            if isinstance(record, TabletRecord) and not record.withheld_millis:
                 mended = self._mended(record, files)
                 if mended != record:
                     rows[key] = tablet_record.encode(mended)

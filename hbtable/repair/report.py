@@ -12,6 +12,8 @@ class Report:
 
     done: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What is as it was, and worth a look."""
 
     @property
     def is_empty(self) -> bool:

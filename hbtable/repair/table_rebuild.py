@@ -288,9 +288,12 @@ class TableRebuild:
         files = tuple(
             (key, tuple(sorted(stacks[key], key=lambda ref: (ref.first_sequence, ref.path)))) for key in sorted(stacks)
         )
+        withheld = [one for one in self._current.get(table.table_id, []) if one.withheld_millis]
+        since = [one.withheld_millis for one in withheld if not one.range.intersect(tile.rows).is_empty()]
         return TabletRecord(
-            table.table_id, tile.tablet_id, tile.rows, now_millis, "", generation, files, no_log(complete_to)
-        )
+            table.table_id, tile.tablet_id, tile.rows, now_millis, "", generation, files, no_log(complete_to),
+            withheld_millis=max(since, default=0),
+        )  # fmt: skip
 
     def unknown_records(self) -> None:
         """Records of tablets of which neither METADATA nor a file says which table they were of."""

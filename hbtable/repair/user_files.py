@@ -1,5 +1,6 @@
 """A damaged SSTable of a user table: its sound blocks are written anew, or the files it was made from come back."""
 
+from collections.abc import Collection
 from typing import final
 
 from hbtable.encoding.cell_key import TERMINATOR, Pair
@@ -28,14 +29,16 @@ class UserFiles:
 
     def __init__(
         self, fs: FileSystem, evidence: Evidence, writer: RepairWriter, backup: Backup, report: Report,
-        schemas: dict[int, TableSchema],
+        schemas: dict[int, TableSchema], needed: Collection[str] = (),
     ) -> None:  # fmt: skip
+        """`needed`: paths of files that somebody goes on naming, who may share them: they stay, sound or not."""
         self._fs = fs
         self._evidence = evidence
         self._writer = writer
         self._backup = backup
         self._report = report
         self._schemas = schemas
+        self._needed = needed
         self._instead: dict[str, tuple[SSTableFound, ...]] = {}
         self.successors = 0
         """How many files were gone that had been replaced."""
@@ -60,23 +63,31 @@ class UserFiles:
         old = self._evidence.trash.get(path)
         if old is not None and not old.damage and (named is None or old.is_whole(named[2])):
             if file is not None:
-                self._backup.remove(file.place)
+                self._take_out(file.place)
             return (self._back(old),)
         if file is None:
             self._lost_whole(path, named, "is not there")
             return ()
         if not file.damage or not file.is_of(table_of_path(path)):
             # Whole, and another file: what it holds belongs elsewhere, or was compacted away.
-            self._backup.remove(path)
+            self._take_out(path)
             del self._evidence.sstables[path]
             self._lost_whole(path, named, "another file is in its place")
             return ()
         inputs = self._inputs(file)
         if inputs:
             self._report.done.append(f"{path} is damaged; the files it was made from take its place: {file.damage}")
-            self._backup.remove(path)
+            self._take_out(path)
             return tuple(map(self._back, inputs))
         return self._salvaged(file, named)
+
+    @switches
+    def _take_out(self, path: str) -> None:
+        """It is in the backup on return, and nowhere else unless it is needed."""
+        if path in self._needed:
+            self._backup.keep(path)
+        else:
+            self._backup.remove(path)
 
     @switches
     def _back(self, file: SSTableFound) -> SSTableFound:
@@ -116,7 +127,7 @@ class UserFiles:
             )
         if not found.pairs and not found.lost:
             self._lost_whole(file.path, named, file.damage)
-        self._backup.remove(file.place)
+        self._take_out(file.place)
         return (made,) if found.pairs else ()
 
     def _identity(self, file: SSTableFound, named: Named | None, pairs: list[Pair]) -> SSTableIdentity:

@@ -33,6 +33,7 @@ from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.state import TabletState
 from hbtable.tablet.version import LoadedFile, Stack, Version, in_order
 from hbtable.tablet.wall_clock import span
+from hbtable.tablet.withheld import withheld
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +49,11 @@ class LeftUnflushed(Unavailable):
 @switches
 def recover(state: TabletState, compactor: Compactor) -> None:
     """The tablet is as it was, and may serve, on return, all but what damaged SSTables hold (damage.py).
-    Corruption (of a log), UnsupportedFormat, StaleLocation (another owner), OutOfSpace, LeftUnflushed: do not serve."""
+    Corruption (of a log), TabletWithheld, UnsupportedFormat, StaleLocation (another owner), OutOfSpace, LeftUnflushed:
+    do not serve."""
     record = state.keeper.record
+    if record.withheld_millis:
+        raise withheld(record, str(state.version.layout.table))
     _check_own_log(state, record)
     _open_files(state)
     refs = [ref for _, files in record.files for ref in files]

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import Corruption, DataDamaged, HbtableError, OutOfSpace, StaleLocation
+from hbtable.errors import Corruption, DataDamaged, HbtableError, OutOfSpace, StaleLocation, TabletWithheld
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.names import shown
@@ -148,7 +148,8 @@ class OnlineTablets:
             raise
         except Corruption as error:
             start, stop = record.range
-            told = DataDamaged(error.path, error.offset, error.reason, start, stop)
+            kind = TabletWithheld if isinstance(error, TabletWithheld) else DataDamaged
+            told = kind(error.path, error.offset, error.reason, start, stop)
             if str(told) != str(self.refused.get(record.tablet_id)):
                 log.error("tablet %d of table %s is not served: %s", record.tablet_id, shown(schema.name), told)
             self.refused[record.tablet_id] = told

@@ -151,7 +151,7 @@ class TabletServer(TabletService):
     def _not_here(self, tablet_id: int) -> StaleLocation | DataDamaged:
         refused = self._refused.get(tablet_id)
         if refused is not None:  # one of its own: a shared error would collect all tracebacks
-            return DataDamaged(refused.path, refused.offset, refused.reason, refused.first_row, refused.stop_row)
+            return type(refused)(refused.path, refused.offset, refused.reason, refused.first_row, refused.stop_row)
         return StaleLocation(f"tablet {tablet_id} is not served by {self.incarnation}")
 
     @switches

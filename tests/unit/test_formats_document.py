@@ -115,6 +115,12 @@ def test_the_records_of_a_merge() -> None:
     assert tablet_record.encode_gone(gone) == _example("tablet-record-gone")
 
 
+def test_the_record_of_a_withheld_tablet() -> None:
+    record = TabletRecord(16, 21, RowRange(b"", b"m"), NOW, "", 4, (), (LogRef("s1", 9),), withheld_millis=NOW + 1)
+    assert tablet_record.decode(_example("tablet-record-withheld")) == record
+    assert tablet_record.encode(record) == _example("tablet-record-withheld")
+
+
 def test_a_table_record() -> None:
     family = FamilySchema(b"f", 1, compression="SNAPPY", bloom="ROW", in_memory=True)
     record = TableRecord(16, TableState.ENABLED, TableSchema(b"t", {b"f": family}, version=2))

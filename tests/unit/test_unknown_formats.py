@@ -226,7 +226,7 @@ def read_cluster(cluster: dict[str, object]) -> object:
 NUMBERS = [
     Number("table record", BYTES[1:], (1, 2, 3), lambda value: read_table(value)),
     Number("family flags", range(128), range(8), lambda value: table_record.decode(with_family_flags(value))),
-    Number("tablet record", BYTES[1:], (1, 2), lambda value: tablet_record.decode_row(TABLETS(value), "a row")),
+    Number("tablet record", BYTES[1:], (1, 2, 3), lambda value: tablet_record.decode_row(TABLETS(value), "a row")),
     Number(
         "form of a tablet record",
         range(128),
@@ -276,7 +276,8 @@ CANDIDATE = MasterCandidate("host:1", 5).encode()
 
 
 def TABLETS(version: int) -> bytes:
-    return seal(b"T", version, GONE[HEADER_BYTES:] if version == 2 else TABLET[HEADER_BYTES:])
+    bodies = {2: GONE[HEADER_BYTES:], 3: b"\x09" + TABLET[HEADER_BYTES:]}
+    return seal(b"T", version, bodies.get(version, TABLET[HEADER_BYTES:]))
 
 
 def read_manifest(data: bytes) -> object:

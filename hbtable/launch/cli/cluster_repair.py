@@ -27,6 +27,7 @@ from hbtable.master.servers.liveness import expire_server
 from hbtable.repair.lock_store import ClusterLockStore, LockStore, LockStoreCopy
 from hbtable.repair.mending import Repair
 from hbtable.repair.taking_back import BACKUPS, take_back, unfinished
+from hbtable.repair.withholding import NO_ORDERS, WithholdingOrders
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -36,12 +37,14 @@ _NO_ADDRESS: Final = b""
 
 
 @switches
-def repair_cluster(config: str, define: tuple[str, ...], dry_run: bool, lock_service_lost: bool) -> int:
+def repair_cluster(
+    config: str, define: tuple[str, ...], dry_run: bool, lock_service_lost: bool, orders: WithholdingOrders = NO_ORDERS
+) -> int:
     """As repair_folder()."""
     runtime = GeventRuntime()
     logging.getLogger("hbtable").addHandler(logging.NullHandler())  # the report says it in its own words
     with reached(runtime, config, define, "repair") as cluster:
-        repair = mended(runtime, cluster.fs, cluster.session, dry_run, lock_service_lost)
+        repair = mended(runtime, cluster.fs, cluster.session, dry_run, lock_service_lost, orders)
         code = told(repair.report, "", "would be done: " if dry_run else "")
         if repair.backup.kept and not dry_run:
             print(f"what was changed or taken out is in {cluster.address}/{repair.backup.folder}")  # noqa: T201
@@ -50,8 +53,9 @@ def repair_cluster(config: str, define: tuple[str, ...], dry_run: bool, lock_ser
 
 @switches
 def mended(
-    runtime: Runtime, fs: FileSystem, session: Session, dry_run: bool = False, lock_service_lost: bool = False
-) -> Repair:
+    runtime: Runtime, fs: FileSystem, session: Session, dry_run: bool = False, lock_service_lost: bool = False,
+    orders: WithholdingOrders = NO_ORDERS,
+) -> Repair:  # fmt: skip
     """*Switches* for long. The repair that has run. InvalidRequest when a role lives, or when something has to be said
     first; LockLost: run it again."""
     _refuse_living_masters(session)
@@ -66,10 +70,10 @@ def mended(
         _refuse_lost_lock_service(store, fs, lock_service_lost)
         name = f"{BACKUPS}/{runtime.wall_millis()}"
         if dry_run:
-            return _tried(runtime, fs, store, name)
+            return _tried(runtime, fs, store, name, orders)
         taken_back = [line for folder in unfinished(fs) for line in _taken_back(fs, store, folder)]
         _end_dead_servers(runtime, fs, session)
-        repair = Repair(runtime, fs, fs, name, saved_scanner(fs), store)
+        repair = Repair(runtime, fs, fs, name, saved_scanner(fs), store, orders)
         repair.run()
         repair.report.done[:0] = taken_back
         return repair
@@ -138,7 +142,7 @@ def _end_dead_servers(runtime: Runtime, fs: FileSystem, session: Session) -> Non
 
 
 @switches
-def _tried(runtime: Runtime, fs: FileSystem, store: LockStore, name: str) -> Repair:
+def _tried(runtime: Runtime, fs: FileSystem, store: LockStore, name: str, orders: WithholdingOrders) -> Repair:
     waiting = unfinished(fs)
     if waiting:
         raise InvalidRequest(
@@ -151,7 +155,7 @@ def _tried(runtime: Runtime, fs: FileSystem, store: LockStore, name: str) -> Rep
             f"HDFS has files of the log {left[0]} that were never closed, so what is in them cannot be said without "
             "taking them from their writer: repair without --dry-run does that, and so does a master that starts"
         )
-    repair = Repair(runtime, overlay, overlay, name, saved_scanner(fs), LockStoreCopy(store))
+    repair = Repair(runtime, overlay, overlay, name, saved_scanner(fs), LockStoreCopy(store), orders)
     repair.run()
     return repair
 

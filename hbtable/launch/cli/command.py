@@ -144,6 +144,10 @@ def check(folder: str | None, config_path: str | None, define: tuple[str, ...], 
 @click.option(
     "--lock-service-lost", is_flag=True, help="Of a cluster: ZooKeeper has lost it, and no role runs anywhere."
 )
+@click.option(
+    "--withhold", type=int, multiple=True, metavar="TABLET", help="Nobody serves this tablet any more; its files stay."
+)
+@click.option("--release", type=int, multiple=True, metavar="TABLET", help="A withheld tablet is mended and served.")
 @switches
 def repair(
     folder: str | None,
@@ -152,25 +156,33 @@ def repair(
     dry_run: bool,
     backup: str | None,
     lock_service_lost: bool,
+    withhold: tuple[int, ...],
+    release: tuple[int, ...],
 ) -> None:
     """Mends the stopped data folder DIR, or the folder and the lock service of the cluster that --config names, of
     which every role must be down. Then `hbtable check` finds nothing and a server serves it. Nothing is deleted: what
     is changed is kept in the backup.
 
+    A tablet, by the number that messages give it, may be withheld from everybody, as long as it is not clear what
+    becomes of it: everything else is served, and the repair leaves its files as they are.
+
     What could not be brought back is listed as LOST. Exit codes: 0 nothing was lost, 1 something was, or it failed.
     """
     _check_one(folder, config_path)
+    from hbtable.repair.withholding import WithholdingOrders
+
+    orders = WithholdingOrders(withhold, release)
     if config_path is None:
         from hbtable.launch.cli.repair import repair_folder
 
         if lock_service_lost:
             raise InvalidRequest("--lock-service-lost is of a cluster: leave it out, or give --config FILE")
-        sys.exit(repair_folder(folder or "", dry_run, backup))
+        sys.exit(repair_folder(folder or "", dry_run, backup, orders))
     from hbtable.launch.cli.cluster_repair import repair_cluster
 
     if backup is not None:
         raise InvalidRequest("a cluster's backup lies in its own folder, below repair-backups: leave --backup out")
-    sys.exit(repair_cluster(config_path, define, dry_run, lock_service_lost))
+    sys.exit(repair_cluster(config_path, define, dry_run, lock_service_lost, orders))
 
 
 @main.command()

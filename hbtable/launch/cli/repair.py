@@ -17,6 +17,7 @@ from hbtable.repair.lock_store import FolderLockStore
 from hbtable.repair.mending import Repair
 from hbtable.repair.report import Report
 from hbtable.repair.taking_back import take_back
+from hbtable.repair.withholding import NO_ORDERS, WithholdingOrders
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from hbtable.switches import switches
 
@@ -26,7 +27,7 @@ LOST: Final = 1
 
 
 @switches
-def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
+def repair_folder(path: str, dry_run: bool, backup: str | None, orders: WithholdingOrders = NO_ORDERS) -> int:
     """Prints what was done, and what was lost. The exit code is one of the two above."""
     refuse_address(path)
     runtime = GeventRuntime()
@@ -44,7 +45,7 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
     if dry_run:
         with looked_at(path):
             overlay = OverlayFileSystem(local, MemoryFileSystem(runtime))
-            report = Repair(runtime, overlay, overlay, name, saved_scanner(local)).run()
+            report = Repair(runtime, overlay, overlay, name, saved_scanner(local), orders=orders).run()
         return told(report, damage, "would be done: ")
     if damage:
         with looked_at(path, alone=True):
@@ -53,7 +54,7 @@ def repair_folder(path: str, dry_run: bool, backup: str | None) -> int:
     try:
         target = local if backup is None else _outside(path, backup, runtime)
         taken_back = [_taken_back(local, one, runtime) for one in interrupted]
-        repair = Repair(runtime, local, target, name, saved_scanner(local))
+        repair = Repair(runtime, local, target, name, saved_scanner(local), orders=orders)
         report = repair.run()
         report.done[:0] = taken_back
     finally:
@@ -73,6 +74,8 @@ def told(report: Report, format_damaged: str, would: str) -> int:
         print(f"{would}{message}")  # noqa: T201
     for message in report.lost:
         print(f"LOST: {message}", file=sys.stderr)  # noqa: T201
+    for message in report.notes:
+        print(f"NOTE: {message}", file=sys.stderr)  # noqa: T201
     if report.is_empty:
         print("nothing is to be repaired")  # noqa: T201
     return LOST if report.lost else NOTHING_LOST

@@ -29,7 +29,7 @@ Files = tuple[tuple[str, tuple[SSTableRef, ...]], ...]
 
 def neighbours(tablets: Sequence[TabletRecord], tablet_ids: Sequence[int]) -> list[TabletRecord]:
     """The tablets with these ids, ascending. `tablets`: the table's, ascending. InvalidRequest unless they are two or
-    more, of this table, and without a gap."""
+    more, of this table, without a gap, and none is withheld."""
     places = {tablet.tablet_id: place for place, tablet in enumerate(tablets)}
     for tablet_id in tablet_ids:
         if tablet_id not in places:
@@ -45,7 +45,13 @@ def neighbours(tablets: Sequence[TabletRecord], tablet_ids: Sequence[int]) -> li
                 f"{describe(tablets[one])} and {describe(tablets[other])} are not neighbours: a merged tablet would "
                 "cover rows of those in between"
             )
-    return [tablets[place] for place in wanted]
+    chosen = [tablets[place] for place in wanted]
+    for tablet in chosen:
+        if tablet.withheld_millis:
+            raise InvalidRequest(
+                f"{describe(tablet)} is withheld, and a withheld tablet is not merged: release it first"
+            )
+    return chosen
 
 
 def is_at_rest(record: TabletRecord) -> bool:
@@ -55,6 +61,7 @@ def is_at_rest(record: TabletRecord) -> bool:
         and all(ref.incarnation == NO_LOG for ref in record.logs)
         and record.left is None
         and not record.is_merging()
+        and not record.withheld_millis
     )
 
 

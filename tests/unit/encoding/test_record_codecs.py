@@ -37,10 +37,11 @@ TABLE = TableRecord(
 
 MARKED = replace(LEFT, merges_into=MergesInto(b"", 2**40, 0))
 ABSORBING = replace(LEFT, absorbs=b"m\x00")
+WITHHELD = replace(TABLET, withheld_millis=1_700_000_000_003)
 GONE = GoneTablet(16, 20, LEFT.range, 2**33, 1_700_000_000_002)
 
 
-@pytest.mark.parametrize("record", [TABLET, LEFT, MARKED, ABSORBING, TabletRecord(0, 1, RowRange(), 0)])
+@pytest.mark.parametrize("record", [TABLET, LEFT, MARKED, ABSORBING, WITHHELD, TabletRecord(0, 1, RowRange(), 0)])
 def test_a_tablet_record_comes_back_equal_and_encodes_to_the_same_bytes(record):
     data = tablet_record.encode(record)
     assert tablet_record.decode(data) == record
@@ -59,6 +60,14 @@ def test_only_merges_need_the_second_format_and_what_is_gone_is_no_tablet():
             tablet_record.decode_row(seal(tablet_record.KIND, 2, form + tablet_record.encode(LEFT)[6:]), "x")
 
 
+def test_the_third_format_is_of_withheld_tablets_alone_which_no_merge_has():
+    assert tablet_record.encode(WITHHELD)[1] == 3
+    assert tablet_record.encode(replace(WITHHELD, withheld_millis=0))[1] == 1
+    for merging in (MARKED, ABSORBING):
+        with pytest.raises(ValueError, match="cannot be withheld"):
+            tablet_record.encode(replace(merging, withheld_millis=5))
+
+
 def test_a_table_record_comes_back_equal_whatever_the_order_of_its_families():
     data = table_record.encode(TABLE)
     assert table_record.decode(data) == TABLE
@@ -67,7 +76,10 @@ def test_a_table_record_comes_back_equal_whatever_the_order_of_its_families():
     assert table_record.encode(TableRecord(17, TableState.DISABLING, turned)) == data
 
 
-@pytest.mark.parametrize("codec, record", [(tablet_record, TABLET), (tablet_record, MARKED), (table_record, TABLE)])
+@pytest.mark.parametrize(
+    "codec, record",
+    [(tablet_record, TABLET), (tablet_record, MARKED), (tablet_record, WITHHELD), (table_record, TABLE)],
+)
 def test_every_flipped_bit_and_every_cut_is_damage(codec, record):
     data = codec.encode(record)
     for index in range(len(data)):
@@ -91,7 +103,7 @@ def test_a_sealed_body_that_makes_no_sense_is_damage(codec, record):
 
 
 @pytest.mark.parametrize(
-    "codec, newest", [(tablet_record, tablet_record.MERGE_VERSION), (table_record, table_record.VERSION)]
+    "codec, newest", [(tablet_record, tablet_record.WITHHELD_VERSION), (table_record, table_record.VERSION)]
 )
 def test_a_newer_format_is_refused_with_a_message(codec, newest):
     newer = newest + 1

@@ -51,6 +51,15 @@ def test_the_merged_record():
     assert assigned(record, "s").logs == (LogRef("s", 71),)
 
 
+def test_a_withheld_tablet_is_not_merged():
+    withheld = replace(RIGHT, withheld_millis=5)
+    with pytest.raises(InvalidRequest, match="tablet 30 is withheld, and a withheld tablet is not merged"):
+        merging.neighbours([LEFT, withheld], [20, 30])
+    assert merging.neighbours([LEFT, RIGHT], [20, 30]) == [LEFT, RIGHT]
+    assert merging.is_at_rest(RIGHT)
+    assert not merging.is_at_rest(withheld)
+
+
 def test_sequences_go_on_above_both_even_if_a_redo_point_is_lower_than_a_file():
     marked = merging.marked(replace(LEFT, logs=()), RIGHT, 99)
     assert merging.merged(marked, replace(RIGHT, logs=()), 0).logs == (LogRef(NO_LOG, 71),)
