@@ -48,6 +48,7 @@ def _ids(served: dict[int, FakeTablet], meanwhile: Callable[[], None]) -> list[i
         set,
         print,
         lambda: 1,
+        list,
     )
     return [status.record.tablet_id for status in admin.tablets(TABLE)]
 

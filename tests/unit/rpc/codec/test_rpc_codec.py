@@ -15,7 +15,16 @@ from thriftpy2.transport import TCyMemoryBuffer
 
 from hbtable import errors
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
-from hbtable.errors import BadFilter, Conflict, Corruption, DataDamaged, HbtableError, Unavailable, UnsupportedFormat
+from hbtable.errors import (
+    BadFilter,
+    Conflict,
+    Corruption,
+    DataDamaged,
+    HbtableError,
+    TabletWithheld,
+    Unavailable,
+    UnsupportedFormat,
+)
 from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
@@ -219,6 +228,7 @@ def test_an_error_comes_back_by_class_with_its_fields(kind):
     error = {
         "Corruption": lambda: Corruption("some/file", 77, "it is cut short"),
         "DataDamaged": lambda: DataDamaged("some/file", 77, "of tablet 3 rows are gone", b"a\x00", b"\xff"),
+        "TabletWithheld": lambda: TabletWithheld("tablet 3", 0, "tablet 3 is withheld", b"a\x00", b"\xff"),
         "BadFilter": lambda: BadFilter("no such filter", 12),
     }.get(kind.__name__, lambda: kind("a sentence \udcff"))()
     for method in METHODS.values():
