@@ -146,6 +146,7 @@ class TabletState:
         self.release(self.version.memtable_bytes())
         self.is_open = False
         self.keeper.closed = True
+        self.damaged.tell_nobody()
         self.gate.close(reason)
 
     def _builder(self, layout: LocalityGroupLayout) -> WriteBuilder:

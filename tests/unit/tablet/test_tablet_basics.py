@@ -1,5 +1,8 @@
 """What is written can be read: at once, after a flush, after a restart, after compactions."""
 
+import gc
+
+from hbtable.tablet.state import TabletState
 from tests.harness.tablet_bench import Bench, delete, everything, put, values
 
 
@@ -45,3 +48,26 @@ def test_flushes_and_compactions_change_no_answer(bench: Bench) -> None:
         assert everything(tablet) == before
 
     bench.run(main)
+
+
+def test_a_closed_tablet_leaves_memory_without_a_search_for_rings(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"r", b"f:a", b"v")])
+        tablet.flush()
+        assert _states() == before + 1
+        tablet.close()
+
+    gc.collect()
+    before = _states()
+    gc.disable()
+    try:
+        bench.run(main)
+        assert _states() == before
+    finally:
+        gc.enable()
+
+
+def _states() -> int:
+    """Of tablets, in memory."""
+    return sum(1 for one in gc.get_objects() if isinstance(one, TabletState))
