@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import final
 
 from hbtable import __version__
+from hbtable.launch.cycle_collector import CycleCollector
 from hbtable.launch.http.metrics_export import MetricsPage
 from hbtable.launch.http.pages import HttpPages
 from hbtable.launch.log_lines import dropped_lines
@@ -21,8 +22,8 @@ from hbtable.switches import switches
 
 @final
 class ProcessStatus:
-    """Serves the HTTP port of a process, and measures its hub. open() once, close() once. `is_lost`: whether this
-    process may not serve any more, though its session goes on."""
+    """Serves the HTTP port of a process, measures its hub, and collects Python's garbage. open() once, close() once.
+    `is_lost`: whether this process may not serve any more, though its session goes on."""
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class ProcessStatus:
         self._unreachable = unreachable
         self._hub_lag = HubLag(runtime, registry)
         self._hub_turns = HubTurns(registry)
+        self._cycle_collector = CycleCollector(runtime)
         self._draining = False
         self._listener: HttpListener | None = None
 
@@ -66,6 +68,7 @@ class ProcessStatus:
         )
         self._hub_lag.start()
         self._hub_turns.start()
+        self._cycle_collector.start()
         if port:
             pages = HttpPages(self._metrics.text, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
             self._listener = serve_http(host, port, pages)
@@ -93,6 +96,7 @@ class ProcessStatus:
     @switches
     def close(self) -> None:
         """To be called last: /readyz says draining for as long as it does. Idempotent."""
+        self._cycle_collector.stop()
         self._hub_turns.stop()
         self._hub_lag.stop()
         if self._listener is not None:
