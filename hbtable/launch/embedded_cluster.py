@@ -103,6 +103,7 @@ class EmbeddedCluster:
                 self.lost.set,
                 options.master,
                 options.collector,
+                registry=self.registry,
             )
             # Before anything else: whoever holds the master's lock is alone on this machine's files.
             self.master.acquire()

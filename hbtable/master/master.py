@@ -17,6 +17,7 @@ from hbtable.lockservice.paths import MASTER, MERGES, SERVERS, MasterCandidate, 
 from hbtable.lockservice.toggles import Toggle
 from hbtable.master.bootstrap import bootstrap
 from hbtable.master.files.collector import Collected, CollectionTimes, Collector, CollectorOptions
+from hbtable.master.metrics import MasterMetrics
 from hbtable.master.new_ids import NewIds
 from hbtable.master.reconciler import Reconciler
 from hbtable.master.servers.liveness import expire_server
@@ -95,6 +96,7 @@ class Master:
         collector_options: CollectorOptions | None = None,
         sorting_options: LogSortingOptions | None = None,
         quarantine_options: QuarantineOptions | None = None,
+        registry: Registry | None = None,
     ) -> None:
         """`on_lost` is called when the lock is lost: the process must stop being master."""
         self._runtime = runtime
@@ -103,15 +105,14 @@ class Master:
         self._transport = transport
         self._on_lost = on_lost
         self._options = options or MasterOptions()
-        # A locator of its own, that gives up soon: while the master waits for METADATA nobody brings METADATA back.
-        seconds = self._options.metadata_patience_seconds
-        retry_policy = RetryPolicy(deadline_seconds=seconds, longest_pause_seconds=seconds / 4)
-        locator = Locator(session, transport, runtime, LocatorOptions(retry_policy=retry_policy))
+        locator = Locator(session, transport, runtime, _impatient(self._options.metadata_patience_seconds))
         self._catalog = catalog = Catalog(session, locator, fs)
         garbage = collector_options or CollectorOptions()
         logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
-        self._placement = Placement(runtime, catalog, transport, logs, self._options.parallel_loads, quarantine_options)
-        self._report_collector = ReportCollector(runtime, session, transport)
+        self._metrics = metrics = MasterMetrics(registry or Registry())
+        parallel = self._options.parallel_loads
+        self._placement = Placement(runtime, catalog, transport, logs, parallel, quarantine_options, metrics)
+        self._report_collector = ReportCollector(runtime, session, transport, metrics.count_death)
         unnamed: set[int] = set()
         wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
         self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed, wall)
@@ -238,7 +239,8 @@ class Master:
             self._wake.clear()
             failed = False
             try:
-                self._note(self.cycle())
+                with self._metrics.cycle(self._runtime.clock_seconds):
+                    self._note(self.cycle())
             except LockLost as error:
                 self._lose(str(error))
                 return
@@ -309,6 +311,7 @@ class Master:
         """One round. Returns what it decided; `everything is served` when there was nothing to do."""
         self._check()
         reports = self.reports()
+        self._metrics.saw_servers(reports)
         now = self._runtime.clock_seconds()
         if self._servers != reports.living:
             self._servers, self._servers_since = reports.living, now
@@ -322,6 +325,7 @@ class Master:
         self._system_served = False
         message, waits = self._reconciler.system(reports)
         self._system_served = not message
+        self._metrics.saw_metadata(self._system_served)
         if self._system_served:
             # Moves take their time: a server that dies meanwhile, or a request, does not wait for all of them.
             message, waits = self._reconciler.users(reports, now >= balanced_at, self._wake.is_set)
@@ -382,6 +386,11 @@ class Master:
         if collected.message:
             log.info("master: %s, because it was asked to", collected.message)
         return collected.result
+
+
+def _impatient(seconds: float) -> LocatorOptions:
+    """Of a locator that gives up soon: while the master waits for METADATA nobody brings METADATA back."""
+    return LocatorOptions(retry_policy=RetryPolicy(deadline_seconds=seconds, longest_pause_seconds=seconds / 4))
 
 
 def _seen(reports: ServerReports) -> tuple[object, ...]:

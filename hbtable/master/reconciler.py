@@ -90,6 +90,7 @@ class Reconciler:
         self._saw(tables, rows, gone)
         self._tables.merges.forget_old(gone)
         self._placement.keep_only([row.tablet_id for row in rows])
+        self._measure(tables, rows, reports)
         by_table: dict[int, list[TabletRecord]] = {}
         for row in rows:
             by_table.setdefault(row.table_id, []).append(row)
@@ -119,6 +120,13 @@ class Reconciler:
         if not message and may_balance and not suspects:
             return Decision(*self._tables.balancer.round(tables, rows, reports, interrupted))
         return Decision(message, any(one.waits for one in decisions))
+
+    def _measure(self, tables: list[TableRecord], rows: list[TabletRecord], reports: ServerReports) -> None:
+        enabled = {table.table_id for table in tables if table.state is TableState.ENABLED}
+        metrics = self._placement.metrics
+        of_tables = sum(row.table_id != METADATA_TABLE_ID for row in rows)
+        metrics.saw_tablets(len(tables), of_tables, (row for row in rows if row.table_id in enabled), reports)
+        metrics.saw_held(len(self._placement.quarantine.held()))
 
     @switches
     def _offload(

@@ -24,6 +24,7 @@ class Node:
         self.runtime = cluster.runtime.another_process(name)
         self.fs = MemoryFileSystem(self.runtime, cluster.disk)
         self.session = cluster.lock_service.open_session(name, self.runtime)
+        self.registry = Registry()
         self.pending = []
         locator = Locator(self.session, cluster.transport, self.runtime)
         self.catalog = Catalog(self.session, locator, self.fs)
@@ -104,6 +105,7 @@ class Cluster:
             self.transport,
             lambda: self.lost.append("master"),
             MasterOptions(scan_seconds=5.0),
+            registry=node.registry,
         )
         self.transport.register_master(Remote(self, node, master.calls))
         master.start()

@@ -54,6 +54,7 @@ class MasterProcess:
         environment, session = self._environment, self._environment.session
         local = LocalTransport()
         transport = environment.transport(local)
+        registry = Registry()
         self.master = master = Master(
             self._runtime,
             session,
@@ -62,10 +63,10 @@ class MasterProcess:
             self._watchdog.lost,
             master_options(self._configuration, session.timeout_seconds),
             self._configuration.options("garbage", CollectorOptions),
+            registry=registry,
         )
         local.register_master(master.calls)
         self._rpc, self._address = environment.serve_roles(local, self._listen.master_port)
-        registry = Registry()
         registry.gauge("hbtable_is_master", "1 while this is the master, 0 on a standby.", lambda: float(master.acting))
         options = self._configuration.options("reachability", ReachabilityOptions)
         self._observer = observer = Observer(

@@ -63,7 +63,11 @@ class _OfTable(NamedTuple):
 class ReportCollector:
     """Expires dead servers and asks the living ones."""
 
-    def __init__(self, runtime: Runtime, session: Session, transport: Transport) -> None:
+    def __init__(
+        self, runtime: Runtime, session: Session, transport: Transport, on_death: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_death` is called for each server that is found dead; it must not switch."""
+        self._on_death = on_death
         self._runtime = runtime
         self._session = session
         self._transport = transport
@@ -75,6 +79,7 @@ class ReportCollector:
         """Unavailable when the lock service is."""
         living, expired, starting = list_servers(self._session)
         for name in expired:
+            self._on_death()
             log.info("tablet server %s is dead: nobody holds its lock", name)
         names = sorted(living)
         self._last = {name: last for name, last in self._last.items() if name in living}

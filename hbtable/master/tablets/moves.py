@@ -59,6 +59,8 @@ class Moves:
                     raise Unavailable(f"{describe(tablet)} was split or given to another server meanwhile; try again")
                 why = f"{describe(tablet)} goes to {target} because it was asked to"
                 self._placement.place(Assign(current, target, why), table.schema, self._reports(table.table_id).living)
+                if target != tablet.owner:
+                    self._placement.metrics.moves.value += 1
             except Conflict as error:
                 raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
 

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 
 from hbtable.errors import Conflict, HbtableError, LockLost, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.master.metrics import MasterMetrics
 from hbtable.master.servers.log_sorting import LogSorting
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.assignment import Action, ClusterSnapshot, Load, Reassign, describe, plan, takers
@@ -20,6 +21,7 @@ from hbtable.master.tablets.failed_loads import FailedLoads
 from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
 from hbtable.metadata.catalog import Catalog
+from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, TabletRecord
 from hbtable.rpc.transport import Transport
@@ -42,6 +44,7 @@ class Placement:
         logs: LogSorting,
         parallel_loads: int,
         quarantine: QuarantineOptions | None = None,
+        metrics: MasterMetrics | None = None,
     ) -> None:
         self.epoch = 0
         """Of the master's lock; sent with every call."""
@@ -52,6 +55,7 @@ class Placement:
         self._parallel_loads = parallel_loads
         self.failed_loads = FailedLoads(runtime.clock_seconds)
         self.quarantine = Quarantine(runtime.clock_seconds, quarantine)
+        self.metrics = metrics or MasterMetrics(Registry())
         self._sorted: dict[str, Lock] = {}
         self._done: set[str] = set()
 
@@ -109,10 +113,12 @@ class Placement:
         except LockLost:
             raise
         except HbtableError as error:
+            self.metrics.failed_loads.value += 1
             self.failed_loads.failed(record.tablet_id, record.owner, str(error))
             if not isinstance(error, OutcomeUnknown):
                 self.quarantine.answered(record.tablet_id)
             raise
+        self.metrics.loads.value += 1
         self.failed_loads.loaded(record.tablet_id, record.owner)
         self.quarantine.answered(record.tablet_id)
 
@@ -179,5 +185,8 @@ class Placement:
                 continue
             with self._sorted.setdefault(name, self._runtime.lock()):
                 if name not in self._done:
+                    began = self._runtime.clock_seconds()
                     self.logs.sort(self.epoch, name, living)
+                    self.metrics.recoveries.value += 1
+                    self.metrics.recovery_seconds.observe(self._runtime.clock_seconds() - began)
                     self._done.add(name)
