@@ -117,6 +117,7 @@ class HighWaterWriter:
         "_pending",
         "_period",
         "_runtime",
+        "_stopped",
         "_under_way",
         "_written",
         "lags",
@@ -139,6 +140,7 @@ class HighWaterWriter:
         self._ledger = ledger
         self.lags = lags
         self._period = period_seconds
+        self._stopped = runtime.event()
         self._written = 0
         self._under_way = False
         self._pending: HighWater | None = None
@@ -154,7 +156,7 @@ class HighWaterWriter:
     def _work(self) -> None:
         wrote = False
         try:
-            self._runtime.sleep(self._period)
+            self._stopped.wait(self._period)
             wrote = self.write()
         finally:
             self._under_way = False  # only now: a file system that hangs gets no second one
@@ -164,6 +166,7 @@ class HighWaterWriter:
     def stop(self) -> None:
         """Nothing is written from now on: somebody else may have the folder soon. Does not switch."""
         self._period = 0
+        self._stopped.set()  # its task ends now: in a hub that ends before it, it would stay in memory for ever
 
     @switches
     def write(self) -> bool:
