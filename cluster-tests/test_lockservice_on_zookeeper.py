@@ -10,7 +10,6 @@ from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.lockservice_promises import *  # noqa: F403
 from tests.harness.lockservice_promises import Adapter
 from tests.harness.real_servers import ZooKeeperServer
-from tests.harness.waiting import in_time
 
 
 class Sessions:
@@ -39,7 +38,7 @@ def adapter(zookeeper_server: ZooKeeperServer, own_folder: str) -> Iterator[Adap
     )
     sessions = Sessions(service)
     found = Adapter(sessions, sessions.restarted, runtime, lambda body: body())
-    found.settle_seconds = in_time(0.5)
+    found.settle_seconds = 0.5
     yield found
     sessions.restarted()
     runtime.close()
