@@ -56,6 +56,7 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
         hdfs_servers.freeze_datanode(1)
         hdfs_servers.freeze_datanode(2)
     stalled = 0
+    syncs: list[float] = []
     closes: list[float] = []
     try:
         for log in logs:
@@ -65,11 +66,12 @@ def test_a_lost_datanode_stalls_a_log_for_its_deadline_and_loses_nothing(
                 log.sync()
             except Stalled:
                 stalled += 1
-            assert time.monotonic() - started < in_time(1.5)
+            syncs.append(time.monotonic() - started)
             closes.append(_lasts(log.close))
-        # It waits for nothing; this process or its machine may stand still in one of them.
-        assert statistics.median(closes) < in_time(0.2)
-        assert max(closes) < in_time(1.0)
+        # This process or its machine may stand still in one of them.
+        assert statistics.median(syncs) < in_time(1.5)
+        assert statistics.median(closes) < in_time(0.2), "it waits for nothing"
+        assert max(syncs + closes) < SOON_SECONDS
         if fault == "freeze":
             assert stalled == len(logs)
             hdfs_servers.thaw_datanode(2)
@@ -97,14 +99,17 @@ def test_reads_go_on_with_a_datanode_frozen(fs: HdfsNativeFileSystem, hdfs_serve
         path = fs.absolute(f"f{number}")
         eventually(lambda path=path: hdfs_servers.copies(path) >= 2, SOON_SECONDS, f"two copies of {path}")
     files = [fs.open(f"f{number}") for number in range(6)]
+    reads: list[float] = []
     hdfs_servers.freeze_datanode(2)
     try:
         for file in files:
             started = time.monotonic()
             assert file.read_at(1000, 65536) == content[1000:66536]
-            assert time.monotonic() - started < in_time(6)
+            reads.append(time.monotonic() - started)
     finally:
         hdfs_servers.thaw_datanode(2)
+    assert statistics.median(reads) < in_time(6)
+    assert max(reads) < SOON_SECONDS
 
 
 def test_a_zombie_cannot_write_to_a_sealed_log(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer, require_java, running_zookeeper
 from tests.harness.role_processes import ProcessCluster
-from tests.harness.waiting import in_time
+from tests.harness.waiting import in_time, of_the_program
 
 pytestmark = pytest.mark.java
 
@@ -34,7 +34,7 @@ def refused(cluster: ProcessCluster, code: int, words: str, *settings: str, role
     began = time.monotonic()
     start = cluster.refused_server if role == "tabletserver" else cluster.refused_master
     found, said = start(*(word for setting in settings for word in ("-D", setting)))
-    lines = [line for line in said.splitlines() if " INFO " not in line]
+    lines = [line for line in of_the_program(said.splitlines()) if " INFO " not in line]
     assert words in said
     assert (found, len(lines)) == (code, 1), said
     assert time.monotonic() - began < in_time(SOON_SECONDS)
