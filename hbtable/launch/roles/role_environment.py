@@ -5,6 +5,7 @@ Its order: ports tried -> file system -> session, and the watchdog on it -> one 
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import final
 
 from hbtable import __version__
@@ -77,11 +78,11 @@ class RoleEnvironment:
         check_writable(runtime, self.fs, cluster.files)
         session_options = configuration.options("session", ZooKeeperOptions)
         zookeeper = ZooKeeperLockService(runtime, cluster.zookeeper, cluster.root, session_options)
-        self.session = session = open_session(zookeeper, name, cluster.zookeeper)
+        check = partial(check_granted, session_options.session_seconds, hosts=cluster.zookeeper)
+        self.session = session = open_session(zookeeper, name, cluster.zookeeper, check)
         hand_over(os.environ, cluster.zookeeper, session.credentials)
         self.addresses = Addresses(self.session)
         try:
-            check_granted(session_options.session_seconds, session.timeout_seconds, cluster.zookeeper)
             self.cluster_id = join_cluster(runtime, session, self.fs, cluster.files)
         except BaseException:
             session.close()

@@ -4,6 +4,7 @@ Everything is tried before anything is recovered, so that a mistake shows within
 """
 
 import socket
+from collections.abc import Callable
 from typing import Final
 
 from hbtable.errors import HbtableError, InvalidConfiguration, Unavailable
@@ -109,10 +110,14 @@ def check_writable(runtime: Runtime, fs: FileSystem, address: str) -> None:
 
 
 @switches
-def open_session(service: ZooKeeperLockService, name: str, hosts: str) -> ZooKeeperSession:
-    """*Switches.*"""
+def open_session(
+    service: ZooKeeperLockService, name: str, hosts: str, check: Callable[[float], object] = lambda seconds: None
+) -> ZooKeeperSession:
+    """*Switches.* `check` may refuse the length of the session that was granted, with InvalidConfiguration."""
     try:
-        return service.open_session(name)
+        return service.open_session(name, check)
+    except InvalidConfiguration:
+        raise
     except HbtableError as error:
         raise Unavailable(
             f"no ZooKeeper can be reached: {error}. Is it running, and is cluster.zookeeper = {hosts!r} right?"

@@ -10,6 +10,7 @@ Invariants: every call ends by its deadline, plus one turn of the hub; a call ho
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
@@ -73,8 +74,10 @@ class ZooKeeperLockService:
         self._options = options or ZooKeeperOptions()
 
     @switches
-    def open_session(self, name: str) -> "ZooKeeperSession":
-        """*Switches.* Unavailable when no server grants a session within the time of a call. `name` is for the log."""
+    def open_session(self, name: str, check: Callable[[float], object] = lambda seconds: None) -> "ZooKeeperSession":
+        """*Switches.* Unavailable when no server grants a session within the time of a call. `name` is for the log.
+        `check` may refuse the length that was granted, in seconds, before anything is done in the session: it may be
+        shorter than what comes next."""
         runtime, options = self._runtime, self._options
         hosts = list(self._hosts)
         runtime.random.shuffle(hosts)
@@ -87,9 +90,20 @@ class ZooKeeperLockService:
             runtime.clock_seconds,
             sent + options.call_seconds,
         )
+        try:
+            check(granted.timeout_millis / 1000)
+        except BaseException:
+            self._close(hosts, granted)
+            raise
         session = ZooKeeperSession(runtime, hosts, self._root, granted, sent, options)
         log.info("%s: session %s, %d ms", name, session.session_id, granted.timeout_millis)
         return session
+
+    @switches
+    def _close(self, hosts: list[wire.Host], granted: Granted) -> None:
+        """A session in which nothing was done; it may end by its timeout as well."""
+        with suppress(Unavailable):
+            self._runtime.offload(_THREADS, wire.close_session, hosts, granted.credentials, self._options.call_seconds)
 
 
 @final
