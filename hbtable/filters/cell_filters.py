@@ -6,6 +6,7 @@ from hbtable.filters.expression import ColumnRange
 from hbtable.filters.node import INCLUDE, INCLUDE_NEXT_COLUMN, NEXT_COLUMN, NEXT_FAMILY, SKIP, FilterNode
 from hbtable.filters.searching import Test
 from hbtable.model.cell import Cell
+from hbtable.switches import switches
 
 
 @final
@@ -122,6 +123,7 @@ class FamilyNode(FilterNode):
     def __init__(self, test: Test) -> None:
         self._test = test
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         return INCLUDE if self._test(family) else NEXT_FAMILY
 
@@ -135,6 +137,7 @@ class QualifierNode(FilterNode):
     def __init__(self, test: Test) -> None:
         self._test = test
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         return INCLUDE if self._test(qualifier) else SKIP
 
@@ -148,6 +151,7 @@ class ValueNode(FilterNode):
     def __init__(self, test: Test) -> None:
         self._test = test
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         return INCLUDE if self._test(cell[2]) else SKIP
 
@@ -187,6 +191,7 @@ class ColumnValueNode(FilterNode):
     def reset(self) -> None:
         self._found = False
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         if cell[0] != self._column:
             return NEXT_FAMILY if self._found else NEXT_COLUMN

@@ -22,7 +22,7 @@ from hbtable.model.cell import Cell
 from hbtable.switches import switches
 
 Pause = Callable[[], object]
-"""Lets other tasks run when it is time: the only thing here that may switch."""
+"""Lets other tasks run when it is time. *Switches.*"""
 
 _WORK_BETWEEN_PAUSES = 8192
 """Filters asked, about 0.3 us each."""
@@ -95,6 +95,7 @@ class RowFilter:
         self._root.save(out)
         return bytes(out)
 
+    @switches
     def skips_row(self, row: bytes) -> bool:
         """The row-key stage: True when the row is dropped whatever it holds."""
         self._work += self._weight
@@ -105,6 +106,7 @@ class RowFilter:
         self._place = _BEGINNING
         return self._root.drops_row(row)
 
+    @switches
     def apply(self, row: bytes, cells: Sequence[Cell], max_versions: int) -> list[Cell]:
         """The cells of `row` that pass, at most `max_versions` a column; [] drops the row. `cells`: every version that
         the family and the time range allow, in key order, or only `max_versions` a column if not needs_versions."""
@@ -128,6 +130,7 @@ class RowFilter:
             return []
         return kept
 
+    @switches
     def _kept(self, cells: Sequence[Cell], max_versions: int, in_parts: bool = False) -> list[Cell]:
         """The cell stage; goes on where it was in the row, for one that comes `in_parts`."""
         root = self._root
@@ -166,6 +169,7 @@ class RowFilter:
             self._place = column, left, step
         return kept
 
+    @switches
     def _paused(self, cells: Sequence[Cell]) -> Iterator[Cell]:
         self._work = 0
         chunk = max(1, _WORK_BETWEEN_PAUSES // self._weight)

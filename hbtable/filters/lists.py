@@ -9,6 +9,7 @@ from typing import Protocol, final
 
 from hbtable.filters.node import INCLUDE, NEXT_COLUMN, NEXT_FAMILY, STEP, FilterNode, load_number
 from hbtable.model.cell import Cell
+from hbtable.switches import switches
 
 
 class ListNode(FilterNode, Protocol):
@@ -46,6 +47,7 @@ class AllNode(ListNode):
 
     __slots__ = ()
 
+    @switches
     def drops_row(self, row: bytes) -> bool:
         dropped = False
         for member in self._members:
@@ -53,6 +55,7 @@ class AllNode(ListNode):
                 dropped = True  # the others must see the key all the same
         return dropped
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         step = 0
         for member in self._members:
@@ -95,6 +98,7 @@ class AnyNode(ListNode):
         self._waits = [0] * len(self._members)
         super().reset()
 
+    @switches
     def drops_row(self, row: bytes) -> bool:
         dropped = True
         for member in self._members:
@@ -102,6 +106,7 @@ class AnyNode(ListNode):
                 dropped = False  # the others must see the key all the same
         return dropped
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         waits = self._waits
         if cell[0] != self._column:
@@ -152,6 +157,7 @@ class SkipNode(FilterNode):
         self._rejects = False
         self._member.reset()
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         code = self._member.cell(cell, family, qualifier)
         if code != INCLUDE:
@@ -184,11 +190,13 @@ class WhileNode(FilterNode):
     def reset(self) -> None:
         self._member.reset()
 
+    @switches
     def drops_row(self, row: bytes) -> bool:
         if self.is_finished() or self._member.drops_row(row):
             self._ended = True
         return self._ended
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         code = self._member.cell(cell, family, qualifier)
         if code != INCLUDE:

@@ -11,6 +11,9 @@
 
 Codes say whether the cell is kept (bit 0) and what need not be shown any more (bits 1 and 2): nothing, the rest of the
 column, or the rest of the family in this row. HBase's NEXT_ROW means the last: it ends one store.
+
+What compares may ask a worker process (searching.py), so drops_row() and cell() of such a part *switch*, and of what
+holds it; the other methods do not.
 """
 
 from typing import Final, Protocol
@@ -18,6 +21,7 @@ from typing import Final, Protocol
 from hbtable.encoding import varint
 from hbtable.errors import InvalidRequest
 from hbtable.model.cell import Cell
+from hbtable.switches import switches
 
 SKIP: Final = 0
 INCLUDE: Final = 1
@@ -36,9 +40,11 @@ class FilterNode(Protocol):
     def reset(self) -> None:
         return
 
+    @switches
     def drops_row(self, row: bytes) -> bool:
         return False
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         return INCLUDE
 

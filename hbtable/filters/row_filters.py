@@ -6,6 +6,7 @@ from hbtable.encoding import varint
 from hbtable.filters.node import INCLUDE, NEXT_FAMILY, SKIP, FilterNode, load_number
 from hbtable.filters.searching import Test
 from hbtable.model.cell import Cell
+from hbtable.switches import switches
 
 
 class PassingNode(FilterNode, Protocol):
@@ -70,6 +71,7 @@ class RowKeyNode(FilterNode):
     def reset(self) -> None:
         self._rejects = False
 
+    @switches
     def drops_row(self, row: bytes) -> bool:
         self._rejects = not self._test(row)
         return self._rejects
@@ -143,6 +145,7 @@ class SingleColumnValueNode(FilterNode):
     def reset(self) -> None:
         self._found = self._matched = False
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         if self._matched:
             return INCLUDE
@@ -178,6 +181,7 @@ class DependentColumnNode(FilterNode):
     def reset(self) -> None:
         self._times = set()
 
+    @switches
     def cell(self, cell: Cell, family: bytes, qualifier: bytes) -> int:
         if cell[0] != self._column:
             return INCLUDE

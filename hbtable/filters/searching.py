@@ -15,6 +15,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.switches import switches
 
 Test = Callable[[bytes], bool]
+"""*Switches* when it asks a worker, or when it is time for others."""
 
 Ask = Callable[[Sequence[bytes], float], Sequence[bytes]]
 """answer() in a worker process, within so many seconds of the processor. LimitExceeded, saying why, without an answer.
@@ -152,6 +153,7 @@ class Searches:
 
         return test
 
+    @switches
     def give_way(self) -> None:
         self._steps = 0
         self._pause()

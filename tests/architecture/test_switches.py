@@ -15,7 +15,7 @@ from typing import NamedTuple
 PRODUCT = Path(__file__).parents[2] / "hbtable"
 BUILT_IN = {name for kind in (dict, list, set, bytes, str, bytearray, memoryview, tuple, int) for name in dir(kind)}
 ELSEWHERE = {"acquire", "call", "close", "connect", "join", "log", "open", "options", "read", "recv", "request"} | (
-    {"round", "run", "send", "sleep", "start", "stop", "wait", "write"}
+    {"apply", "round", "run", "send", "sleep", "start", "stop", "wait", "write"}
 )
 """Names of standard library's or other libraries' functions, or of functions of the program that only look alike."""
 
@@ -28,7 +28,8 @@ class Function(NamedTuple):
 
     @property
     def marked(self) -> bool:
-        """Also the calls between roles, whose mark says that and more (rpc/declaration.py)."""
+        """Also the calls between roles, whose mark says that and more (rpc/declaration.py). Not what switches only if
+        its arguments do (@switches_if_given): its callers need no mark, and itself it may not call what switches."""
         marks = (mark.func if isinstance(mark, ast.Call) else mark for mark in self.node.decorator_list)
         return any(isinstance(mark, ast.Name) and mark.id in ("switches", "call") for mark in marks)
 
@@ -119,9 +120,18 @@ def careless(file):
 
 def handed_on(file):
     return lambda: file.sync()
+
+@switches_if_given
+def passes_on(call):
+    call()
+    pause()
+
+def hands_over_what_does_not_switch():
+    passes_on(print)
 """
     assert sorted(unmarked_callers(functions("m.py", text))) == [
         "m.py: File.append calls _write_out",
         "m.py: careless calls pause",
         "m.py: careless calls sync",
+        "m.py: passes_on calls pause",
     ]

@@ -55,6 +55,7 @@ KEPT = {
     "SwitchedOff": "an error on the wire",
     "switch": "greenlet's own; a call between roles",
     "switches": "of tasks, and the module of HBase's command",
+    "switches_if_given": "of tasks",
     "_SWITCH_SECONDS": "between threads",
 }
 """Names that have one of them all the same, and why. Of `switch` only those of tasks and threads are to be added."""

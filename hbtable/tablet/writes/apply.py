@@ -34,7 +34,7 @@ from hbtable.model.mutation import checksum_in_parts as checksum_of_mutation_in_
 from hbtable.model.mutation import checksum_of as checksum_of_mutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.values import LARGEST_I64, check_bytes, shown, whole_number
-from hbtable.switches import switches
+from hbtable.switches import switches, switches_if_given
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.clock import TabletClock
 from hbtable.tablet.writes.own_masking import stacks_of_own, take_unmasked
@@ -208,6 +208,7 @@ class WriteBuilder:
         rows = frozenset([mutation.row for mutation in mutations])
         return CheckedWrite(self._layout, rows, by_stack, records, sequence, time, checksums)
 
+    @switches_if_given
     def _any(
         self,
         mutation: RowMutation,
@@ -316,6 +317,7 @@ def check_unchanged_in_parts(mutations: Sequence[RowMutation], pause: Callable[[
     check_unchanged(mutations, lambda mutation: checksum_of_mutation_in_parts(mutation, pause))
 
 
+@switches_if_given
 def check_unchanged(
     mutations: Sequence[RowMutation], checksum: Callable[[RowMutation], int] = checksum_of_mutation
 ) -> None:

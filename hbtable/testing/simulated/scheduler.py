@@ -10,7 +10,6 @@ deterministic.
 """
 
 import heapq
-import os
 import random
 from collections.abc import Callable
 from typing import Final, final
@@ -22,10 +21,6 @@ from hbtable.switches import switches
 from hbtable.testing.simulated.stack_check import UnmarkedFunction, unmarked_functions
 
 STEP_MICROS: Final = 1
-
-CHECK_STACKS: Final = "HBTABLE_CHECK_STACKS"
-"""Set in the environment: a run fails at the first switch below a function without the mark @switches. Not yet always:
-what is called through a Callable or an iterator shows on rare ways through the program only."""
 
 
 class SimulatedCrash(BaseException):
@@ -87,7 +82,6 @@ class Scheduler:
         self.current: SimulatedGreenlet | None = None
         self.errors: list[tuple[str, BaseException]] = []  # name of the task, and what it died of, in that order
         self._hub: greenlet | None = None
-        self._checks_stacks = CHECK_STACKS in os.environ
         self._unmarked: list[str] = []
         self._runnable: list[SimulatedGreenlet] = []
         self._alive: dict[SimulatedGreenlet, None] = {}  # in order of birth: a set would be in order of addresses
@@ -108,8 +102,7 @@ class Scheduler:
     def pause(self, waiting_for: str) -> bool:
         """*Switches.* The running task waits until wake(); returns its answer, or raises what was thrown in."""
         task = self.running()
-        if self._checks_stacks:
-            self._unmarked += unmarked_functions()
+        self._unmarked += unmarked_functions(self.steps)
         task.waiting_for = waiting_for
         assert self._hub is not None
         self._hub.switch()

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import hbtable
-from hbtable.switches import switches
+from hbtable.switches import switches, switches_if_given
 from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
-from hbtable.testing.simulated.scheduler import CHECK_STACKS, SimulatedCrash, SimulatedDeadlock
+from hbtable.testing.simulated.scheduler import SimulatedCrash, SimulatedDeadlock
 from hbtable.testing.simulated.stack_check import UnmarkedFunction
 
 
@@ -239,26 +239,23 @@ def test_the_wall_clock_jumps_alone() -> None:
     assert runtime.clock_seconds() == clock
 
 
-def product_function(source: str) -> Any:
-    """The function `waits`, as if it stood in the product. Code objects are equal when their text is."""
+def product_functions(source: str) -> dict[str, Any]:
+    """As if they stood in the product. Code objects are equal when their text is."""
     names: dict[str, Any] = {}
     exec(compile(source, str(Path(hbtable.__file__).with_name("product.py")), "exec"), names)
-    return names["waits"]
+    return names
 
 
-@pytest.fixture
-def checks_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CHECK_STACKS, "1")
+def product_function(source: str) -> Any:
+    return product_functions(source)["waits"]
 
 
-@pytest.mark.usefixtures("checks_stacks")
 def test_a_marked_function_of_the_product_may_switch() -> None:
     runtime = SimulatedRuntime(1)
     waits = switches(product_function("def waits(runtime):\n    runtime.sleep(1.0)\n    return 'marked'\n"))
     assert runtime.run(lambda: waits(runtime)) == "marked"
 
 
-@pytest.mark.usefixtures("checks_stacks")
 def test_a_function_of_the_product_without_the_mark_may_not_switch() -> None:
     runtime = SimulatedRuntime(1)
     waits = product_function("def waits(runtime):\n    runtime.sleep(1.0)\n")
@@ -266,7 +263,6 @@ def test_a_function_of_the_product_without_the_mark_may_not_switch() -> None:
         runtime.run(lambda: waits(runtime))
 
 
-@pytest.mark.usefixtures("checks_stacks")
 def test_a_switch_without_the_mark_is_found_whatever_the_program_catches() -> None:
     runtime = SimulatedRuntime(1)
     source = """
@@ -284,3 +280,42 @@ def waits(runtime):
 
     with pytest.raises(UnmarkedFunction, match=r"waits \(.*product.py:4\)"):
         runtime.run(main)
+
+
+def test_an_unmarked_function_above_functions_that_were_seen_before_is_found_soon() -> None:
+    source = """
+def innermost(runtime): runtime.sleep(1.0)
+def third(runtime): innermost(runtime)
+def second(runtime): third(runtime)
+def first(runtime): second(runtime)
+def waits(runtime): first(runtime)
+def waits_as_well(runtime): first(runtime)
+"""
+    names = product_functions(source)
+    for marked in ("innermost", "third", "second", "first", "waits"):
+        switches(names[marked])
+
+    def main() -> None:
+        for _ in range(8):
+            names["waits"](runtime)
+        for _ in range(8):
+            names["waits_as_well"](runtime)
+
+    runtime = SimulatedRuntime(1)
+    with pytest.raises(UnmarkedFunction, match=r"marked @switches: waits_as_well \([^,]*$"):
+        runtime.run(main)
+
+
+def test_what_switches_only_inside_of_an_argument_leaves_the_mark_to_who_hands_it_over() -> None:
+    source = """
+def passes_on(call): call()
+def waits(runtime): passes_on(lambda: runtime.sleep(1.0))
+def careful(runtime): passes_on(lambda: runtime.sleep(1.0))
+"""
+    names = product_functions(source)
+    switches_if_given(names["passes_on"])
+    switches(names["careful"])
+    runtime = SimulatedRuntime(1)
+    runtime.run(lambda: names["careful"](runtime))
+    with pytest.raises(UnmarkedFunction, match=r"marked @switches: waits \([^,]*$"):
+        runtime.run(lambda: names["waits"](runtime))
