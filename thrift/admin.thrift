@@ -235,10 +235,6 @@ service HbtableAdmin {
     throws (1: IOError io, 2: IllegalArgument ia)
   /** Starts it in the background: of all tablets of a server, by `host,port,startcode`, `host,port` or host. */
   void adminCompactServer(1: binary server, 2: bool major) throws (1: IOError io, 2: IllegalArgument ia)
-  /** Whether these servers (none: all) compact, until they are restarted: off, what is under way is given up, and what
-   * is asked for is refused. Whether each, by `host,port,startcode`, did before. */
-  map<string, bool> adminCompactionSwitch(1: bool on, 2: list<binary> servers)
-    throws (1: IOError io, 2: IllegalArgument ia)
   /** NONE, MINOR, MAJOR or MAJOR_AND_MINOR: what of the table's tablets runs or waits for its turn. */
   string adminCompactionState(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
   /** At the row, or without one every tablet, or the one that is named, at its middle. False: nothing to split. */
@@ -256,8 +252,6 @@ service HbtableAdmin {
   i64 adminRunCatalogJanitor() throws (1: IOError io)
   /** The same: whether nothing is left that is not old enough to be deleted for good. */
   bool adminRunCleaner() throws (1: IOError io)
-  /** These servers (none: all) go on in a new file of their commit logs; the old ones go when no tablet needs them. */
-  void adminRollLog(1: list<binary> servers) throws (1: IOError io, 2: IllegalArgument ia)
   /** By their names as adminServers has them. */
   list<string> adminDecommissioned() throws (1: IOError io)
   list<AdminTransition> adminTransitions() throws (1: IOError io)
@@ -313,4 +307,12 @@ service HbtableAdmin {
     throws (1: IOError io, 2: IllegalArgument ia)
   /** NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist. */
   void adminDeleteNamespace(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+  /** What is committed from now on lies in another file of the log than what was committed before, which goes when no
+   * tablet needs it. Of each of these servers, as adminServers takes them; of none: of all that live. */
+  void adminRollLog(1: list<binary> servers) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Whether this server does merging and major compactions from now on, until it ends: off, those under way are given
+   * up, and what is asked for is SwitchedOff. Whether it did before. Of each of these servers, as adminServers takes
+   * them; of none: of all that live. The answers are by `host,port,startcode`. */
+  map<string, bool> adminCompactionSwitch(1: bool on, 2: list<binary> servers)
+    throws (1: IOError io, 2: IllegalArgument ia)
 }

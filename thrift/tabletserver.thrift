@@ -200,10 +200,11 @@ service TabletAdmin {
   /** Returns when done. `family`: only the files of its locality group; none when there is no such family. */
   void compact(1: string incarnation, 2: i64 tabletId, 3: bool major, 4: optional binary family = "")
     throws (1: RpcError error),
-  /** What is committed from now on lies in another file of the log than what was committed before. */
+  /** What is committed from now on lies in another file of the log than what was committed before, which goes when no
+   * tablet needs it. */
   void roll_log(1: string incarnation) throws (1: RpcError error),
   /** Whether this server does merging and major compactions from now on, until it ends: off, those under way are given
-   * up, and compact() is SwitchedOff. Whether it did before. */
+   * up, and what is asked for is SwitchedOff. Whether it did before. */
   bool switch_compactions(1: string incarnation, 2: bool on) throws (1: RpcError error),
   /** Splits at the row (None: at the middle by size). False when there is nothing to split. */
   bool split(1: string incarnation, 2: i64 tabletId, 3: optional binary splitRow) throws (1: RpcError error),

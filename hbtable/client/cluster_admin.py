@@ -10,6 +10,7 @@ from hbtable.metadata.tiling import standing
 from hbtable.model.status import CacheEviction
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
+from hbtable.rpc.services import TabletAdmin
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
@@ -62,14 +63,9 @@ class ClusterAdmin:
         results(run_all(self._runtime, self._parallel_calls, jobs, "compact-server"))
 
     @switches
-    def roll_log(self, server: str) -> None:
-        """As TabletAdmin.roll_log, of this incarnation. StaleLocation when it is gone."""
-        self._transport.tablet_admin(server).roll_log()
-
-    @switches
-    def switch_compactions(self, server: str, on: bool) -> bool:
-        """As TabletAdmin.switch_compactions, of this incarnation. StaleLocation when it is gone."""
-        return self._transport.tablet_admin(server).switch_compactions(on)
+    def on_server(self, server: str) -> TabletAdmin:
+        """Carries the calls out on this incarnation. StaleLocation when it is gone."""
+        return self._transport.tablet_admin(server)
 
     @switches
     def task_deaths(self, servers: Iterable[str]) -> dict[str, list[str]]:

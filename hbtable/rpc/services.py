@@ -90,14 +90,15 @@ class TabletAdmin(Service):
     def compact(self, tablet_id: int, major: bool, family: Annotated[bytes, ADDED] = b"") -> None:
         """Returns when done. `family`: only the files of its locality group; none when there is no such family."""
 
-    @call(CallTimeout.WRITE, repeatable=True)
+    @call(CallTimeout.WRITE, repeatable=True, admin="adminRollLog")
     def roll_log(self) -> None:
-        """What is committed from now on lies in another file of the log than what was committed before."""
+        """What is committed from now on lies in another file of the log than what was committed before, which goes when
+        no tablet needs it."""
 
-    @call(CallTimeout.READ)
+    @call(CallTimeout.READ, admin="adminCompactionSwitch")
     def switch_compactions(self, on: bool) -> bool:
         """Whether this server does merging and major compactions from now on, until it ends: off, those under way are
-        given up, and compact() is SwitchedOff. Whether it did before."""
+        given up, and what is asked for is SwitchedOff. Whether it did before."""
 
     @call(CallTimeout.COMPACT)
     def split(self, tablet_id: int, split_row: bytes | None) -> bool:

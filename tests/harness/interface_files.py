@@ -1,5 +1,5 @@
-"""The services of thrift/tabletserver.thrift and thrift/master.thrift, and the master's calls in thrift/admin.thrift,
-from what hbtable/rpc/services.py declares.
+"""The services of thrift/tabletserver.thrift and thrift/master.thrift, and the calls in thrift/admin.thrift that these
+carry out, from what hbtable/rpc/services.py declares.
 
     make interfaces     writes them; a test fails while they are not as declared
 
@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
 
-from hbtable.hbase.admin.declared import OFFERED
+from hbtable.hbase.admin.declared import OFFERED, OFFERED_BY_SERVERS
 from hbtable.rpc.codec import cells, errors, model
 from hbtable.rpc.codec.calls import METHODS, RpcMethod
-from hbtable.rpc.declaration import calls_of
+from hbtable.rpc.declaration import DeclaredCall, calls_of
 from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName, TabletAdmin, TabletService
 from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, REQUIRED, TEXT, TEXT_MAP, Field, Struct, ValueType
 from hbtable.thrift.wire import LIST, SET, STRING
@@ -97,20 +97,35 @@ def written(file: str, text: str) -> str:
 def admin_text() -> str:
     found = []
     for name, declared in OFFERED.items():
-        given = ", ".join(
-            f"{number}: {admin_kind(one.annotation)} {field.name}".replace(" ", _NO_BREAK)
-            for number, (one, field) in enumerate(
-                zip(declared.parameters, METHODS[declared.name].arguments.fields, strict=True), 1
-            )
-        )
+        given = admin_arguments(declared, METHODS[declared.name].arguments.fields)
         # What is only yes or no cannot be wrong.
         refused = any(one.annotation is not bool for one in declared.parameters)
-        throws = f"throws (1: IOError io{', 2: IllegalArgument ia' if refused else ''})".replace(" ", _NO_BREAK)
-        text = f"{admin_kind(declared.returns)}{_NO_BREAK}{name}({given}) {throws}"
-        found += comment("  ", getattr(MasterService, declared.name).__doc__ or "")
-        wrapped = wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
-        found += [line.replace(_NO_BREAK, " ") for line in wrapped]
+        doc = getattr(MasterService, declared.name).__doc__ or ""
+        found += admin_lines(name, admin_kind(declared.returns), given, refused, doc)
+    for name, declared in OFFERED_BY_SERVERS.items():
+        given = admin_arguments(declared, METHODS[declared.name].arguments.fields[1:])  # without the server
+        answer, doc = admin_kind(declared.returns), getattr(TabletAdmin, declared.name).__doc__ or ""
+        doc += " Of each of these servers, as adminServers takes them; of none: of all that live."
+        if declared.returns is not None:
+            answer, doc = f"map<string, {answer}>", f"{doc} The answers are by `host,port,startcode`."
+        found += admin_lines(name, answer, [*given, ("list<binary>", "servers")], True, doc)
     return "".join(f"{line}\n" for line in found)
+
+
+def admin_arguments(declared: DeclaredCall, fields: Sequence[Field]) -> list[tuple[str, str]]:
+    """Type and name of each."""
+    return [(admin_kind(one.annotation), field.name) for one, field in zip(declared.parameters, fields, strict=True)]
+
+
+def admin_lines(name: str, answer: str, given: Sequence[tuple[str, str]], refused: bool, doc: str) -> list[str]:
+    """`given`: admin_arguments()."""
+    arguments = ", ".join(
+        f"{number}: {kind} {argument}".replace(" ", _NO_BREAK) for number, (kind, argument) in enumerate(given, 1)
+    )
+    throws = f"throws (1: IOError io{', 2: IllegalArgument ia' if refused else ''})".replace(" ", _NO_BREAK)
+    text = f"{answer} {name}".replace(" ", _NO_BREAK) + f"({arguments}) {throws}"
+    wrapped = wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+    return [*comment("  ", doc), *(line.replace(_NO_BREAK, " ") for line in wrapped)]
 
 
 def admin_kind(kind: object) -> str:

@@ -70,9 +70,9 @@ def test_compactions_of_a_server_are_switched_off_and_on(machine):
 
     def body(cluster):
         admin, server = cluster.client.admin, cluster.server.incarnation
-        switch = cluster.client.operations.switch_compactions
+        on_server = cluster.client.operations.on_server
         admin.create_table(machine.schema())
-        assert switch(server, False)
+        assert on_server(server).switch_compactions(False)
         write_files(cluster, 12)
         before = files(cluster)
         assert before >= 12
@@ -81,15 +81,15 @@ def test_compactions_of_a_server_are_switched_off_and_on(machine):
         for compact in (admin.compact, admin.major_compact):
             with pytest.raises(SwitchedOff, match="nothing was compacted: compactions are switched off on this server"):
                 compact(b"t")
-        assert not switch(server, True)
+        assert not on_server(server).switch_compactions(True)
         under_way = machine.runtime.spawn(admin.major_compact, b"t")
         machine.runtime.sleep(0.001)
         assert not under_way.join(0)
-        assert switch(server, False)
+        assert on_server(server).switch_compactions(False)
         under_way.join()
         assert isinstance(under_way.error, SwitchedOff)
         assert files(cluster) == before
-        assert not switch(server, True)
+        assert not on_server(server).switch_compactions(True)
         machine.runtime.sleep(30)
         assert files(cluster) < before, "maintenance goes on with them"
         assert machine.contents(cluster) == machine.expected(range(300), b"11" * 100)

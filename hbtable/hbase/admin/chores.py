@@ -2,7 +2,6 @@
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
-from collections.abc import Sequence
 from typing import final
 
 from hbtable.errors import HbtableError
@@ -57,11 +56,6 @@ class AdminChoreCalls:
     @switches
     def adminIsOn(self, name: bytes | None) -> bool:
         return self._cluster.toggles.is_on((name or b"").decode(errors="replace"))
-
-    @switches
-    def adminRollLog(self, servers: Sequence[bytes] | None) -> None:
-        for one in self._names.those(servers or ()):
-            self._cluster.operations.roll_log(one.name)
 
     # ---------------------------------------------------------------- servers out of service
 

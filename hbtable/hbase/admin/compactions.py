@@ -4,7 +4,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final, final
 
@@ -67,12 +67,6 @@ class AdminCompactionCalls:
         for one in self._names.living(server):
             work = partial(operations.compact_server, one.name, bool(major))
             self._in_background(f"of all on {one.name}", work)
-
-    @switches
-    def adminCompactionSwitch(self, on: bool | None, servers: Sequence[bytes] | None) -> dict[str, bool]:
-        found = self._names.those(servers or ())
-        switch = self._cluster.operations.switch_compactions
-        return {self._names.shown(one.name, one.started_millis): switch(one.name, bool(on)) for one in found}
 
     @switches
     def adminCompactionState(self, name: bytes | None) -> str:

@@ -1,7 +1,10 @@
-"""The calls of our own admin service that are the master's: one for each that rpc/services.py declares with `admin=`.
+"""The calls of our own admin service that the master or tablet servers carry out: one for each that rpc/services.py
+declares with `admin=`.
 
-Nothing of them stands here but what the types of parameters mean to whoever calls from outside. A call whose
-arguments or answer mean something else than the master's has a method of its own in the other files of this package.
+Nothing of them stands here but what the types of parameters mean to whoever calls from outside. A tablet server's call
+has the servers as one parameter more, the last: it is carried out on each, one after the other, or without any on all
+that live; the answers are by server. A call whose arguments or answer mean something else than the role's has a method
+of its own in the other files of this package.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,16 +16,19 @@ from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.server_names import ServerNames
 from hbtable.rpc.declaration import DeclaredCall, calls_of
-from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName
+from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName, TabletAdmin
 from hbtable.switches import switches
 
-OFFERED: Final = {declared.admin: declared for declared in calls_of(MasterService).values() if declared.admin}
-"""By the name in thrift/admin.thrift."""
+OFFERED: Final = {one.admin: one for one in calls_of(MasterService).values() if one.admin}
+"""The master's, by the name in thrift/admin.thrift."""
+
+OFFERED_BY_SERVERS: Final = {one.admin: one for one in calls_of(TabletAdmin).values() if one.admin}
+"""Each tablet server's, by that name."""
 
 
 @final
 class DeclaredAdminCalls:
-    """Has a method of each name in OFFERED."""
+    """Has a method of each name in OFFERED and OFFERED_BY_SERVERS."""
 
     def __init__(self, tables: TableBackend, cluster: ClusterBackend, names: ServerNames) -> None:
         self._cluster = cluster
@@ -38,18 +44,39 @@ class DeclaredAdminCalls:
             int: lambda given: given or 0,
         }
         for name, declared in OFFERED.items():
-            setattr(self, name, self._handler(declared))
+            setattr(self, name, self._asks_master(declared))
+        for name, declared in OFFERED_BY_SERVERS.items():
+            setattr(self, name, self._asks_servers(declared))
 
-    def _handler(self, declared: DeclaredCall) -> Callable[..., Any]:
+    def _asks_master(self, declared: DeclaredCall) -> Callable[..., Any]:
         """What was not sent is None."""
-        meanings = [self._meaning(parameter) for parameter in declared.parameters]
+        arguments = self._arguments(declared)
 
         def handle(*given: Any) -> Any:
-            return declared.on(
-                self._cluster.admin, [meaning(value) for meaning, value in zip(meanings, given, strict=True)]
-            )
+            return declared.on(self._cluster.admin, arguments(given))
 
         return handle
+
+    def _asks_servers(self, declared: DeclaredCall) -> Callable[..., Any]:
+        """What was not sent is None."""
+        arguments = self._arguments(declared)
+
+        def handle(*given: Any) -> Any:
+            *values, wanted = given
+            meant, found = arguments(values), self._names.those(wanted or ())
+            answers = {
+                self._names.shown(one.name, one.started_millis): declared.on(
+                    self._cluster.operations.on_server(one.name), meant
+                )
+                for one in found
+            }
+            return None if declared.returns is None else answers
+
+        return handle
+
+    def _arguments(self, declared: DeclaredCall) -> Callable[[Sequence[Any]], list[Any]]:
+        meanings = [self._meaning(parameter) for parameter in declared.parameters]
+        return lambda given: [meaning(value) for meaning, value in zip(meanings, given, strict=True)]
 
     def _meaning(self, parameter: Parameter) -> Callable[[Any], Any]:
         """What is empty means the default of a parameter that has one."""

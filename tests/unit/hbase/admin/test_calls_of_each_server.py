@@ -1,0 +1,60 @@
+"""Operators' calls that tablet servers carry out: on those that are named, or on all, and answered by server."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from hbtable.hbase.admin.declared import OFFERED_BY_SERVERS, DeclaredAdminCalls
+from hbtable.hbase.cluster_backend import LivingServer
+from hbtable.hbase.errors import BadArgument
+from hbtable.hbase.server_names import ServerNames
+
+PLACES = {"a1": (b"here", 1), "b1": (b"here", 2), "c1": (b"there", 1)}
+
+
+@pytest.fixture
+def asked():
+    return []
+
+
+@pytest.fixture
+def calls(asked):
+    class Server:
+        def __init__(self, name):
+            self._name = name
+
+        def roll_log(self):
+            asked.append((self._name, "roll_log"))
+
+        def switch_compactions(self, on):
+            asked.append((self._name, on))
+            return self._name != "b1"
+
+    cluster = SimpleNamespace(
+        servers=lambda: [LivingServer(name, 5) for name in PLACES], operations=SimpleNamespace(on_server=Server)
+    )
+    return DeclaredAdminCalls(SimpleNamespace(canonical=None), cluster, ServerNames(cluster, PLACES.get))
+
+
+@pytest.mark.parametrize("name", OFFERED_BY_SERVERS)
+def test_a_server_that_nobody_has_is_refused_before_any_is_asked(calls, asked, name: str) -> None:
+    values = [None] * len(OFFERED_BY_SERVERS[name].parameters)
+    with pytest.raises(BadArgument, match="nowhere"):
+        getattr(calls, name)(*values, [b"here,1", b"nowhere"])
+    assert asked == []
+
+
+def test_a_call_without_an_answer(calls, asked) -> None:
+    assert calls.adminRollLog([b"here,2"]) is None
+    assert asked == [("b1", "roll_log")]
+
+
+def test_without_servers_all_are_asked_and_their_answers_come_by_server(calls, asked) -> None:
+    for nobody in (None, []):
+        assert calls.adminCompactionSwitch(True, nobody) == {"here,1,5": True, "here,2,5": False, "there,1,5": True}
+    assert asked == [(name, True) for name in PLACES] * 2
+
+
+def test_of_servers_that_are_named_each_is_asked_once(calls, asked) -> None:
+    assert calls.adminCompactionSwitch(None, [b"here", b"here,1,5"]) == {"here,1,5": True, "here,2,5": False}
+    assert asked == [("a1", False), ("b1", False)]
