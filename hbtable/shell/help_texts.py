@@ -1,8 +1,8 @@
-"""Help: texts of commands from help/*.txt, groups from help/groups.txt. A command of its own file, or a section
-`== name` of commands.txt; one that has neither is described by its syntax alone.
+"""What `help` shows. A command's text and group are in its section of help/commands.txt (catalogue.py); groups.txt has
+the groups in HBase's order, each with the commands of HBase's that hbtable does not have (absent.py).
 """
 
-import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +13,10 @@ from hbtable.shell.language.parser import parse
 from hbtable.shell.version import version_line
 
 _FOLDER: Final = Path(__file__).parent / "help"
-_SAME: Final = {"debug?": "debug"}
-_ALIASES: Final = {"desc": "describe"}
 
 
 def overview() -> str:
-    return f"{header()}\n{_read('groups')}{_read('usage')}".rstrip("\n")
+    return f"{header()}\n{groups_text()}\n\n{_read('usage')}".rstrip("\n")
 
 
 def header() -> str:
@@ -29,40 +27,34 @@ def header() -> str:
     )
 
 
+@cache
 def groups() -> dict[str, list[str]]:
     """Name -> commands, in HBase's order."""
     found = {}
-    for name, commands in re.findall(r"Group name: (.*)\n  Commands: (.*)", _read("groups")):
-        found[name] = commands.split(", ")
+    for line in _read("groups").splitlines():
+        group, _, others = line.partition(":")
+        found[group] = sorted({*others.split(), *(name for name, entry in ENTRIES.items() if entry.group == group)})
     return found
 
 
 def groups_text() -> str:
-    return _read("groups").rstrip("\n")
+    parts = (f"  Group name: {name}\n  Commands: {', '.join(commands)}" for name, commands in groups().items())
+    return "COMMAND GROUPS:\n" + "\n\n".join(parts)
 
 
 def of_command(name: str) -> str | None:
     """None for what is no command."""
-    name = _ALIASES.get(name, name)
     if name in absent.REASONS:
         return f"{name} is not there: {absent.REASONS[name]}"
-    if name not in ENTRIES:
-        return None
-    own = _FOLDER / f"{name}.txt"
-    if own.exists():
-        return own.read_text(encoding="utf-8").rstrip("\n")
-    return _sections().get(_SAME.get(name, name)) or f"{name}: no text"
-
-
-def table_help_text() -> str:
-    return _read("table_help").rstrip("\n")
+    entry = ENTRIES.get(name)
+    return entry.text if entry else None
 
 
 def examples() -> list[tuple[str, str]]:
     """(command, example) of all texts, for tests and for the hint line. One may have several lines."""
     found = []
-    for name in ENTRIES:
-        lines = (of_command(name) or "").split("\n")
+    for name, entry in ENTRIES.items():
+        lines = entry.text.split("\n")
         for place, line in enumerate(lines):
             prompt, mark, text = line.partition("hbase> ")
             if mark and not prompt.strip():
@@ -82,11 +74,6 @@ def _whole(first: str, following: list[str]) -> str:
         except ShellError:
             break  # HBase's own text has an example with a comma too few
     return text
-
-
-def _sections() -> dict[str, str]:
-    parts = re.split(r"(?m)^== (\w+)\n", _read("commands"))
-    return {name: body.rstrip("\n") for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def _read(name: str) -> str:

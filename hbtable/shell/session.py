@@ -9,7 +9,7 @@ Lines are gathered until they are a complete statement, so that a question may r
 from collections.abc import Callable, Iterator
 from typing import TextIO, final
 
-from hbtable.shell.catalogue import UNTIMED, Catalogue
+from hbtable.shell.catalogue import Catalogue
 from hbtable.shell.context import Context
 from hbtable.shell.echo import Echo
 from hbtable.shell.errors import Incomplete, ShellError, SyntaxMistake, plain_kind
@@ -100,7 +100,7 @@ class ShellSession:
                 self.context.out.note(unknown)
             return value
         finally:
-            if name not in UNTIMED and not self.one_shot:
+            if not self.one_shot and not self.catalogue.is_language(name):
                 self.context.out.took(self._clock() - started)
 
 

@@ -46,9 +46,9 @@ def list_security_capabilities(context: Context, _: list[Value]) -> Value:
 
 
 def table_help(context: Context, _: list[Value]) -> Value:
-    from hbtable.shell.help_texts import table_help_text
+    from hbtable.shell.help_texts import of_command
 
-    context.out.say(table_help_text())
+    context.out.say(of_command("table_help") or "")
     return None
 
 
