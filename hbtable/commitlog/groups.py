@@ -17,8 +17,8 @@ user stored in a value are not taken for groups. The payload is a concatenation 
 
 import struct
 from typing import Final, NamedTuple
-from zlib import crc32
 
+from hbtable.crc32 import crc32
 from hbtable.errors import MemoryDamaged, UnsupportedFormat
 
 MAGIC: Final = b"BtLg"

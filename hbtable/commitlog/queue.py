@@ -10,10 +10,10 @@ join, not when the group is made: what changes in memory while they wait is refu
 from collections import deque
 from collections.abc import Callable
 from typing import final
-from zlib import crc32
 
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.state import LogState
+from hbtable.crc32 import crc32
 from hbtable.errors import HbtableError, Unavailable
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.switches import switches

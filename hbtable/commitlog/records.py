@@ -14,8 +14,8 @@ Every record names tablet, generation and sequence, so that replay goes by seque
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
-from zlib import crc32
 
+from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import Pair
 from hbtable.errors import Corruption, InvalidRequest
 from hbtable.switches import switches

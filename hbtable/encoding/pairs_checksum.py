@@ -6,8 +6,8 @@ CRC32 of keys and values, one after the other. One call over many pairs costs ab
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final
-from zlib import crc32
 
+from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import Pair
 from hbtable.switches import switches
 

@@ -7,8 +7,8 @@ alone) is told from a damaged one (Corruption).
 """
 
 from typing import Final
-from zlib import crc32
 
+from hbtable.crc32 import crc32
 from hbtable.errors import Corruption, UnsupportedFormat
 
 HEADER_BYTES: Final = 6

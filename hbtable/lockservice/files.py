@@ -13,10 +13,10 @@ was lost, beside files that are there, numbers go on with the clock's millisecon
 import logging
 import re
 import struct
-import zlib
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
+from hbtable.crc32 import crc32
 from hbtable.errors import Corruption, FileNotFound, InvalidRequest, LimitExceeded, UnsupportedFormat
 from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import VersionedFile
@@ -176,7 +176,7 @@ def stored_number(number: int, version: int) -> bytes:
 
 def _encode(file: VersionedFile) -> bytes:
     body = _HEADER.pack(_MAGIC, _FORMAT, file.version, len(file.data)) + file.data
-    return body + _CHECKSUM.pack(zlib.crc32(body))
+    return body + _CHECKSUM.pack(crc32(body))
 
 
 def _decode(path: str, stored: bytes) -> VersionedFile:
@@ -185,7 +185,7 @@ def _decode(path: str, stored: bytes) -> VersionedFile:
     magic, format_version, version, length = _HEADER.unpack_from(stored)
     if magic != _MAGIC:
         raise Corruption(path, 0, "it does not begin like a lock service file")
-    if zlib.crc32(stored[: -_CHECKSUM.size]) != _CHECKSUM.unpack(stored[-_CHECKSUM.size :])[0]:
+    if crc32(stored[: -_CHECKSUM.size]) != _CHECKSUM.unpack(stored[-_CHECKSUM.size :])[0]:
         raise Corruption(path, 0, "its checksum does not match its bytes")
     if format_version > _FORMAT:
         raise UnsupportedFormat(

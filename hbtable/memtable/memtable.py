@@ -12,8 +12,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, final
-from zlib import crc32
 
+from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import INVERT, Pair
 from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.memtable.sorted_keys import SortedKeys

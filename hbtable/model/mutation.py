@@ -14,8 +14,8 @@ are smaller than PUT so that they sort before a put of the same time.
 
 from collections.abc import Callable, Sequence
 from typing import Final, final
-from zlib import crc32
 
+from hbtable.crc32 import crc32
 from hbtable.switches import switches
 
 DELETE_FAMILY: Final = 1

@@ -12,13 +12,13 @@ A delete marker of a family stands at the empty qualifier: before a column is de
 """
 
 import struct
-import zlib
 from array import array
 from collections.abc import Callable
 from typing import Final, final
 
 from bitarray import bitarray
 
+from hbtable.crc32 import crc32
 from hbtable.errors import Corruption, UnsupportedFormat
 from hbtable.switches import switches
 
@@ -47,7 +47,7 @@ class BloomBuilder:
         self._entries = array("I")
 
     def add(self, prefix: bytes) -> None:
-        self._entries.append(zlib.crc32(prefix))
+        self._entries.append(crc32(prefix))
 
     @switches
     def encode(self, pause: Callable[[], None] | None = None) -> bytes:
@@ -81,7 +81,7 @@ class BloomFilter:
         self._bits = bits
 
     def may_hold(self, prefix: bytes) -> bool:
-        mixed = zlib.crc32(prefix) * _GOLDEN & _ALL
+        mixed = crc32(prefix) * _GOLDEN & _ALL
         step = mixed & _LOW | 1
         position = mixed >> 32
         bits = self._bits

@@ -23,9 +23,9 @@ a newer file (UnsupportedFormat) from a damaged one (Corruption).
 """
 
 import struct
-import zlib
 from typing import Final, NamedTuple
 
+from hbtable.crc32 import crc32
 from hbtable.errors import Corruption, UnsupportedFormat
 from hbtable.sstable.compression import decompress
 
@@ -57,7 +57,7 @@ class Footer(NamedTuple):
 def seal(stored: bytes, compression: int, offset: int) -> tuple[bytes, int]:
     """(the part as it stands at `offset`, its checksum)."""
     body = stored + bytes((compression,))
-    checksum = zlib.crc32(offset.to_bytes(8, "big"), zlib.crc32(body))
+    checksum = crc32(offset.to_bytes(8, "big"), crc32(body))
     return body + checksum.to_bytes(4, "big"), checksum
 
 
@@ -67,7 +67,7 @@ def unseal(path: str, handle: Handle, sealed: bytes) -> bytes:
     if len(sealed) != handle.sealed_bytes or len(sealed) < TRAILER_BYTES:
         raise Corruption(path, handle.offset, f"{len(sealed)} bytes where {handle.sealed_bytes} belong")
     body = memoryview(sealed)[:-4]
-    checksum = zlib.crc32(handle.offset.to_bytes(8, "big"), zlib.crc32(body))
+    checksum = crc32(handle.offset.to_bytes(8, "big"), crc32(body))
     if checksum != int.from_bytes(sealed[-4:], "big"):
         raise Corruption(path, handle.offset, "the checksum does not match")
     if checksum != handle.checksum:
@@ -82,7 +82,7 @@ def encode_footer(filter_part: Handle, index_part: Handle, properties_part: Hand
     """(the footer, its checksum)."""
     handles = _HANDLES.pack(*filter_part, *index_part, *properties_part)
     head = handles + FOOTER_BYTES.to_bytes(2, "big") + FORMAT_VERSION.to_bytes(2, "big")
-    checksum = zlib.crc32(head)
+    checksum = crc32(head)
     return head + checksum.to_bytes(4, "big") + MAGIC, checksum
 
 
@@ -99,7 +99,7 @@ def decode_footer(path: str, tail: bytes, length_bytes: int) -> Footer:
         raise Corruption(path, at + 8, "it does not end as an SSTable ends: truncated, or another kind of file")
     if not _TAIL.size <= footer_bytes <= len(tail):
         raise Corruption(path, at, f"a footer of {footer_bytes} bytes cannot be")
-    if zlib.crc32(tail[-footer_bytes:-12]) != checksum:
+    if crc32(tail[-footer_bytes:-12]) != checksum:
         raise Corruption(path, at, "the footer's checksum does not match")
     if version > FORMAT_VERSION:
         raise UnsupportedFormat(

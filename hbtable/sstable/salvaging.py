@@ -6,12 +6,12 @@ found by trying every length, up to the first block that does not check. With an
 behind it.
 """
 
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
+from hbtable.crc32 import crc32
 from hbtable.encoding.cell_key import SUFFIX_BYTES, TERMINATOR, Pair
 from hbtable.errors import Corruption, UnsupportedFormat
 from hbtable.sstable.block import Block
@@ -138,7 +138,6 @@ def _properties_behind(path: str, content: bytes, filter_end: int) -> Properties
 def _next_part(content: bytes, offset: int) -> tuple[int, bytes] | None:
     """(where it ends, its raw bytes) of the sealed part that begins here; None when none does."""
     place = offset.to_bytes(8, "big")
-    crc32 = zlib.crc32
     checksum = 0
     view = memoryview(content)
     for end in range(offset + TRAILER_BYTES, min(len(content), offset + _LONGEST_BLOCK_BYTES) + 1):

@@ -8,8 +8,8 @@ An empty frame is a server's goodbye (thrift/tabletserver.thrift): it begins not
 import struct
 from collections.abc import Callable
 from typing import Final, final
-from zlib import crc32
 
+from hbtable.crc32 import crc32
 from hbtable.errors import Corruption
 from hbtable.switches import switches
 from hbtable.thrift.wire import EndOfStream

@@ -19,9 +19,9 @@ made a file larger at times; nobody writes them any more.
 
 import struct
 from typing import Final, NamedTuple
-from zlib import crc32
 
 from hbtable.commitlog.groups import KNOWN_FLAGS
+from hbtable.crc32 import crc32
 from hbtable.errors import UnsupportedFormat
 
 MAGIC: Final = b"BtLgFile"

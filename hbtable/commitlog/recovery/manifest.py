@@ -14,9 +14,9 @@ A log of kind local has no manifest: nobody else writes in this machine's data f
 
 import struct
 from typing import Final, NamedTuple
-from zlib import crc32
 
 from hbtable.commitlog.segments.segment import incarnation_of
+from hbtable.crc32 import crc32
 from hbtable.errors import Corruption, FileNotFound, Unavailable, UnsupportedFormat
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS, FileSystem
 from hbtable.switches import switches

@@ -6,7 +6,6 @@ read of the indexes is kept for the next tablet.
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, final
-from zlib import crc32
 
 from hbtable.commitlog.records import LogRecord, decode_records
 from hbtable.commitlog.recovery.gaps import Gap
@@ -22,6 +21,7 @@ from hbtable.commitlog.recovery.sorted_runs import (
     list_path,
     run_path,
 )
+from hbtable.crc32 import crc32
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.switches import switches

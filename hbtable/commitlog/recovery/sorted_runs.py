@@ -21,9 +21,9 @@ segment of its LSN.
 import struct
 from collections.abc import Sequence
 from typing import Final, NamedTuple
-from zlib import crc32
 
 from hbtable.commitlog.recovery.gaps import Gap, decode_gaps, encode_gaps
+from hbtable.crc32 import crc32
 from hbtable.errors import Corruption, UnsupportedFormat
 
 RUN_MAGIC: Final = b"BtLogRun"

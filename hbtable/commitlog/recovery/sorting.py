@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Final
-from zlib import crc32
 
 from hbtable.commitlog.records import places
 from hbtable.commitlog.recovery.gaps import Gap
@@ -32,6 +31,7 @@ from hbtable.commitlog.recovery.sorted_runs import (
     list_path,
     run_path,
 )
+from hbtable.crc32 import crc32
 from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all

@@ -18,8 +18,8 @@ its good length, so any damage there is loss.
 
 import struct
 from typing import Final, NamedTuple
-from zlib import crc32
 
+from hbtable.crc32 import crc32
 from hbtable.errors import UnsupportedFormat
 
 MAGIC: Final = b"BtLogSeg"

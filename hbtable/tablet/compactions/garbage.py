@@ -9,7 +9,8 @@ timely fashion"). Pure: facts in, answers out.
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
-from zlib import crc32
+
+from hbtable.crc32 import crc32
 
 _JITTER_STEPS: Final = 1 << 32
 
