@@ -29,18 +29,30 @@ class EitherCall:
         fields, self._places = _merged(first.fields, second.fields)
         self.layout: Final = StructLayout(fields)
         self._first_count = len(first.fields)
-        self._own = [place for place in self._places if place >= self._first_count]
-        self.tells_by_arguments: Final = bool(self._own)
+        self._own_count = len(fields) - self._first_count
+        self._structs = [place for place in self._places if place < self._first_count and fields[place].shape.layout]
+        """Where an Either may stand."""
+        self.tells_by_arguments: Final = self._own_count > 0
 
-    def is_second(self, values: Sequence[Any]) -> bool:
-        if any(values[place] is not None for place in self._own):
+    def is_second(self, values: list[Any]) -> bool:
+        """Run for each mutateRow."""
+        if values[self._first_count :].count(None) < self._own_count:
             return True
-        return any(type(value) is Either and value.is_second for value in values)
+        for place in self._structs:
+            value = values[place]
+            if type(value) is Either and value.is_second:
+                return True
+        return False
 
-    def first(self, values: Sequence[Any]) -> list[Any]:
-        return [value.first if type(value) is Either else value for value in values[: self._first_count]]
+    def first(self, values: list[Any]) -> list[Any]:
+        found = values[: self._first_count]
+        for place in self._structs:
+            value = found[place]
+            if type(value) is Either:
+                found[place] = value.first
+        return found
 
-    def second(self, values: Sequence[Any]) -> list[Any]:
+    def second(self, values: list[Any]) -> list[Any]:
         found = (values[place] for place in self._places)
         return [value.second if type(value) is Either else value for value in found]
 
