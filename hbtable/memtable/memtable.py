@@ -27,7 +27,7 @@ _ALL_BITS: Final = 0xFFFFFFFF
 _CHECKED_AT_ONCE: Final = 1024
 """Pairs that are looked at between two pauses."""
 
-_MANY: Final = 4096
+_MANY: Final = 512
 """Pairs of one call, above which fewer steps for each are worth the memory of another dict."""
 
 _FIRST_CHUNK: Final = 64

@@ -15,6 +15,9 @@ _LONGEST_RUN: Final = 1024
 
 _HALF_RUN: Final = _LONGEST_RUN // 2
 
+_FEW: Final = 16
+"""Fewer keys are put into a run one by one: a pass over all of it costs more."""
+
 _NEAR: Final = 15
 
 
@@ -59,8 +62,12 @@ class SortedKeys:
             else:
                 stop = bisect_left(ascending, lasts[position], first)
             run = runs[position]
-            run += ascending[first:stop]
-            run.sort()  # of two ascending parts: one pass
+            if stop - first < _FEW:
+                for key in ascending[first:stop]:
+                    insort(run, key)
+            else:
+                run += ascending[first:stop]
+                run.sort()  # of two ascending parts: one pass
             first = stop
             if len(run) > _LONGEST_RUN:
                 parts = [run[start : start + _HALF_RUN] for start in range(0, len(run), _HALF_RUN)]

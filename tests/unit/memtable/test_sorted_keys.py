@@ -53,7 +53,7 @@ def test_many_at_once_are_as_one_by_one(seed: int) -> None:
     keys = SortedKeys()
     model: list[bytes] = []
     while universe:
-        count = chance.choice([0, 1, 5, 1023, 1024, 1025, 5000])
+        count = chance.choice([0, 1, 5, 100, 1023, 1024, 1025, 5000])
         batch, universe = universe[:count], universe[count:]
         if chance.random() < 0.2:
             keys.add(batch)
