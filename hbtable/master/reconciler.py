@@ -196,7 +196,7 @@ class Reconciler:
             return _NOTHING_TO_DO
         problems = self._placement.place_all(actions, lambda _tablet: schema, reports.living)
         if problems:
-            return Decision(f"waiting: {_first_of(problems)}", waits=True)
+            return Decision(f"waiting: {_first_of([problem.message for problem in problems])}", waits=True)
         return Decision(_first_of([action.why for action in actions]))
 
     @switches

@@ -1,7 +1,7 @@
 """Which tablets are on the way between servers, and which servers METADATA still names although they are gone. Pure.
 
 The states are HBase's words:
-    OFFLINE             of a table in service, and nobody owns it
+    OFFLINE             of a table in service, and nobody owns it, or it is withheld
     OPENING             its owner lives and does not serve it yet
     ABNORMALLY_CLOSED   its owner is dead; the log of that one is recovered first
     CLOSING             its table goes out of service, and it is not unloaded yet
@@ -54,7 +54,7 @@ def _state(
         return "MERGING"
     if table in _LEAVING:
         return "CLOSING" if record.owner else ""
-    if not record.owner:
+    if not record.owner or record.withheld_millis:
         return "OFFLINE"
     if record.owner not in living:
         return "ABNORMALLY_CLOSED"

@@ -7,7 +7,7 @@ DISABLING or DELETING table after a crash finishes the operation (resume).
     create     name row CREATING -> tablet rows -> loaded -> ENABLED
                A crash before all tablet rows stand is undone: the caller was told nothing, and the split rows are lost.
     disable    DISABLING -> every tablet flushed, unloaded, without owner -> DISABLED
-    enable     ENABLING -> every tablet loaded -> ENABLED
+    enable     ENABLING -> every tablet loaded, or refused as damaged -> ENABLED
     delete     DELETING -> tablet rows gone -> name row gone; files go with the next garbage collection
     truncate   tablet rows of a new table id -> name row points at that id, ENABLING -> old rows gone -> ENABLED
     alter      one compare-and-set of the schema, then servers are told (alterations.py)
@@ -296,8 +296,9 @@ class TableOperations:
 
     @switches
     def _finish_enabling(self, record: TableRecord) -> None:
-        """From CREATING or ENABLING: every tablet is served, then the state says so. Corruption when there are rows
-        without a tablet."""
+        """From CREATING or ENABLING: every tablet is served, or refused as damaged; then the state says so. Those that
+        are refused are tried again by the cycle, as of any enabled table: what is sound must not wait for them.
+        Corruption when there are rows without a tablet."""
         problems: list[str] = []
         for _ in range(_ROUNDS):
             tablets = self.settled(record.table_id)
@@ -306,10 +307,14 @@ class TableOperations:
             actions = self._placement.plan(record.schema.name, tablets, reports)
             able = takers(reports.loads)
             held = self._placement.quarantine.message(tablets)
-            if not actions and able and not held and not any(tablet.owner in reports.silent for tablet in tablets):
+            waits = held or not able or any(tablet.owner in reports.silent for tablet in tablets)
+            failed = self._placement.place_all(actions, lambda _tablet: record.schema, reports.living)
+            problems = [one.message for one in failed]
+            if not waits and (problems or not actions) and all(one.refused for one in failed):
+                for message in problems:
+                    log.error("master: table %s is enabled, but %s", shown(record.schema.name), message)
                 self._enter(record, TableState.ENABLED)
                 return
-            problems = self._placement.place_all(actions, lambda _tablet: record.schema, reports.living)
             problems = problems or ([held] if held else [])
             if problems or not able:
                 break

@@ -11,8 +11,18 @@ that is still under way, or comes late, must fail (Placement.vacate, tabletserve
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
-from hbtable.errors import Conflict, HbtableError, LockLost, OutcomeUnknown, StaleLocation, Unavailable
+from hbtable.errors import (
+    Conflict,
+    Corruption,
+    HbtableError,
+    LockLost,
+    OutcomeUnknown,
+    StaleLocation,
+    TabletWithheld,
+    Unavailable,
+)
 from hbtable.master.metrics import MasterMetrics
 from hbtable.master.servers.log_sorting import LogSorting
 from hbtable.master.servers.server_reports import ServerReports
@@ -30,6 +40,14 @@ from hbtable.runtime.parallel import run_all
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
+
+
+class NotPlaced(NamedTuple):
+    """What failed when a tablet was to be placed."""
+
+    message: str
+    refused: bool
+    """Its server answered that the tablet is damaged, or withheld: another try changes nothing by itself."""
 
 
 class Placement:
@@ -114,7 +132,8 @@ class Placement:
             raise
         except HbtableError as error:
             self.metrics.failed_loads.value += 1
-            self.failed_loads.failed(record.tablet_id, record.owner, str(error))
+            if not isinstance(error, TabletWithheld):  # no server takes it: that is not this one's fault
+                self.failed_loads.failed(record.tablet_id, record.owner, str(error))
             if not isinstance(error, OutcomeUnknown):
                 self.quarantine.answered(record.tablet_id)
             raise
@@ -125,15 +144,18 @@ class Placement:
     @switches
     def place_all(
         self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Collection[str]
-    ) -> list[str]:
-        """Several at a time; a message for each that failed."""
+    ) -> list[NotPlaced]:
+        """Several at a time; those that failed."""
 
         def job(action: Action) -> Callable[[], None]:
             return lambda: self.place(action, schema_of(action.record), living)
 
         outcomes = run_all(self._runtime, self._parallel_loads, [job(action) for action in actions], "place")
         return [
-            f"{describe(action.record)} could not be placed on {action.server}: {outcome}"
+            NotPlaced(
+                f"{describe(action.record)} could not be placed on {action.server}: {outcome}",
+                isinstance(outcome, Corruption),
+            )
             for action, outcome in zip(actions, outcomes, strict=True)
             if isinstance(outcome, HbtableError)
         ]

@@ -32,6 +32,7 @@ def status(context: Context, arguments: list[Value]) -> Value:
     _unreachable(context, found)
     _task_deaths(context, found)
     _damage(context, servers)
+    _not_served(context, found)
     return None
 
 
@@ -54,6 +55,15 @@ def _damage(context: Context, servers: list[AdminServer]) -> None:
         context.out.note(
             f"damaged: {files} files of {len(damaged)} regions cannot be read whole; status 'detailed' names the "
             "regions, /readyz and the server's log the files"
+        )
+
+
+def _not_served(context: Context, found: AdminStatus) -> None:
+    """On their way, or refused by their server: damaged logs and withheld tablets are seen here alone."""
+    count = len(found.transitions or ())
+    if count:
+        context.out.note(
+            f"not served now: {count} regions; status 'detailed' names them, /readyz and the servers' logs the reasons"
         )
 
 

@@ -1,5 +1,7 @@
 """What rit and the lists of dead and unknown servers say of rows and servers as they stand."""
 
+from dataclasses import replace
+
 import pytest
 
 from hbtable.hbase.admin.transitions import dead_servers, transitions, unknown_servers
@@ -32,6 +34,7 @@ def tablet(owner: str = "", table: int = 16, *logs: str, merges: bool = False) -
         (tablet(table=METADATA_TABLE_ID), "OFFLINE"),
         (tablet("dead", METADATA_TABLE_ID), "ABNORMALLY_CLOSED"),
         (tablet("dead", 77), None),
+        (replace(tablet("idle"), withheld_millis=5), "OFFLINE"),
     ],
 )
 def test_each_state_has_its_word(record: TabletRecord, state: str | None) -> None:
