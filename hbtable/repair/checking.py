@@ -10,10 +10,9 @@ files, and the collector removes them. The same holds for a log that no tablet n
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, final
 
-from hbtable.commitlog.recovery.gaps import Gap
 from hbtable.commitlog.segments.segment import LOGS
 from hbtable.errors import Corruption
-from hbtable.fs.interface import LOCAL, FileSystem
+from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.files import EPOCHS
 from hbtable.lockservice.identity import ID_FILE, identity_damage
 from hbtable.lockservice.paths import CLUSTER, SERVERS
@@ -304,8 +303,11 @@ class Check:
         if incarnation in self._evidence.logs:
             self._reader.log(incarnation)
             gaps = self._reader.gaps[incarnation]
-            alone = self._fs.log_kind == LOCAL
-            tablets = [record for record in tablets if any(_concerns(gap, record, alone) for gap in gaps)]
+            tablets = [
+                record
+                for record in tablets
+                if any(gap.may_have_lost(record.tablet_id, first_needed(record)) for gap in gaps)
+            ]
             behind = "".join(f"; {gap.unattributed()}" for gap in gaps if gap.hides_the_end)
         names = sorted({self._name(record) for record in tablets})
         if not names:
@@ -342,13 +344,6 @@ class Check:
                 "this one is. If this one is right, start once with -D tablet.set_back_clocks=true"
             )
         return notes
-
-
-def _concerns(gap: Gap, record: TabletRecord, alone: bool) -> bool:
-    """Whether the tablet is refused for it. METADATA of one machine, where `alone`, is only for a loss that the log's
-    mark shows (tablet.recovery)."""
-    behind_the_mark = record.table_id != METADATA_TABLE_ID or not alone
-    return gap.may_have_lost(record.tablet_id, first_needed(record), behind_the_mark)
 
 
 def _consequence(path: str) -> str:

@@ -22,9 +22,8 @@ from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import check_known
 from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.errors import Corruption, DataDamaged, FileNotFound, OutOfSpace, Unavailable
-from hbtable.fs.interface import LOCAL
 from hbtable.model.mutation import PUT
-from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, ROOT_TABLET_ID, LogRef, SSTableRef, TabletRecord
+from hbtable.model.tablet import NO_LOG, ROOT_TABLET_ID, LogRef, SSTableRef, TabletRecord
 from hbtable.switches import switches
 from hbtable.tablet.compactions.compaction import Compactor
 from hbtable.tablet.damage import UnreadableFile
@@ -215,15 +214,10 @@ def _logs(state: TabletState) -> list[Iterator[LogRecord]]:
 
 
 def _check_gap(state: TabletState, gap: Gap, first_needed: int) -> None:
-    """Corruption if the tablet may have lost an acknowledged write there. On one machine METADATA's tablets are served
-    as long as the log's mark shows no loss of theirs: without them nothing is, and tablets whose rows may be old need
-    the same log, so that they are refused themselves. In a cluster they need other servers' logs, which are sound."""
-    if not gap.may_have_lost(state.tablet_id, first_needed):
-        return
-    serves_all_the_same = state.keeper.record.table_id == METADATA_TABLE_ID and state.environment.fs.log_kind == LOCAL
-    if not serves_all_the_same or gap.may_have_lost(state.tablet_id, first_needed, False):
+    """Corruption if the tablet may have lost an acknowledged write there. METADATA's are no exception: a change of a
+    schema, a table that was made or dropped would be missing without a word."""
+    if gap.may_have_lost(state.tablet_id, first_needed):
         raise gap.damage(state.tablet_id)
-    logger.error("METADATA is served although %s", gap.damage(state.tablet_id))
 
 
 def _check_own_log(state: TabletState, record: TabletRecord) -> None:

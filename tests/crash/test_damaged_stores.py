@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hbtable.errors import Corruption, DataDamaged, HbtableError
+from hbtable.errors import Corruption, DataDamaged, HbtableError, Unavailable
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
 from hbtable.launch.cli.check import can_be_served
@@ -107,6 +107,14 @@ def served(disk: MemoryDisk, more: Callable[[EmbeddedCluster], None] = lambda cl
         return len(sound), sorted({str(error) for error in errors})
 
     return runtime.run(main)
+
+
+def refusal(disk: MemoryDisk) -> str:
+    """What a start says that serves nothing."""
+    runtime = SimulatedRuntime(2)
+    with pytest.raises(Unavailable) as caught:
+        runtime.run(start, runtime, disk)
+    return str(caught.value)
 
 
 def gauge(cluster: EmbeddedCluster, name: str) -> float:
@@ -333,13 +341,17 @@ def test_a_flipped_bit_in_the_log_closes_one_tablet_at_most(killed: MemoryDisk) 
 
 
 @pytest.mark.parametrize("left", [0.55, 0.7, 0.9, 0.999])
-def test_a_cut_end_of_the_log_serves_no_tablet_that_may_have_written_behind_it(killed: MemoryDisk, left: float) -> None:
+def test_a_cut_end_of_the_log_serves_nothing_that_may_have_been_written_behind_it(
+    killed: MemoryDisk, left: float
+) -> None:
+    """METADATA is no exception, and without it nothing is served."""
     disk = disk_copy(killed)
     content = the_log(disk)
     del content[int(len(content) * left) :]
-    rows, messages = served(disk)
-    assert rows == 0
-    assert all("may have lost writes that were acknowledged" in message for message in messages)
+    message = refusal(disk)
+    assert "METADATA is not served" in message
+    assert "may have lost writes that were acknowledged" in message
+    assert "run `hbtable repair`, which says what is lost" in message
 
 
 def test_a_stretch_of_zeros_in_the_log_closes_what_may_have_lost_something(killed: MemoryDisk) -> None:

@@ -7,8 +7,7 @@ acknowledged must not be missing without a word.
 
 Where a log's groups end before its mark, cut off or unreadable, and its file does not end right at the mark, nobody can
 say how far it went on behind it, and with whose writes. The mark then vouches for its own part alone (`marked_part`),
-and no tablet that needs the log is called whole. METADATA's tablets are judged by that part: to refuse them would close
-the store.
+and no tablet that needs the log is called whole.
 
 Stored as JSON behind the runs in the list of a sorted log (sorted_runs.py, version 3).
 """
