@@ -197,6 +197,14 @@ class RpcConnectionPool:
         connection.close()
         self._leave()
 
+    def close_ended(self) -> bool:
+        """Closes the idle connections that the peer has ended. Whether it has ended all that there were: then it has
+        probably stopped. Does not switch."""
+        before, self._idle = self._idle, [connection for connection in self._idle if connection.is_usable()]
+        for connection in set(before).difference(self._idle):
+            connection.close()
+        return bool(before) and not self._idle and not self._taken
+
     def close(self) -> None:
         """Calls under way go on; their connections are closed afterwards. Idempotent."""
         self._closed = True

@@ -131,8 +131,17 @@ class RpcTransport:
             StaleLocation,
             lambda: self._forget(incarnation),
         )
+        self._forget_ended()
         server = self._servers[incarnation] = _Server(peer)
         return server
+
+    def _forget_ended(self) -> None:
+        """Peers that stopped are not called again, and nobody would look at what they left: a half-closed connection
+        for each that was idle. A peer that comes back does so under another name, and so this is looked at whenever one
+        is called for the first time."""
+        for incarnation, server in list(self._servers.items()):
+            if server.peer.pool.close_ended():
+                self._forget(incarnation)
 
     def _forget(self, incarnation: str) -> None:
         """Its idle connections are closed, and its address is asked for again."""

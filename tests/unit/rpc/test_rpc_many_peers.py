@@ -107,3 +107,65 @@ def test_idle_peers_of_one_address_lock_out_nobody(opened):
     assert crowd[0].recv(100) == GOODBYE
     for peer in crowd:
         peer.close()
+
+
+class Restarting(Port):
+    """A caller, and peers which it knows by the addresses that they have at the moment."""
+
+    def __init__(self):
+        self.addresses = {}
+        self.runtime = GeventRuntime()
+        self.transport = RpcTransport(self.runtime, self.addresses.get, lambda: None, LONG_TIMEOUTS)
+
+    def starts(self, name, mutate=lambda: None):
+        service, roles = Service(mutate), LocalTransport()
+        roles.register_server(name, service, service)
+        self.server = RpcServer(self.runtime, roles, lambda handle: serve(HOST, 0, handle))
+        self.addresses[name] = f"{HOST}:{self.server.start()}"
+
+    def write_to(self, name):
+        self.transport.tablet_service(name).mutate(1, [RowMutation(b"r", [(PUT, b"f", b"q", 5, b"v")])])
+
+    def idle(self):
+        """How many connections it keeps to each peer that it knows."""
+        return {name: len(server.peer.pool._idle) for name, server in self.transport._servers.items()}
+
+    def usable(self):
+        """Idle connections whose end has not arrived here."""
+        pools = [server.peer.pool for server in self.transport._servers.values()]
+        return [connection for pool in pools for connection in pool._idle if connection.is_usable()]
+
+
+@pytest.fixture
+def restarting():
+    caller = Restarting()
+    yield caller
+    caller.close()
+
+
+def test_peers_that_stopped_are_forgotten_with_their_connections(restarting):
+    for number in range(5):
+        restarting.starts(f"s{number}")
+        restarting.write_to(f"s{number}")
+        assert restarting.idle() == {f"s{number}": 1}
+        restarting.server.close()
+        restarting.until(lambda: not restarting.usable())
+
+
+def test_peers_that_live_and_peers_that_are_being_called_keep_their_connections(restarting):
+    release, called = restarting.runtime.event(), restarting.runtime.event()
+    restarting.starts("idle")
+    restarting.write_to("idle")
+    idle = restarting.server
+    restarting.starts("busy", lambda: (called.set(), release.wait()))
+    writing = restarting.runtime.spawn(restarting.write_to, "busy")
+    assert called.wait(60)
+    busy = restarting.server
+    restarting.starts("new")
+    restarting.write_to("new")
+    assert restarting.idle() == {"idle": 1, "busy": 0, "new": 1}
+    release.set()
+    assert writing.join(60)
+    assert restarting.idle() == {"idle": 1, "busy": 1, "new": 1}
+    for server in (idle, busy):
+        server.close()
