@@ -9,11 +9,11 @@ import pytest
 
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer, require_java, running_zookeeper
 from tests.harness.role_processes import ProcessCluster
-from tests.harness.waiting import in_time, of_the_program
+from tests.harness.waiting import SOON_SECONDS, eventually, in_time, of_the_program
 
 pytestmark = pytest.mark.java
 
-SOON_SECONDS = 30
+REFUSED_SECONDS = 30
 SCHEMES = ["hdfs", "webhdfs"]
 
 
@@ -37,7 +37,7 @@ def refused(cluster: ProcessCluster, code: int, words: str, *settings: str, role
     lines = [line for line in of_the_program(said.splitlines()) if " INFO " not in line]
     assert words in said
     assert (found, len(lines)) == (code, 1), said
-    assert time.monotonic() - began < in_time(SOON_SECONDS)
+    assert time.monotonic() - began < in_time(REFUSED_SECONDS)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -90,9 +90,8 @@ def test_a_supervised_role_starts_when_what_it_needs_comes(
     ):
         zookeeper.stop()
         master = cluster.begin_master("--supervised", "-D", "session.call_seconds=1")
-        while "no ZooKeeper can be reached" not in master.log():
-            assert master.process.poll() is None
-            time.sleep(0.05)
+        eventually(lambda: "no ZooKeeper can be reached" in master.log(), 2 * SOON_SECONDS, "a first try that failed")
+        assert master.process.poll() is None
         zookeeper.start()
         master.wait_until_ready()
         assert master.stop() == 0

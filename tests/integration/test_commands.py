@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -153,8 +152,7 @@ def test_sigterm_answers_the_request_under_way_and_loses_nothing(tmp_path: Path)
         clients = [Client(port, number) for number in range(4)]
         for client in clients:
             client.start()
-        while min(client.acknowledged for client in clients) < 3:
-            time.sleep(0.005)
+        eventually(lambda: min(client.acknowledged for client in clients) >= 3, SOON_SECONDS, "some batches of each")
         code, log = running.stop()
         for client in clients:
             client.join()

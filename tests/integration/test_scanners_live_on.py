@@ -10,6 +10,7 @@ import pytest
 from happybase.connection import Hbase
 
 from tests.harness.server import ServerProcess
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 IllegalArgument = Hbase.scannerGetList_result.thrift_spec[2][2]
 ROWS = [b"r%05d" % number for number in range(3000)]
@@ -37,13 +38,6 @@ def _rest(client: Any, scan: int) -> list[bytes]:
     return found
 
 
-def _eventually(what: Any, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def _refusal(client: Any, scan: int) -> str:
     try:
         client.scannerGetList(scan, 1)
@@ -61,7 +55,7 @@ def test_a_scanner_goes_on_over_a_split(server: ServerProcess, backwards: bool) 
     first = [row.row for row in connection.client.scannerGetList(scan, 500)]
     regions = len(connection.table("t").regions())
     _fill(server, ROWS[1000:])
-    _eventually(lambda: len(server.connect().table("t").regions()) > regions)
+    eventually(lambda: len(server.connect().table("t").regions()) > regions, SOON_SECONDS, "a split")
     rest = _rest(connection.client, scan)
     found = first + rest
     expected = ROWS[:1000][::-1] if backwards else ROWS

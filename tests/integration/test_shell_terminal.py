@@ -5,19 +5,18 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.harness.server import ServerProcess
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux"),
 ]
-DEADLINE_SECONDS = 60
 
 
 class Terminal:
@@ -41,13 +40,17 @@ class Terminal:
         return self.tmux("capture-pane", "-p")
 
     def wait_for(self, text: str) -> str:
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while time.monotonic() < deadline:
-            screen = self.screen()
-            if text in screen:
-                return screen
-            time.sleep(0.05)
-        raise AssertionError(f"{text!r} did not come up:\n{self.screen()}")
+        screens = [""]
+
+        def is_there() -> bool:
+            screens.append(self.screen())
+            return text in screens[-1]
+
+        try:
+            eventually(is_there, SOON_SECONDS, f"{text!r} on the screen")
+        except AssertionError as error:
+            raise AssertionError(f"{error}:\n{screens[-1]}") from None
+        return screens[-1]
 
 
 @pytest.fixture
@@ -108,7 +111,4 @@ def test_a_person_at_a_terminal(terminal: Terminal) -> None:
     terminal.type("version", "Enter")
     terminal.wait_for("Took")
     terminal.type("exit", "Enter")
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while "0:" in terminal.tmux("list-windows") and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert terminal.tmux("list-windows") == ""
+    eventually(lambda: terminal.tmux("list-windows") == "", SOON_SECONDS, "the end of the shell")

@@ -289,10 +289,10 @@ def test_a_timeout_that_was_not_needed_does_not_end_a_later_wait(adapter: Adapte
     def main() -> None:
         event = runtime.event()
         runtime.spawn(event.set)
-        assert event.wait(0.002)
+        assert event.wait(0.05), "in time, though this process may stand still for a moment"
         before = runtime.clock_seconds()
-        runtime.sleep(0.006)
-        assert runtime.clock_seconds() - before >= 0.0055
+        runtime.sleep(0.1)
+        assert runtime.clock_seconds() - before >= 0.0995
 
     run(main)
 

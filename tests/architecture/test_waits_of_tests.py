@@ -1,0 +1,79 @@
+"""Tests wait for states, by `eventually`, and hold nothing to a few seconds: the machine may stand still for as many.
+
+What measures is marked `alone`, and by then it looks at medians.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("tests", "compat-tests", "cluster-tests")
+TESTS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("test_*.py"))
+CLOCKS = {"monotonic", "perf_counter", "time"}
+FEW_SECONDS = 20
+SLEEPS = {
+    "tests/integration/test_waiting.py": "somebody who stands still while he is asked",
+    "tests/integration/test_scanners_live_on.py": "a scanner that nobody uses for a while; more than that is noticed",
+    "tests/integration/test_transfer.py": "looks for a file every few milliseconds, and tries again when it was late",
+    "cluster-tests/test_killed_at_random.py": "the time between two kills",
+    "cluster-tests/test_zombies.py": "how long a zombie stands still",
+    "cluster-tests/test_zookeeper_away.py": "how long ZooKeeper is away",
+}
+"""Tests that sleep, and what for: none of them until something has happened."""
+
+
+def sleeps(tree: ast.Module) -> list[int]:
+    """Lines that call time.sleep."""
+    return [
+        node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "time.sleep"
+    ]
+
+
+def few_seconds(tree: ast.Module) -> Iterator[int]:
+    """Lines of a test that fail when a clock says that something took more than a few seconds."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assert):
+            continue
+        for one in ast.walk(node.test):
+            if isinstance(one, ast.Compare) and _is_at_most_few(one) and _reads_a_clock(one.left):
+                yield node.lineno
+
+
+def _is_at_most_few(compared: ast.Compare) -> bool:
+    limit = compared.comparators[0]
+    number = limit.value if isinstance(limit, ast.Constant) else None
+    return isinstance(compared.ops[0], ast.Lt | ast.LtE) and isinstance(number, int | float) and number < FEW_SECONDS
+
+
+def _reads_a_clock(node: ast.expr) -> bool:
+    return any(
+        isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and one.func.attr in CLOCKS
+        and isinstance(one.func.value, ast.Name)
+        and one.func.value.id == "time"
+        for one in ast.walk(node)
+    )
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_tests_wait_for_states(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if str(path.relative_to(ROOT)) not in SLEEPS:
+        assert sleeps(tree) == [], "wait for a state with tests.harness.waiting.eventually"
+    assert list(few_seconds(tree)) == [], "the machine may stand still for so long: assert the state, print the time"
+
+
+def test_every_test_that_may_sleep_does() -> None:
+    for name in SLEEPS:
+        assert sleeps(ast.parse((ROOT / name).read_text(encoding="utf-8"))), f"take {name} off the list"
+
+
+def test_it_would_be_found() -> None:
+    assert sleeps(ast.parse("import time\ntime.sleep(1)\nruntime.sleep(2)\n")) == [2]
+    assert list(few_seconds(ast.parse("assert time.monotonic() - began < 1.5\n"))) == [1]
+    assert list(few_seconds(ast.parse("assert 0 <= runtime.clock_seconds() - began < 1.5\n"))) == []
+    assert list(few_seconds(ast.parse("assert time.monotonic() - began < SOON_SECONDS\n"))) == []
