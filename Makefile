@@ -9,6 +9,7 @@
 #   make interfaces   writes the services into thrift/*.thrift, after a change of what hbtable/rpc/services.py declares
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
+#   make bench-hbase  rates, latencies, processor, memory and disk beside a real HBase (needs a JDK and Maven)
 #   make flights | transfer | crash | crash-points | damage | sim | cluster-sim | fuzz | hostile | patterns | filter-fuzz | soak     the long campaigns in full; each prints its seed
 #   make difffuzz    random calls beside a real HBase, which it starts (needs a JDK and Maven)
 #   make memory   the peak RSS of a 2 GB load into the default configuration
@@ -18,7 +19,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat cluster-test other-systems bench interfaces flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz difffuzz soak format clean
+.PHONY: run native test test-quick verify check compat cluster-test other-systems bench bench-hbase interfaces flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz difffuzz soak format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -78,6 +79,9 @@ endif
 bench: $(VENV)/.test
 	$(BIN)/python -m tests.bench.bench_thrift $(ARGS)
 	$(BIN)/python -m tests.bench.bench_start
+
+bench-hbase: $(VENV)/.test
+	$(BIN)/python -m tests.bench.beside_hbase $(ARGS)
 
 flights: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.flights $(ARGS)
