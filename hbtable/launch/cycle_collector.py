@@ -5,9 +5,9 @@ there are a million more than before, that is, in the middle of the largest requ
 clients waiting for 70 ms three times. None of these objects is garbage; they go with the request, by their counts of
 references.
 
-So only new objects are looked at by themselves (process.py says how many). Those that outlive this wait here until a
-quarter of all is gone, or until there were hardly any new ones for some seconds: the large request is over then, and
-what is left to look at is little.
+So only new objects are looked at by themselves (process.py says how many). Those that outlive this wait here until most
+of all is gone, or until there were hardly any new ones for some seconds: the large request is over then, and what is
+left to look at is little.
 """
 
 import gc
@@ -24,8 +24,9 @@ _DUE: Final = 50
 _OVERDUE: Final = 20 * _DUE
 """So much that it cannot wait any longer: what is garbage of it may fill the memory."""
 _CALM_LOOKS: Final = 10
-_GONE: Final = 0.75
-"""Of the most that there was."""
+_LEFT: Final = 0.4
+"""Of the most blocks of memory that there were. More: a request that has let go of its arguments, and not of what it
+made of them, would be taken for one that is over."""
 _EVERY: Final = 50
 """Once in so many times all objects are looked at, also those that have outlived earlier looks."""
 _NEVER: Final = (1 << 31) - 1
@@ -70,7 +71,7 @@ class CycleCollector:
     def _look(self) -> None:
         waiting, blocks = gc.get_count()[1], sys.getallocatedblocks()
         self._same = self._same + 1 if waiting == self._waiting else 0
-        is_calm = self._same >= _CALM_LOOKS or blocks < _GONE * self._most
+        is_calm = self._same >= _CALM_LOOKS or blocks < _LEFT * self._most
         self._waiting, self._most = waiting, max(blocks, self._most)
         if waiting >= _OVERDUE or (is_calm and waiting >= _DUE):
             self._done += 1

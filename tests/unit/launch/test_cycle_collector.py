@@ -68,13 +68,13 @@ def test_a_request_that_ended_is_calm_enough_though_others_go_on(
         collector.start()
         garbage = _old_garbage()
         runtime.sleep(0.5)  # between two looks
-        for blocks in (10_000_000, 12_000_000, 9_500_000):
+        for blocks in (10_000_000, 12_000_000, 5_500_000):
             _grow(_DUE)
             monkeypatch.setattr(sys, "getallocatedblocks", lambda: blocks)  # noqa: B023
             runtime.sleep(1.0)
             assert garbage() is not None
         _grow(1)
-        monkeypatch.setattr(sys, "getallocatedblocks", lambda: 8_500_000)
+        monkeypatch.setattr(sys, "getallocatedblocks", lambda: 4_500_000)
         runtime.sleep(1.0)
         assert garbage() is None
         collector.stop()
