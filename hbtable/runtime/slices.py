@@ -1,6 +1,6 @@
 """Goes through many things, and lets other tasks run every few milliseconds."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from hbtable.runtime.interface import Runtime
@@ -9,6 +9,7 @@ from hbtable.switches import switches
 T = TypeVar("T")
 
 _SLICE_SECONDS: Final = 0.004
+_FREED_AT_ONCE: Final = 4096
 
 
 @switches
@@ -22,3 +23,13 @@ def in_slices(runtime: Runtime, things: Iterable[T]) -> Iterator[T]:
         if clock() >= until:
             runtime.sleep(0)
             until = clock() + _SLICE_SECONDS
+
+
+@switches
+def let_go(things: Sequence[object], pause: Callable[[], object]) -> None:
+    """*Switches.* Of a list that nobody needs any more only the first few are left: to free 500,000 rows of a request,
+    when the last that refers to them ends, takes 80 ms in one stretch."""
+    if len(things) > _FREED_AT_ONCE and isinstance(things, list):
+        while len(things) > _FREED_AT_ONCE:
+            del things[-_FREED_AT_ONCE:]
+            pause()

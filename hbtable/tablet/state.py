@@ -6,11 +6,13 @@ applied      last one visible: insert() raises it after the pairs are in the mem
              a switch; a reader's snapshot is (version, applied), so no row is ever seen torn (bug class 13)
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, final
 
 from hbtable.commitlog.interface import CommitLog
 from hbtable.encoding.cell_key import Pair
 from hbtable.fs.interface import FileSystem
+from hbtable.memtable.memtable import Memtable
 from hbtable.merge.tally import Tally
 from hbtable.model.mutation import MAX_METADATA_ROW_BYTES, MAX_ROW_BYTES
 from hbtable.model.names import shown
@@ -109,15 +111,22 @@ class TabletState:
         self.gate.stall(files if files >= self.environment.options.stall_files else 0)
 
     def insert(
-        self, layout: LocalityGroupLayout, by_stack: list[list[Pair]], checksums: list[int], last_sequence: int
+        self,
+        layout: LocalityGroupLayout,
+        by_stack: list[list[Pair]],
+        checksums: list[int],
+        last_sequence: int,
+        prepared: Sequence[Memtable | None] = (),
     ) -> None:
         """The apply step of a commit, in commit order; never switches, never raises. `checksums` of the pairs, as they
-        were when their record was made. Hot."""
+        were when their record was made. `prepared`, by place: memtables that hold the pairs already. Hot."""
         version = self.version
         if version.layout is not layout:
             # The schema was changed while they waited for the log.
             by_stack, checksums = self.spreading.spread_again(version.layout, by_stack, checksums)
             self.spreading.say(self.tablet_id, version.layout.table, "writes that a change of the schema overtook")
+        elif prepared:
+            by_stack = self._install_prepared(by_stack, prepared)
         grown = 0
         for stack, pairs, checksum in zip(version.stacks, by_stack, checksums, strict=False):
             if pairs:
@@ -135,6 +144,16 @@ class TabletState:
             self.applied = last_sequence
         if not self.unflushed_since:
             self.unflushed_since = self.environment.runtime.clock_seconds()
+
+    def _install_prepared(self, by_stack: list[list[Pair]], prepared: Sequence[Memtable | None]) -> list[list[Pair]]:
+        """What is left of the pairs, to be put into memtables that there are."""
+        self.install(self.version.with_prepared(prepared))
+        grown = sum(memtable.bytes_used for memtable in prepared if memtable is not None)
+        if self.is_open:
+            self.shared.memtable_bytes += grown
+        if self.version.memtable_bytes() >= self.attention_at:
+            self.shared.attention()
+        return [[] if memtable is not None else pairs for pairs, memtable in zip(by_stack, prepared, strict=True)]
 
     def release(self, memtable_bytes: int) -> None:
         """Memtables of this size were dropped."""

@@ -112,6 +112,15 @@ class Version:
         """Active memtables that hold anything become frozen ones, with fresh ones in their place."""
         return Version(self.layout, tuple(map(_freeze, self.stacks)))
 
+    def with_prepared(self, prepared: Sequence[Memtable | None]) -> "Version":
+        """Each of `prepared`, by place of its stack, is written to from now on; what was until now is frozen."""
+        stacks = list(self.stacks)
+        for place, memtable in enumerate(prepared):
+            if memtable is not None:
+                stack = _retire(stacks[place])
+                stacks[place] = Stack(stack.key, memtable, stack.frozen, stack.files)
+        return Version(self.layout, tuple(stacks))
+
     @switches
     def flushed(self, key: str, memtables: tuple[Memtable, ...], file: LoadedFile | None) -> "Version":
         """The stack's frozen `memtables` are in `file` now, or nothing of them had to be kept."""

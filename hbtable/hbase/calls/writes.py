@@ -18,6 +18,7 @@ from hbtable.hbase.conversion import Batches, Mutations, check_row, full_column,
 from hbtable.hbase.errors import DO_NOT_RETRY, PLAIN, BadArgument, JavaError
 from hbtable.model.cell import SERVER_TIME, Cell
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
+from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 
 Attributes = Mapping[bytes, bytes] | None
@@ -79,6 +80,7 @@ class WriteCalls:
         if not mutation.operations:
             self._tables.canonical(table)  # nothing to do succeeds, on a missing table, too
             return
+        let_go(mutations or (), self._pause)
         self._apply(self._tables.named(table), (mutation,))
 
     @switches
@@ -99,7 +101,11 @@ class WriteCalls:
         if not changes:
             self._tables.canonical(table)
             return
-        self._apply(self._tables.named(table), changes)
+        let_go(batches, self._pause)
+        try:
+            self._apply(self._tables.named(table), changes)
+        finally:
+            let_go(changes, self._pause)
 
     @switches
     def _apply(self, named: TableCalls, changes: Sequence[RowMutation]) -> None:

@@ -18,6 +18,7 @@ from hbtable.commitlog.records import encode_record, encode_record_in_parts
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
 from hbtable.encoding.pairs_checksum import checksum_in_parts, checksum_of
 from hbtable.errors import InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
+from hbtable.memtable.memtable import Memtable
 from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import (
@@ -38,6 +39,7 @@ from hbtable.switches import switches, switches_if_given
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.clock import TabletClock
 from hbtable.tablet.writes.own_masking import stacks_of_own, take_unmasked
+from hbtable.tablet.writes.prepared import prepared_memtable
 
 _MARKERS: Final = frozenset((DELETE_VERSION, DELETE_COLUMN, DELETE_FAMILY, DELETE_FAMILY_VERSION))
 _FAMILY_KINDS: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
@@ -48,7 +50,7 @@ _OPERATIONS_IN_A_PART: Final = 256
 class CheckedWrite:
     """A checked write, ready for the log and the memtables."""
 
-    __slots__ = ("by_stack", "checksums", "last_sequence", "layout", "records", "rows", "time")
+    __slots__ = ("by_stack", "checksums", "last_sequence", "layout", "prepared", "records", "rows", "time")
 
     def __init__(
         self,
@@ -59,6 +61,7 @@ class CheckedWrite:
         last: int,
         time: int,
         checksums: list[int] | None = None,
+        prepared: Sequence[Memtable | None] = (),
     ) -> None:
         self.layout = layout
         self.rows = rows
@@ -66,6 +69,8 @@ class CheckedWrite:
         """Pairs by place of their stack in `layout`."""
         self.checksums = checksums or [checksum_of(pairs) if pairs else 0 for pairs in by_stack]
         """Of the pairs of each: they wait for the log, and then in memory for a minor compaction."""
+        self.prepared = prepared
+        """By place, memtables that hold the pairs already, where those are very many."""
         self.records = records
         """One for each mutation, in order; none for those that skip the log."""
         self.last_sequence = last
@@ -203,10 +208,11 @@ class WriteBuilder:
                     encode_record_in_parts(self._tablet_id, self._generation, sequence, row_time, pairs, pause)
                 )
         checksums = [checksum_in_parts(pairs, pause) for pairs in by_stack]
+        prepared = [prepared_memtable(pairs, sequence, pause) for pairs in by_stack]
         if time > clock.highest:
             clock.highest = time
         rows = frozenset([mutation.row for mutation in mutations])
-        return CheckedWrite(self._layout, rows, by_stack, records, sequence, time, checksums)
+        return CheckedWrite(self._layout, rows, by_stack, records, sequence, time, checksums, prepared)
 
     @switches_if_given
     def _any(

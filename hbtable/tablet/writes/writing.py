@@ -25,6 +25,7 @@ from hbtable.model.mutation import (
     keep_checksums_in_parts,
 )
 from hbtable.model.read import ALL_VERSIONS, ReadSpec
+from hbtable.runtime.slices import let_go
 from hbtable.switches import switches
 from hbtable.tablet.pacing import Pacer
 from hbtable.tablet.reads.reading import read_row
@@ -181,7 +182,10 @@ class TabletWriter:
             finally:
                 gate.let_go()
             if state.builder is builder and state.sequence == sequence and not gate.stops_holder:
-                return self._queue(built)
+                self._queue(built)
+                for pairs in built.by_stack:  # not after an error: the log may apply them yet
+                    let_go(pairs, pacer.pause)
+                return built
             self._admit(mutations)  # the schema was changed, or the tablet is about to leave
 
     @switches
@@ -197,7 +201,7 @@ class TabletWriter:
         write = InFlightWrite(built.rows)
 
         def apply() -> None:
-            state.insert(built.layout, built.by_stack, built.checksums, last)
+            state.insert(built.layout, built.by_stack, built.checksums, last, built.prepared)
             row_locks.land(write)
 
         records = built.records

@@ -15,16 +15,17 @@ from hbtable.model.mutation import checksum_of as checksum_of_mutation
 from hbtable.model.read import ReadSpec
 from hbtable.tablet.options import TabletOptions
 from hbtable.tablet.tablet import Tablet
-from hbtable.tablet.writes import writing
+from hbtable.tablet.writes import prepared, writing
 from tests.harness.tablet_bench import Bench, delete, everything, put, values
 
 COLUMNS = 2000
 """More than are built between two pauses."""
 
 
-@pytest.fixture(autouse=True)
-def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=[20, 20_000], ids=["in a memtable of their own", "in that of the tablet"])
+def _few_are_many(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.setattr(writing, "_MOST_AT_ONCE", 20)
+    monkeypatch.setattr(prepared, "ADDED_AT_ONCE", request.param)
 
 
 FEW = ReadSpec(columns={b"f": frozenset((b"00000", b"00001"))})

@@ -1,0 +1,49 @@
+"""Memtables of very many pairs, made before their write goes to the log.
+
+To put 200,000 pairs into the memtable of a tablet takes 80 ms of the processor, in one stretch: when the log has them,
+a reader is to see all or none. So they are put into a memtable of their own before, in turns with other tasks, and what
+is left to do then is to exchange two memtables (Version.with_prepared).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from hbtable.encoding.cell_key import Pair
+from hbtable.encoding.pairs_checksum import checksum_of
+from hbtable.memtable.memtable import Memtable
+from hbtable.switches import switches
+
+ADDED_AT_ONCE: Final = 20_000
+"""Pairs that go into the memtable that there is. Fewer: more memtables, in each of which every read has to look."""
+_PART: Final = 1000
+
+
+@switches
+def prepared_memtable(pairs: Sequence[Pair], sequence: int, pause: Callable[[], None]) -> Memtable | None:
+    """With the pairs, whose keys carry sequences up to `sequence`. *Switches* between parts. None: they are so few that
+    they can be added in one stretch."""
+    if len(pairs) <= ADDED_AT_ONCE:
+        return None
+    memtable = _filled(pairs, sequence, pause)
+    if memtable.cells < len(pairs):  # a key came twice, and the checksum of its first pair says nothing any more
+        latest: dict[bytes, bytes] = {}
+        for part in _parts(pairs):
+            latest.update(part)
+            pause()
+        memtable = _filled(latest.items(), sequence, pause)
+    return memtable
+
+
+@switches
+def _filled(pairs: Iterable[Pair], sequence: int, pause: Callable[[], None]) -> Memtable:
+    memtable = Memtable()
+    for part in _parts(pairs):
+        memtable.add(part, sequence, checksum_of(part))
+        pause()
+    return memtable
+
+
+def _parts(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    rest = iter(pairs)
+    return iter(lambda: list(islice(rest, _PART)), [])

@@ -1,0 +1,137 @@
+"""Writes of so many cells that they come with a memtable of their own."""
+
+import pytest
+
+from hbtable.memtable.memtable import Memtable
+from hbtable.model.cell import SERVER_TIME
+from hbtable.model.mutation import PUT, RowMutation
+from hbtable.tablet.compactions import planning
+from hbtable.tablet.options import TabletOptions
+from hbtable.tablet.tablet import Tablet
+from hbtable.tablet.writes import prepared, writing
+from tests.harness.tablet_bench import Bench, delete, everything, put, values
+
+COLUMNS = 300
+
+
+@pytest.fixture(autouse=True)
+def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_MOST_AT_ONCE", 20)
+    monkeypatch.setattr(prepared, "ADDED_AT_ONCE", 50)
+    monkeypatch.setattr(prepared, "_PART", 10)
+
+
+def wide(value: bytes, timestamp: int = SERVER_TIME, family: bytes = b"f", row: bytes = b"wide") -> RowMutation:
+    return RowMutation(row, [(PUT, family, b"%05d" % number, timestamp, value) for number in range(COLUMNS)])
+
+
+def whole(value: bytes, family: bytes = b"f") -> dict[bytes, bytes]:
+    return {family + b":%05d" % number: value for number in range(COLUMNS)}
+
+
+def frozen(tablet: Tablet) -> int:
+    return max(len(stack.frozen) for stack in tablet._state.version.stacks)
+
+
+def test_no_more_pairs_are_added_in_one_stretch_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    added: list[int] = []
+    add = Memtable.add
+
+    def noted(memtable: Memtable, pairs: list[tuple[bytes, bytes]], sequence: int, checksum: int) -> None:
+        added.append(len(pairs))
+        add(memtable, pairs, sequence, checksum)
+
+    def main() -> None:
+        tablet = bench.open()
+        monkeypatch.setattr(Memtable, "add", noted)
+        tablet.mutate([wide(b"v"), wide(b"w", family=b"g"), put(b"r", b"f:a", b"1")])
+        assert sum(added) == 2 * COLUMNS + 1
+        assert max(added) <= 50
+        assert values(tablet, b"wide") == {**whole(b"v"), **whole(b"w", b"g")}
+        assert values(tablet, b"r") == {b"f:a": b"1"}
+
+    bench.run(main)
+
+
+def test_what_is_written_before_and_after_it_is_read_with_it_and_flushed_once() -> None:
+    bench = Bench()
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([put(b"wide", b"f:00001", b"before"), put(b"wide", b"f:first", b"1")])
+        tablet.mutate([wide(b"v")])
+        tablet.mutate([put(b"wide", b"f:00002", b"after"), delete(b"wide", b"f:00003")])
+        expected = {**whole(b"v"), b"f:first": b"1", b"f:00002": b"after"}
+        del expected[b"f:00003"]
+        assert frozen(tablet) == 1
+        assert values(tablet, b"wide") == expected
+        used = tablet.memtable_bytes
+        assert bench.shared.memtable_bytes == used > COLUMNS * 100
+        tablet.flush()
+        assert (tablet.memtable_bytes, bench.shared.memtable_bytes, frozen(tablet)) == (0, 0, 0)
+        assert values(tablet, b"wide") == expected
+        before = everything(tablet)
+        bench.crash()
+        assert everything(bench.open()) == before
+
+    bench.run(main)
+
+
+def test_a_cell_that_comes_twice_in_it_is_no_damage() -> None:
+    bench = Bench()
+
+    def main() -> None:
+        tablet = bench.open()
+        tablet.mutate([RowMutation(b"wide", [*wide(b"old", 7).operations, *wide(b"new", 7).operations])])
+        assert values(tablet, b"wide") == whole(b"new")
+        tablet.flush()
+        assert values(tablet, b"wide") == whole(b"new")
+
+    bench.run(main)
+
+
+def test_many_of_them_are_flushed_before_reads_look_into_too_many_memtables() -> None:
+    bench = Bench()
+
+    def main() -> None:
+        tablet = bench.open()
+        written = 0
+        while not tablet.needs_flush():
+            tablet.mutate([wide(b"%d" % written)])
+            written += 1
+        assert frozen(tablet) == planning.MANY_FROZEN
+        tablet.flush()
+        assert not tablet.needs_flush()
+        assert values(tablet, b"wide") == whole(b"%d" % (written - 1))
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_flushes_and_crashes_among_them_lose_nothing(seed: int) -> None:
+    bench = Bench(seed, "sync")
+    bench.options = TabletOptions(slice_seconds=0.0)
+
+    def main() -> None:
+        tablet = bench.open()
+        flushing = bench.runtime.spawn(lambda: [tablet.flush() for _ in range(4)])
+        others = bench.runtime.spawn(
+            lambda: [tablet.mutate([put(b"other", b"f:%d" % number, b"%d" % number)]) for number in range(20)]
+        )
+        for number in range(4):
+            tablet.mutate([wide(b"%d" % number, row=b"wide%d" % number)])
+        others.join()
+        acknowledged = everything(tablet)
+        assert len(acknowledged) == 5
+        assert values(tablet, b"other") == {b"f:%d" % number: b"%d" % number for number in range(20)}
+        if seed % 2:
+            flushing.join()
+        bench.crash()
+        again = bench.open()
+        assert everything(again) == acknowledged
+        again.flush()
+        again.compact(True)
+        assert everything(again) == acknowledged
+
+    bench.run(main)
