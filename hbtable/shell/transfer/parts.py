@@ -81,7 +81,9 @@ def restored(state: dict[str, object], target: Path) -> list[ExportPart]:
             number, _bytes(one["start"]), _bytes(one["stop"]), one["rows"], one["bytes"], position, one["done"]
         )
         path = part.path(target)
-        if not path.exists():
+        # One that is not done and has nowhere to go on from begins again. A run that was broken off in that may have
+        # begun to write its file anew, which is then not what was saved.
+        if not path.exists() or (position is None and not part.done):
             part.begin()
         elif part.take(path, part.bytes) != one["digest"]:
             raise ArgumentError(f"{path} was changed since the run that left it; {ANEW}")

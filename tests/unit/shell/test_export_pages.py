@@ -1,5 +1,6 @@
 """What an export asks of the server: rows too large for one answer come in pieces, where the format allows it."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,10 @@ class RowsServer:
 
     def admin(self, method: str, table: bytes, scan: AdminScan) -> AdminPage:
         self.pages += 1
-        row = b"r%d" % self.pages
+        number = int(scan.position.row[1:-1]) + 1 if scan.position else 1
+        row = b"r%d" % number
         return AdminPage(
-            [AdminRow(row, [AdminCell(b"f:q", 7, b"v")])], AdminPosition(row + b"\0") if self.pages < 3 else None
+            [AdminRow(row, [AdminCell(b"f:q", 7, b"v")])], AdminPosition(row + b"\0") if number < 3 else None
         )
 
 
@@ -74,4 +76,51 @@ def test_what_another_parts_worker_saves_meanwhile_is_what_the_file_holds(
     server: Any = RowsServer()
     export.write_part(server, export.parts[0])
     assert saved
+    assert restored(progress.load(), options.path)[0].rows == 3
+
+
+class Killed(BaseException):
+    """Here and now."""
+
+
+@pytest.mark.parametrize("format_name", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("pages", [0, 1, 2, 3])
+def test_an_export_that_was_killed_again_and_again_goes_on(
+    tmp_path: Path, format_name: str, pages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time when so many pages were written, and once right before the part's end was saved."""
+    options = ExportOptions(b"t", tmp_path / "out", format_name, ["f:q"])
+    progress = Progress(tmp_path / "progress", lambda: 0.0)
+
+    def begin() -> tuple[_Export, ExportPart]:
+        export = _Export(options, progress)
+        export.parts = restored(progress.load(), options.path) or [ExportPart(0, b"", b"")]
+        return export, export.parts[0]
+
+    class KilledServer(RowsServer):
+        def admin(self, method: str, table: bytes, scan: AdminScan) -> AdminPage:
+            if self.pages == pages:
+                raise Killed
+            return super().admin(method, table, scan)
+
+    def not_saved(self: ExportPart, name: str, value: object) -> None:
+        if name == "done" and value:
+            export._save()  # of another part's worker
+            raise Killed
+        object.__setattr__(self, name, value)
+
+    export, part = begin()
+    whole: Any = RowsServer()
+    with monkeypatch.context() as patched:
+        patched.setattr(ExportPart, "__setattr__", not_saved)
+        with pytest.raises(Killed):
+            export.write_part(whole, part)
+    for _ in range(2):
+        export, part = begin()
+        killed: Any = KilledServer()
+        with contextlib.suppress(Killed):
+            export.write_part(killed, part)
+    export, part = begin()
+    last: Any = RowsServer()
+    export.write_part(last, part)
     assert restored(progress.load(), options.path)[0].rows == 3
