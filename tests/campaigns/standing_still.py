@@ -95,6 +95,7 @@ def main() -> None:
     parser.add_argument("command", nargs="+")
     arguments = parser.parse_args()
     seed = arguments.seed or random.randrange(1 << 30)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # nobody stays stopped
     code, times = run(arguments.command, arguments.seconds, arguments.every, random.Random(seed))
     print(f"all stood still {times} times for {arguments.seconds:g} s; exit code {code}; seed {seed}")
     sys.exit(code)
