@@ -209,7 +209,7 @@ class Admin(MasterService):
 
     @switches
     def statuses(self, servers: Iterable[str]) -> dict[str, list[TabletStatus]]:
-        """What each of these tablet servers serves; one that is gone is left out."""
+        """The tablets that each of these servers serves; a server that is gone is left out."""
         found: dict[str, list[TabletStatus]] = {}
         for server in servers:
             try:

@@ -48,7 +48,7 @@ def full(column: bytes) -> tuple[bytes, bytes]:
 
 
 def listed(columns: Iterable[bytes]) -> list[bytes]:
-    """What a caller names as columns. InvalidRequest."""
+    """The columns that a caller names. InvalidRequest."""
     return [own_bytes("the column", column) for column in members("columns", columns)]
 
 

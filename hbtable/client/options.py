@@ -1,4 +1,4 @@
-"""How long a client tries again, and how much it does at once."""
+"""Options of a client: for how long it tries again, and how much it does at once."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -85,7 +85,7 @@ def _narrowed(
     plain: bool,
     tablet: TabletRecord,
 ) -> ScanRequest:
-    """What to ask of one tablet: its own part of the range, and no more than still fits."""
+    """The request to one tablet: its own part of the range, and no more than still fits."""
     within = request.range.intersect(tablet.range)
     if position is not None and position.cells_done == BETWEEN_TABLETS:
         within = within.intersect(RowRange(b"", position.row))
@@ -98,7 +98,7 @@ def _narrowed(
 
 
 def _beyond(request: ScanRequest, tablet: RowRange, filter_state: bytes) -> ScanPosition | None:
-    """Where the next tablet takes over; None when the range ends in this one."""
+    """The row at which the next tablet takes over; None when the range ends in this one."""
     if request.reversed:
         if not tablet.start or tablet.start <= request.range.start:
             return None

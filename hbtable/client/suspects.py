@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class Marks(Protocol):
-    """What is under way in this process, for the process after it. Nothing here switches."""
+    """Notes which reads are under way in this process, for the process after it. Nothing here switches."""
 
     def left_over(self) -> list[Mark]:
         """Of the process before, if it died. Once, before the first take()."""
@@ -58,7 +58,7 @@ class Marks(Protocol):
 
 
 class _Record(NamedTuple):
-    """What is known of a suspect."""
+    """A suspect's state."""
 
     deaths: int
     millis: int

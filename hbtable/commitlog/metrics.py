@@ -1,4 +1,4 @@
-"""What a log counts, of either kind."""
+"""Counters of a commit log, of either kind."""
 
 from typing import final
 

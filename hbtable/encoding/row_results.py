@@ -80,7 +80,7 @@ class RowResults:
         return row if self._entries is None else self._entries[row + 1] - 1
 
     def cells(self, first: int, last: int) -> int:
-        """How many the rows [first, last) have."""
+        """The number of cells of the rows [first, last)."""
         return last - first if self._entries is None else self._entries[last] - self._entries[first]
 
     def slice(self, first: int, last: int) -> bytes:

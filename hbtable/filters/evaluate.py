@@ -90,7 +90,7 @@ class RowFilter:
         return self._root.is_finished()
 
     def state(self) -> bytes:
-        """What the next page needs; to be taken between rows, some bytes for each filter that remembers rows."""
+        """The state for the next page; to be taken between rows, some bytes for each filter that remembers rows."""
         out = bytearray()
         self._root.save(out)
         return bytes(out)
@@ -271,7 +271,7 @@ def _holds(expression: ex.Expression, wanted: Callable[[ex.Expression], bool]) -
 
 
 def _weight(expression: ex.Expression) -> int:
-    """How many filters are asked for a cell."""
+    """The number of filters that are asked about a cell."""
     match expression:
         case ex.All(members) | ex.AnyOf(members):
             return 1 + sum(map(_weight, members))

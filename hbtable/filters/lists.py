@@ -1,4 +1,4 @@
-"""What combines filters: AND, OR, SKIP, WHILE (docs/contract.md: filters; HBase's FilterList, SkipFilter,
+"""Filters that combine others: AND, OR, SKIP, WHILE (docs/contract.md: filters; HBase's FilterList, SkipFilter,
 WhileMatchFilter).
 
 Order matters: AND does not show a cell to members after the one that rejects it, and its row stage ends at the first
@@ -13,7 +13,7 @@ from hbtable.switches import switches
 
 
 class ListNode(FilterNode, Protocol):
-    """What AND and OR do to each of their members alike."""
+    """The part that AND and OR have in common: what they do to each of their members alike."""
 
     __slots__ = ("_members",)
 

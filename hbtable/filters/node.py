@@ -1,4 +1,4 @@
-"""What every part of a running filter can do, in the order in which a row passes through it
+"""The methods that every part of a running filter has, in the order in which a row passes through it
 (docs/contract.md: filters).
 
     reset()             a new row begins

@@ -92,7 +92,7 @@ class DataFolder:
         _check_same(self.root, self._ids)
 
     def set_address(self, address: str) -> None:
-        """What a second process is told, once this one knows its port."""
+        """Writes down the address that a second process is told, once this one knows its port."""
         if self._lock < 0:
             raise StorageFailed(f"the data folder {self.root} is closed")
         says = f"pid {os.getpid()}\naddress {address or 'none'}\nhost {socket.gethostname()}\npids {_pids()}\n".encode()

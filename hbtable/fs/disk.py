@@ -1,4 +1,4 @@
-"""What local.py has done by the operating system, mostly in threads: plain blocking functions over absolute paths.
+"""Calls of the operating system for local.py, mostly in threads: plain blocking functions over absolute paths.
 
 They raise OSError; local.py knows the paths users see and translates. None touches the runtime.
 """

@@ -156,7 +156,7 @@ class DiskSpace(Protocol):
     """Called, without a switch, whenever a write has found no room."""
 
     def free_bytes(self) -> int:
-        """What this process may still write. Does not switch."""
+        """The bytes that this process may still write. Does not switch."""
 
     def total_bytes(self) -> int:
         """Of the whole disk. Does not switch."""

@@ -116,7 +116,7 @@ class MemoryFileSystem:
 
     @switches
     def wall_millis(self) -> int:
-        """What files are stamped with."""
+        """The time that files are stamped with."""
         return (self._wall_millis or self.runtime.wall_millis)()
 
     # ------------------------------------------------------------ crashes

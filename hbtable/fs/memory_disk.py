@@ -45,7 +45,7 @@ class MemoryContent:
             self.append_ends = [end for end in self.append_ends if end > length_bytes]
 
     def after_power_loss(self, chance: random.Random, tear: bool) -> "MemoryContent":
-        """What a reader finds at the next start; all of that is on the medium, thus synced."""
+        """The disk as a reader finds it at the next start; all of that is on the medium, thus synced."""
         content = self.content
         ends = [self.synced_bytes, *self.append_ends]
         if not tear:
@@ -87,7 +87,7 @@ class MemoryDisk:
         return sum(len(file.content) for file in self.files.values())
 
     def room_for(self, size: int) -> int:
-        """How many of `size` more bytes fit."""
+        """The number of bytes that fit, of `size` more."""
         if self.capacity_bytes is None:
             return size
         return max(0, min(size, self.capacity_bytes - self.used_bytes))

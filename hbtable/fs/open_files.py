@@ -1,4 +1,4 @@
-"""What adapters with open files share."""
+"""Code that the adapters with open files share."""
 
 from hbtable.fs.interface import FileSystem
 from hbtable.switches import switches

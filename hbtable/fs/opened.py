@@ -38,7 +38,7 @@ class FileSystemAddress(NamedTuple):
 
 @dataclass(frozen=True)
 class FileSystemOptions:
-    """What each kind is opened with; only the one of the address' kind is used."""
+    """Options for each kind of file system; only those of the address' kind are used."""
 
     webhdfs: WebHdfsOptions = field(default_factory=WebHdfsOptions)
     hdfs: HdfsNativeOptions = field(default_factory=HdfsNativeOptions)

@@ -23,14 +23,14 @@ def check_path(path: str) -> None:
 
 
 def write_error(error: OSError, path: str, doing: str) -> HbtableError:
-    """What a failed write, sync or change of names means: OutOfSpace or StorageFailed."""
+    """The error that a failed write, sync or change of names means: OutOfSpace or StorageFailed."""
     if error.errno in NO_ROOM:
         return OutOfSpace(f"no room left while {doing} {path}: {error.strerror}; make room, then try again")
     return StorageFailed(f"{doing} {path} failed: {error.strerror or error}; what was not synced counts as lost")
 
 
 def read_error(error: OSError, path: str) -> HbtableError:
-    """What a failed read means: FileNotFound or Unavailable."""
+    """The error that a failed read means: FileNotFound or Unavailable."""
     if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR):
         return FileNotFound(f"there is no file {path}")
     return Unavailable(f"reading {path} failed: {error.strerror or error}")

@@ -58,7 +58,7 @@ class MarksFile:
         return True
 
     def left_over(self) -> list[Mark]:
-        """What the process before this one died with."""
+        """The work that the process before this one died with."""
         return self._left
 
     def take(self, mark: Mark) -> int:

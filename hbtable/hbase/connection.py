@@ -162,7 +162,7 @@ class GatewayConnection:
 
     @switches
     def _discard(self, source: MessageInput) -> None:
-        """What is left of a refused message: a frame says how much that is."""
+        """Throws the rest of a refused message away: a frame says how much that is."""
         clock = self._context.clock
         until = clock() + _DISCARD_AT_MOST_SECONDS
         most = max(2 * self._context.message_bytes, source.refused_bytes)

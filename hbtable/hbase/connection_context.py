@@ -1,4 +1,4 @@
-"""What all connections of a gateway share: limits, the methods, and the counting of requests."""
+"""State that all connections of a gateway share: limits, the methods, and the counting of requests."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -17,10 +17,6 @@ from hbtable.runtime.memory_budget import MemoryBudget
 _REQUESTS = "hbtable_rpc_requests_total"
 _REQUESTS_HELP = "Thrift calls answered, by method and outcome (ok or the error's class)."
 _SECONDS_HELP = "Seconds from the first byte of a call to the last byte of its answer, by method."
-
-
-Gates = Callable[[str], Callable[[float], None]]
-"""The gate through which each request of a client goes; see runtime.interface.Runtime.request_gate."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""Who may call: what the gateway demands of a connection before it carries out its calls."""
+"""The gateway's demands on a connection before it carries out its calls."""
 
 from typing import Final, final
 

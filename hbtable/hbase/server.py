@@ -61,7 +61,7 @@ class GatewayListener(Protocol):
     def port(self) -> int: ...
     @property
     def capacity(self) -> int:
-        """How many connections this process has file descriptors for."""
+        """The number of connections for which this process has file descriptors."""
 
     def stop_accepting(self) -> None:
         """No new connections from now on; those there are stay."""

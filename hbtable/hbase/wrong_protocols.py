@@ -37,7 +37,7 @@ _REASONS: Final = {
 
 
 def reason(protocol: Protocol, first: bytes) -> str:
-    """What is wrong, and what to do instead."""
+    """The message: what the client did wrong, and what to do instead."""
     return _REASONS.get(protocol, f"it began with {first[:16]!r}, which is no Thrift")
 
 

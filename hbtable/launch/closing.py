@@ -1,4 +1,4 @@
-"""How databases of hbtable.open() end: by close(), when nobody refers to them any more, or with the program.
+"""Closes databases of hbtable.open(): by close(), when nobody refers to them any more, or with the program.
 
 close() may come from any thread, from a signal handler that interrupts another close(), and from the garbage collector
 in the middle of anything. So the work is done once, in a thread of its own, and whoever can wait for it does.

@@ -1,4 +1,4 @@
-"""How the calls of hbtable.open() cross into the hub, and how they end once the embedded cluster is lost.
+"""Carries the calls of hbtable.open() into the hub, and ends them once the embedded cluster is lost.
 
 An embedded cluster is lost when its data folder was moved or replaced, or when its lock went otherwise. A server's
 process ends then; a library's cannot. So every call is refused from then on, with LockLost that says why, and those

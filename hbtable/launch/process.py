@@ -1,4 +1,4 @@
-"""What a serving process needs of its interpreter and of the operating system, whatever it serves."""
+"""Prepares the interpreter and the operating system for a serving process, whatever it serves."""
 
 import gc
 import logging

@@ -1,4 +1,4 @@
-"""Where a lock service that lives in one process keeps its files: durable in a file system, or in memory.
+"""The files of a lock service that lives in one process: durable in a file system, or in memory.
 
 Layout of lockservice/files/<name>, numbers big-endian (`<name>` is the path with "." as ".d" and "/" as ".s"):
 
@@ -160,7 +160,7 @@ class DurableFiles:
 
 
 def stored_path(path: str) -> str:
-    """Where the file of this lock service path lies."""
+    """The place of this lock service path's file."""
     return _file_of(path)
 
 

@@ -1,4 +1,4 @@
-"""Where the cluster keeps things in the lock service, and what a server file says (paper, sections 4 and 5.2).
+"""The cluster's paths in the lock service, and the content of a server file (paper, sections 4 and 5.2).
 
     /cluster                       the cluster's id and format version, written once
     /incarnations                  how many tablet servers ever started, decimal; gives them unique names

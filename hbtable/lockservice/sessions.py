@@ -22,7 +22,7 @@ _NUMBERS_AT_ONCE: Final = 1000
 
 @final
 class HeldLock:
-    """Who holds a lock, and since which epoch."""
+    """The holder of a lock, and the epoch since which he holds it."""
 
     __slots__ = ("data", "epoch", "session")
 

@@ -54,7 +54,7 @@ _MAX_CLOCK_SKEW_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class MasterOptions:
-    """How often and how wide the master works."""
+    """Options: how often the master looks, and how much it does at once."""
 
     period_seconds: float = 1.0
     """Time between looks at the servers folder; a change there wakes the master at once. Longer: a death that was

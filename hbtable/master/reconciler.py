@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Decision(NamedTuple):
-    """What a part of a round decided."""
+    """The decision of a part of a round."""
 
     message: str
     """"" when there was nothing to do."""

@@ -1,4 +1,4 @@
-"""What the master offers to others: rpc.services.MasterService, each call handed to the part that carries it out.
+"""The master's service (rpc.services.MasterService): hands each call to the part that carries it out.
 
 A call to one that is not the master, or not any more, begins nothing and is Unavailable: its caller may ask the master
 that there is now. What a call that fails may have left half done the master's cycle finishes at once.

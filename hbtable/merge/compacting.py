@@ -1,4 +1,4 @@
-"""What a compaction writes (paper, section 5.4; HBase's rules, docs/contract.md: data model).
+"""Chooses the cells that a compaction writes (paper, section 5.4; HBase's rules, docs/contract.md: data model).
 
 Promise: whatever is compacted when, and however often, reads answer the same, with two exceptions that HBase has, too.
   1. A compaction that drops a marker unmasks puts of an older timestamp that are written later.

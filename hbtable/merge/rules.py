@@ -1,4 +1,4 @@
-"""What a column family asks of visibility and compaction, in the units of the hot loops."""
+"""A column family's settings for visibility and compaction, in the units of the hot loops."""
 
 from collections.abc import Mapping
 from typing import final

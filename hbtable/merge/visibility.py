@@ -125,7 +125,7 @@ def rows(  # noqa: C901 -- the hot path of every read: one pass, no calls per pl
 
 
 def _kept(rule: FamilyRules, max_versions: int) -> int:
-    """How many versions of a column there are to see at most."""
+    """The number of versions of a column that there are to see at most."""
     return min(rule.max_versions, max_versions)
 
 

@@ -27,7 +27,7 @@ from hbtable.switches import switches
 
 @dataclass(frozen=True, slots=True)
 class LocatorOptions:
-    """How much one lookup reads, and how long it tries."""
+    """Options: how much one lookup reads, and how long it tries."""
 
     prefetch_rows: int = 32
     """METADATA rows read by one miss. Raising it warms the cache faster and costs about 1 KB a row."""
@@ -191,7 +191,7 @@ class Locator:
             lookup.done.set()
 
     def _gap(self, table_id: int, row: bytes, before: bool) -> bytes:
-        """Where the uncached stretch around `row` begins."""
+        """The first row of the uncached stretch around `row`."""
         if _in_root(table_id, row, before):
             return layout.ROOT_PATH.encode()  # not the gap of a METADATA tablet, whose lookup waits for the root's
         table = self._tables.get(table_id)

@@ -1,4 +1,4 @@
-"""How long to try again, and with what pauses, when a tablet moves or a server is away.
+"""Retry policy: for how long, and with what pauses, to try again when a tablet moves or a server is away.
 
 Pauses double from the first to the longest, with jitter so that callers that failed together do not return together.
 The very first retry comes at once: most stale locations are cured by one look into METADATA.

@@ -1,4 +1,4 @@
-"""What a read asks for, and what it gets back, in terms that any transport can carry."""
+"""Requests to read and their answers, in terms that any transport can carry."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ _CELL_BYTES: Final = 40
 
 
 def bytes_of(row: bytes, cells: Sequence[Cell]) -> int:
-    """What they count in an answer."""
+    """The bytes that they count in an answer."""
     total = len(row) + _CELL_BYTES * len(cells)
     for column, _, value in cells:
         total += len(column) + len(value)

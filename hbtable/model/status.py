@@ -1,4 +1,4 @@
-"""What a tablet server says about itself, for planners, pages and `status`."""
+"""A tablet server's report about itself, for planners, pages and `status`."""
 
 from typing import Final, NamedTuple
 
@@ -34,7 +34,7 @@ class CacheEviction(NamedTuple):
 
 
 class Collection(NamedTuple):
-    """What one garbage collection came to, for who asked for it."""
+    """The outcome of one garbage collection, for who asked for it."""
 
     rows: int
     """Tablet rows that belonged to no table; they are gone."""

@@ -25,7 +25,7 @@ USER_LEVEL: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class SSTableRef:
-    """What METADATA knows of an SSTable. Existence proves nothing: length and checksum must agree."""
+    """METADATA's reference to an SSTable. Existence proves nothing: length and checksum must agree."""
 
     path: str
     length_bytes: int

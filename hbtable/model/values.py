@@ -1,4 +1,4 @@
-"""What a value must be, whichever way it came; InvalidRequest names the parameter and what was given.
+"""Checks of values, whichever way they came; InvalidRequest names the parameter and what was given.
 
 Values are stored as `bytes` of their own. Whatever else has a buffer is refused: the length of an array of floats is
 not its bytes, and a bytearray changes after its commit. Texts are refused because nobody knows their encoding.

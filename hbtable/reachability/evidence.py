@@ -69,7 +69,7 @@ def who_does_not_reach(server: str, living: Collection[str], reports: Reports) -
 
 
 def why_give_up(server: str, living: Collection[str], reports: Reports) -> str:
-    """Why this server is to end itself; "": it is not."""
+    """The reason why this server is to end itself; "": it is not."""
     watching = watchers(server, living)
     said = reports.unreached.get(server, frozenset())
     if OBSERVING_MASTER in said and is_majority(sum(one in said for one in watching), len(watching)):
@@ -81,5 +81,5 @@ def why_give_up(server: str, living: Collection[str], reports: Reports) -> str:
 
 
 def limit(living: int) -> int:
-    """How many servers may give up within a period: a minority; one of two."""
+    """The number of servers that may give up within a period: a minority; one of two."""
     return 0 if living < 2 else max(1, (living - 1) // 2)

@@ -40,7 +40,7 @@ def living_names(session: Session) -> list[str]:
 
 
 class _Observed:
-    """What is known of one role."""
+    """The state of one role, as far as it was observed."""
 
     def __init__(self) -> None:
         self.failures = 0

@@ -1,4 +1,4 @@
-"""How soon a role that nobody reaches is noticed, and what follows."""
+"""Options: how soon a role that nobody reaches is noticed, and what follows."""
 
 from dataclasses import dataclass
 

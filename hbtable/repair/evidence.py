@@ -72,7 +72,7 @@ class SSTableFound:
 
 @dataclass(slots=True)
 class Evidence:
-    """What there is."""
+    """All that the files show, each read for itself."""
 
     alone: bool = False
     sstables: dict[str, SSTableFound] = field(default_factory=dict)

@@ -20,7 +20,7 @@ class LockStore(StoredFiles, Protocol):
     """Numbers of locks are kept in a file (EPOCHS), which may be damaged."""
 
     def place(self, path: str) -> str:
-        """What people call this file."""
+        """The name of this file for people."""
 
     def kept_as(self, path: str) -> str:
         """Its name in a backup."""

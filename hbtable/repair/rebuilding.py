@@ -16,7 +16,7 @@ from hbtable.repair.evidence import SSTableFound
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What a file or a record says of a tablet."""
+    """A tablet as a file or a record has it."""
 
     rows: RowRange
     tablet_id: int

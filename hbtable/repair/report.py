@@ -1,4 +1,4 @@
-"""What a repair did, and what could not be brought back."""
+"""The report of a repair: changes, and losses that could not be brought back."""
 
 from dataclasses import dataclass, field
 

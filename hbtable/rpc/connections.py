@@ -29,7 +29,7 @@ Connect = Callable[[str, int, float], Socket]
 
 @dataclass(frozen=True, slots=True)
 class RpcOptions:
-    """How long callers wait, and what they may take."""
+    """Options: how long callers wait, and how much memory they may take."""
 
     connect_seconds: float = 2.0
     """For a connection. Raising it keeps callers longer at the address of a machine that is gone."""

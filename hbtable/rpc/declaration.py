@@ -21,7 +21,7 @@ from hbtable.switches import switches
 
 
 class CallTimeout(Enum):
-    """How long a caller waits for the answer (connections.RpcOptions has the seconds)."""
+    """The time for which a caller waits for the answer (connections.RpcOptions has the seconds)."""
 
     READ = "read"
     WRITE = "write"
@@ -55,7 +55,7 @@ Carry = Callable[[DeclaredCall, tuple[Any, ...]], Any]
 
 
 class Service:
-    """What a role offers to others. `carry` gets the calls that a subclass does not carry out itself."""
+    """The calls that a role offers to others. `carry` gets the calls that a subclass does not carry out itself."""
 
     __slots__ = ("_carry",)
 

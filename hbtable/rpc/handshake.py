@@ -26,7 +26,7 @@ from hbtable.thrift.wire import UNKNOWN_METHOD
 
 
 class PeerVersion(NamedTuple):
-    """What one side speaks. `build`: the version of its hbtable, for people."""
+    """The version of the calls that one side speaks. `build`: the version of its hbtable, for people."""
 
     major: int
     minor: int
@@ -59,7 +59,7 @@ def is_hello(message: bytes) -> bool:
 
 
 def agreed(theirs: PeerVersion) -> PeerVersion:
-    """What both speak. UnsupportedFormat."""
+    """The version that both speak. UnsupportedFormat."""
     if theirs.major != OURS.major:
         raise UnsupportedFormat(
             f"the other side speaks {theirs}, and this one {OURS}: roles of one cluster need the same major version of "

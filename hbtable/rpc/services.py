@@ -1,4 +1,4 @@
-"""What a tablet server and a master offer to others, in model terms: each call is declared here and nowhere else.
+"""The calls that tablet servers and masters offer to others, in model terms: each is declared here and nowhere else.
 
 Every call may raise StaleLocation (not served here: ask METADATA again), Unavailable (retry later) and LockLost. What
 follows from a declaration: declaration.py. How to add a call: docs/architecture.md.
@@ -67,7 +67,7 @@ class TabletService(Service):
 
 
 class TabletAdmin(Service):
-    """What a master asks of a tablet server. Each call carries the master's epoch; a smaller one than the highest
+    """The calls of a master to a tablet server. Each call carries the master's epoch; a smaller one than the highest
     seen is refused with LockLost."""
 
     @call(CallTimeout.LOAD)

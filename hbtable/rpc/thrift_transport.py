@@ -38,7 +38,7 @@ class CheckedTabletService(TabletService):
 
 @final
 class _Server:
-    """What is kept of one tablet server."""
+    """The connections to one tablet server."""
 
     __slots__ = ("admin", "peer", "tablets")
 

@@ -1,4 +1,4 @@
-"""How to reach a role: the embedded cluster hands out the objects themselves, a real cluster proxies."""
+"""The way to a role: the embedded cluster hands out the objects themselves, a real cluster proxies."""
 
 from typing import Protocol
 

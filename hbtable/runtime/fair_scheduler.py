@@ -1,4 +1,4 @@
-"""Who computes next: the hub's time is shared fairly among clients, and not among connections or tasks.
+"""Chooses who computes next: shares the hub's time fairly among clients, and not among connections or tasks.
 
 Without this, each connection with a request and each task in the middle of long work ran once in every round of the
 event loop: one client with 200 connections, or with 40 scans of 4 ms slices, made every other one wait for all of them.

@@ -43,7 +43,7 @@ _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 @dataclass(frozen=True)
 class GeventOptions:
-    """How many threads each kind of blocking work may use."""
+    """Options: how many threads each kind of blocking work may use."""
 
     threads_of_kind: Mapping[str, int] = field(default_factory=lambda: {"log-sync": 2})
     """Threads for the named kinds. More: more calls at once on slow storage, and more memory (about 100 KiB each)."""

@@ -1,4 +1,4 @@
-"""How late the hub is: a task that sleeps a fixed time and sees how much longer it took.
+"""Measures how late the hub is: a task sleeps a fixed time and sees how much longer it took.
 
 A hub that stalls answers nobody and loses its lease in the lock service; whatever held it (a long computation, a cold
 disk read) shows here first.
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class HubLagOptions:
-    """How the lag is measured."""
+    """Options of the measurement."""
 
     interval_seconds: float = 0.1
     """Between two measurements. Less: shorter stalls are seen, at 20 us each."""

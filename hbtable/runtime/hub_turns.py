@@ -1,4 +1,4 @@
-"""How long the hub works between two looks at its sockets and timers: in that time no client is heard.
+"""Measures how long the hub works between two looks at its sockets and timers: in that time no client is heard.
 
 A turn may be many short tasks or one long one. Every turn counts, at a cost of half a microsecond; hub_lag.py, which
 looks ten times a second, says what a client felt of them.

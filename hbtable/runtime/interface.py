@@ -43,7 +43,7 @@ class Task(Protocol):
 
     @property
     def error(self) -> BaseException | None:
-        """What the task died of, or None."""
+        """The exception that ended the task, or None."""
 
 
 class Event(Protocol):

@@ -1,4 +1,4 @@
-"""Who listens on a port of this machine, as Linux's /proc tells it: the first question of whoever finds it taken."""
+"""Finds the process that listens on a port of this machine, in Linux's /proc, for whoever finds the port taken."""
 
 import os
 from collections.abc import Iterator

@@ -40,7 +40,7 @@ _COUNT: Final = struct.Struct("<I")
 
 
 def packed(parts: Sequence[bytes]) -> list[bytes]:
-    """What to write for parts: their number and lengths, then each as it is."""
+    """The bytes of parts: their number and lengths, then each as it is."""
     return [struct.pack(f"<I{len(parts)}Q", len(parts), *map(len, parts)), *parts]
 
 

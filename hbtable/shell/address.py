@@ -13,7 +13,7 @@ _FILES: Final = ("ca", "certificate")
 
 
 class ServerAddress(NamedTuple):
-    """Where a server is, and what the connection has to be."""
+    """The address of a server, and the kind of connection that it takes."""
 
     host: str
     port: int

@@ -1,4 +1,4 @@
-"""What a command works with: the server, the place for its answer, and questions to the person."""
+"""The context of a command: the server, the place for its answer, and questions to the person."""
 
 from collections.abc import Callable
 from typing import Final, final

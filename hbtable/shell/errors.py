@@ -1,4 +1,4 @@
-"""What goes wrong in a shell, each kind with the name that HBase's users know from Ruby.
+"""Errors of the shell, each kind with the name that HBase's users know from Ruby.
 
 Every one is a ShellError: shown as `Kind: message` on standard error, never as a trace.
 """
@@ -77,7 +77,7 @@ class Incomplete(SyntaxMistake):
 
 
 class ServerError(ShellError):
-    """What the server answered. `java_class` is the exception's class in HBase, "" when it named none."""
+    """An error that the server answered. `java_class` is the exception's class in HBase, "" when it named none."""
 
     def __init__(self, java_class: str, message: str, advice: str = "") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What the command line said of a shell, and the session that is made of it."""
+"""The options of a shell on the command line, and the session that is made of them."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from hbtable.shell.session import ShellSession
 
 @dataclass(frozen=True, slots=True)
 class ShellOptions:
-    """What the command line said."""
+    """The options of the command line."""
 
     address: str
     commands: Sequence[str] = ()

@@ -27,7 +27,7 @@ _NOWHERE: Final = b"\x00\x00"
 
 @dataclass(frozen=True, slots=True)
 class SSTableOptions:
-    """How to write a file; reading one needs none of these."""
+    """Options of writing a file; reading one needs none of these."""
 
     block_bytes: int = 65536
     """Bytes of whole keys and values per block. Larger: a smaller index, better compression, but more is read and
@@ -133,7 +133,7 @@ class SSTableBuilder:
 
     @property
     def waiting_bytes(self) -> int:
-        """How much take() would return."""
+        """The bytes that take() would return."""
         return self.length_bytes - self._taken_bytes
 
     def take(self) -> bytes:

@@ -1,4 +1,4 @@
-r"""What an SSTable says of itself: enough to rebuild METADATA from the files alone.
+r"""An SSTable's description of itself: enough to rebuild METADATA from the files alone.
 
 Stored as a block (sstable.block) whose keys are the names of the fields below and whose values are varints for numbers,
 plain bytes for keys, UTF-8 for texts, and length-prefixed texts one after another for `replaced`. Unknown names are
@@ -49,7 +49,7 @@ class SSTableIdentity:
 
 @dataclass(frozen=True, slots=True)
 class GarbageCounts:
-    """What background work asks of a file. None of it is needed to read one."""
+    """Counts that background work asks of a file. None of them is needed to read one."""
 
     family_markers: int
     rows: int

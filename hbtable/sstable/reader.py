@@ -52,7 +52,7 @@ class DamagedBlock(Corruption):
 
 
 class Meter(Protocol):
-    """What is told of a scan's blocks, as they are read."""
+    """Is told of a scan's blocks, as they are read."""
 
     def several_blocks(self) -> None:
         """There will be more than one."""
@@ -151,7 +151,7 @@ class SSTableReader:
 
     @property
     def memory_bytes(self) -> int:
-        """What this reader keeps in memory besides cached blocks, roughly: the tail of the file, decoded."""
+        """The bytes that this reader keeps in memory besides cached blocks, roughly: the tail of the file, decoded."""
         return self.length_bytes - self.footer.filter_part.offset + 300 * len(self._index.first_keys)
 
     @switches

@@ -1,4 +1,4 @@
-"""What can still be read of a damaged SSTable: every block whose own checksum holds.
+"""Reads as much of a damaged SSTable as can be read: every block whose own checksum holds.
 
 The footer, the index and the properties stand at the end, so a file cut short has none of them. Blocks stand without a
 gap from the beginning of the file, and a part's checksum covers its offset: without the index the end of each block is

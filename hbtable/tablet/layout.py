@@ -1,4 +1,4 @@
-"""How a schema's families are spread over stacks of memtables and SSTables (paper, section 6: locality groups).
+"""Spreads a schema's families over stacks of memtables and SSTables (paper, section 6: locality groups).
 
 A stack is named after the families it may hold, as they stand in cell keys (encoding.cell_key), joined by "/" (which no
 family name contains): not after the locality group, because the schema may regroup families later, and a file must keep

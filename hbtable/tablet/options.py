@@ -1,4 +1,4 @@
-"""What a tablet obeys, apart from its table's schema."""
+"""Options of a tablet, apart from its table's schema."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What all tablets of one server share: the memory budget of memtables, file names, and an event that wakes
+"""State that all tablets of one server share: the memory budget of memtables, file names, and an event that wakes
 maintenance.
 
 Invariant: `memtable_bytes` is the sum of bytes_used over all active and frozen memtables of all loaded tablets; every
@@ -17,7 +17,7 @@ SSTABLE_FOLDER = "sstables"
 
 
 def table_folder(table_id: int) -> str:
-    """Where the SSTables of a table lie; file garbage is looked for there."""
+    """The folder of a table's SSTables; file garbage is looked for there."""
     return f"{SSTABLE_FOLDER}/{table_id:08x}"
 
 

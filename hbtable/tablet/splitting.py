@@ -1,4 +1,4 @@
-"""Where to split a tablet (paper, section 5.2): at about half of its bytes, between two rows. Pure.
+"""Chooses the row at which a tablet is split (paper, section 5.2): at about half of its bytes, between two rows. Pure.
 
 The split row becomes the first of the right child. It must lie strictly inside the tablet's range, behind the first row
 that holds anything, so that neither child is empty; a row is never cut, so a tablet that is one row cannot split.

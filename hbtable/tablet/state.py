@@ -1,4 +1,4 @@
-"""What the parts of one loaded tablet share, and the few places where it changes.
+"""The state that the parts of one loaded tablet share, and the few places where it changes.
 
 version      swapped by install() only: flushes, compactions, schema changes
 sequence     last one given to a mutation; grows in writing.py, in log order
@@ -36,7 +36,7 @@ from hbtable.tablet.writes.row_locks import RowLocks
 
 
 class Environment(NamedTuple):
-    """What a tablet is given by its server."""
+    """The things that a server gives to its tablets."""
 
     runtime: Runtime
     fs: FileSystem

@@ -172,7 +172,7 @@ class Tablet:
 
     @property
     def clock_ahead_millis(self) -> int:
-        """How far the tablet's time is ahead of the clock."""
+        """The milliseconds by which the tablet's time is ahead of the clock."""
         return self._state.clock.ahead_millis()
 
     def sstable_bytes(self) -> int:

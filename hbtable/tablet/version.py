@@ -1,4 +1,5 @@
-"""What a tablet is made of at one moment: per stack an active memtable, frozen memtables and SSTables (Figure 5).
+"""A tablet's version is all that it is made of at one moment: per stack an active memtable, frozen memtables and
+SSTables (Figure 5).
 
 Invariants
     immutable     a Version is swapped whole, in one stretch without a switch; a reader keeps the one it began with, so

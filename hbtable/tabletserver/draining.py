@@ -1,4 +1,4 @@
-"""How a server that stops gives up its tablets, beside others that stop at the same moment (paper, section 5.2).
+"""Gives up the tablets of a server that stops, beside others that stop at the same moment (paper, section 5.2).
 
 Each level's unload writes to the level above: users' tablets to METADATA's others, those to the root tablet. When a
 whole cluster stops, the server with METADATA is often done first, and the others could not give up theirs any more:

@@ -1,4 +1,4 @@
-"""What a tablet server should flush, compact and split next (paper, sections 5.4 and 6). Pure.
+"""Chooses what a tablet server flushes, compacts and splits next (paper, sections 5.4 and 6). Pure.
 
 Flushes come first, because writers wait for memory and log room; then merging and major compactions, which readers wait
 for; then splits; last what is due by age alone. Within each kind METADATA tablets come first: every user tablet's flush

@@ -138,7 +138,7 @@ def split_records(
 
 @switches
 def _row(tablet: Tablet, asked: bytes | None) -> bytes | None:
-    """Where to split; None when there is no row that leaves something on both sides."""
+    """The row to split at; None when there is none that leaves something on both sides."""
     record = tablet.record
     if record.tablet_id == ROOT_TABLET_ID:
         raise InvalidRequest("the root tablet never splits")

@@ -1,4 +1,4 @@
-"""Who loads, unloads or splits a tablet: one after the other, and whoever wants to unload it waits for no load.
+"""Lets one at a time load, unload or split a tablet; whoever wants to unload it waits for no load.
 
 A load may hang: its files are out of reach of this server, or METADATA is, and a change of the tablet's record stays in
 doubt. What waited for its end would wait as long, and nobody else could have the tablet meanwhile. So who comes to

@@ -1,4 +1,4 @@
-"""What the master, and a shell through the client, ask of a tablet server (rpc.services.TabletAdmin).
+"""A tablet server's calls for the master, and for a shell through the client (rpc.services.TabletAdmin).
 
 Each call of a master carries the epoch of its lock. A smaller one than the highest seen comes from a master that was
 deposed without noticing (bug class 10): it is refused, and with LockLost it learns that it must stop. A greater one is

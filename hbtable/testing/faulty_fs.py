@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass
 class FaultRule:
-    """What happens to some of the calls of one operation on paths that begin with `path`."""
+    """A fault that meets some of the calls of one operation on paths that begin with `path`."""
 
     operation: str
     path: str

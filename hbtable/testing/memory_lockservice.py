@@ -18,7 +18,7 @@ from hbtable.testing.memory_session import MemorySession
 
 @dataclass(frozen=True, slots=True)
 class MemoryLockOptions:
-    """How the simulated service treats its sessions."""
+    """Options: how the simulated service treats its sessions."""
 
     session_seconds: float | None = None
     """Of the runtime's time without a sign of life after which a session ends. None: never by itself."""

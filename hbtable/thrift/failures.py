@@ -1,4 +1,4 @@
-"""What an EXCEPTION holds, Thrift's TApplicationException: a call is not known, or could not even begin."""
+"""The content of an EXCEPTION, Thrift's TApplicationException: a call is not known, or could not even begin."""
 
 from typing import Final
 

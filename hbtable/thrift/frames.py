@@ -42,7 +42,7 @@ class FrameTooLarge(Exception):
 
 
 def chunk_bytes(missing: int) -> int:
-    """How many bytes to receive at a time while so many are missing."""
+    """The number of bytes to receive at a time while so many are missing."""
     return CHUNK_BYTES if missing < CHUNK_BYTES else LARGE_CHUNK_BYTES
 
 

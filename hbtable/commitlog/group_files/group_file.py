@@ -34,7 +34,7 @@ _LEAST_BYTES: Final = 16
 
 
 class GroupFile(NamedTuple):
-    """What stands in front of the payload."""
+    """The head of a group file, in front of the payload."""
 
     incarnation: str
     lsn: int
@@ -47,7 +47,7 @@ class GroupFile(NamedTuple):
 
 
 class GroupName(NamedTuple):
-    """What the name of a group file says."""
+    """The parts of a group file's name."""
 
     lsn: int
     round: int
@@ -89,12 +89,12 @@ def encode_group_file(group: GroupFile, payload: bytes) -> bytes:
 
 
 def payload_start(incarnation: str) -> int:
-    """Where the payload begins."""
+    """The offset of the payload."""
     return _FIXED.size + len(incarnation.encode())
 
 
 def payload_span(buffer: bytes) -> tuple[int, int]:
-    """Where the payload of a sound file begins and ends."""
+    """First offset of a sound file's payload, and the one behind it."""
     start: int
     _, _, start, _, _, _, _, _, _, _, payload_bytes, _ = _FIXED.unpack_from(buffer)
     return start, start + payload_bytes

@@ -54,7 +54,7 @@ _MARKER_VERSION: Final = b"\x00\x01"
 
 @dataclass(frozen=True, slots=True)
 class FencingOptions:
-    """How a fencer waits for a file system in trouble."""
+    """Options: how long a fencer waits for a file system in trouble."""
 
     patience_seconds: float = 20.0
     """How long each step is tried again. Longer: the master looks later who else died meanwhile; it begins anew with
@@ -71,7 +71,7 @@ def marker_path(incarnation: str) -> str:
 
 @switches
 def is_fenced(fs: FileSystem, incarnation: str) -> bool:
-    """What a writer asks before it acknowledges. Raises when the answer is unknown: that is not "no"."""
+    """A writer asks this before it acknowledges. Raises when the answer is unknown: that is not "no"."""
     try:
         fs.status(marker_path(incarnation))
     except FileNotFound:

@@ -44,7 +44,7 @@ ENTRY_BYTES: Final = _ENTRY.size
 
 
 class RunPiece(NamedTuple):
-    """Where a run holds the records of a tablet."""
+    """The place of a tablet's records in a run."""
 
     tablet_id: int
     offset: int

@@ -92,7 +92,7 @@ def read_high_water(fs: FileSystem, folder: str, tell: Callable[[int, str], None
 
 
 class WrittenEnd(Protocol):
-    """How far a log was written, as LogEnd has it."""
+    """The end of what was written to a log, as LogEnd has it."""
 
     @property
     def number(self) -> int: ...

@@ -129,7 +129,7 @@ def segment_number(folder: str, path: str) -> int | None:
 
 
 def log_folder(incarnation: str) -> str:
-    """Where a tablet server's log lies."""
+    """The folder of a tablet server's log."""
     return f"{LOGS}/{incarnation}"
 
 

@@ -18,7 +18,7 @@ _NAMESERVICE: Final = "hbtable"
 
 
 class NativeStatus(Protocol):
-    """What the NameNode knows of one path."""
+    """The NameNode's entry of one path."""
 
     path: str
     length: int

@@ -1,4 +1,4 @@
-"""How long the native adapter waits for HDFS, and how many copies it asks for."""
+"""Options of the native adapter: how long it waits for HDFS, and how many copies it asks for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What Hadoop's refusals mean in our tree of errors."""
+"""Translates Hadoop's refusals into our tree of errors."""
 
 from typing import Final
 

@@ -74,7 +74,7 @@ class WebHdfsAppendFile:
             raise
 
     def close(self) -> None:
-        """What was not synced is gone. Idempotent. Not to be called while a sync is under way."""
+        """Gives up the bytes that were not synced. Idempotent. Not to be called while a sync is under way."""
         self._closed = True
         self._content.close()
 

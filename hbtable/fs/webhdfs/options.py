@@ -1,4 +1,4 @@
-"""How long the WebHDFS adapter waits, how many copies it asks for, and who it says it is."""
+"""Options of the WebHDFS adapter: how long it waits, how many copies it asks for, and its user's name."""
 
 from dataclasses import dataclass
 

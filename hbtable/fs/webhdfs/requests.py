@@ -1,4 +1,4 @@
-"""What WebHDFS is asked and answers, as values: the seam between the adapter and whatever carries its requests.
+"""Requests to WebHDFS and its answers, as values: the seam between the adapter and whatever carries its requests.
 
 `Http` carries one request and gives the answer whole; it follows no redirect and repeats nothing. Production has
 http.py (connections kept open) and package.py (sessions of the `hdfs` package, for Kerberos); the

@@ -1,4 +1,4 @@
-"""What a NameNode says of one file or folder through WebHDFS."""
+"""Reads the answers of a NameNode about a file or folder, through WebHDFS."""
 
 import json
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from hbtable.switches import switches
 
 
 class NodeStatus(NamedTuple):
-    """What GETFILESTATUS says of a file or folder. `inode` is 0 where gateways leave it out."""
+    """The answer of GETFILESTATUS about a file or folder. `inode` is 0 where gateways leave it out."""
 
     is_file: bool
     length_bytes: int

@@ -1,4 +1,4 @@
-"""What operators look after, in our own service: caches, garbage, servers out of service, slow requests."""
+"""Operators' calls about caches, garbage, servers out of service and slow requests, in our own service."""
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 

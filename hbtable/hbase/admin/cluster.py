@@ -47,7 +47,7 @@ class _Look(NamedTuple):
 
 @final
 class AdminClusterCalls:
-    """What `status` shows."""
+    """Calls behind the shell's `status`."""
 
     def __init__(self, cluster: ClusterBackend, names: ServerNames) -> None:
         self._cluster = cluster

@@ -76,7 +76,7 @@ class AdminMaster(NamedTuple):
 
 
 class AdminCacheEviction(NamedTuple):
-    """What block caches lost of a table."""
+    """The blocks of a table that left the caches."""
 
     blocks: int = 0
     capacity_bytes: int = 0
@@ -170,7 +170,7 @@ class AdminRead(NamedTuple):
 
 
 class AdminPosition(NamedTuple):
-    """Where a scan goes on (model.read.ScanPosition)."""
+    """The position at which a scan goes on (model.read.ScanPosition)."""
 
     row: bytes = b""
     cells_done: int = 0

@@ -26,7 +26,7 @@ _OVERHEAD_BYTES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ScannerOptions:
-    """How long and how many scanners are kept."""
+    """Options: for how long scanners are kept, and how many."""
 
     idle_seconds: float = 3600.0
     """An unused scanner is closed after this. Raising it keeps parameters of clients that went away for longer."""

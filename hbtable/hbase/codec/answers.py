@@ -96,7 +96,6 @@ class Objects:
 
     def __init__(self, interface: ThriftInterface) -> None:
         self._thrift: Any = interface.thrift
-        self._admin_thrift: Any = interface.admin_thrift
 
     def result(self, method: ThriftMethod, value: Any) -> Any:
         answer: Any = method.result_class()

@@ -93,7 +93,7 @@ class TPut(NamedTuple):
 
 
 class TDelete(NamedTuple):
-    """What to delete of a row: all of it, or columns by type."""
+    """Deletes in a row: all of it, or columns by type."""
 
     row: bytes
     columns: Sequence[TColumn] | None = None

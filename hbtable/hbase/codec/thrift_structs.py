@@ -56,7 +56,7 @@ class TAppend(NamedTuple):
 
 
 class TScan(NamedTuple):
-    """What to scan: rows, columns, times, filter, and in what form."""
+    """A scan: rows, columns, times, filter, and the form of the answers."""
 
     start_row: bytes | None = None
     stop_row: bytes | None = None

@@ -121,7 +121,7 @@ class HttpStream:
 
     @switches
     def _begin(self, request: h11.Request) -> bytes | None:
-        """What is handed on: the length, where it is known. None: it was refused."""
+        """The length that is handed on, where it is known. None: the request was refused."""
         self._wants_head = request.method == b"HEAD"
         if request.method != b"POST":
             status = 403 if request.method in (b"TRACE", b"OPTIONS") else 400

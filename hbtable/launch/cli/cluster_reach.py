@@ -1,4 +1,4 @@
-"""What `hbtable check` and `hbtable repair` need of a cluster: its files, and a session of its lock service."""
+"""Opens a cluster for `hbtable check` and `hbtable repair`: its files, and a session of its lock service."""
 
 import contextlib
 import os

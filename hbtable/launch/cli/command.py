@@ -82,7 +82,7 @@ def demo(port: int, stop: bool) -> None:
 
 
 def _of_cluster(command: _Function) -> _Function:
-    """What says which cluster, instead of a folder."""
+    """Options that name a cluster instead of a folder."""
     options = (
         click.option(
             "--config", "config_path", metavar="FILE", help="A cluster's configuration file, as of its roles."

@@ -17,7 +17,7 @@ _Function = Callable[..., None]
 
 
 def server_options(function: _Function) -> _Function:
-    """What every command that talks to a server takes."""
+    """Options of every command that talks to a server."""
 
     @wraps(function)
     def with_address(url: str, tls: bool, ca: str | None, certificate: str | None, **given: Any) -> None:

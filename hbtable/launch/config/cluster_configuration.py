@@ -53,7 +53,7 @@ class ClusterOptions:
 
 @dataclass(frozen=True, slots=True)
 class ListenOptions:
-    """Where a role listens."""
+    """Options: the address at which a role listens."""
 
     host: str = "127.0.0.1"
     """Address to listen on. Anything but loopback lets everybody who can connect in, unless tls.client_ca is set."""

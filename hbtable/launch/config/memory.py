@@ -48,7 +48,7 @@ _TAKES: Final[dict[Key, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class MemoryOptions:
-    """What the whole process may take."""
+    """Options: the memory that the whole process may take."""
 
     limit_bytes: int = 0
     """Of a server's process. Near it the block cache and large requests get less room. 0: half of the machine, or of

@@ -1,1 +1,1 @@
-"""What a server shows of itself over HTTP: metrics, health, slow requests."""
+"""HTTP pages of a server about itself: metrics, health, slow requests."""

@@ -1,4 +1,4 @@
-"""Where the roles of a cluster are, as the lock service has it: servers by incarnation, the master by its lock.
+"""Addresses of a cluster's roles, from the lock service: servers by incarnation, the master by its lock.
 
 Whether a tablet server lives is asked anew each time; the transport keeps its address, and asks when it has doubts.
 """

@@ -90,6 +90,6 @@ class MasterProcess:
         self._status.close()
 
     def banner(self) -> str:
-        """What is printed when it is a candidate."""
+        """The line that is printed when it is a candidate."""
         pages = self._status.pages(self._listen.announced())
         return self._environment.banner(f"master: other roles on {self._address}", pages)

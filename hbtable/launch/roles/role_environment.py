@@ -1,4 +1,4 @@
-"""What both roles of a cluster are built on: session, file system, addresses and the transport between processes.
+"""The base of both roles of a cluster: session, file system, addresses and the transport between processes.
 
 Its order: ports tried -> file system -> session, and the watchdog on it -> one cluster's, both of them.
 """
@@ -121,7 +121,7 @@ class RoleEnvironment:
         return watch
 
     def banner(self, who: str, pages: str) -> str:
-        """What is printed when a role serves."""
+        """The line that is printed when a role serves."""
         cluster = self._cluster
         lines = [f"hbtable {__version__} {who}", f"files {cluster.files}, ZooKeeper {cluster.zookeeper}{cluster.root}"]
         return "\n".join([*lines, f"pages {pages}"] if pages else lines)

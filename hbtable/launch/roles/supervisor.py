@@ -38,7 +38,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class SupervisorOptions:
-    """How soon the next child starts."""
+    """Options: how soon the next child starts."""
 
     first_pause_seconds: float = 0.2
     """Before the first new child. Longer: a later restart."""

@@ -167,7 +167,7 @@ class TabletServerProcess:
         self._status.close()
 
     def banner(self) -> str:
-        """What is printed when it serves."""
+        """The line that is printed when it serves."""
         host = self._listen.announced()
         who = f"tablet server {self.role.incarnation}: HBase Thrift1 on {host}:{self.gateway.port}"
         return self._environment.banner(f"{who}, other roles on {self._address}", self._status.pages(host))

@@ -1,4 +1,4 @@
-"""What ends a role's process: a signal, the death of its supervisor, the loss of its lock, or a hub that hangs.
+"""Ends a role's process after a signal, the death of its supervisor, the loss of its lock, or a hub that hangs.
 
 A signal asks for an orderly stop, a second one for the end at once. The death of the supervisor asks for an orderly
 stop as well, or whoever starts the role again would find its ports taken. A lost lock ends the process at once, from a

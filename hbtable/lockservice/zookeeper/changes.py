@@ -27,7 +27,7 @@ _AT_LEAST_SECONDS: Final = 0.001
 
 
 class ZNode(NamedTuple):
-    """What stands at a path."""
+    """The content of a path, and ZooKeeper's own facts about it."""
 
     mark: str
     data: bytes

@@ -32,7 +32,7 @@ _HANDSHAKE_SECONDS: Final = 2.0
 
 
 class Credentials(NamedTuple):
-    """What it takes to speak for a session."""
+    """Id and password of a session: who has them speaks for it."""
 
     session: int
     password: bytes

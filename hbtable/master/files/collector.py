@@ -74,7 +74,7 @@ class CollectorOptions:
 
 
 class Collected(NamedTuple):
-    """What a collection did."""
+    """The outcome of a collection."""
 
     message: str
     """"" when nothing."""

@@ -1,4 +1,4 @@
-"""Where garbage waits before it is deleted, so that a mistake can be undone for a while; bounded by age and by bytes.
+"""The folder in which garbage waits before it is deleted, so that a mistake can be undone; bounded by age and bytes.
 
 trash/<wall millis of the move>/<the file's old path>
 """
@@ -14,7 +14,7 @@ TRASH: Final = "trash"
 
 
 class _Move(NamedTuple):
-    """What one collection moved here."""
+    """The files that one collection moved here."""
 
     millis: int
     files: int

@@ -18,7 +18,7 @@ on to the lock; without this mark it would take its own lock for a sign of life 
 
 
 class Servers(NamedTuple):
-    """What one look at the servers folder found."""
+    """The result of one look at the servers folder."""
 
     living: dict[str, ServerFile]
     expired: list[str]

@@ -38,7 +38,7 @@ _MASTER: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class LogSortingOptions:
-    """How the logs of dead servers are sorted."""
+    """Options of sorting dead servers' logs."""
 
     part_bytes: int = 16 << 20
     """Sorted by one server at once; a segment is never divided. Smaller: more servers share the work, more runs for

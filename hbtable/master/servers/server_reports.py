@@ -1,4 +1,4 @@
-"""What every living tablet server serves right now (paper, section 5.2, master startup step 3).
+"""Asks every living tablet server which tablets it serves (paper, section 5.2, master startup step 3).
 
 Who places the tablets of one table asks for that table's only. What else a server has only counts towards how full it
 is, and for that its last answer will do. To ask for everything for each table that is made, or brought back at a start,
@@ -28,7 +28,7 @@ _PARALLEL: Final = 32
 
 
 class ServerReports(NamedTuple):
-    """Who lives, and what each serves."""
+    """The living servers, and the tablets that each serves."""
 
     loads: dict[str, ServerLoad]
     """Servers that answered. Of the table that was asked for, or of all, as they are now."""

@@ -85,7 +85,7 @@ Action = Assign | Load | Reassign
 
 
 def describe(record: TabletRecord) -> str:
-    """How messages name a tablet."""
+    """The name of a tablet in messages."""
     if record.tablet_id == ROOT_TABLET_ID:
         return "the root tablet"
     kind = "METADATA tablet" if record.table_id == METADATA_TABLE_ID else "tablet"

@@ -66,7 +66,7 @@ def is_at_rest(record: TabletRecord) -> bool:
 
 
 def marked(left: TabletRecord, right: TabletRecord, merged_id: int) -> TabletRecord:
-    """What the left one's row becomes first."""
+    """The first new row of the left one."""
     return replace(left, merges_into=MergesInto(right.range.stop, merged_id, right.generation))
 
 

@@ -41,7 +41,7 @@ class QuarantineOptions:
 
 @dataclass(slots=True)
 class _Story:
-    """What happened to one tablet lately."""
+    """The latest events of one tablet."""
 
     server: str = ""
     given_at: float = 0.0

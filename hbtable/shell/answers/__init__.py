@@ -1,1 +1,1 @@
-"""How answers look: HBase's lines, tables, JSON, CSV."""
+"""Formats of answers: HBase's lines, tables, JSON, CSV."""

@@ -1,1 +1,1 @@
-"""What commands are given, read into values: tables, columns, options, schemas, splits."""
+"""Reads the arguments of commands into values: tables, columns, options, schemas, splits."""

@@ -33,7 +33,7 @@ _SUFFICIENT: Final = frozenset((b"TIMESTAMP", b"TIMERANGE", b"ATTRIBUTES", b"AUT
 
 @dataclass(slots=True)
 class Showing:
-    """How cells are shown. `by_column`: formatters given with a column's name."""
+    """The format of cells. `by_column`: formatters given with a column's name."""
 
     formatter: Formatter = text.binary
     by_column: dict[bytes, Formatter] = field(default_factory=dict)
@@ -56,12 +56,6 @@ class ScanOptions:
     page_rows: int = 1000
     metrics: list[str] | None = None
     """Names to show, [] for all; None: no metrics."""
-
-
-def hash_of(value: Value, what: str) -> Given:
-    if not isinstance(value, dict):
-        raise ArgumentError(f"{what} takes its options as a hash such as {{LIMIT => 5}}, not {inspect(value)}")
-    return value
 
 
 def whole(value: Value, what: str) -> int:

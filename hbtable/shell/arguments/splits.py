@@ -1,4 +1,4 @@
-"""Where a new table is split: SPLITS, SPLITS_FILE, or NUMREGIONS with one of HBase's three algorithms."""
+"""Split rows of a new table: SPLITS, SPLITS_FILE, or NUMREGIONS with one of HBase's three algorithms."""
 
 from itertools import pairwise
 from pathlib import Path

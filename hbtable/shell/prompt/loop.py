@@ -100,7 +100,7 @@ def _reader(session: ShellSession, specials: Specials) -> PromptSession[str]:
 
 
 def reader_text(_: ShellSession) -> str:
-    """What is being typed at this moment."""
+    """The text that is being typed at this moment."""
     from prompt_toolkit.application import get_app
 
     return get_app().current_buffer.document.text_before_cursor

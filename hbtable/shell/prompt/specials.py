@@ -1,4 +1,4 @@
-r"""What people love in other shells and HBase's does not have.
+r"""Commands of the prompt that HBase's shell does not have.
 
 use 't1'              commands about cells may leave the table out: put 'r', 'f:q', 'v'; use with nothing ends it
 \watch 2 status       runs the rest every 2 seconds until Ctrl-C

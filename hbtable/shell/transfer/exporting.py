@@ -32,7 +32,7 @@ that is larger than an answer may be. A line of CSV or TSV is a whole row of the
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What the command line said."""
+    """The options of the command line."""
 
     table: bytes
     path: Path

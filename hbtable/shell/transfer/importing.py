@@ -24,7 +24,7 @@ from hbtable.shell.transfer.transfer_workers import TransferWorkers, outcomes
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What the command line said."""
+    """The options of the command line."""
 
     table: bytes
     path: Path
@@ -170,7 +170,7 @@ def _came(progress: Progress, origin: State, source: ImportSource) -> tuple[int,
 
 
 def _read(options: ImportOptions, rounds: _Rounds, bad: int, offset: int) -> int:
-    """How many were bad, all in all."""
+    """Reads all lines; returns how many were bad."""
     behind = offset
     for record, end in records(options.path, options.format, options.columns, offset):
         before, behind = behind, end

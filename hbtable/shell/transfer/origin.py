@@ -1,4 +1,4 @@
-"""What a transfer belongs to: the cluster, the table, the options, and what was read.
+"""The origin of a transfer: the cluster, the table, the options, and the file that was read.
 
 It is kept with the state of a transfer, and compared when the transfer goes on: the offset of another file, or the
 position in another table, would leave rows out or mix two tables without a word.

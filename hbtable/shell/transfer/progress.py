@@ -1,4 +1,4 @@
-"""How far a transfer came: a small JSON file beside the data, replaced whole, removed at the end; a line for people.
+"""The progress of a transfer: a small JSON file beside the data, replaced whole, removed at the end; a line for people.
 
 It is written after what it speaks of: on import after the rows were acknowledged, on export after the bytes are in the
 file. So a restart may repeat a batch, which changes nothing, and never leaves one out. docs/formats.md has its layout.

@@ -39,7 +39,7 @@ class OutputSpec:
 
 
 class Made(NamedTuple):
-    """What METADATA has to know of the file that was made."""
+    """The file that was made, as METADATA has to know it."""
 
     length_bytes: int
     footer_checksum: int

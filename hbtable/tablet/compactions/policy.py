@@ -77,7 +77,7 @@ class MemtableFacts(NamedTuple):
 
 
 class MergePlan(NamedTuple):
-    """What to merge. `str()` of it is a message."""
+    """The files to merge. `str()` of it is a message."""
 
     key: str
     paths: tuple[str, ...]

@@ -49,7 +49,7 @@ class WorkerInput(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a worker is asked to do. `start`, `stop`: of the cell keys."""
+    """A worker's task. `start`, `stop`: of the cell keys."""
 
     spec: OutputSpec
     inputs: Sequence[WorkerInput]
@@ -76,12 +76,12 @@ PROGRAM: Final = _checksum_of_the_program()
 
 
 def asked_for(work: Work) -> list[bytes]:
-    """What write_sstable() is given."""
+    """The parts that write_sstable() is given."""
     return [PROGRAM.to_bytes(4, "little"), pickle.dumps(work)]
 
 
 def made_of(answer: Sequence[bytes]) -> Made | None:
-    """What write_sstable() has answered."""
+    """The file that write_sstable() has answered."""
     return Made(*_MADE.unpack(answer[0])) if answer else None
 
 

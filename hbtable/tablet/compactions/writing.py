@@ -1,4 +1,4 @@
-"""Where a compaction's output is made: large ones in a worker process, small ones here (worker_job.py).
+"""Has a compaction's output made: a large one in a worker process, a small one here (worker_job.py).
 
 A worker that dies, hangs or fails costs time only: the output is begun anew, under another name, by a second worker and
 then in this process, which also finds out what an error really was. After that workers are left alone for a while.
@@ -37,7 +37,7 @@ _LEFT_ALONE_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is written anew: frozen memtables, up to a sequence, or SSTables."""
+    """The sources of a compaction: frozen memtables, up to a sequence, or SSTables."""
 
     memtables: Sequence[Memtable] = ()
     sequence: int = 0

@@ -1,4 +1,4 @@
-"""What a ReadSpec means for one layout: families, columns, times and versions to look for.
+"""The meaning of a ReadSpec for one layout: families, columns, times and versions to look for.
 
 When qualifiers are given, only their columns are read, and the empty qualifier of each family, where family markers sit
 (those mask whatever column is asked for).

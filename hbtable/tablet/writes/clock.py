@@ -75,7 +75,7 @@ class TabletClock:
         return now
 
     def ahead_millis(self) -> int:
-        """How far the tablet's time is ahead of the wall clock."""
+        """The milliseconds by which the tablet's time is ahead of the wall clock."""
         return max(0, max(self.last, self.highest) - self._wall_millis())
 
     def _creep(self) -> int:

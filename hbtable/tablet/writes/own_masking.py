@@ -1,4 +1,4 @@
-"""What a mutation deletes of itself, where a family orders by sequence (NEW_VERSION_BEHAVIOR).
+"""Leaves out the cells that a mutation deletes of itself, where a family orders by sequence (NEW_VERSION_BEHAVIOR).
 
 All operations of a mutation have one sequence, so its markers mask none of its puts: right for a put after a delete.
 A put before a delete has to go at once, because nothing could tell later that the delete came after it.

@@ -1,4 +1,4 @@
-"""Who may change a row, and which writes of it are still on their way (bug class 12: check-and-put read a stale value).
+"""Locks of rows, and the writes of them that are still on their way (bug class 12: check-and-put read a stale value).
 
 A read-modify-write holds its row from before its read until its own write is visible, and begins only when every
 earlier write of the row is visible. A plain write does not hold rows; it only waits while one of its rows is held. So

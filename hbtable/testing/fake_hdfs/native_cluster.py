@@ -97,10 +97,6 @@ class FakeHdfs:
     def freeze(self, number: int) -> None:
         self._turn(number, FROZEN)
 
-    def revive(self, number: int) -> None:
-        """Thaws a frozen DataNode, restarts a killed one. What waits for a killed one waits for ever all the same."""
-        self._turn(number, UP)
-
     def _turn(self, number: int, state: str) -> None:
         node = self.nodes[number]
         node.state = state

@@ -41,7 +41,7 @@ _FIRST_WALL_MILLIS: Final = 1_700_000_000_000
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """How rough the simulation is."""
+    """Options: how rough the simulation is."""
 
     offload_seconds: float = 0.005
     """A call of offload() takes up to twice this, at random. More: other tasks get further meanwhile."""

@@ -33,7 +33,7 @@ class SimulatedDeadlock(AssertionError):
 
 @final
 class ProcessState:
-    """What the tasks of one simulated process share."""
+    """State that the tasks of one simulated process share."""
 
     __slots__ = ("crashed", "held", "name", "paused")
 
