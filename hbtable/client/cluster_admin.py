@@ -1,4 +1,4 @@
-"""What operators ask of tablet servers: compactions, caches, logs; and where everything is."""
+"""Operators' calls to tablet servers: compactions, caches, logs; and the tables and tablets that there are."""
 
 from collections.abc import Iterable
 from functools import partial

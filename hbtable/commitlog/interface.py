@@ -1,4 +1,4 @@
-"""What a tablet server needs of its commit log, whichever way it is written (paper, sections 5.3 and 6).
+"""The commit log as its tablet server uses it, whichever way it is written (paper, sections 5.3 and 6).
 
 writer.py implements it over an open file (local disk, HDFS natively), group_files/writer.py over whole files (WebHDFS).
 """

@@ -43,7 +43,7 @@ class LogRecord(NamedTuple):
 
 
 class RecordPlace(NamedTuple):
-    """Where a record lies in a buffer, and what sorting needs of it. `row` is the escaped row of its first key."""
+    """The place of a record in a buffer, and the values to sort it by. `row` is the escaped row of its first key."""
 
     tablet_id: int
     row: bytes

@@ -1,4 +1,4 @@
-"""Whether a log still takes commits: open, closing, or broken for good, with the one message that says why.
+"""The state of a log: open, closing, or broken for good, with the one message that says why.
 
 Both kinds of log have one (writer.py, group_files/writer.py). Invariants
 * The first failure is the one that counts; nothing leads back from it. Whoever asks later hears the same message, in
@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 
 
 class LogBroken(StorageFailed):
-    """What the log's files hold is unknown: a sync failed, and another fsync might call it fine (bug class 24), or no
-    answer came for too long. The log must never acknowledge anything again."""
+    """The content of the log's files is unknown: a sync failed, and another fsync might call it fine (bug class 24), or
+    no answer came for too long. The log must never acknowledge anything again."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""What the gateway needs from below: tables to read and write, by the names that clients give.
+"""The tables below the gateway, to read and write, by the names that clients give.
 
 hbtable.client offers them, and their administration (client.admin.Admin); tests hand in fakes of both.
 """

@@ -1,4 +1,4 @@
-"""What our own admin service (thrift/admin.thrift) needs from below: the cluster as a whole."""
+"""The cluster below our own admin service (thrift/admin.thrift), as a whole."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -25,7 +25,7 @@ class LivingMaster(NamedTuple):
 
 
 class Masters(NamedTuple):
-    """Who holds the master's lock, None when nobody does at the moment, and who waits for it."""
+    """The master that holds the lock, None when none does at the moment, and those that wait for it."""
 
     active: LivingMaster | None
     standbys: list[LivingMaster]

@@ -111,7 +111,7 @@ class ThriftGatewayOptions:
 
 @dataclass(frozen=True, slots=True)
 class ClusterIdentity:
-    """What clients may ask about the cluster: its UUID, and the host and port of each tablet server."""
+    """The cluster's UUID, and the host and port of each tablet server, for clients that ask."""
 
     cluster_id: Callable[[], str]
     address: Address

@@ -1,4 +1,4 @@
-"""What a client gets that speaks something else than this port: the reason, in a form that its own library shows.
+"""Answers a client that speaks something else than this port: with the reason, in a form that its library shows.
 
 A closed socket says nothing, and is what users of Thrift clients report most. Pure: bytes in, bytes out.
 """

@@ -43,7 +43,7 @@ _REFUSAL: Final = (
 
 
 class FamilyOptions(TypedDict, total=False):
-    """What a column family may be told; see model.schema.FamilySchema."""
+    """Options of a column family; see model.schema.FamilySchema."""
 
     max_versions: int
     min_versions: int
@@ -100,7 +100,7 @@ class _ThroughPortal:
 
 @final
 class Database:
-    """What hbtable.open() returns: tables by name, with happybase's names and meanings, and their administration.
+    """An open database (hbtable.open()): tables by name, with happybase's names and meanings, and their administration.
 
     Everything acknowledged is durable on return. Usable from any thread until close(); afterwards every call raises
     Unavailable. LockLost, which says why, from the moment when the data folder is seen moved or replaced.

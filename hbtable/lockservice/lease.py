@@ -1,4 +1,4 @@
-"""How long a session may be trusted: the client's half of a lock service lease (paper, section 4; bug class 1).
+"""Says until when a session may be trusted: the client's half of a lock service lease (paper, section 4; bug class 1).
 
 The service ends a session when it heard nothing of it for the timeout, counted from when a message *arrived*. So who
 counts from when the message was *sent*, and takes a margin off, stops trusting the session before the service does.

@@ -95,7 +95,7 @@ class MasterCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ServerFile:
-    """How to reach a tablet server, and what kind of log it writes (a fencer must be able to handle it)."""
+    """The address of a tablet server, and the kind of log that it writes (a fencer must be able to handle it)."""
 
     address: str
     """host:port of its internal service; "" when it lives in the master's process."""

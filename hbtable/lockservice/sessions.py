@@ -53,7 +53,7 @@ class Watch:
 
 @final
 class SessionTable:
-    """What the sessions of one lock service share. `pause` is called where a remote service would switch."""
+    """State that the sessions of one lock service share. `pause` is called where a remote service would switch."""
 
     def __init__(self, runtime: Runtime, files: FileStore, pause: Callable[[], None] | None = None) -> None:
         self.files = files

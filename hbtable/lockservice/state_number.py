@@ -1,4 +1,5 @@
-"""How far a cluster has come, said in two places: files that were put back below a newer lock service show.
+"""The number that says how far a cluster has come, kept in two places: files that were put back below a newer lock
+service show.
 
     /state-number                  in the lock service     JSON, as below
     metadata/state/<N>-<random>    in the file system      two files of each number N, ten digits, with the same JSON

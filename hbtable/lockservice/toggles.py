@@ -1,5 +1,5 @@
-"""What an operator turns on and off for the whole cluster: a file each, so that it outlives every process; on without
-it."""
+"""Toggles that an operator turns on and off for the whole cluster: a file each, so that they outlive every process; on
+without it."""
 
 from typing import Final, final
 

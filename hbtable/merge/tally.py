@@ -1,4 +1,4 @@
-"""What was deleted from one tablet, and what its reads have cost, whatever they gave out: counted, so that tests and
+"""Counts what was deleted from one tablet and what its reads have cost, whatever they gave out, so that tests and
 maintenance need no clock."""
 
 from typing import Final, final

@@ -1,5 +1,5 @@
-"""What families ask of the SSTables that hold them, and what is done (paper, section 6: compression and Bloom filters
-are chosen per locality group).
+"""Settings that families ask of their SSTables, and those that are used (paper, section 6: compression and Bloom
+filters are chosen per locality group).
 
 The families of a group share their files, so they have to ask for the same (master.file_settings_check). Tables that
 were made when nobody saw to it may disagree: what is done for the group is shown for each of its families.

@@ -84,7 +84,7 @@ EVERYTHING: Final = ReadSpec()
 
 
 class ScanPosition(NamedTuple):
-    """Where a scan goes on: at `row` (inclusive, in scan direction), after `cells_done` of its cells.
+    """The position at which a scan goes on: at `row` (inclusive, in scan direction), after `cells_done` of its cells.
 
     `filter_state` is what the filter remembers across rows (filters.evaluate), opaque outside it. With `column` the
     last of those cells is named, which is quicker than counting them (tablet.reads.resuming): its time, and how many

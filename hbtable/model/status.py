@@ -27,7 +27,7 @@ class TabletStatus(NamedTuple):
 
 
 class CacheEviction(NamedTuple):
-    """What a tablet server's block cache lost when it was emptied of a table."""
+    """The blocks that a tablet server's cache lost when it was emptied of a table."""
 
     blocks: int
     capacity_bytes: int

@@ -96,8 +96,8 @@ class TabletRecord:
 
 @dataclass(frozen=True, slots=True)
 class GoneTablet:
-    """What stays for a while in the METADATA row of a tablet that was merged into the one to its right, so that a slow
-    split repair does not put an old record of it back (metadata.catalog, put_tablet_if_absent)."""
+    """A tablet that was merged into the one to its right. Its METADATA row stays for a while, so that a slow split
+    repair does not put an old record of it back (metadata.catalog, put_tablet_if_absent)."""
 
     table_id: int
     tablet_id: int

@@ -1,4 +1,4 @@
-"""Who reaches whom, and what a tablet server does that nobody reaches while it keeps its lock (paper, section 9).
+"""Observes who reaches whom, and ends a tablet server that nobody reaches while it keeps its lock (paper, section 9).
 
 The master asks every tablet server, each tablet server some of the others and the master (observing.py). Who cannot be
 reached is written down in the lock service, as locks that vanish with their writers (reports.py). A server that is said

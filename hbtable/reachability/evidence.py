@@ -1,4 +1,4 @@
-"""What it takes for a tablet server to count as unreachable: pure functions over what was reported.
+"""Decides whether a tablet server counts as unreachable: pure functions over the reports.
 
 A server is watched by those that follow it in the order of their names, all others in a small cluster. Three rules keep
 a fault of an observer from being taken for one of those that it observes:

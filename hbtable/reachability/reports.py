@@ -1,4 +1,5 @@
-"""What observers say of those that they do not reach, as locks of the lock service: they vanish with their observers.
+"""Reports of observers about those that they do not reach: locks of the lock service, which vanish with their
+observers.
 
 /unreachable/<server>_<observer>    the observer, a tablet server or `master`, does not reach this server
 /unreachable/<server>_isolated      this server reaches nobody, by its own word

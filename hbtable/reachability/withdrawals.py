@@ -1,5 +1,5 @@
-"""How many tablet servers gave up lately: a file in the lock service, so that a network that comes and goes, or a
-master that errs, never makes all of them end at once.
+"""Counts the tablet servers that gave up lately: a file in the lock service, so that a network that comes and goes, or
+a master that errs, never makes all of them end at once.
 
     /withdrawals    JSON: {"format": 1, "given_up": [[incarnation, milliseconds], ...]}
 """

@@ -1,4 +1,4 @@
-"""What a data folder and its lock service hold, read without the servers' code paths, and how damage is mended.
+"""Reads a data folder and its lock service without the servers' code paths, and mends damage.
 
 Reading order:
     lock_store        the lock service: in one machine's folder, or a cluster's

@@ -1,4 +1,4 @@
-"""What a repair changes is kept first: nothing is deleted, it is moved.
+"""Keeps a copy of whatever a repair changes: nothing is deleted, it is moved.
 
 Layout: <folder>/<old path>. To take a repair back, stop whatever runs and copy these files back over the others. Until
 the repair has ended the folder has a file that says so: what it left half done must not be taken for the damage.

@@ -1,4 +1,4 @@
-"""What logs hold of rebuilt tablets goes into SSTables, so that no record has to name a log.
+"""Writes the records that logs hold of rebuilt tablets into SSTables, so that no record has to name a log.
 
 Of each family of a tablet only what no file of it holds: the files say up to where they are complete. What lies below
 may have been deleted since, by a marker that a compaction dropped with it.

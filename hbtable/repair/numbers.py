@@ -1,4 +1,4 @@
-"""How far the counters of numbers that are given out once had got, by everything that the folder shows."""
+"""Finds how far the counters of numbers that are given out once had got, by everything that the folder shows."""
 
 import re
 from dataclasses import dataclass

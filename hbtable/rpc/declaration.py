@@ -1,4 +1,4 @@
-"""How a call between roles is declared: a method of a Service with types, the mark @call, what it does, and no body.
+"""Declarations of calls between roles: a method of a Service with types, the mark @call, a docstring and no body.
 
     class MasterService(Service):
         @call(CallTimeout.ORDER, repeatable=True)

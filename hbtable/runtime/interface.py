@@ -1,4 +1,4 @@
-"""What everything below `launch` may ask of its runtime.
+"""The port to time, tasks and threads, for all packages below `launch`.
 
 Concurrency promise: tasks are cooperative. A stretch of code that calls none of the methods marked *switches* is
 atomic with respect to every other task. Code relies on that, and says so where state depends on it.

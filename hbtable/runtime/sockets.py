@@ -36,7 +36,7 @@ _PEER_GONE: Final = (BrokenPipeError, ConnectionResetError, ConnectionAbortedErr
 
 
 class Socket(Protocol):
-    """What handlers need of a connected socket. Receiving and sending *switch*."""
+    """A connected socket as handlers use it. Receiving and sending *switch*."""
 
     def recv(self, size: int, flags: int = 0, /) -> bytes: ...
     @switches

@@ -65,7 +65,8 @@ class HandshakeFailed(Exception):
 
 @final
 class ServerTls:
-    """What the server shows and demands. InvalidConfiguration when its files cannot be used."""
+    """The server's side of TLS: its certificate, and its demands on clients. InvalidConfiguration when its files cannot
+    be used."""
 
     def __init__(self, options: TlsOptions) -> None:
         self._options = options

@@ -1,4 +1,4 @@
-"""What `help` shows. A command's text and group are in its section of help/commands.txt (catalogue.py); groups.txt has
+"""Texts of `help`. A command's text and group are in its section of help/commands.txt (catalogue.py); groups.txt has
 the groups in HBase's order, each with the commands of HBase's that hbtable does not have (absent.py).
 """
 

@@ -1,4 +1,4 @@
-"""What background work asks of a file (properties.GarbageCounts), counted as its blocks are built: exactly where that
+"""Counts for background work (properties.GarbageCounts) what a file holds, as its blocks are built: exactly where that
 is cheap, from every eighth block where each key would have to be cut."""
 
 from collections.abc import Sequence

@@ -38,7 +38,7 @@ _TAIL: Final = struct.Struct(">HHI8s")
 
 
 class Handle(NamedTuple):
-    """Where a sealed part stands, its length with the trailer, and the checksum it must have."""
+    """The place of a sealed part, its length with the trailer, and the checksum that it must have."""
 
     offset: int
     sealed_bytes: int

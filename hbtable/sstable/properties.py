@@ -16,7 +16,7 @@ from hbtable.sstable.block import Block, encode_block
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What METADATA said of the tablet when the file was begun. With it, `hbtable repair` makes METADATA anew when that
+    """The tablet as METADATA had it when the file was begun. With it, `hbtable repair` makes METADATA anew when that
     is lost: a file that names no rows and no schema tells neither where its tablet ended nor what its table was."""
 
     start: bytes

@@ -1,5 +1,6 @@
-"""What whoever needs a row of a withheld tablet is told. `hbtable repair --withhold` marks it, in METADATA; it is given
-to a server as any other, and that server refuses it, so that all who ask learn at once what it is about."""
+"""The message about a withheld tablet. `hbtable repair --withhold` marks the tablet in METADATA; it is given to a
+server as any other, and that server refuses it, so that all who ask for one of its rows learn at once what it is
+about."""
 
 from datetime import UTC, datetime
 

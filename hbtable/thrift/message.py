@@ -12,7 +12,7 @@ _WRITTEN_AT_ONCE: Final = 2000
 
 
 class Input(Protocol):
-    """What a reader decodes: `data` is contiguous, `position` is where decoding goes on. Readers index `data` directly
+    """The input of a reader: `data` is contiguous, `position` is where decoding goes on. Readers index `data` directly
     where it reaches, and take() what it does not hold yet."""
 
     data: bytes

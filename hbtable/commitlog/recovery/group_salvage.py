@@ -1,4 +1,4 @@
-"""What a damaged log in whole files still holds: the groups that are sound, and the gaps between (salvage.py).
+"""Takes from a damaged log in whole files the groups that are sound, and finds the gaps between (salvage.py).
 
 All files are read. A group is missing when no sound file of it is there and the log is known to have gone so far: a
 watermark in a later file, the log's high-water mark, or the manifest, which names a file that is gone or was cut, says

@@ -36,8 +36,8 @@ _Found = list[tuple[SortedRun, RunPiece]]
 
 @final
 class SortedRunIndexes:
-    """Where the tablets' pieces are, of the sorted logs read last. Without it a server that takes fifty tablets of a
-    dead one would read each index fifty times."""
+    """Indexes of the sorted logs read last: the places of tablets' pieces. Without it a server that takes fifty tablets
+    of a dead one would read each index fifty times."""
 
     def __init__(self) -> None:
         self._logs: dict[str, dict[int, _Found]] = {}

@@ -1,5 +1,5 @@
-"""What a damaged log still holds, here one of segments (of one in whole files: group_salvage.py): sound stretches,
-single records of damaged groups, and the gaps between.
+"""Takes from a damaged log of segments (in whole files: group_salvage.py) sound stretches and single records of damaged
+groups, and finds the gaps between.
 
 Recovery takes a log as a prefix without a hole (reading.py). Where it cannot, a master that would otherwise leave all
 tablets of a dead server unserved comes here: everything whose checksums hold is taken, and each gap is described so
@@ -49,8 +49,8 @@ class LooseRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentSalvage:
-    """What a damaged log still holds. `stretches` are segments as reading.sound_groups takes them: several of one file,
-    where damage lies between."""
+    """The sound parts of a damaged log, and its gaps. `stretches` are segments as reading.sound_groups takes them:
+    several of one file, where damage lies between."""
 
     stretches: list[Segment]
     loose: list[LooseRecord]

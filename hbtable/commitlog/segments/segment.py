@@ -49,8 +49,8 @@ class SegmentHeader(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """What counts of one file of a log: the groups in [start, end), numbered from first_lsn to last_lsn. A group file
-    (group_file.py) is one, too, of one group: its `number` is its LSN, its `seed` its round."""
+    """The part of one file of a log that counts: the groups in [start, end), numbered from first_lsn to last_lsn. A
+    group file (group_file.py) is one, too, of one group: its `number` is its LSN, its `seed` its round."""
 
     path: str
     number: int

@@ -1,4 +1,4 @@
-r"""What follows a backslash: one character, a set, or (outside of brackets) an anchor or a back-reference."""
+r"""Escapes, which follow a backslash: one character, a set, or (outside of brackets) an anchor or a back-reference."""
 
 import unicodedata
 from typing import Final

@@ -9,7 +9,7 @@ END: Final = ""
 
 @dataclass(slots=True)
 class Flags:
-    """What (?idms) have set at the place where the parser is. HBase sets DOTALL."""
+    """The flags that (?idms) have set at the place where the parser is. HBase sets DOTALL."""
 
     case_insensitive: bool = False
     multiline: bool = False

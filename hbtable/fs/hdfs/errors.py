@@ -1,4 +1,4 @@
-"""What hdfs-native raises, in hbtable's terms.
+"""Translates the exceptions of hdfs-native into hbtable's.
 
 FileNotFoundError and FileExistsError come as Python's own, with a Java stack trace as text. Everything else is a
 RuntimeError, RPCError("the.java.Class", "message, stack trace") or DataTransferError("..."), or an OSError of a

@@ -28,7 +28,7 @@ def grown(seconds: float, size: int) -> float:
 
 
 class OpenFilesOwner(Protocol):
-    """What an open file needs of the file system that it belongs to (file_system.py says what each call does)."""
+    """The file system as its open files use it (file_system.py says what each call does)."""
 
     runtime: Runtime
     options: HdfsNativeOptions

@@ -35,7 +35,7 @@ _BUSY: Final = (502, 503, 504)
 
 
 class NameNodeAnswer(NamedTuple):
-    """What a NameNode answered. `error` is None when it was done. `repeated`: an earlier try may have been done."""
+    """An answer of a NameNode. `error` is None when it was done. `repeated`: an earlier try may have been done."""
 
     response: WebHdfsResponse
     error: HadoopError | None

@@ -79,7 +79,7 @@ def answer_kind(method: str) -> str:
 
 
 class Dialect(Protocol):
-    """How one client wants its answers. Every function returns a whole message, without a frame."""
+    """The encoder of answers for one kind of client. Every function returns a whole message, without a frame."""
 
     @switches
     def reply(self, method: ThriftMethod, sequence: int, value: Any) -> bytes | LargeAnswer:

@@ -1,4 +1,4 @@
-"""What a client speaks, from its first bytes. Pure.
+"""Tells from a client's first bytes which protocol it speaks. Pure.
 
 80 01                     unframed, binary             4-byte length, 80    framed, binary
 82 21                     unframed, compact            4-byte length, 82    framed, compact
@@ -17,8 +17,8 @@ _LONGEST_NAME: Final = 64
 
 
 class Protocol(Enum):
-    """What clients of this port were seen to speak. Calls come in the first three; the next three may carry them, and
-    the others are told what to do instead."""
+    """The protocols that clients of this port were seen to speak. Calls come in the first three; the next three may
+    carry them, and the others are told what to do instead."""
 
     STRICT = "binary"
     LOOSE = "binary without versions"

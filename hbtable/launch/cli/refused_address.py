@@ -1,4 +1,4 @@
-"""What `hbtable check` and `hbtable repair` say to an address in place of a folder."""
+"""Messages of `hbtable check` and `hbtable repair` about an address in place of a folder."""
 
 from hbtable.errors import InvalidRequest
 

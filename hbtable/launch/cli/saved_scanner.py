@@ -1,4 +1,4 @@
-"""What the gateway's saved scanners say of the counter of scanner ids, for `hbtable check` and `hbtable repair`."""
+"""Reads the gateway's saved scanners for the ids that they used up, for `hbtable check` and `hbtable repair`."""
 
 import json
 

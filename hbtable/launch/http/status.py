@@ -1,4 +1,4 @@
-"""What a serving process shows its operator: its version, how late its hub is, and whether to send clients to it.
+"""Pages of a serving process for its operator: its version, how late its hub is, and whether to send clients to it.
 
 One for the single server and for both roles of a cluster; what each page answers is in pages.py.
 """

@@ -1,4 +1,4 @@
-"""Whether the lock service and the folder of files that a role was given are the same cluster's (lockservice.identity).
+"""Checks that the lock service and the folder that a role was given are the same cluster's (lockservice.identity).
 
 A master with the wrong folder would find the logs of dead servers empty there, and a tablet server would write where
 nobody looks.

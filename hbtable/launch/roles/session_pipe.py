@@ -1,4 +1,4 @@
-"""How a role tells its supervisor which lock service session is its own: a pipe from each role to the supervisor.
+"""The pipe from each role to its supervisor, through which it tells which lock service session is its own.
 
 A line of JSON has hosts, session and password (hexadecimal); whoever reads it can end the session. A pipe leaves
 nothing behind, however its processes end; a file would stay after the supervisor was killed. A pipe takes a line in one
@@ -17,7 +17,7 @@ VARIABLE: Final = "HBTABLE_SESSION_PIPE"
 
 
 class SessionRecord(NamedTuple):
-    """What it takes to end a session."""
+    """All that is needed to end a session."""
 
     hosts: str
     credentials: Credentials

@@ -52,7 +52,7 @@ class SupervisorOptions:
 
 
 class ChildProcess(Protocol):
-    """What is needed of a process (subprocess.Popen)."""
+    """A child as the supervisor uses it (subprocess.Popen)."""
 
     def wait(self) -> int: ...
     def send_signal(self, number: int, /) -> None: ...

@@ -1,4 +1,4 @@
-r"""How paths, files and locks of the port look in ZooKeeper.
+r"""ZooKeeper's nodes for the paths, files and locks of the port.
 
 path      /a/b  is the node  <root>/a+/b : a folder's node ends with "+", so that /a may be a file and a folder
 file      a persistent node; the port's version is ZooKeeper's + 1

@@ -1,4 +1,4 @@
-"""What a schema may ask of files: nothing that is not done. Pure.
+"""Refuses schemas that ask something of files that is not done. Pure.
 
 Tables of older versions may ask for more, and go on as they are: only what a change asks anew is looked at.
 """

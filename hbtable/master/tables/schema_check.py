@@ -1,4 +1,4 @@
-"""What a table to be created or altered must look like (paper, section 2; HBase's rules). Pure.
+"""Checks the schema of a table that is created or altered (paper, section 2; HBase's rules). Pure.
 
 Every way in passes here: Thrift, the library, the shell, imports, and other roles. Numbers lie within what Thrift's
 clients can read and HBase accepts; what was written once and could not be read would keep the whole cluster closed.

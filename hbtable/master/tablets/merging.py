@@ -1,4 +1,4 @@
-"""What becomes of two neighbouring tablets' records when they are merged (paper, section 5.2: the master merges). Pure.
+"""The records of two neighbouring tablets at each step of their merge (paper, section 5.2: the master merges). Pure.
 
 Both are at rest: nobody owns them and no log holds anything of them. The merged tablet has a new id, so that no record
 in any log is taken for one of its own; it names the files of both, which lie inside its halves (merges.py looks); its

@@ -1,4 +1,4 @@
-"""How a tablet's record changes when it gets or loses an owner (paper, 5.2 and 5.3; bug classes 3 and 10). Pure.
+"""Changes a tablet's record when it gets or loses an owner (paper, 5.2 and 5.3; bug classes 3 and 10). Pure.
 
     assigned   generation + 1, owner = the server, and the server's log joins the logs needed, in the same change:
                whatever the server will log is then found after its death, without a second book

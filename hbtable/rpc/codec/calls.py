@@ -56,7 +56,7 @@ class Role(Enum):
 
 
 class Failure(NamedTuple):
-    """What a server answered where it could not even begin: an EXCEPTION."""
+    """The answer of a server that could not even begin: an EXCEPTION."""
 
     number: int
     message: str

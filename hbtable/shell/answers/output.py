@@ -1,4 +1,4 @@
-"""Where commands put their answers, and the format of HBase's shell, byte for byte when standard output is no terminal.
+"""The output of commands, in the format of HBase's shell, byte for byte when standard output is no terminal.
 
     title    COLUMN  CELL          two columns: two blanks between; one: the word; more: a blank in front, single blanks
     row      ` key value`          a blank in front; a single column stands bare

@@ -16,7 +16,7 @@ _COLUMNS = ("SERVER_NAME", "REGION_NAME", "START_KEY", "END_KEY", "SIZE", "REQ",
 
 @final
 class Location:
-    """What locate_region evaluates to: Java's HRegionLocation, as far as scripts ask it."""
+    """The value of locate_region: Java's HRegionLocation, as far as scripts ask it."""
 
     def __init__(self, tablet: AdminTablet) -> None:
         self.tablet = tablet

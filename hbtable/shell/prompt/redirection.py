@@ -1,4 +1,4 @@
-r"""Where an answer goes instead of to the terminal.
+r"""Sends an answer into a file or through a command instead of to the terminal.
 
 scan 't1' > file       into a new file; >> file appends to one, >! file replaces one
 scan 't1' |! grep x    through a command of the system's shell

@@ -79,7 +79,7 @@ def _bytes(value: object) -> bytes:
 
 
 class Fields:
-    """What the fields of a line are. ArgumentError."""
+    """The meaning of a line's fields. ArgumentError."""
 
     def __init__(self, names: Sequence[str]) -> None:
         if ROW_KEY not in names:

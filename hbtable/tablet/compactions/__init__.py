@@ -1,1 +1,1 @@
-"""What to compact, and how it is done (paper, section 5.4)."""
+"""Compactions: chooses what to compact, and does it (paper, section 5.4)."""

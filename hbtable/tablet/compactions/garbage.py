@@ -16,7 +16,7 @@ _JITTER_STEPS: Final = 1 << 32
 
 
 class Masking(NamedTuple):
-    """What one file says of its markers; all 0 in files of older hbtables."""
+    """Counts of the markers of one file; all 0 in files of older hbtables."""
 
     cells: int
     markers: int
@@ -28,7 +28,7 @@ class Masking(NamedTuple):
 
 
 class Aging(NamedTuple):
-    """How long the oldest change in a file has waited, by wall clock."""
+    """The time for which the oldest change in a file has waited, by wall clock."""
 
     since_millis: int
     is_clean: bool

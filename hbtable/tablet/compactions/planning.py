@@ -1,4 +1,4 @@
-"""What the pure policies are told of a loaded tablet, and what they answer. Looks only; does not switch."""
+"""Tells the pure policies the facts of a loaded tablet, and passes their answers on. Looks only; does not switch."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Whether the cells of frozen memtables are still those that were acknowledged (paper, section 9).
+"""Checks that the cells of frozen memtables are still those that were acknowledged (paper, section 9).
 
 A byte that changed in memory must not get into an SSTable, where a sound checksum would vouch for it. The log has what
 was acknowledged, under checksums of its own. So the minor compaction fails, and the server takes no more writes: its

@@ -22,8 +22,8 @@ _ALL: Final = 2**62
 
 
 class Seek(NamedTuple):
-    """Where to read on, as keys, and where the row ends; `markers`: the range of the family markers that sort before
-    it, or None."""
+    """The keys at which to read on, and at which the row ends; `markers`: the range of the family markers that sort
+    before it, or None."""
 
     start: bytes
     stop: bytes

@@ -22,7 +22,7 @@ ROOT_ID: Final = 16_385
 
 
 class FakeHadoopError(Exception):
-    """What the server answers: `java_class` in full, `message` its first line."""
+    """An error that the server answers: `java_class` in full, `message` its first line."""
 
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(f"{java_class}: {message}")

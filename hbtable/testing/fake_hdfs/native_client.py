@@ -22,7 +22,7 @@ _AWAY_SECONDS: Final = 2.9
 
 
 class PanicException(BaseException):
-    """What pyo3 raises for a panic."""
+    """The exception that pyo3 raises for a panic."""
 
 
 class FakeStatus(NamedTuple):

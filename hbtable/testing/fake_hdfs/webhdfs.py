@@ -34,7 +34,7 @@ _STANDBY: Final = FakeHadoopError(
 
 @dataclass
 class FakeWebHdfsQuirks(FakeDataNodeQuirks):
-    """How likely each is for a request it can happen to; 0 is never. Versions: those that show it."""
+    """The probability of each for a request that it can happen to; 0 is never. Versions: those that show it."""
 
     namenode_seconds: float = 0.001
 

@@ -22,7 +22,7 @@ _BLOCK_BYTES: Final = 128 << 20
 
 @dataclass
 class FakeDataNodeQuirks:
-    """How likely each is for a request it can happen to; 0 is never. Versions: those that show it."""
+    """The probability of each for a request that it can happen to; 0 is never. Versions: those that show it."""
 
     datanode_seconds: float = 0.015
     """Up to twice this, at random."""
