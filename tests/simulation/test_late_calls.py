@@ -8,6 +8,7 @@ from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_cluster import SimCluster, SimOptions
 from tests.harness.sim_workload import TABLE, create, put_of
+from tests.harness.whole_tablet import begun_split, whole_tablet
 
 
 @pytest.fixture
@@ -41,11 +42,8 @@ def test_a_load_that_comes_after_its_tablet_was_taken_back_does_not_serve_it_twi
     cluster = cluster_of(1)
 
     def body():
-        cluster.start(3)
+        before = whole_tablet(cluster, machine, servers=3)
         admin = cluster.client.admin
-        admin.create_table(machine.schema())
-        machine.write(cluster, range(100))
-        (before,) = admin.tablets(b"t")
         slow, other = sorted(name for name in cluster.servers if name != before.owner)
         transport = cluster.transport
         late = LateLoad(transport.tablet_admin(slow), lambda: machine.write(cluster, range(50, 150), b"again"))
@@ -89,16 +87,13 @@ def test_a_split_whose_commit_is_answered_late_is_not_loaded_beside_itself(clust
     waker = cluster.runtime.event()
 
     def body():
-        cluster.start(2)
+        whole = whole_tablet(cluster, machine, servers=2)
         admin = cluster.client.admin
-        admin.create_table(machine.schema())
-        machine.write(cluster, range(100))
-        (whole,) = admin.tablets(b"t")
-        node, role = cluster.servers[whole.owner]
-        splitting = node.runtime.spawn(role.admin.split, whole.tablet_id, b"row000050", name="split")
+        splitting = begun_split(cluster, whole)
         cluster.runtime.sleep(1)
         _, right = admin.tablets(b"t")
         assert right.owner == whole.owner
+        _, role = cluster.servers[whole.owner]
         assert not role._online_tablets.tablets.keys() & {right.tablet_id}
         if order == "load":
             cluster.master.request_cycle()

@@ -6,6 +6,7 @@ from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableN
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
 from tests.harness.planted_bugs import is_found
+from tests.harness.whole_tablet import begun_split, whole_tablet
 
 SPLITS = [b"row000%03d" % n for n in range(50, 300, 50)]
 
@@ -46,10 +47,7 @@ def test_with_one_server_it_is_loaded_anew_there(cluster_of, machine):
     cluster = cluster_of(2)
 
     def body():
-        cluster.start(1)
-        cluster.client.admin.create_table(machine.schema())
-        machine.write(cluster, range(100))
-        (before,) = cluster.client.admin.tablets(b"t")
+        before = whole_tablet(cluster, machine, servers=1)
         cluster.client.admin.move_tablet(b"t", before.tablet_id)
         (after,) = cluster.client.admin.tablets(b"t")
         assert after.owner == before.owner
@@ -92,11 +90,8 @@ def test_a_tablet_that_its_new_server_cannot_load_can_be_moved_on(cluster_of, ma
     cluster = cluster_of(6)
 
     def body():
-        cluster.start(3)
+        before = whole_tablet(cluster, machine, servers=3)
         admin = cluster.client.admin
-        admin.create_table(machine.schema())
-        machine.write(cluster, range(100))
-        (before,) = admin.tablets(b"t")
         bad, good = sorted(name for name in cluster.servers if name != before.owner)
         transport = cluster.transport
         transport.register_server(bad, transport.tablet_service(bad), NeverLoads(transport.tablet_admin(bad)))
@@ -160,13 +155,9 @@ def test_the_slow_end_of_a_split_does_not_take_out_the_tablet_that_came_back(mac
     waker = cluster.runtime.event()
 
     def body():
-        cluster.start(2)
+        whole = whole_tablet(cluster, machine, servers=2)
         admin = cluster.client.admin
-        admin.create_table(machine.schema())
-        machine.write(cluster, range(100))
-        (whole,) = admin.tablets(b"t")
-        node, role = cluster.servers[whole.owner]
-        splitting = node.runtime.spawn(role.admin.split, whole.tablet_id, b"row000050", name="split")
+        splitting = begun_split(cluster, whole)
         assert not splitting.join(5)
         right = admin.tablets(b"t")[1].tablet_id
         other = next(name for name in cluster.servers if name != whole.owner)
@@ -187,13 +178,8 @@ def test_a_server_that_dies_right_behind_the_commit_of_a_split_leaves_no_hole(ma
         waker = cluster.runtime.event()
 
         def body():
-            cluster.start(2)
-            admin = cluster.client.admin
-            admin.create_table(machine.schema())
-            machine.write(cluster, range(100))
-            (whole,) = admin.tablets(b"t")
-            node, role = cluster.servers[whole.owner]
-            splitting = node.runtime.spawn(role.admin.split, whole.tablet_id, b"row000050", name="split")
+            whole = whole_tablet(cluster, machine, servers=2)
+            splitting = begun_split(cluster, whole)
             assert not splitting.join(5)
             cluster.kill_server(whole.owner)
             waker.set()

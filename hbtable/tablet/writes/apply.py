@@ -17,7 +17,7 @@ from typing import Final, final
 from hbtable.commitlog.records import encode_record, encode_record_in_parts
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
 from hbtable.encoding.pairs_checksum import checksum_in_parts, checksum_of
-from hbtable.errors import InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
+from hbtable.errors import HbtableError, InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
 from hbtable.memtable.memtable import Memtable
 from hbtable.merge.tally import UNREAD, Tally
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
@@ -135,10 +135,8 @@ class WriteBuilder:
         for mutation in mutations:
             row = mutation.row
             operations = mutation.operations
-            if type(row) is not bytes or not row or len(row) > longest:
-                raise bad_row(row, longest)
-            if row < start or (stop and row >= stop):
-                raise self._stale(row)
+            if type(row) is not bytes or not row or len(row) > longest or row < start or (stop and row >= stop):
+                raise self._refused_row(row)
             if len(operations) == 1:
                 kind, family, qualifier, timestamp, value = operations[0]
                 place = places.get(family) if type(family) is bytes else None
@@ -186,6 +184,7 @@ class WriteBuilder:
         built meanwhile, and looks whether all is as it was."""
         clock = self._clock
         start, stop = self._range
+        longest = self._max_row_bytes
         now = clock.tick()
         by_stack: list[list[Pair]] = [[] for _ in self._layout.keys]
         records: list[bytes] = []
@@ -193,10 +192,8 @@ class WriteBuilder:
         sequence -= 1
         for mutation in mutations:
             row = mutation.row
-            if type(row) is not bytes or not row or len(row) > self._max_row_bytes:
-                raise bad_row(row, self._max_row_bytes)
-            if row < start or (stop and row >= stop):
-                raise self._stale(row)
+            if type(row) is not bytes or not row or len(row) > longest or row < start or (stop and row >= stop):
+                raise self._refused_row(row)
             if not mutation.operations:
                 continue
             sequence += 1
@@ -274,7 +271,9 @@ class WriteBuilder:
 
     # ------------------------------------------------------------ messages
 
-    def _stale(self, row: bytes) -> StaleLocation:
+    def _refused_row(self, row: bytes) -> HbtableError:
+        if type(row) is not bytes or not 0 < len(row) <= self._max_row_bytes:
+            return bad_row(row, self._max_row_bytes)
         return StaleLocation(f"row {row!r} lies outside tablet {self._tablet_id} of table {self._layout.table}")
 
     def _no_family(self, family: bytes) -> InvalidRequest:
