@@ -6,7 +6,7 @@ clients waiting for 70 ms three times. None of these objects is garbage; they go
 references.
 
 So only new objects are looked at by themselves (process.py says how many). Those that outlive this wait here until most
-of all is gone, or until there were hardly any new ones for some seconds: the large request is over then, and what is
+of all is gone, or until there were hardly any new ones for a minute: the large request is over then, and what is
 left to look at is little.
 """
 
@@ -23,7 +23,8 @@ _DUE: Final = 50
 """Looks at new objects, after which it is time for what has outlived them: a million objects more than there were."""
 _OVERDUE: Final = 20 * _DUE
 """So much that it cannot wait any longer: what is garbage of it may fill the memory."""
-_CALM_LOOKS: Final = 10
+_CALM_LOOKS: Final = 60
+"""Fewer: of a large request that waits for the disk, or for a busy machine, all objects would be looked at."""
 _LEFT: Final = 0.4
 """Of the most blocks of memory that there were. More: a request that has let go of its arguments, and not of what it
 made of them, would be taken for one that is over."""
@@ -48,6 +49,9 @@ class CycleCollector:
         self._done = 0
 
     def start(self) -> None:
+        """Nothing when another one collects for this process."""
+        if gc.get_threshold()[1] == _NEVER:
+            return
         self._before = gc.get_threshold()
         gc.set_threshold(self._before[0], _NEVER, _NEVER)
         self._task = supervise(self._runtime, self._live, name="cycle collector")

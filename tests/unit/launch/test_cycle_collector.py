@@ -109,3 +109,16 @@ def test_python_collects_by_itself_again_afterwards(runtime: SimulatedRuntime) -
         collector.stop()
 
     runtime.run(body)
+
+
+def test_of_two_in_one_process_one_collects(runtime: SimulatedRuntime) -> None:
+    def body() -> None:
+        before = gc.get_threshold()
+        first, second = CycleCollector(runtime), CycleCollector(runtime)
+        first.start()
+        second.start()
+        first.stop()
+        second.stop()
+        assert gc.get_threshold() == before
+
+    runtime.run(body)
