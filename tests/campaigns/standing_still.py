@@ -75,6 +75,16 @@ def run(command: Sequence[str], seconds: float, every_seconds: float, chance: ra
     """The command's exit code, and how often all stood still."""
     adopt_orphans()
     process = subprocess.Popen(command)
+    try:
+        return _until_it_ends(process, seconds, every_seconds, chance)
+    except BaseException:
+        process.terminate()
+        raise
+
+
+def _until_it_ends(
+    process: "subprocess.Popen[bytes]", seconds: float, every_seconds: float, chance: random.Random
+) -> tuple[int, int]:
     times = 0
     while True:
         with suppress(subprocess.TimeoutExpired):
