@@ -14,7 +14,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 DEADLINE_SECONDS = 300
 TESTS = (
-    "-q -p no:cacheprovider tests/unit/launch tests/unit/fs tests/unit/hbase tests/integration/test_flights.py "
+    "-q -p no:cacheprovider tests/unit/launch tests/unit/fs tests/integration/test_flights.py "
     "tests/integration/test_commands.py tests/integration/test_thrift_gateway.py"
 )
 """A choice: all of them would take some minutes more, and CI has run them by now."""

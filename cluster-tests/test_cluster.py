@@ -52,9 +52,11 @@ def contents(cluster: ProcessCluster, table: str) -> dict[bytes, bytes]:
 
 
 @pytest.mark.slow
-def test_happybase_passes_against_every_server(cluster: ProcessCluster, tmp_path: Path) -> None:
+def test_happybase_passes_against_every_server(cluster: ProcessCluster, files: str, tmp_path: Path) -> None:
     versions = [("0.98", "buffered"), ("0.96", "framed"), ("0.92", "buffered")]
-    for server, (compat, transport) in zip(cluster.servers, versions, strict=True):
+    if files.startswith("webhdfs://"):
+        versions = versions[:1]  # what lies below the roles makes no difference to what clients say
+    for server, (compat, transport) in zip(cluster.servers, versions, strict=False):
         folder = tmp_path / compat
         folder.mkdir()
         happybase_suite.passes(("127.0.0.1", server.port), folder, compat, transport)
@@ -109,15 +111,17 @@ def test_a_server_that_is_asked_to_stop_hands_its_tablets_over(cluster: ProcessC
 
 
 def test_a_role_that_cannot_fence_the_cluster_refuses_to_start(
-    cluster: ProcessCluster, hdfs_servers: HdfsServers, own_folder: str
+    files: str, hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:
-    native = "hdfs://" in cluster.config.read_text().split("webhdfs://")[0]
+    native = files.startswith("hdfs://")
     other = hdfs_servers.webhdfs(own_folder) if native else hdfs_servers.hdfs(own_folder)
-    for role in (cluster.refused_master, cluster.refused_server):
-        code, message = role("-D", f"cluster.files={other}")
-        assert code == 2
-        assert "cannot fence" in message
-        assert "Traceback" not in message
+    with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, files) as cluster:
+        cluster.start_master()
+        for role in (cluster.refused_master, cluster.refused_server):
+            code, message = role("-D", f"cluster.files={other}")
+            assert code == 2
+            assert "cannot fence" in message
+            assert "Traceback" not in message
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,9 @@ import pytest
 from tests.campaigns.fencing import on_real_servers
 from tests.harness.real_servers import HdfsServers
 
+TRIALS = 10
+"""Of three seconds each. tests/simulation/test_fencing_trials.py has more over fakes of both, in less time."""
+
 
 def _address(servers: HdfsServers, adapter: str, folder: str) -> str:
     return servers.webhdfs(folder) if adapter == "webhdfs" else servers.hdfs(folder)
@@ -14,7 +17,7 @@ def _address(servers: HdfsServers, adapter: str, folder: str) -> str:
 def test_whatever_a_zombie_acknowledged_is_in_the_manifest(
     hdfs_servers: HdfsServers, own_folder: str, adapter: str
 ) -> None:
-    tally = on_real_servers(_address(hdfs_servers, adapter, own_folder), 30, 1)
+    tally = on_real_servers(_address(hdfs_servers, adapter, own_folder), TRIALS, 1)
     assert tally.acknowledged > 2 * tally.trials
     assert not tally.lost, str(tally)
     assert tally.stopped == tally.trials
