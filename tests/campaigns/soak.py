@@ -4,8 +4,8 @@ what is left on disk should be about what is alive.
 Each pattern runs in an embedded cluster on a simulated machine, maintenance and collection included, so that hours pass
 in seconds; what is measured is the processor time of this process, all background work in it. The table has a line per
 pattern: microseconds per operation in the first and in the last fifth, the cells that reads looked at per operation
-there, files and bytes outside of the trash at the end, and the Python objects that there are more than after the first
-fifth.
+there, files and bytes outside of the trash at the end, and the Python objects and descriptors that there are more than
+after the first fifth. Patterns in which whole databases, peers or clients come and go are in soak_lives.py.
 
     python -m tests.campaigns.soak [--scale 1.0] [--seed 0]
 """
@@ -15,9 +15,10 @@ import gc
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from hbtable.client.options import MAX_CACHED_TABLES
 from hbtable.client.table import Table
 from hbtable.commitlog.options import LogOptions
 from hbtable.errors import TableNotFound
@@ -31,6 +32,8 @@ from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
 from hbtable.tabletserver.role import TabletServerOptions
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from tests.campaigns.soak_lives import LIVES
+from tests.campaigns.soak_worn import Worn, bounds, living_objects
 
 OPTIONS: Final = EmbeddedOptions(
     server=TabletServerOptions(
@@ -135,28 +138,6 @@ def on_table(operation: Callable[[Table, int], None]) -> Callable[[EmbeddedClust
     return lambda cluster, number: operation(cluster.client.table(b"t"), number)
 
 
-@dataclass
-class Worn:
-    """What a pattern has cost. `first` and `last`: per operation, in the first and in the last fifth of them."""
-
-    name: str
-    first_micros: float = 0.0
-    last_micros: float = 0.0
-    first_cells: float = 0.0
-    last_cells: float = 0.0
-    files: int = 0
-    sstable_bytes: int = 0
-    log_bytes: int = 0
-    objects: int = 0
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name:12} {self.first_micros:8.0f} {self.last_micros:8.0f} us   {self.first_cells:8.0f} "
-            f"{self.last_cells:8.0f} cells   {self.files:4} files {self.sstable_bytes:10} bytes, log "
-            f"{self.log_bytes:8}, {self.objects:6} objects"
-        )
-
-
 Operation = Callable[[EmbeddedCluster, int], None]
 
 
@@ -204,19 +185,19 @@ def examined(cluster: EmbeddedCluster) -> int:
 
 def alive(cluster: EmbeddedCluster) -> int:
     """Python objects that hold others, without those in caches that have a bound."""
-    cluster.client._tables.clear()
+    if len(cluster.client._tables) <= MAX_CACHED_TABLES:
+        cluster.client._tables.clear()
     cache = cluster.server.cache
     for path in list(cache._offsets):
         cache.drop_file(path)
-    gc.collect()
-    return len(gc.get_objects())
+    return living_objects()
 
 
 PATTERNS: Final[list[tuple[str, Operation, int, FamilySchema]]] = [
     ("lock", on_table(lock), 30_000, FamilySchema(b"f")),
     ("column lock", on_table(column_lock), 15_000, FamilySchema(b"f")),
     ("queue", on_table(queue), 160_000, FamilySchema(b"f")),
-    ("counter", on_table(counter), 60_000, FamilySchema(b"f")),
+    ("counter", on_table(counter), 1_000_000, FamilySchema(b"f")),
     ("clicks", on_table(clicks), 100_000, FamilySchema(b"f", ttl_seconds=10)),
     ("tables", tables, 5_000, FamilySchema(b"f")),
     ("absent names", absent_names, 50_000, FamilySchema(b"f")),
@@ -224,25 +205,14 @@ PATTERNS: Final[list[tuple[str, Operation, int, FamilySchema]]] = [
 ]
 
 
-def bounds(worn: Worn) -> list[str]:
-    """What is wrong with the counts, which depend on no clock."""
-    wrong = []
-    if worn.last_cells > 2 * worn.first_cells + 1000:
-        wrong.append(f"{worn.name}: reads look at more and more cells: {worn}")
-    if worn.files > 40:
-        wrong.append(f"{worn.name}: files pile up: {worn}")
-    if worn.sstable_bytes > 1_000_000:
-        wrong.append(f"{worn.name}: what is deleted stays: {worn}")
-    if worn.objects > 300:
-        wrong.append(f"{worn.name}: objects stay: {worn}")
-    return wrong
-
-
 def campaign(scale: float, seed: int) -> tuple[list[Worn], list[str]]:
     """What each pattern has cost, and what of it is out of bounds, processor time apart."""
     results = []
     for name, operation, count, family in PATTERNS:
         results.append(soak(name, operation, int(count * scale), family, seed))
+        logging.info("%s", results[-1])
+    for _name, run, count in LIVES:
+        results.append(run(max(10, int(count * scale)), seed))
         logging.info("%s", results[-1])
     return results, [line for worn in results for line in bounds(worn)]
 

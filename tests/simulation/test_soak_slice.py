@@ -4,10 +4,12 @@ from unittest.mock import patch
 
 import pytest
 
-from hbtable.metadata.locator import Locator
 from hbtable.tablet.compactions import planning
 from hbtable.tablet.version import Version
-from tests.campaigns.soak import PATTERNS, bounds, campaign, soak
+from tests.campaigns.soak import PATTERNS, campaign, soak
+from tests.campaigns.soak_lives import LIVES, connections
+from tests.campaigns.soak_worn import bounds
+from tests.harness.soak_bugs import SOAK_BUGS, SoakBug, descriptors_kept, planted
 
 MOST = 5 * planning.MANY_FROZEN
 """While a flush is under way more are frozen: here a schema changes every millisecond."""
@@ -17,26 +19,44 @@ MOST = 5 * planning.MANY_FROZEN
 def test_wearing_patterns_of_use_leave_reads_disk_and_memory_as_they_were() -> None:
     results, wrong = campaign(scale=0.02, seed=1)
     assert not wrong
-    assert len(results) == len(PATTERNS) == 8
+    assert len(results) == len(PATTERNS) + len(LIVES)
 
 
 def test_the_bounds_see_what_wears_out() -> None:
     worn = worn_by("lock", 30)
     assert bounds(worn) == []
     worn.last_cells, worn.files, worn.sstable_bytes = worn.first_cells * 2 + 1001, 41, 1_000_001
-    worn.objects = 301
-    assert len(bounds(worn)) == 4
+    worn.objects, worn.descriptors = 301, 6
+    assert len(bounds(worn)) == 5
 
 
 def worn_by(name: str, count: int):
+    for one, run, _ in LIVES:
+        if one == name:
+            return run(count, 1)
     [(operation, family)] = [(operation, family) for one, operation, _, family in PATTERNS if one == name]
     return soak(name, operation, count, family, seed=1)
 
 
-def test_locations_of_dropped_tables_that_stay_are_found() -> None:
-    with patch.object(Locator, "forget_table", lambda self, table_id: None):
-        [found] = bounds(worn_by("tables", 150))
-    assert "objects stay" in found
+@pytest.mark.verify
+@pytest.mark.parametrize("bug", SOAK_BUGS, ids=lambda bug: bug.pattern)
+def test_a_pattern_is_within_its_bounds_and_a_planted_bug_is_not(bug: SoakBug) -> None:
+    assert bounds(worn_by(bug.pattern, bug.count)) == []
+    with planted(bug):
+        found = bounds(worn_by(bug.pattern, bug.count))
+    assert any(bug.says in line for line in found), found
+
+
+@pytest.mark.verify
+def test_descriptors_of_clients_that_left_are_found() -> None:
+    with descriptors_kept():
+        [found] = bounds(connections(50, 1))
+    assert "descriptors stay" in found
+
+
+def test_each_pattern_has_a_planted_bug() -> None:
+    patterns = {name for name, *_ in PATTERNS} | {name for name, *_ in LIVES}
+    assert {bug.pattern for bug in SOAK_BUGS} == patterns - {"regroup", "connections"}, "those two have their own tests"
 
 
 def most_frozen() -> int:
