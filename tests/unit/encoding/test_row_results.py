@@ -17,7 +17,12 @@ RULES = {b"f": FamilyRules(3), b"g\x017": FamilyRules(1)}
 NAMES = st.sampled_from([b"a", b"a\x00", b"a\x00\x01", b"b", b"\xff", b"c\xff"])
 CELLS = st.dictionaries(
     st.tuples(NAMES, st.sampled_from(sorted(RULES)), st.just(b"") | NAMES),
-    st.tuples(st.integers(0, MAX_TIMESTAMP), st.integers(1, 2**40), st.binary(max_size=30)),
+    # Times, lengths and columns that neighbours have in common, and that they have not.
+    st.tuples(
+        st.sampled_from([0, 5, 6, MAX_TIMESTAMP]) | st.integers(0, MAX_TIMESTAMP),
+        st.integers(1, 2**40),
+        st.sampled_from([b"", b"x", b"y"]) | st.binary(max_size=30),
+    ),
     max_size=12,
 )
 
