@@ -96,18 +96,15 @@ class RowResults:
 
 
 def row_results(keys: Sequence[bytes], values: Sequence[bytes]) -> RowResults | None:
-    """Of the pairs of whole rows, ascending; None where visibility has anything to decide. Hot: neighbours mostly have
-    column, time and length in common, whose bytes are kept from one pair to the next."""
+    """Of the pairs of whole rows, ascending; None where visibility has anything to decide. Hot."""
     out: list[bytes] = []
     offsets, entries, starts, ends = array("I"), array("I"), array("I"), array("I")
     columns: dict[bytes, bytes] = {}
     families: set[bytes] = set()
-    row_start = b"\x00\x00"  # no key begins so
-    row_head = _ROW
-    part = column = length = time = tail = b""
+    row_start, row_head = b"\x00\x00", _ROW  # no key begins so
+    part = column = length = time = tail = b""  # of the pair before: neighbours mostly have them in common
     begin = at = cells = head = 0
-    value_bytes = -1
-    is_ascii = True
+    value_bytes, is_ascii = -1, True
     for key, value in zip(keys, values, strict=True):
         if key[-10] != PUT or key[-1]:
             return None
