@@ -92,8 +92,8 @@ class World:
             self.held[row] = value
 
     def until_metadata_is_flushed(self) -> None:
-        """It has SSTables, and the root's record in the lock service names one: what only a log names, of a server that is
-        gone and whose log nobody has ended, is no part of what a check can know."""
+        """It has SSTables, and the root's record in the lock service names one: a check cannot know those that only the
+        log of a server that is gone names, while nobody has ended that log."""
         for number in range(100):
             named = self.until_done(lambda: self.program.client.catalog.read_root().files)
             if named and len(self.paths("sstables/00000000")) > 1:
