@@ -289,6 +289,11 @@ class Tablet:
         if state.version.memtables_empty() and not self.lost:
             state.environment.log.forget(state.tablet_id)
 
+    def discard(self) -> None:
+        """As close(), of a tablet whose row is gone for good: the log need not keep anything of it. Does not switch."""
+        self.close()
+        self._state.environment.log.forget(self._state.tablet_id)
+
     @switches
     def split_row(self) -> bytes | None:
         """The row at about half of the bytes, strictly inside; None when one row fills the tablet, or nothing does.

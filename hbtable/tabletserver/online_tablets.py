@@ -167,7 +167,16 @@ class OnlineTablets:
             if tablet is None:
                 self._say_absent(tablet_id)
                 return
-            tablet.freeze_for_unload()
+            try:
+                tablet.freeze_for_unload()
+            except OutOfSpace:
+                if self._catalog.tablet_rows(tablet.record.table_id):
+                    raise
+                # Its table was dropped or truncated meanwhile: what has no room to be flushed is nobody's.
+                self.tablets.pop(tablet_id, None)
+                tablet.discard()
+                log.info("tablet %d: given up, its table was dropped", tablet_id)
+                return
             # It stops answering *before* the row says that anyone may load it: the answer of that write may come late,
             # and the next owner may have acknowledged writes by then which we would not show.
             self.tablets.pop(tablet_id, None)

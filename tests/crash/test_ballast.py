@@ -14,6 +14,7 @@ from hbtable.fs.ballast import BALLAST, Ballast, BallastOptions
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, DELETE_VERSION, PUT, RowMutation
+from hbtable.model.read import EVERYTHING
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 from tests.campaigns.simulation import read_everything
@@ -83,6 +84,65 @@ def test_rows_are_deleted_and_tables_dropped_on_a_full_disk(seed: int) -> None:
         machine.cluster.stop()
 
     machine.run(body)
+
+
+@pytest.mark.parametrize("way", ["drop", "truncate"])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_table_that_has_no_room_to_be_flushed_is_dropped_all_the_same(way: str, restarted: bool) -> None:
+    """Whoever drops a table disables it first, and a tablet is flushed before its server gives it up."""
+    machine = Machine(1, flushes=False)
+
+    def body(machine: Machine) -> None:
+        admin = machine.cluster.client.admin
+        admin.create_table(TableSchema(b"other", {b"f": FamilySchema(b"f")}), [b"0200"])
+        other = machine.cluster.client.table(b"other")
+        machine.fill(2_500_000)
+
+        def put_without_end() -> None:
+            for number in range(1000):
+                value = machine.random.randbytes(4000)
+                other.mutate([RowMutation(b"%04d" % (number * 7 % 400), [(PUT, b"f", b"q", SERVER_TIME, value)])])
+
+        with pytest.raises(OutOfSpace):
+            put_without_end()
+        if not restarted:
+            after(machine)
+
+    def after(machine: Machine) -> None:
+        admin = machine.cluster.client.admin
+        for _ in range(10):  # the write that finds no room is refused before the ballast makes some
+            with pytest.raises(OutOfSpace) as caught:
+                admin.disable_table(b"other")
+            if "table other may be dropped or truncated as it is" in str(caught.value):
+                break
+            machine.runtime.sleep(1.0)
+        else:
+            raise AssertionError(f"not said how to go on: {caught.value}")
+        if way == "drop":
+            admin.delete_table(b"other")
+            assert b"other" not in admin.table_names()
+        else:
+            admin.truncate_table(b"other", True)
+            rows = machine.cluster.client.table(b"other").read_rows([b"0001"], EVERYTHING)
+            assert rows == []
+        served = {one.record.table_id for one in machine.cluster.server.admin.tablets()}
+        assert served == {record.table_id for record in machine.cluster.client.catalog.all_tablet_rows()} | {0}
+        machine.cluster.stop()
+
+    def later(machine: Machine) -> None:
+        """The log went with the start, at the latest."""
+        machine.runtime.sleep(10.0)
+        assert machine.put(), machine.errors[-1]
+        machine.verify()
+
+    machine.run(body)
+    if restarted:
+        machine = machine.power_loss(still_full=True)
+        machine.run(after)
+    capacity_bytes = machine.memory.disk.capacity_bytes
+    machine = machine.power_loss()
+    machine.memory.disk.capacity_bytes = capacity_bytes
+    machine.run(later)
 
 
 @pytest.mark.parametrize("way", ["delete", "check and delete", "delete the newest version"])

@@ -9,7 +9,7 @@ from hbtable.errors import HbtableError, OutOfSpace
 from hbtable.fs.ballast import BallastOptions
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.memory_disk import MemoryDisk
-from hbtable.launch.embedded_cluster import EmbeddedCluster
+from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_FAMILY, PUT, RowMutation
@@ -44,8 +44,10 @@ class _LargeDisk:
 class Machine:
     """One simulated machine; `acknowledged` and `refused` are what its client was told of each row."""
 
-    def __init__(self, seed: int, disk: MemoryDisk | None = None) -> None:
+    def __init__(self, seed: int, disk: MemoryDisk | None = None, flushes: bool = True) -> None:
+        """Not `flushes`: everything stays in memory and in the log."""
         self.seed = seed
+        self.flushes = flushes
         self.random = random.Random(seed)
         self.runtime = SimulatedRuntime(seed)
         self.plan = FaultPlan()
@@ -59,7 +61,9 @@ class Machine:
 
     def run(self, body: Callable[["Machine"], None]) -> None:
         def main() -> None:
-            options = replace(small_options(), disk=BallastOptions(BALLAST_BYTES))
+            options = replace(
+                small_options() if self.flushes else EmbeddedOptions(), disk=BallastOptions(BALLAST_BYTES)
+            )
             lock_service = LocalLockService(self.fs, self.runtime)
             self.cluster = EmbeddedCluster(self.runtime, self.fs, lock_service, options, room=_LargeDisk(self.memory))
             self.cluster.start()
@@ -75,7 +79,7 @@ class Machine:
         survivor = self.memory.crash_clone(self.random)
         self.runtime.crash()
         survivor.disk.capacity_bytes = survivor.disk.used_bytes if still_full else None
-        machine = Machine(self.seed + 1, survivor.disk)
+        machine = Machine(self.seed + 1, survivor.disk, self.flushes)
         machine.acknowledged, machine.refused = self.acknowledged, self.refused
         return machine
 

@@ -31,6 +31,7 @@ from hbtable.errors import (
     Conflict,
     Corruption,
     OutcomeUnknown,
+    OutOfSpace,
     StaleLocation,
     TableNotDisabled,
     TableNotEnabled,
@@ -107,6 +108,8 @@ class TableOperations:
         self._new_ids = new_ids
         self._parallel_rows = parallel_rows
         self._unnamed = unnamed if unnamed is not None else set()
+        self._without_room: set[int] = set()
+        """Ids of tables whose tablets could not be flushed when they were to be disabled: the disk was full."""
         self._locks = KeyedLocks[bytes](runtime)
         self._rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
         self.namespaces = Namespaces(runtime, catalog, check_master)
@@ -156,7 +159,7 @@ class TableOperations:
         self._check_master()
         with self._asked_for(name):
             record = self._existing(name)
-            if record.state not in (TableState.DISABLED, TableState.DELETING):
+            if record.state not in (TableState.DISABLED, TableState.DELETING) and not self._has_no_room(record):
                 raise TableNotDisabled(shown(name))
             self._finish_deleting(self._enter(record, TableState.DELETING))
 
@@ -191,7 +194,7 @@ class TableOperations:
         self._check_master()
         with self._asked_for(name):
             record = self._existing(name)
-            if record.state is not TableState.DISABLED:
+            if record.state is not TableState.DISABLED and not self._has_no_room(record):
                 raise TableNotDisabled(f"{shown(name)}")
             old = self.settled(record.table_id)
             bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
@@ -215,6 +218,7 @@ class TableOperations:
                 raise
             self._unnamed.discard(fresh.table_id)
             self._rows.delete(old)
+            self._placement.discard(old)
             self._finish_enabling(fresh)
 
     @contextmanager
@@ -335,12 +339,26 @@ class TableOperations:
 
             outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in served], "disable")
             # A Conflict is a tablet that changed under us, for example split: the next round sees it as it is.
-            results([outcome for outcome in outcomes if not isinstance(outcome, Conflict)])
+            try:
+                results([outcome for outcome in outcomes if not isinstance(outcome, Conflict)])
+            except OutOfSpace as error:
+                self._without_room.add(record.table_id)
+                name = shown(record.schema.name)
+                raise OutOfSpace(
+                    f"table {name} is not disabled yet, for want of room to flush it: {error}. If it is not needed, "
+                    f"table {name} may be dropped or truncated as it is"
+                ) from error
         raise Unavailable(f"table {shown(record.schema.name)} is not disabled yet, the master goes on trying")
+
+    def _has_no_room(self, record: TableRecord) -> bool:
+        """Its disabling began, and waits for room that a drop or a truncate may be to make."""
+        return record.state is TableState.DISABLING and record.table_id in self._without_room
 
     @switches
     def _finish_deleting(self, record: TableRecord) -> None:
-        self._rows.delete(self.settled(record.table_id))
+        tablets = self.settled(record.table_id)
+        self._rows.delete(tablets)
+        self._placement.discard(tablets)
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
         # rows would look like a damaged table.
         self._catalog.delete_table(record)

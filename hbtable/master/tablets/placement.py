@@ -190,6 +190,21 @@ class Placement:
             self._catalog.replace_tablet(current, given_back(current) if lives else released(current))
 
     @switches
+    def discard(self, tablets: Sequence[TabletRecord]) -> None:
+        """Of a table whose rows in METADATA are gone: a server that has one of these yet gives it up, and what only its
+        memory and log had of it. Nobody finds them there any more; one that is not told notices it by itself."""
+        for tablet in tablets:
+            if tablet.owner:
+                try:
+                    self._transport.tablet_admin(tablet.owner).unload_tablet(self.epoch, tablet.tablet_id)
+                except LockLost:
+                    raise
+                except HbtableError as error:
+                    log.info(
+                        "master: %s was dropped, and %s goes on having it: %s", describe(tablet), tablet.owner, error
+                    )
+
+    @switches
     def update_schema(self, server: str, table_id: int, schema: TableSchema) -> None:
         self._transport.tablet_admin(server).update_schema(self.epoch, table_id, schema)
 
