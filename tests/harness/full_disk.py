@@ -44,10 +44,13 @@ class _LargeDisk:
 class Machine:
     """One simulated machine; `acknowledged` and `refused` are what its client was told of each row."""
 
-    def __init__(self, seed: int, disk: MemoryDisk | None = None, flushes: bool = True) -> None:
+    def __init__(
+        self, seed: int, disk: MemoryDisk | None = None, flushes: bool = True, ballast_bytes: int = BALLAST_BYTES
+    ) -> None:
         """Not `flushes`: everything stays in memory and in the log."""
         self.seed = seed
         self.flushes = flushes
+        self.ballast_bytes = ballast_bytes
         self.random = random.Random(seed)
         self.runtime = SimulatedRuntime(seed)
         self.plan = FaultPlan()
@@ -62,7 +65,7 @@ class Machine:
     def run(self, body: Callable[["Machine"], None]) -> None:
         def main() -> None:
             options = replace(
-                small_options() if self.flushes else EmbeddedOptions(), disk=BallastOptions(BALLAST_BYTES)
+                small_options() if self.flushes else EmbeddedOptions(), disk=BallastOptions(self.ballast_bytes)
             )
             lock_service = LocalLockService(self.fs, self.runtime)
             self.cluster = EmbeddedCluster(self.runtime, self.fs, lock_service, options, room=_LargeDisk(self.memory))
@@ -79,7 +82,7 @@ class Machine:
         survivor = self.memory.crash_clone(self.random)
         self.runtime.crash()
         survivor.disk.capacity_bytes = survivor.disk.used_bytes if still_full else None
-        machine = Machine(self.seed + 1, survivor.disk, self.flushes)
+        machine = Machine(self.seed + 1, survivor.disk, self.flushes, self.ballast_bytes)
         machine.acknowledged, machine.refused = self.acknowledged, self.refused
         return machine
 
