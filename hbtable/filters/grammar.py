@@ -21,6 +21,7 @@ from typing import Final, final
 from hbtable.errors import BadFilter
 from hbtable.filters.arguments import Argument, leaf_of
 from hbtable.filters.expression import All, AnyOf, Expression, Skip, While
+from hbtable.switches import switches_if_given
 
 MAX_DEPTH: Final = 100
 """Brackets, SKIPs and WHILEs inside each other. More would deepen the recursion of the evaluation, too."""
@@ -48,6 +49,7 @@ def _go_on() -> None:
     pass
 
 
+@switches_if_given
 def parse(text: bytes, pause: Callable[[], object] = _go_on) -> Expression:
     """The expression that `text` says. BadFilter, with the byte position of the offence, for anything else. `pause` is
     called now and then: a thousand patterns take 0.1 s."""
@@ -85,18 +87,21 @@ class _Reader:
         where = f"found {found.decode('latin-1')!r}" if found else "the text ends here"
         return BadFilter(f"{message} (at byte {at}: {where})", at)
 
+    @switches_if_given
     def read_any(self, depth: int) -> Expression:
         members = [self._read_all(depth)]
         while self._take_operator(b"OR"):
             members.append(self._read_all(depth, b"OR"))
         return members[0] if len(members) == 1 else AnyOf(tuple(members))
 
+    @switches_if_given
     def _read_all(self, depth: int, after: bytes = b"") -> Expression:
         members = [self._read_unary(depth, after)]
         while self._take_operator(b"AND"):
             members.append(self._read_unary(depth, b"AND"))
         return members[0] if len(members) == 1 else All(tuple(members))
 
+    @switches_if_given
     def _read_unary(self, depth: int, after: bytes = b"") -> Expression:
         if depth > MAX_DEPTH:
             raise self.error(f"Incorrect Filter String: more than {MAX_DEPTH} filters inside each other")
@@ -108,6 +113,7 @@ class _Reader:
             return self._read_bracketed(depth)
         return self._read_simple(after)
 
+    @switches_if_given
     def _read_bracketed(self, depth: int) -> Expression:
         opened = self.position
         self.position += 1
@@ -123,6 +129,7 @@ class _Reader:
         self._skip_blanks()
         return inner
 
+    @switches_if_given
     def _read_simple(self, after: bytes) -> Expression:
         start = self.position
         self._skip(_NAME)
@@ -139,6 +146,7 @@ class _Reader:
         self._skip_blanks()
         return leaf_of(name, arguments, simple, start)
 
+    @switches_if_given
     def _count_filter(self, start: int) -> None:
         self._filters += 1
         if self._filters > MAX_FILTERS:

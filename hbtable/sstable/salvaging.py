@@ -102,6 +102,7 @@ def _by_index(path: str, content: bytes, index: Index, found: SSTableSalvage, pa
         pause()
 
 
+@switches
 def _without_index(path: str, content: bytes, found: SSTableSalvage, pause: Callable[[], None]) -> None:
     offset = 0
     last_key = b""

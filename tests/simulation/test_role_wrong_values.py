@@ -59,6 +59,7 @@ WITHOUT_VALUES = {
     "collect_garbage",
     "look_at_everything",
     "ping_master",
+    "master_task_deaths",
 }
 """Calls that store nothing a caller gave them."""
 
