@@ -1,15 +1,12 @@
 """Reads a statement, runs it, shows the answer; until exit or Ctrl-D. Ctrl-C ends what runs, not the shell."""
 
-import os
 import shutil
 import sys
-from pathlib import Path
 from typing import Final
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
@@ -19,6 +16,7 @@ from hbtable.shell.invocation import ShellOptions, make_session
 from hbtable.shell.prompt.completion import ShellCompleter
 from hbtable.shell.prompt.highlighting import ShellLexer
 from hbtable.shell.prompt.hints import hint_line
+from hbtable.shell.prompt.history import history
 from hbtable.shell.prompt.paging import PagedStream
 from hbtable.shell.prompt.specials import Specials
 from hbtable.shell.session import ShellSession, show_error
@@ -86,7 +84,7 @@ def _confirm(question: str) -> bool:
 
 def _reader(session: ShellSession, specials: Specials) -> PromptSession[str]:
     return PromptSession(
-        history=FileHistory(str(history_path())),
+        history=history(sys.stderr),
         completer=ShellCompleter(session, specials),
         complete_while_typing=False,
         lexer=ShellLexer(session),
@@ -119,11 +117,3 @@ def _keys(specials: Specials) -> KeyBindings:
             buffer.newline(copy_margin=False)
 
     return keys
-
-
-def history_path() -> Path:
-    """$XDG_STATE_HOME/hbtable/history; its folder is there on return."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    folder = Path(state) / "hbtable"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / "history"
