@@ -5,6 +5,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, final
 
+from hbtable.errors import Unavailable
 from hbtable.hbase.admin.structs import (
     AdminMaster,
     AdminServer,
@@ -61,7 +62,10 @@ class AdminClusterCalls:
 
     @switches
     def adminStatus(self) -> AdminStatus:
-        look = self._look()
+        try:
+            look = self._look()
+        except Unavailable as error:
+            raise self._with_unreachable(error) from error
         active, standbys = self._cluster.masters()
         return AdminStatus(
             [] if active is None else [self._master(active.address, active.started_millis, look.servers)],
@@ -125,6 +129,16 @@ class AdminClusterCalls:
         shown = self._names.all_shown()
         said = self._cluster.unreachable(living)
         return [AdminUnreachable(shown.get(name, name), who) for name, who in sorted(said.items())]
+
+    @switches
+    def _with_unreachable(self, error: Unavailable) -> Unavailable:
+        """METADATA cannot be read: `error`, which names who cannot be reached, since that may be why. An answer would
+        have to say who is dead and which tablets are on the way, and METADATA alone knows that."""
+        found = self._unreachable({server.name for server in self._cluster.servers()})
+        if not found:
+            return error
+        named = "; ".join(f"{one.server}, by: {one.who}" for one in found)
+        return Unavailable(f"{error}. Unreachable tablet servers that hold their locks: {named}")
 
     @switches
     def _task_deaths(self, look: _Look, active: LivingMaster | None) -> list[AdminTaskDeath]:
