@@ -20,6 +20,7 @@ from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import Role, RpcMethod
 from hbtable.rpc.codec.errors import described
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
+from hbtable.rpc.hbase_clients import is_named_by_hbase, refusal
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.served import Foreign, Served
 from hbtable.runtime.interface import Runtime
@@ -177,7 +178,7 @@ class RpcServer:
             name, sequence = b"", 0  # its head has not arrived whole
         try:
             socket.settimeout(self._options.stall_seconds)
-            socket.sendall(calls.failure(name, sequence, UNKNOWN_METHOD, OTHER_PORT)[4:])
+            socket.sendall(refusal(name, sequence, OTHER_PORT)[4:])
             socket.shutdown(SHUT_WR)
             socket.settimeout(_FAREWELL_SECONDS)
             for _ in range(_FAREWELL_READS):
@@ -195,7 +196,10 @@ class RpcServer:
         shown = name.decode("utf-8", "backslashreplace")
         method = calls.METHODS.get(shown)
         if method is None:
-            return calls.failure(name, sequence, UNKNOWN_METHOD, f"there is no call {shown}: {OTHER_PORT}"), True
+            text = f"there is no call {shown}: {OTHER_PORT}"
+            if is_named_by_hbase(name):
+                return refusal(name, sequence, text), True
+            return calls.failure(name, sequence, UNKNOWN_METHOD, text), True
         try:
             arguments = method.read_arguments(MessageReader(message, self._pause), position)
         except (Corruption, UnsupportedFormat) as error:

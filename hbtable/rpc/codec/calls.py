@@ -84,9 +84,8 @@ class RpcMethod:
         self.arguments = Struct(fields)
         success = [] if result is None else [Field(0, "success", result, None)]
         self.result = Struct([*success, Field(1, "error", RPC_ERROR, None)])
-        title = len(name).to_bytes(4, "big") + name.encode()
-        self._head = STRICT + bytes((CALL,)) + title
-        self._reply_head = STRICT + bytes((REPLY,)) + title
+        self._head = _head(CALL, name.encode())
+        self._reply_head = _head(REPLY, name.encode())
 
     @property
     def returns(self) -> bool:
@@ -151,8 +150,16 @@ def read_head(data: bytes) -> tuple[int, bytes, int, int]:
 
 def failure(name: bytes, sequence: int, number: int, message: str) -> bytes:
     """The frame of an EXCEPTION."""
-    head = STRICT + bytes((EXCEPTION,)) + len(name).to_bytes(4, "big") + name
-    return _framed(head, sequence, encode_failure(message, number))
+    return _framed(_head(EXCEPTION, name), sequence, encode_failure(message, number))
+
+
+def foreign_reply(name: bytes, sequence: int, body: bytes) -> bytes:
+    """The frame of a REPLY to a call that is none of ours."""
+    return _framed(_head(REPLY, name), sequence, body)
+
+
+def _head(kind: int, name: bytes) -> bytes:
+    return STRICT + bytes((kind,)) + len(name).to_bytes(4, "big") + name
 
 
 @switches

@@ -8,7 +8,7 @@ import happybase
 import pytest
 from gevent.hub import get_hub
 from gevent.socket import create_connection
-from thriftpy2.thrift import TApplicationException
+from Hbase_thrift import IOError as HBaseError
 
 from hbtable.errors import (
     HbtableError,
@@ -27,6 +27,7 @@ from hbtable.model.read import EVERYTHING
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import METHODS, read_head
 from hbtable.rpc.connections import RpcOptions
+from hbtable.rpc.hbase_clients import is_named_by_hbase
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import OTHER_PORT, RpcServer, RpcServerOptions
 from hbtable.rpc.thrift_transport import RpcTransport
@@ -444,14 +445,35 @@ def test_a_client_of_hbase_is_told_where_to_go(serving, transport):
 
     def ask():
         client = happybase.Connection(HOST, port, transport=transport, timeout=60_000)
-        with pytest.raises(TApplicationException) as refused:
+        with pytest.raises(HBaseError) as refused:
             client.tables()
         client.close()
-        return refused.value.message
+        return str(refused.value)
 
     message = get_hub().threadpool.apply(ask)
-    assert message.decode().endswith(OTHER_PORT)
-    assert b"the Thrift port of any tablet server, 9090" in message
+    assert OTHER_PORT in message
+    assert "the Thrift port of any tablet server, 9090" in message
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_call_of_hbase_that_declares_no_error_gets_an_undeclared_one(serving, framed):
+    """An answer without the result that it must have would say nothing at all to that client."""
+    _, _, address = serving(Service())
+    client = create_connection((HOST, int(address.rpartition(":")[2])), 60)
+    call = b"\x80\1\0\1\0\0\0\x13getThriftServerType\0\0\0\7\0"
+    client.sendall(len(call).to_bytes(4, "big") + call if framed else call)
+    found = b""
+    while OTHER_PORT.encode() not in found:
+        piece = client.recv(65536)
+        assert piece, found
+        found += piece
+    assert found[4 * framed :].startswith(b"\x80\1\0\3\0\0\0\x13getThriftServerType\0\0\0\7")
+    client.close()
+
+
+def test_calls_between_roles_are_told_from_those_of_hbase_by_their_names():
+    """Else a newer role that asks an older one for what it does not know would read nonsense."""
+    assert not [name for name in METHODS if is_named_by_hbase(name.encode())]
 
 
 def test_a_client_of_hbase_that_sends_on_gets_the_message(serving):
