@@ -3,7 +3,8 @@
 Ports differ between processes of one machine, so the command line overrides them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -119,14 +120,24 @@ def example_file() -> str:
     return example(CLUSTER_SECTIONS, HEAD, CLUSTER_DEFAULTS)
 
 
+@contextmanager
+def _named(key: str, value: str) -> Iterator[None]:
+    """Errors say which key they are about."""
+    try:
+        yield
+    except (InvalidRequest, InvalidConfiguration) as error:
+        raise InvalidConfiguration(f"cluster.{key} = {value!r}: {error}") from error
+
+
 def _check_addresses(cluster: ClusterOptions) -> None:
     """Before anything is connected to."""
-    parse_hosts(cluster.zookeeper)
-    try:
+    with _named("zookeeper", cluster.zookeeper):
+        parse_hosts(cluster.zookeeper)
+    with _named("root", cluster.root):
         check_root(cluster.root)
-    except InvalidRequest as error:
-        raise InvalidConfiguration(f"cluster.root = {cluster.root!r}: {error}") from error
-    if not parse_address(cluster.files).scheme:
+    with _named("files", cluster.files):
+        address = parse_address(cluster.files)
+    if not address.scheme:
         raise InvalidConfiguration(
             f"cluster.files = {cluster.files!r} is a folder of this machine, where nobody could bring a dead server's "
             "log to its end: give hdfs://HOST:PORT/FOLDER or webhdfs://HOST:PORT/FOLDER, or run `hbtable start`"

@@ -101,3 +101,20 @@ def test_one_port_for_two_things_is_not_blamed_on_others() -> None:
     check_ports("127.0.0.1", [0, 0])
     with pytest.raises(InvalidConfiguration, match="port 29095 is given to two things"):
         check_ports("127.0.0.1", [29095, 0, 29095])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("zookeeper", value) for value in ("", ":2181", "zk:70000", "zk:9090.6", "zk:nan", "zk,,other")]
+    + [("root", value) for value in ("a//b", "/a/../b", "\\u0000")]
+    + [
+        ("files", value)
+        for value in ("", "ftp://h:1/x", "hdfs://h/x", "hdfs://h:70000/x", "hdfs://h:9090.6/x", "/folder")
+    ],
+)
+def test_a_refused_address_is_named_by_its_key(tmp_path: Path, key: str, value: str) -> None:
+    """The value alone, which may be empty, does not say which line to change."""
+    path = tmp_path / "cluster.toml"
+    path.write_text(f'[cluster]\n{key} = "{value}"\n')
+    with pytest.raises(InvalidConfiguration, match=rf"^cluster\.{key} = "):
+        read_cluster_configuration(str(path), {})
