@@ -18,6 +18,15 @@ def withhold_the_last(cluster):
     return record.tablet_id
 
 
+def disabled_without_the_last(machine, cluster):
+    """A table of 100 rows in two tablets; the id of the one that is withheld."""
+    admin = cluster.client.admin
+    admin.create_table(machine.schema(), [b"row000050"])
+    machine.write(cluster, range(100))
+    admin.disable_table(b"t")
+    return withhold_the_last(cluster)
+
+
 def check_all_but_the_last(machine, cluster):
     table = cluster.client.table(b"t")
     assert table.record().state is TableState.ENABLED
@@ -31,10 +40,7 @@ def check_all_but_the_last(machine, cluster):
 def test_a_table_is_enabled_with_what_is_sound_of_it(machine):
     def body(cluster):
         admin = cluster.client.admin
-        admin.create_table(machine.schema(), [b"row000050"])
-        machine.write(cluster, range(100))
-        admin.disable_table(b"t")
-        tablet_id = withhold_the_last(cluster)
+        tablet_id = disabled_without_the_last(machine, cluster)
         admin.enable_table(b"t")
         check_all_but_the_last(machine, cluster)
         assert tablet_id not in [one.record.tablet_id for one in cluster.server.admin.tablets()]
@@ -51,11 +57,7 @@ def test_a_table_is_enabled_with_what_is_sound_of_it(machine):
 
 def test_an_interrupted_enabling_ends_as_well(machine):
     def first(cluster):
-        admin = cluster.client.admin
-        admin.create_table(machine.schema(), [b"row000050"])
-        machine.write(cluster, range(100))
-        admin.disable_table(b"t")
-        withhold_the_last(cluster)
+        disabled_without_the_last(machine, cluster)
         catalog = cluster.client.catalog
         record = catalog.read_table(b"t")
         catalog.replace_table(record, replace(record, state=TableState.ENABLING))
