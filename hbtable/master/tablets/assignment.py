@@ -11,7 +11,7 @@ A tablet goes to the server with the fewest tablets; among equals, to the one wi
 so that one table's rows are served by as many servers as can be.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -109,7 +109,9 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
             if (one.tablet_ids if first == ROOT_LEVEL else one.user_tablets)
         }
     suspected = Counter({server: len(load.tablet_ids & snapshot.suspects) for server, load in snapshot.servers.items()})
-    of_table = Counter((record.table_id, record.owner) for record in snapshot.tablets)
+    of_tables: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for record in snapshot.tablets:
+        of_tables[record.table_id][record.owner] += 1
     actions: list[Action] = []
     for record in waiting:
         if level(record) != first:
@@ -126,10 +128,10 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
         if record.tablet_id in snapshot.suspects:
             fewest = min(suspected[server] for server in others)
             others = {server: count for server, count in others.items() if suspected[server] == fewest}
-        here = {name: of_table[record.table_id, name] for name in others}
-        server = emptiest(others, snapshot.servers, here)
+        of_table = of_tables[record.table_id]
+        server = emptiest(others, snapshot.servers, of_table)
         counts[server] += 1
-        of_table[record.table_id, server] += 1
+        of_table[server] += 1
         suspected[server] += record.tablet_id in snapshot.suspects
         kind = Reassign if record.owner in snapshot.servers else Assign
         actions.append(kind(record, server, _why(record, server, record.owner in refusals)))
