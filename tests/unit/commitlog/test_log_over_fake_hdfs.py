@@ -3,6 +3,7 @@ is lost, also when another process fences the log meanwhile."""
 
 import pytest
 
+from hbtable.commitlog.interface import CommitLog
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.records import encode_record
@@ -25,6 +26,10 @@ KEY = cell_key(b"row", b"cf", b"column", 1_700_000_000_000, 8, 77)
 def connect(cluster: FakeHdfs, runtime: SimulatedRuntime, name: str) -> HdfsNativeFileSystem:
     client = FakeHdfsClient(cluster, runtime, name)
     return HdfsNativeFileSystem(runtime, "fake:8020", "/hbtable", client=client, calls=TaskCalls(runtime))
+
+
+def unfenced_log(runtime: SimulatedRuntime, fs: HdfsNativeFileSystem) -> CommitLog:
+    return open_log(runtime, fs, INCARNATION, LogOptions(), Registry(), lambda: False, lambda: None)
 
 
 @pytest.mark.parametrize("fenced", [False, True], ids=["", "fenced"])
@@ -89,7 +94,7 @@ def test_a_log_at_rest_leaves_nothing_on_a_datanode_that_died(seed: int) -> None
 
     def body() -> None:
         fs = connect(cluster, runtime, "server")
-        log = open_log(runtime, fs, INCARNATION, LogOptions(), Registry(), lambda: False, lambda: None)
+        log = unfenced_log(runtime, fs)
         log.commit(20, 1, encode_record(20, 1, 1, 0, [(KEY, b"v")]), lambda: None)
         (written,) = cluster.names.files().values()
         died = runtime.random.choice(list(cluster.block(written).replicas))
@@ -114,7 +119,7 @@ def test_what_the_log_leaves_is_sealed_while_its_server_lives(seed: int) -> None
 
     def body() -> None:
         fs = connect(cluster, runtime, "server")
-        log = open_log(runtime, fs, INCARNATION, LogOptions(), Registry(), lambda: False, lambda: None)
+        log = unfenced_log(runtime, fs)
         for sequence in range(1, 400):
             log.commit(20, sequence, encode_record(20, 1, sequence, 0, [(KEY, b"v")]), lambda: None)
             runtime.sleep(0.1)

@@ -33,6 +33,14 @@ def _old_garbage() -> "weakref.ref[Node]":
     return weakref.ref(node)
 
 
+def _at_work(runtime: SimulatedRuntime) -> "tuple[CycleCollector, weakref.ref[Node]]":
+    """A collector that was started, and garbage that is none of the new objects."""
+    collector = CycleCollector(runtime)
+    gc.collect()
+    collector.start()
+    return collector, _old_garbage()
+
+
 def _grow(looks: int) -> None:
     """As many looks at new objects as a large request causes."""
     for _ in range(looks):
@@ -41,10 +49,7 @@ def _grow(looks: int) -> None:
 
 def test_nothing_old_is_looked_at_while_objects_come(runtime: SimulatedRuntime) -> None:
     def body() -> None:
-        collector = CycleCollector(runtime)
-        gc.collect()
-        collector.start()
-        garbage = _old_garbage()
+        collector, garbage = _at_work(runtime)
         runtime.sleep(0.5)  # between two looks
         for _ in range(10):
             _grow(_DUE)
@@ -63,10 +68,7 @@ def test_a_request_that_ended_is_calm_enough_though_others_go_on(
     runtime: SimulatedRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def body() -> None:
-        collector = CycleCollector(runtime)
-        gc.collect()
-        collector.start()
-        garbage = _old_garbage()
+        collector, garbage = _at_work(runtime)
         runtime.sleep(0.5)  # between two looks
         for blocks in (10_000_000, 12_000_000, 5_500_000):
             _grow(_DUE)
@@ -84,10 +86,7 @@ def test_a_request_that_ended_is_calm_enough_though_others_go_on(
 
 def test_what_is_much_too_much_waits_for_no_calm(runtime: SimulatedRuntime) -> None:
     def body() -> None:
-        collector = CycleCollector(runtime)
-        gc.collect()
-        collector.start()
-        garbage = _old_garbage()
+        collector, garbage = _at_work(runtime)
         _grow(_OVERDUE)
         runtime.sleep(1.5)
         assert garbage() is None
