@@ -16,7 +16,7 @@ from hbtable.errors import DataDamaged, HbtableError, LockLost
 from hbtable.master.bootstrap import first_metadata_row
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.tables import TableOperations
-from hbtable.master.tablets.assignment import describe
+from hbtable.master.tablets.assignment import describe, takers
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
@@ -69,14 +69,21 @@ class Reconciler:
     @switches
     def system(self, reports: ServerReports) -> Decision:
         """The root tablet, then METADATA's others: what is needed to read the rest."""
-        decision = self._place([self._catalog.read_root()], reports)
+        decision = self._place_system([self._catalog.read_root()], reports)
         if decision.message:
             return decision
         try:
             first_metadata_row(self._runtime, self._catalog)
         except DataDamaged as error:
             self._say_damaged([error])  # it was there before; what of METADATA is sound is to be served
-        return self._place(self._settled_rows(METADATA_TABLE_ID), reports)
+        return self._place_system(self._settled_rows(METADATA_TABLE_ID), reports)
+
+    @switches
+    def _place_system(self, tablets: list[TabletRecord], reports: ServerReports) -> Decision:
+        if self._placement.plan(layout.SCHEMA.name, tablets, reports) and not takers(reports.loads):
+            # It goes to one that stops, if that still has tablets to give up: which is over in a moment.
+            reports = self._reports()
+        return self._place(tablets, reports)
 
     @switches
     def users(self, reports: ServerReports, may_balance: bool, interrupted: Callable[[], bool]) -> Decision:

@@ -66,14 +66,16 @@ class Draining:
     @switches
     def _give_up(self, step: int) -> None:
         """All of its level, and what came late to one below: a master that had not heard yet gave this server a tablet,
-        or one was being split."""
+        or one was being split. What comes later than that is refused: it could not be given up any more."""
         deadline = self._runtime.clock_seconds() + self._wait_seconds
         while True:
             while self._online_tablets.is_changing() and self._runtime.clock_seconds() < deadline:
                 self._runtime.sleep(_LOOK_SECONDS)
-            numbers = next((found for one in range(step + 1) if (found := self._tablets(one))), None)
+            levels = ((at, self._tablets(at)) for at in range(step + 1))
+            at, numbers = next((found for found in levels if found[1]), (step, []))
             if not numbers:
                 return
+            self._online_tablets.take_none_below(_STEPS[at])
             jobs = [lambda number=number: self._unload(number, step) for number in numbers]
             for outcome in run_all(self._runtime, self._parallel, jobs, "unload"):
                 if isinstance(outcome, HbtableError):

@@ -16,12 +16,20 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import final
 
-from hbtable.errors import Corruption, DataDamaged, HbtableError, OutOfSpace, StaleLocation, TabletWithheld
+from hbtable.errors import (
+    Corruption,
+    DataDamaged,
+    HbtableError,
+    OutOfSpace,
+    StaleLocation,
+    TabletWithheld,
+    Unavailable,
+)
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
-from hbtable.model.tablet import NO_LOG, LogRef, TabletRecord
+from hbtable.model.tablet import NO_LOG, USER_LEVEL, LogRef, TabletRecord, level
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.tablet.recovery import LeftUnflushed
@@ -69,6 +77,7 @@ class OnlineTablets:
         """Tablets that were not loaded since somebody was told that they are not served here, or since METADATA's log
         had no room for the change that gave them up: that comes back if its server dies before it writes on."""
         self._locks = TabletLocks(runtime)
+        self._last_level = USER_LEVEL
         self._ended = False
 
     @switches
@@ -103,9 +112,10 @@ class OnlineTablets:
     @switches
     def load(self, record: TabletRecord, schema: TableSchema) -> None:
         """Serves the tablet on return. Fine when it is served in this generation already. StaleLocation when METADATA
-        gives it to somebody else by now; Unavailable when an unload ended it."""
+        gives it to somebody else by now; Unavailable when an unload ended it, or after take_none_below()."""
         with self.lock(record.tablet_id):
             self._check_not_ended()
+            self._check_level(record)
             served = self.tablets.get(record.tablet_id)
             if served is not None and served.record.generation == record.generation:
                 return
@@ -210,6 +220,18 @@ class OnlineTablets:
     def _check_not_ended(self) -> None:
         if self._ended:
             raise StaleLocation("this tablet server stops; its tablets move to other servers")
+
+    def take_none_below(self, last_level: int) -> None:
+        """From now on tablets of levels below this one are not loaded (model.tablet.level): this server gives up the
+        level through which they would have to be given up again. Does not switch."""
+        self._last_level = min(self._last_level, last_level)
+
+    def _check_level(self, record: TabletRecord) -> None:
+        if level(record) > self._last_level:
+            raise Unavailable(
+                f"tablet {record.tablet_id} is not loaded: {self._incarnation} stops, and is giving up METADATA's "
+                "tablets, through which it would have to give up this one"
+            )
 
     def replace_parent(self, parent_id: int, children: tuple[Tablet, Tablet]) -> None:
         """The moment of a split in memory: in one stretch without a switch, so that no row is ever without tablet."""

@@ -4,6 +4,9 @@ from collections import Counter
 
 import pytest
 
+from hbtable.master.tablets.assignment import Assign
+from hbtable.metadata import layout
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
 from tests.harness.sim_schedule import Schedule
@@ -100,6 +103,53 @@ def test_a_load_that_ends_while_its_server_drains_is_given_up_again(machine):
         calls = cluster.master.calls
         cluster.master_node.runtime.spawn(calls.move_tablet, b"t", tablet.tablet_id, name, name="move")
         drained(cluster, toggle, node, role)
+        assert machine.contents(cluster) == machine.expected(range(300))
+
+    cluster.runtime.run(body)
+
+
+class LateMaster(DelegatingFake):
+    """The tablets of a server that stops. Before the root tablet leaves, a master that has not heard how far the server
+    is gives it METADATA's other tablet back."""
+
+    def __init__(self, inner, cluster):
+        super().__init__(inner)
+        self._cluster = cluster
+        self.refused = []
+
+    def unload(self, tablet_id):
+        if tablet_id == ROOT_TABLET_ID:
+            cluster, living = self._cluster, frozenset(self._cluster.servers)
+            record = cluster.client.catalog.tablet_rows(METADATA_TABLE_ID)[-1]
+            actions = [Assign(record, name, "an old report") for name in living]
+            place_all = cluster.master._placement.place_all
+            task = cluster.master_node.runtime.spawn(
+                lambda: self.refused.extend(place_all(actions, lambda _: layout.SCHEMA, living)), name="place"
+            )
+            task.join()
+        self.inner.unload(tablet_id)
+
+
+def test_a_tablet_of_metadata_that_comes_back_late_does_not_keep_the_last_server_from_stopping(machine):
+    cluster = Cluster(8, machine.options)
+
+    def body():
+        begin(cluster, machine)
+        last = cluster.client.catalog.read_root().owner
+        (first,) = set(cluster.servers) - {last}
+        for name in (first, last):
+            node, role = cluster.servers[name]
+            if name == last:
+                role._online_tablets = late = LateMaster(role._online_tablets, cluster)
+            task = node.runtime.spawn(role.drain, name="drain")
+            task.join()
+            assert task.error is None, task.error
+            assert role._online_tablets.tablets == {}
+            role.stop(clean=False)
+            del cluster.servers[name]
+        assert "is giving up METADATA's tablets" in late.refused[0].message
+        cluster.start_server()
+        cluster.runtime.sleep(5)
         assert machine.contents(cluster) == machine.expected(range(300))
 
     cluster.runtime.run(body)

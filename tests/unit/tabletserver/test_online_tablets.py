@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import Conflict, OutOfSpace, StaleLocation
+from hbtable.errors import Conflict, OutOfSpace, StaleLocation, Unavailable
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import METADATA_LEVEL, METADATA_TABLE_ID, USER_LEVEL, TabletRecord
 from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tabletserver.online_tablets import OnlineTablets
 from hbtable.testing.simulated.runtime import SimulatedRuntime
@@ -255,3 +255,17 @@ def test_a_schema_that_is_told_during_a_load_is_in_force_when_it_ends():
         assert online_tablets.served(23).schema is SCHEMA, "what was told in an earlier load is not remembered"
 
     runtime.run(body)
+
+
+def test_levels_that_were_given_up_take_nothing_any_more(run):
+    def body(runtime, row, online_tablets):
+        online_tablets.take_none_below(METADATA_LEVEL)
+        online_tablets.take_none_below(USER_LEVEL)  # nothing comes back by that
+        with pytest.raises(Unavailable, match=r"tablet 22 is not loaded: s stops, and is giving up METADATA's tablets"):
+            online_tablets.load(FIRST, SCHEMA)
+        assert online_tablets.tablets == {}
+        row.record = replace(FIRST, table_id=METADATA_TABLE_ID, tablet_id=2)
+        online_tablets.load(row.record, SCHEMA)
+        assert set(online_tablets.tablets) == {2}
+
+    run(body)
