@@ -104,14 +104,14 @@ class Master:
         self._fs = fs
         self._transport = transport
         self._on_lost = on_lost
-        self._options = options or MasterOptions()
+        self._options = options = options or MasterOptions()
         locator = Locator(session, transport, runtime, _impatient(self._options.metadata_patience_seconds))
         self._catalog = catalog = Catalog(session, locator, fs)
         garbage = collector_options or CollectorOptions()
         logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
         self._metrics = metrics = MasterMetrics(registry or Registry())
-        parallel = self._options.parallel_loads
-        self._placement = Placement(runtime, catalog, transport, logs, parallel, quarantine_options, metrics)
+        many = options.parallel_loads
+        self._placement = Placement(runtime, catalog, transport, logs, many, quarantine_options, metrics)
         self._report_collector = ReportCollector(runtime, session, transport, metrics.count_death)
         unnamed: set[int] = set()
         wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
@@ -139,7 +139,7 @@ class Master:
         self._task: Task | None = None
         self._watching: Task | None = None
         self._looked_at: tuple[object, ...] | None = None
-        """_seen() at the last cycle that found nothing it could do; None after one that did something."""
+        """ServerReports.seen() at the last cycle that found nothing it could do; None after one that did something."""
         self._cycle_asked_for = False
         """Since the present cycle began, or the last one ended."""
         self._scan_due, self._failures, self._servers, self._servers_since = 0.0, 0, frozenset[str](), 0.0
@@ -157,6 +157,7 @@ class Master:
         """Becomes the master, or Conflict when there is one. Makes the cluster when there is none."""
         self._placement.epoch = self._session.lock(MASTER, address.encode())
         bootstrap(self._runtime, self._session, self._fs, self._catalog)
+        self._reconciler.on_left_over(self.request_cycle)
         self._session.watch(SERVERS, self.wake)
 
     def start(self, address: str = "") -> None:
@@ -172,6 +173,7 @@ class Master:
         if self._task is not None:
             self._task.join()
             self._task = None
+        self._reconciler.stop()
         if self._watching is not None:
             self._watching.kill()
             self._watching = None
@@ -317,7 +319,7 @@ class Master:
             self._servers, self._servers_since = reports.living, now
             self._states.soon()
         balanced_at = self._servers_since + self._options.balance_after_seconds
-        if self._looked_at == _seen(reports) and now < self._scan_due and not self._cycle_asked_for:
+        if self._looked_at == reports.seen() and now < self._scan_due and not self._cycle_asked_for:
             return self._collect() or self.last_message
         self._looked_at = None
         # What is asked for from here on may be for a tablet that this cycle has passed already.
@@ -338,7 +340,7 @@ class Master:
         if message and not waits:
             return message  # something was done: look again at once whether that was all
         # A tablet that could not be placed is tried again soon, and less and less often, or when servers come and go.
-        self._looked_at = _seen(reports)
+        self._looked_at = reports.seen()
         self._scan_due = min(now + pause, balanced_at) if now < balanced_at else now + pause
         return message or self._collect() or _ALL_SERVED
 
@@ -348,7 +350,9 @@ class Master:
         tablet that cannot be is only logged, and tried again by the task."""
         for _ in range(_ROUNDS):
             self._note(self.cycle())
-            if self._looked_at is not None:
+            if self._reconciler.at_work():
+                self._reconciler.finish()
+            elif self._looked_at is not None:
                 break
         if not self._system_served:
             raise Unavailable(f"METADATA is not served: {self.last_message}")
@@ -391,9 +395,3 @@ class Master:
 def _impatient(seconds: float) -> LocatorOptions:
     """Of a locator that gives up soon: while the master waits for METADATA nobody brings METADATA back."""
     return LocatorOptions(retry_policy=RetryPolicy(deadline_seconds=seconds, longest_pause_seconds=seconds / 4))
-
-
-def _seen(reports: ServerReports) -> tuple[object, ...]:
-    """Who lives, and what those that stop still serve: what they gave up waits for another server, though its owner
-    lives on until the last of its tablets and clients is gone."""
-    return reports.living, {name: load.tablet_ids for name, load in reports.loads.items() if load.draining}

@@ -2,20 +2,21 @@
 5.2).
 
 The round begins with what is needed to read the rest: the root tablet, then METADATA's others. Then it goes through the
-tables: operations that were interrupted, tablets without a server, servers that have an older schema. When nothing of
-this is left to do, tablets leave decommissioned servers; after that they are balanced. On the way the round finishes
-splits and merges that a crash interrupted. It remembers only which loads failed (failed_loads.py) and which servers
-died of what (quarantine.py).
+tables, each in a task of its own (tables/tending.py): operations that were interrupted, tablets without a server,
+servers that have an older schema. When nothing of this is left to do, tablets leave decommissioned servers; after that
+they are balanced. On the way the round finishes splits and merges that a crash interrupted. It remembers only which
+loads failed (failed_loads.py), which servers died of what (quarantine.py), and which tables are worked on.
 """
 
 import logging
 from collections.abc import Callable
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
-from hbtable.errors import DataDamaged, HbtableError, LockLost
+from hbtable.errors import DataDamaged
 from hbtable.master.bootstrap import first_metadata_row
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.tables import TableOperations
+from hbtable.master.tables.tending import Decision, Tending
 from hbtable.master.tablets.assignment import describe, takers
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata import layout
@@ -28,16 +29,6 @@ from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
-
-
-class Decision(NamedTuple):
-    """The decision of a part of a round."""
-
-    message: str
-    """"" when there was nothing to do."""
-    waits: bool = False
-    """Looking again at once would change nothing: something else has to happen first."""
-
 
 _NOTHING_TO_DO: Final = Decision("")
 
@@ -63,6 +54,7 @@ class Reconciler:
         self._tables = tables
         self._reports = reports
         self._saw = saw
+        self._tending = Tending(runtime)
         self._said: set[str] = set()
         """What was logged of METADATA's damage: once is enough."""
 
@@ -87,8 +79,8 @@ class Reconciler:
 
     @switches
     def users(self, reports: ServerReports, may_balance: bool, interrupted: Callable[[], bool]) -> Decision:
-        """Interrupted operations and tablets without a server, table by table. When there is nothing of that to do and
-        it `may_balance`, servers are evened out until that is `interrupted`. METADATA is served."""
+        """Interrupted operations and tablets without a server, the tables beside each other. When there is nothing of
+        that to do and it `may_balance`, servers are evened out until that is `interrupted`. METADATA is served."""
         damage: list[DataDamaged] = []
         tables = self._catalog.tables(damage)
         gone: list[GoneTablet] = []
@@ -101,16 +93,11 @@ class Reconciler:
         by_table: dict[int, list[TabletRecord]] = {}
         for row in rows:
             by_table.setdefault(row.table_id, []).append(row)
-        decisions: list[Decision] = []
         for table in tables:
             if table.state is TableState.DISABLED or self._tables.is_busy(table.schema.name):
                 continue
-            try:
-                decisions.append(self._tend_table(table, by_table.get(table.table_id, []), reports))
-            except LockLost:
-                raise
-            except HbtableError as error:  # one table in trouble must not keep the others waiting
-                decisions.append(Decision(f"waiting: {error}", waits=True))
+            self._begin_to_tend(table, by_table.get(table.table_id, []), reports)
+        decisions = self._tended(interrupted)
         if all(one.waits for one in decisions if one.message):
             left = self._offload(tables, rows, reports, interrupted)
             if left.message:
@@ -149,6 +136,46 @@ class Reconciler:
         names = {table.table_id: table.schema.name for table in tables if table.state is TableState.ENABLED}
         return Decision(*self._tables.decommissions.offload(names, rows, reports, interrupted))
 
+    def _begin_to_tend(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> None:
+        if (
+            table.state is not TableState.ENABLED
+            or not self._is_served(table, rows, reports)
+            or self._tables.alterations.stragglers(table, reports)
+        ):
+            self._tending.begin(table.schema.name, lambda: self._tend_table(table, rows, reports))
+
+    def on_left_over(self, call: Callable[[], None]) -> None:
+        """`call` asks for a round, because a table's work ended for which the last one did not wait any more."""
+        self._tending.left_over = call
+
+    @switches
+    def _tended(self, interrupted: Callable[[], bool]) -> list[Decision]:
+        """What became of the tables that were begun, also in rounds before this one."""
+        self._tending.wait(interrupted)
+        decisions = self._tending.outcomes()
+        if under_way := self._tending.under_way():
+            decisions.append(Decision(f"waiting for {under_way}, which the master is at work on", waits=True))
+        return decisions
+
+    def at_work(self) -> bool:
+        """Whether tables are worked on of which the last round did not wait for the end."""
+        return bool(self._tending.under_way())
+
+    @switches
+    def finish(self) -> None:
+        """No table is worked on any more on return."""
+        self._tending.wait(lambda: False)
+
+    @switches
+    def stop(self) -> None:
+        """As finish(); what was not begun yet is not."""
+        self._tending.drop_waiting()
+        self.finish()
+
+    def _is_served(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> bool:
+        settled = all(row.owner in reports.living and not row.is_merging() for row in rows)
+        return settled and not self._placement.plan(table.schema.name, rows, reports)
+
     @switches
     def _tend_table(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> Decision:
         if table.state is not TableState.ENABLED:
@@ -161,8 +188,7 @@ class Reconciler:
 
     @switches
     def _serve_table(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> Decision:
-        settled = all(row.owner in reports.living and not row.is_merging() for row in rows)
-        if settled and not self._placement.plan(table.schema.name, rows, reports):
+        if self._is_served(table, rows, reports):
             return _NOTHING_TO_DO
         with self._tables.operation(table.schema.name):
             # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.

@@ -4,6 +4,7 @@ import pytest
 
 from hbtable.errors import HbtableError
 from hbtable.model.read import EVERYTHING
+from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.sim_cluster import Seams, SimCluster, SimOptions
@@ -143,3 +144,47 @@ def test_so_does_a_tablet_of_metadata_when_all_servers_but_a_new_one_hang():
 def process_of(scene, server):
     (process,) = [slot.process for slot in scene.cluster.servers if slot.process.role.incarnation == server]
     return process
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_server_that_dies_beside_a_load_that_hangs_is_recovered_meanwhile(seed):
+    scene = Scene(seed)
+    other = b"other"
+
+    def served_again():
+        for row in ROWS:
+            scene.client.table(other).mutate([put_of(row, b"after")])
+
+    def act():
+        admin, clock = scene.client.admin, scene.runtime.clock_seconds
+        admin.create_table(TableSchema(other, admin.schema(TABLE).families))
+        tablet = next(iter(scene.tablets().values()))
+        second = min(scene.roles().keys() - {tablet.owner})
+        (its,) = admin.tablets(other)
+        admin.move_tablet(other, its.tablet_id, second)
+        scene.hang(tablet, ())
+        scene.cluster.network.long_deadline_seconds = (
+            60.0  # as `rpc.load_seconds`, for which the master waits for a load
+        )
+        scene.hung.processes = {f"server{slot}.{life}" for slot in range(3) for life in range(1, 10)}
+        process_of(scene, tablet.owner).kill()
+        began = clock()
+        while not scene.hung.waiting:
+            assert clock() < began + 60
+            scene.runtime.sleep(0.05)
+        began = clock()
+        process_of(scene, second).kill()
+        while True:
+            try:
+                served_again()
+                break
+            except HbtableError:
+                assert clock() < began + 120
+                scene.runtime.sleep(0.1)
+        seconds = clock() - began
+        assert seconds < 15, seconds
+        scene.hung.waker.set()
+        scene.write(b"at last")
+        assert scene.values() == dict.fromkeys(ROWS, b"at last")
+
+    scene.play(act)

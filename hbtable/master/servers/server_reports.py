@@ -43,6 +43,11 @@ class ServerReports(NamedTuple):
     def living(self) -> frozenset[str]:
         return self.silent.union(self.loads)
 
+    def seen(self) -> tuple[object, ...]:
+        """Who lives, and what those that stop still serve: what they gave up waits for another server, though its owner
+        lives on until the last of its tablets and clients is gone."""
+        return self.living, {name: load.tablet_ids for name, load in self.loads.items() if load.draining}
+
 
 class AskServers(Protocol):
     """Asks the servers now; with a table, for what they serve of that one."""

@@ -63,9 +63,14 @@ class Alterations:
     @switches
     def tell_stragglers(self, record: TableRecord, reports: ServerReports) -> None:
         """Servers that still use an older schema get the current one."""
-        for server, oldest in reports.oldest_schemas.items():
-            if oldest.get(record.table_id, record.schema.version) < record.schema.version:
-                self._placement.update_schema(server, record.table_id, record.schema)
+        for server in self.stragglers(record, reports):
+            self._placement.update_schema(server, record.table_id, record.schema)
+
+    def stragglers(self, record: TableRecord, reports: ServerReports) -> list[str]:
+        """Servers that still use an older schema of the table. Does not switch."""
+        version = record.schema.version
+        oldest = reports.oldest_schemas.items()
+        return [server for server, of_tables in oldest if of_tables.get(record.table_id, version) < version]
 
     @switches
     def _tell_servers(self, record: TableRecord) -> None:
