@@ -14,8 +14,8 @@ class ClientOptions:
     """One client's retries, and how many calls it makes at once."""
 
     retry_policy: RetryPolicy = field(default_factory=lambda: RetryPolicy(deadline_seconds=60.0))
-    """How long a call rides out moving tablets and absent servers. Only calls known not to have been applied are
-    tried again. Raising it hides longer outages, and lets calls pile up in front of them."""
+    """The time for which a call rides out moving tablets and absent servers. Only calls known not to have been applied
+    are tried again. Raising it hides longer outages, and lets calls pile up in front of them."""
     parallel_calls: int = 8
     """Tablets that one batch or one administration call works on at once. Raising it shortens big batches and lets
     one caller take more of the cluster."""

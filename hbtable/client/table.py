@@ -269,7 +269,8 @@ class Table:
 
     @switches
     def _check_enabled(self) -> None:
-        """What a call without a row has to ask METADATA, as no tablet tells it: TableNotFound, TableNotEnabled."""
+        """Raises TableNotFound or TableNotEnabled by the table's record in METADATA. A call with a row needs no such
+        question: the tablet refuses it."""
         self._refuse_disabled(self.record())
 
     def _refuse_disabled(self, record: TableRecord) -> None:

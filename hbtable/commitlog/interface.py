@@ -56,8 +56,8 @@ class CommitLog(Protocol):
 
     @switches
     def roll(self) -> None:
-        """What is committed from now on lies in another file than what was committed before, which so can be let go as
-        soon as no tablet needs it. Unavailable: not now."""
+        """Begins a new file of the log. The one before it can be deleted as soon as no tablet needs it. Unavailable:
+        not now."""
 
     @switches
     def close(self) -> None:

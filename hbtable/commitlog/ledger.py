@@ -1,4 +1,4 @@
-"""Which tablets still need which segment of a log, and so which segments may be deleted. Pure.
+"""Remembers which tablets still need which segment of a log, and so which segments may be deleted. Pure.
 
 Invariants: only a tablet server that was told so by an acknowledged METADATA write reports a tablet as not needing a
 sequence (bug classes 2 and 6: the redo point in METADATA is the only truth, this is a memory of it). Segments go

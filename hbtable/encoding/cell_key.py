@@ -53,7 +53,7 @@ def range_key(row: bytes) -> bytes:
 
 
 def stored_family(name: bytes, added_in: int) -> bytes:
-    """How a family stands in cell keys, and in the names of what holds them. `added_in` is FamilySchema's."""
+    """A family's name in cell keys, and in the names of what holds them. `added_in` is FamilySchema's."""
     return b"%b\x01%d" % (name, added_in) if added_in else name
 
 
@@ -73,7 +73,7 @@ def suffix(timestamp: int, kind: int, sequence: int, flags: int = 0) -> bytes:
 
 
 def suffix_start(timestamp: int, kind: int) -> bytes:
-    """What the suffix of every sequence of this timestamp and kind begins with."""
+    """The bytes that begin the suffix of this timestamp and kind, whatever the sequence."""
     return (INVERT - timestamp).to_bytes(8, "big") + bytes((kind,))
 
 

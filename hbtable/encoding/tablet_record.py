@@ -71,7 +71,7 @@ def decode(data: bytes, path: str = "a tablet record") -> TabletRecord:
 
 
 def decode_row(data: bytes, path: str) -> TabletRecord | GoneTablet:
-    """What a tablet's METADATA row may hold. Corruption, UnsupportedFormat."""
+    """Decodes either of the two records that a tablet's METADATA row may hold. Corruption, UnsupportedFormat."""
     version, body = unseal(data, KIND, WITHHELD_VERSION, path)
     try:
         found, offset = _FORMS[version](body, path)

@@ -62,7 +62,7 @@ class Ballast:
 
     @switches
     def start(self) -> None:
-        """What is kept back, or given up, is known on return; to be called before anything is written."""
+        """Takes the ballast, or gives it up; decided on return. To be called before anything is written."""
         held = self._length()
         if not self._size:
             if held:

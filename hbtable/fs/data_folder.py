@@ -31,7 +31,7 @@ FORMAT_VERSION: Final = 1
 _FORMAT_TEXT: Final = "hbtable data folder\nformat {version}\n"
 _FORMAT: Final = re.compile(r"hbtable data folder\nformat ([0-9]{1,9})\n(.*)", re.DOTALL)
 _MEANS_EMPTY: Final = frozenset(("LOCK", "lost+found", UNFINISHED))
-"""What a folder may hold that nobody used yet: a new disk's folder, and the traces of a start that crashed."""
+"""Names that an unused folder may hold: those of a new disk, and the traces of a start that crashed."""
 
 _HELD: Final[set[tuple[int, tuple[int, int]]]] = set()
 """(pid, device and inode) of the folders that this process has open; a forked child has none."""
@@ -304,8 +304,8 @@ def _text_of(descriptor: int) -> str:
 
 
 def format_damage(root: str) -> str:
-    """Why FORMAT does not say what this folder is, although it holds a store; "" when it does, or holds none.
-    UnsupportedFormat is left to DataFolder.open."""
+    """The reason why FORMAT does not describe this folder, although it holds a store; "" when it does, or when there is
+    no store. UnsupportedFormat is left to DataFolder.open."""
     path = f"{root}/FORMAT"
     if not os.path.exists(path):
         has_data = any(os.path.isdir(f"{root}/{name}") for name in ("lockservice", "sstables", "logs"))

@@ -154,7 +154,7 @@ class LocalFileSystem:
             raise StorageFailed(str(error)) from error
 
     def write_failed(self, error: OSError, path: str, doing: str) -> HbtableError:
-        """What it means; whoever keeps room back is told that there is none."""
+        """Translates an error of a write. On a full disk it also tells whoever keeps room back."""
         meaning = write_error(error, path, doing)
         if isinstance(meaning, OutOfSpace):
             self.when_full()

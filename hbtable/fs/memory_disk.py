@@ -27,7 +27,7 @@ class MemoryContent:
         self.synced_bytes = synced_bytes
         self.modified_millis = modified_millis
         self.append_ends: list[int] = []
-        """Where each append after the last sync ended."""
+        """The length of the file after each append since the last sync."""
         self.sealed = False
 
     def seal(self) -> None:

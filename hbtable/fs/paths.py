@@ -1,4 +1,4 @@
-"""Which paths the file system port accepts, and how operating system errors become hbtable's.
+"""The paths that the file system port accepts, and the translation of operating system errors into hbtable's.
 
 A path has parts of [A-Za-z0-9._-] joined by "/", none of them "." or "..". The first part "unfinished" belongs to
 the adapters, which write files there before they rename them into place.

@@ -1,4 +1,4 @@
-"""Which group files make up a log (docs/faults.md: fencing; paper, section 6), without reading all of them.
+"""Finds the group files that make up a log (docs/faults.md: fencing; paper, section 6), without reading all of them.
 
 A log may have ten thousand files, and each read costs a request. So the files are read from the newest down, as far as
 no watermark reaches; below, a name and a length are enough, because whoever reads a file's records checks it then

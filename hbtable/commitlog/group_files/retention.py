@@ -1,4 +1,4 @@
-"""Which files of a log in whole files are still needed, and the deletion of the others.
+"""Keeps account of the group files of a log that tablets still need, and deletes the others.
 
 A log has thousands of them, so what tablets need is kept by *spans* of consecutive groups, which are let go together.
 
@@ -13,7 +13,7 @@ from hbtable.fs.interface import FileSystem
 from hbtable.runtime.interface import Runtime
 
 _FILE_COST_BYTES: Final = 64 << 10
-"""What a file counts for at least: to recovery a small one costs a request, as much as this."""
+"""The least that a file counts for: to recovery a small one costs a request, as much as this."""
 _SPAN_GROUPS: Final = 256
 _SPAN_BYTES: Final = 16 << 20
 

@@ -48,7 +48,7 @@ class GroupSender:
         OutOfSpace: refused, and a file of it may appear all the same. LockLost: the log was fenced. LogBroken: nothing
         was confirmed for too long."""
         nodes: list[str] = []
-        """Where the tries of this group went."""
+        """The storage nodes that the tries of this group were sent to."""
 
         def attempt(number: int) -> None:
             self._put(GroupName(lsn, turn, number), content, nodes)

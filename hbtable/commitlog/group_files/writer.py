@@ -53,7 +53,7 @@ class _Group:
         self.durable = False
         self.refusal: OutOfSpace | None = None
         self.refused: list[CommitBatch] = []
-        """Who is to be told of a refusal once this marker stands."""
+        """The batches that are told of a refusal once this marker stands."""
 
 
 @final
@@ -115,7 +115,7 @@ class FileGroupLog:
         self._release = False
         """Recovery may begin later than the last group says."""
         self._begun = 0.0
-        """When the last group was."""
+        """The time at which the last group was begun, in seconds of the runtime's clock."""
         self._alarm = False
         """A task waits to end the gathering."""
         self._ending = False

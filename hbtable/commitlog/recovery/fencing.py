@@ -57,8 +57,8 @@ class FencingOptions:
     """Options: how long a fencer waits for a file system in trouble."""
 
     patience_seconds: float = 20.0
-    """How long each step is tried again. Longer: the master looks later who else died meanwhile; it begins anew with
-    its next cycle in any case. A file whose storage node is dead is sealed after about 11 s."""
+    """The time for which each step is tried again. Longer: the master notices later who else died meanwhile; it begins
+    anew with its next cycle in any case. A file whose storage node is dead is sealed after about 11 s."""
     pause_seconds: float = 0.1
     """Between two tries. Longer: fewer calls, later recovery."""
     parallel_seals: int = 16
@@ -123,7 +123,7 @@ def is_given_up(marker: bytes, incarnation: str) -> bool:
 
 @switches
 def _known(fs: FileSystem, incarnation: str) -> Manifest | None:
-    """What was decided already."""
+    """The decision of an earlier fencing; None: there was none."""
     try:
         if is_given_up(fs.read_file(marker_path(incarnation)), incarnation):
             return Manifest(incarnation, fs.log_kind, (), given_up=True)

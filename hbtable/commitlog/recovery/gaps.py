@@ -56,7 +56,7 @@ class Gap(NamedTuple):
 
     @property
     def hides_the_end(self) -> bool:
-        """What was written after the log's mark may be missing, and of any tablet."""
+        """Whether writes of any tablet from after the log's mark may be missing."""
         return self.at_end and (self.marked is not None or self.marked_part is not None)
 
     def reason(self) -> str:
@@ -69,7 +69,7 @@ class Gap(NamedTuple):
         return f"the log's groups end before its mark; after the mark: {lost}"
 
     def damage(self, tablet_id: int) -> Corruption:
-        """What whoever recovers the tablet is told."""
+        """The error for whoever recovers the tablet."""
         before, _ = self.around.get(tablet_id, (0, 0))
         least = (self.lost or self.marked or self.marked_part or {}).get(tablet_id, 0)
         known = f", up to {least} at least" if least > before else ""

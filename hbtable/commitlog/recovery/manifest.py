@@ -77,7 +77,8 @@ def published(fs: FileSystem, folder: str) -> Manifest | None:
 
 @switches
 def settled(fs: FileSystem, folder: str) -> Manifest:
-    """What recovery may read. May switch. Unavailable: the log is not fenced; its writer may still acknowledge."""
+    """The list of files that recovery may read. May switch. Unavailable: the log is not fenced; its writer may still
+    acknowledge."""
     if fs.log_kind == LOCAL:
         return list_log(fs, folder)
     manifest = published(fs, folder)

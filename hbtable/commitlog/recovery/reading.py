@@ -27,7 +27,7 @@ from hbtable.switches import switches
 logger = logging.getLogger(__name__)
 
 Tell = Callable[[int, str], None]
-"""How loud, and what."""
+"""Says something to the operator: a level of logging, and the text."""
 
 
 @switches

@@ -359,7 +359,7 @@ class _Walk:
         return self.groups >= missing if is_tail else self.groups == missing
 
     def _record(self, at: int) -> int:
-        """Where it ends; 0: there is none."""
+        """Keeps the record at this position, if one is there. Returns its end; 0: there is none."""
         buffer = self._buffer
         if at + _LEAD.size > self._stop:
             return 0

@@ -64,7 +64,7 @@ class SortedRun(NamedTuple):
 
 
 def sorted_folder(folder: str) -> str:
-    """Where the runs of the log in `folder` are, and their list."""
+    """The folder with the sorted runs of the log in `folder`, and with their list."""
     return f"{folder}/sorted"
 
 

@@ -1,4 +1,4 @@
-"""Which segments make up a log, and where the last one ends (docs/faults.md: torn tails and losses).
+"""Finds the segments that make up a log, and the end of the last one (docs/faults.md: torn tails and losses).
 
 Every header names the segment before it, so the segments form a tree. On a local disk that is a line with some stumps:
 segments that were given up before their first group. On HDFS a group that was not confirmed in time is sent again
@@ -45,7 +45,7 @@ class _End(NamedTuple):
     watermark: int
     oldest: int
     level: int
-    """How loud `dropped` is to be said; 0: there is nothing to say."""
+    """The level at which `dropped` is logged; 0: there is nothing to say."""
     dropped: str
 
 

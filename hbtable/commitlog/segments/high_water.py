@@ -170,7 +170,8 @@ class HighWaterWriter:
 
     @switches
     def write(self) -> bool:
-        """What is synced by now; whether it was. An error is logged: the mark is a help, and no commit waits for it."""
+        """Writes down how far the log is synced by now. Returns whether it wrote. An error is logged: the mark is a
+        help, and no commit waits for it."""
         mark = self._mark() if self._period > 0 else None
         if mark is None or mark.lsn <= self._written:
             return False

@@ -18,7 +18,7 @@ class LogEnd(Protocol):
     number: int
     """Of the current segment, or the last one; 0 before the first."""
     offset: int
-    """Where its last good group ends."""
+    """The end of its last good group, in bytes from the segment's start."""
     lsn: int
     """Of the last good group."""
     watermark: int

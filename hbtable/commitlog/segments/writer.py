@@ -69,7 +69,7 @@ class LogWriter:
         self._runtime = runtime
         self._waits_for_sync = options.durability == "sync"
         self._doubt: type[HbtableError] = OutcomeUnknown if appender is None else StorageFailed
-        """What a commit hears whose bytes the breaking log may hold. A cluster's server ends then, and others recover
+        """The error of a commit whose bytes the breaking log may hold. A cluster's server ends then, and others recover
         its log: there a peer turns StorageFailed into what the caller may do (rpc.peer)."""
         self._metrics = LogMetrics(registry)
         self._state = LogState(runtime)
@@ -89,7 +89,8 @@ class LogWriter:
         self._check_due = False
         """Nothing was written for a while."""
         self._rolls: list[tuple[Event, list[HbtableError]]] = []
-        """Who waits for a new segment, and where it is told what kept it from coming."""
+        """For each task that waits for a new segment: its event, and the list that receives the error that kept it from
+        coming."""
         self._inline_limit = 0
         """Commits are appended inline while the segment is shorter than this."""
         self._segments = SegmentRoller(runtime, fs, folder, options, self._end, self._ledger, self._state, self._break)

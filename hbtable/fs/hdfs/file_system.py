@@ -203,8 +203,8 @@ class HdfsNativeFileSystem:
     def read_repeatedly(
         self, path: str, size: int, read: Callable[[], T], after_slow: Callable[[], None] | None = None
     ) -> T:
-        """What `read`, called in a thread, returns. Each try has longer than the one before; `after_slow` is called
-        after one that failed or was slow. FileNotFound, Unavailable."""
+        """Returns the result of `read`, called in a thread. Each try has longer than the one before; `after_slow` is
+        called after one that failed or was slow. FileNotFound, Unavailable."""
         tries = self.options.read_tries
         for attempt in range(1, tries + 1):
             started = self.runtime.clock_seconds()

@@ -36,7 +36,7 @@ class WebHdfsOptions:
     """For one request that the NameNode answers alone. More: a NameNode that hangs is noticed later."""
 
     failover_seconds: float = 20.0
-    """How long NameNodes are tried in turn while none answers or none is active. More: errors come later."""
+    """The time for which NameNodes are tried in turn while none answers or none is active. More: errors come later."""
 
     put_seconds: float = 10.0
     """For the content of a small file; one second more for every 4 MB. HDFS itself would wait 75 s and longer for a
@@ -49,8 +49,8 @@ class WebHdfsOptions:
     """Each leaves out the DataNode of the last."""
 
     buffer_bytes: int = 4 << 20
-    """What an open file keeps in memory before it goes on to a nameless file in the local folder for temporary files.
-    A file of any size needs that much room there until its sync."""
+    """The part of an open file that stays in memory; beyond it the file moves to a nameless one in the local folder for
+    temporary files. A file of any size needs that much room there until its sync."""
 
     def __post_init__(self) -> None:
         if self.sign_in not in (SIMPLE, KERBEROS, TOKEN):

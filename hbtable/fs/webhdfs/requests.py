@@ -89,7 +89,7 @@ def remote_error(response: WebHdfsResponse) -> HadoopError | None:
 
 
 def boolean_of(response: WebHdfsResponse) -> bool | None:
-    """What {"boolean": ...} says; None for another body. RENAME with options answers an empty one."""
+    """The value of a body {"boolean": ...}; None for another body. RENAME with options answers an empty one."""
     try:
         answer = json.loads(response.body)["boolean"]
     except (ValueError, KeyError, TypeError):
