@@ -65,7 +65,7 @@ class GatewayConnection:
         self._context = context
         self._head: Call | None = None
         self._before: ThriftMethod | None = None
-        """What was called last: which of two services a call without arguments is of."""
+        """The last call. It tells to which of two services a call without arguments belongs."""
         self._wire: Wire | None = None
         self.client = client
         self.host = client.rpartition(":")[0]

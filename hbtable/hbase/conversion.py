@@ -19,7 +19,7 @@ from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, Fam
 from hbtable.switches import switches
 
 _CELL_OVERHEAD_BYTES: Final = 20
-"""What HBase counts for a cell beside row, column and value."""
+"""HBase's count for a cell beside row, column and value."""
 
 _MUTATIONS_BETWEEN_PAUSES: Final = 4096
 

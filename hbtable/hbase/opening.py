@@ -21,7 +21,7 @@ class Opened(NamedTuple):
     stream: Stream
     """Of the innermost layer."""
     first: bytes
-    """What was read of it."""
+    """Bytes that were read of it already."""
     spoken: DetectedProtocol
     encrypted: bool
 

@@ -30,7 +30,7 @@ class GatewaySecurity:
             self.tls.reload()
 
     def refusal(self, encrypted: bool) -> JavaError | None:
-        """What every call of a connection is answered with; None: they are carried out."""
+        """The error that answers every call of a connection; None: they are carried out."""
         if self._tls_required and not encrypted:
             return JavaError(HBASE + "security.AccessDeniedException", _NEEDS_TLS)
         return None

@@ -98,7 +98,7 @@ class ThriftGatewayOptions:
     slow_seconds: float = 0.1
     """Requests that take at least this long are remembered with all their parts. 0 remembers every request."""
     slow_requests: int = 256
-    """How many of them."""
+    """The number of slow requests that are remembered."""
     scanner_idle_seconds: float = 3600.0
     """A scanner unused for this long is closed."""
     scanner_memory_bytes: int = 64 << 20
@@ -106,7 +106,7 @@ class ThriftGatewayOptions:
     compaction_wait_seconds: float = 1.5
     """majorCompact returns after this even when the compaction goes on."""
     drain_seconds: float = 30.0
-    """How long a stop waits for requests under way."""
+    """The longest time that a stop waits for requests under way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""When Python looks for garbage that refers to itself: in short steps at any time, in long ones when little goes on.
+"""Decides when Python looks for garbage that refers to itself: in short steps at any time, in long ones when little
+goes on.
 
 Nothing else runs while Python looks, for about 0.2 us an object. By itself it looks at a million objects as soon as
 there are a million more than before, that is, in the middle of the largest requests: a call of 500,000 rows kept all

@@ -188,7 +188,7 @@ class EmbeddedCluster:
 
 
 def _only_read(options: EmbeddedOptions) -> EmbeddedOptions:
-    """What these begin by themselves would, over an overlay, keep whole files in memory."""
+    """The options without garbage collection and splits: over an overlay these would keep whole files in memory."""
     collector = replace(options.collector, period_seconds=math.inf)
     maintenance = replace(options.server.maintenance, split_bytes=0)
     return replace(options, collector=collector, server=replace(options.server, maintenance=maintenance))

@@ -37,7 +37,8 @@ class Room(NamedTuple):
 
 
 def next_room(room: Room, taken_bytes: int, limit_bytes: int) -> Room:
-    """What follows from what the process takes. The cache gives before messages are cut off, and gets back after."""
+    """The room to give next, by the memory that the process takes. The cache gives before messages are cut off, and
+    gets back after."""
     if taken_bytes > _HIGH * limit_bytes:
         cache = max(_LEAST, room.cache * _STEP)
         is_urgent = taken_bytes > limit_bytes or room.cache == _LEAST

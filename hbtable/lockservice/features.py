@@ -1,4 +1,4 @@
-"""Which formats a cluster's data uses that older hbtables do not know: the list `features` in /cluster.
+"""The list of formats that a cluster's data uses and older hbtables do not know: `features` in /cluster.
 
     {"id": ..., "format": 2, "log_kind": ..., "features": ["one", "two"]}
 
@@ -37,7 +37,7 @@ FEATURES: Final[dict[str, str]] = {
 
 
 def read_cluster(data: bytes) -> dict[str, Any]:
-    """What /cluster says. Corruption, UnsupportedFormat."""
+    """Decodes the content of /cluster. Corruption, UnsupportedFormat."""
     try:
         cluster = json.loads(data)
         number = int(cluster["format"])

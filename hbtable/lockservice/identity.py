@@ -1,4 +1,4 @@
-"""Whose files these are: the cluster's id, in the lock service and in the folder of files.
+"""Tells to which cluster files belong: its id stands in the lock service and in the folder of files.
 
     /cluster  in the lock service    the cluster's id, among others (lockservice.features)
     cluster   in the folder          the same 32 hexadecimal digits
@@ -97,8 +97,9 @@ def check_same(session: Session, fs: FileSystem) -> None:
 
 @switches
 def identity_damage(files: StoredFiles, fs: FileSystem) -> list[str]:
-    """What is wrong with the two, a message each. One machine's folder without the file `cluster` was written by an
-    older hbtable, and is sound; its next start writes what is damaged, and a cluster's roles refuse it."""
+    """Messages about the two ids, one for each thing that is wrong. One machine's folder without the file `cluster` was
+    written by an older hbtable, and is sound; its next start writes what is damaged, and a cluster's roles refuse
+    it."""
     found = folder_id(fs)
     try:
         file = files.load(CLUSTER)

@@ -110,8 +110,8 @@ class ServerFile:
     leaving: bool = False
     """Decommissioned, and the tablets it has are to go."""
     drained: int = 0
-    """How many levels of tablets a draining server has given up: 1, those of users; 2, METADATA's others; 3, the root
-    tablet."""
+    """The number of levels of tablets that a draining server has given up: 1, those of users; 2, METADATA's others; 3,
+    the root tablet."""
 
     def encode(self) -> bytes:
         return _json(asdict(self))

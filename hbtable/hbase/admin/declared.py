@@ -49,7 +49,7 @@ class DeclaredAdminCalls:
             setattr(self, name, self._asks_servers(declared))
 
     def _asks_master(self, declared: DeclaredCall) -> Callable[..., Any]:
-        """What was not sent is None."""
+        """A handler that asks the master. An argument that was not sent is None."""
         arguments = self._arguments(declared)
 
         def handle(*given: Any) -> Any:
@@ -58,7 +58,7 @@ class DeclaredAdminCalls:
         return handle
 
     def _asks_servers(self, declared: DeclaredCall) -> Callable[..., Any]:
-        """What was not sent is None."""
+        """A handler that asks the wanted tablet servers. An argument that was not sent is None."""
         arguments = self._arguments(declared)
 
         def handle(*given: Any) -> Any:
@@ -79,7 +79,8 @@ class DeclaredAdminCalls:
         return lambda given: [meaning(value) for meaning, value in zip(meanings, given, strict=True)]
 
     def _meaning(self, parameter: Parameter) -> Callable[[Any], Any]:
-        """What is empty means the default of a parameter that has one."""
+        """Turns a value of the wire into an argument. For a parameter with a default an empty value means the
+        default."""
         meaning, default = self._meanings[parameter.annotation], parameter.default
         if default is Parameter.empty:
             return meaning

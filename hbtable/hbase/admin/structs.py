@@ -158,7 +158,7 @@ class AdminColumn(NamedTuple):
 
 
 class AdminRead(NamedTuple):
-    """Which cells to read."""
+    """The cells to read."""
 
     columns: list[AdminColumn] | None = None
     min_timestamp: int = 0

@@ -1,4 +1,5 @@
-"""Which tablets are on the way between servers, and which servers METADATA still names although they are gone. Pure.
+"""Finds the tablets that are on the way between servers, and the servers that METADATA still names although they are
+gone. Pure.
 
 The states are HBase's words:
     OFFLINE             of a table in service, and nobody owns it, or it is withheld

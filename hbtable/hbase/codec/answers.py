@@ -66,7 +66,7 @@ _ANSWERS: Final = {
 
 
 def answer_kind(method: str) -> str:
-    """What a method returns, by a name that _ENCODERS and Objects know."""
+    """The kind of a method's answer, by a name that _ENCODERS and Objects know."""
     if method in _ANSWERS:
         return _ANSWERS[method]
     if method.startswith("admin"):

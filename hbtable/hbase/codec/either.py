@@ -31,7 +31,7 @@ class EitherCall:
         self._first_count = len(first.fields)
         self._own_count = len(fields) - self._first_count
         self._structs = [place for place in self._places if place < self._first_count and fields[place].shape.layout]
-        """Where an Either may stand."""
+        """Positions in `layout` at which an Either may stand."""
         self.tells_by_arguments: Final = self._own_count > 0
 
     def is_second(self, values: list[Any]) -> bool:

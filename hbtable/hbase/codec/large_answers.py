@@ -61,7 +61,7 @@ class LargeAnswer:
 
 @switches
 def paced(clock: Callable[[], float], pause: Callable[[], None]) -> Callable[[Iterable[bytes]], LargeAnswer]:
-    """What collects the pieces of an answer, and *switches* by `pause` every few milliseconds."""
+    """A function that collects the pieces of an answer, and *switches* by `pause` every few milliseconds."""
 
     def collect(pieces: Iterable[bytes]) -> LargeAnswer:
         answer = LargeAnswer()
@@ -159,7 +159,7 @@ class _Pieces:
         self.small = []
 
     def taken(self) -> list[bytes]:
-        """What is ready; small parts once they are many."""
+        """Hands out the pieces that are ready; small parts once they are many."""
         if len(self.small) > _CELLS_AT_ONCE:
             return self.rest()
         ready, self._ready = self._ready, []

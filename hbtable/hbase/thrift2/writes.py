@@ -205,8 +205,8 @@ class Thrift2WriteCalls:
         holds: Callable[[bytes], bool],
         mutation: RowMutation,
     ) -> bool:
-        """Where the condition holds for the stored value, the change is made if that is still what is stored; else all
-        is looked at again. A missing column never matches."""
+        """Makes the change if the condition holds for the stored value, and that is still stored; if it is not any
+        more, all is looked at again. Returns whether the change was made. A missing column never matches."""
         self._check_rows(row, mutation)
         named = self._tables.named(table)
         spec = ReadSpec({family: frozenset((qualifier,))}, max_bytes=self._answer_bytes)

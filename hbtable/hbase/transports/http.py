@@ -95,7 +95,7 @@ class HttpStream:
 
     @switches
     def _taken(self, event: object) -> bytes | None:
-        """What an event has of a message: nothing, perhaps. None: the end of the connection."""
+        """The bytes of a message that an event brings; perhaps none. None: the end of the connection."""
         if isinstance(event, h11.Request):
             return self._begin(event)
         if isinstance(event, h11.Data):

@@ -1,4 +1,4 @@
-"""Which build this is: the version, and the commit it was made from where that is known."""
+"""The build that runs: its version, and the commit it was made from where that is known."""
 
 import subprocess
 from importlib import import_module

@@ -26,7 +26,7 @@ from hbtable.switches import switches
 
 SOUND: Final = 0
 DAMAGED: Final = 1
-"""What is sound is served all the same."""
+"""Something is damaged; everything else is served all the same."""
 UNSERVICEABLE: Final = 2
 NOT_CHECKED: Final = 3
 """No data folder, in use, of a newer hbtable; or the command was misused."""

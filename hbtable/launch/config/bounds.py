@@ -97,7 +97,7 @@ def check(section: str, key: str, value: float, is_whole: bool, said: str) -> No
 
 
 def contradictions(value: Callable[[str, str], float]) -> None:
-    """What no key can see for itself. `value(section, key)` is the one in force."""
+    """Refuses values that contradict each other. `value(section, key)` is the one in force."""
     merge, most, stall = (value("tablet", key) for key in ("merge_files", "max_files", "stall_files"))
     if not merge <= most < stall:
         raise InvalidConfiguration(

@@ -39,7 +39,7 @@ _ANYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104  refused as a name, not l
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """Which cluster: all its roles must be given the same three."""
+    """Options: the three addresses that make a cluster. All its roles must be given the same."""
 
     zookeeper: str = "127.0.0.1:2181"
     """ZooKeeper servers, HOST:PORT,HOST:PORT,..."""
@@ -100,7 +100,7 @@ CLUSTER_DEFAULTS: Final[Defaults] = {
     # HDFS has room, and an operator there has use for what was deleted by mistake.
     ("garbage", "trash_bytes"): 0,
 }
-"""Where a cluster's roles differ from the single server."""
+"""Defaults of a cluster's roles that differ from those of the single server."""
 
 
 def read_cluster_configuration(
@@ -145,7 +145,7 @@ def _check_addresses(cluster: ClusterOptions) -> None:
 
 
 def _refuse_contradictions(configuration: Configuration) -> None:
-    """What no section can see for itself."""
+    """Refuses values of different sections that contradict each other."""
     session = configuration.options("session", ZooKeeperOptions)
     marker_seconds = configuration.options("garbage", CollectorOptions).marker_seconds
     if marker_seconds <= session.session_seconds:

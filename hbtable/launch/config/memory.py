@@ -43,7 +43,8 @@ _TAKES: Final[dict[Key, float]] = {
     ("thrift", "scanner_memory_bytes"): 1.0,
     ("rpc_server", "transfer_bytes"): 1.5,
 }
-"""What is really taken when the part is at its bound. Messages are in the transfers, and queued commits in both."""
+"""The memory that a part takes when it is at its bound, as a multiple of the bound. Messages are in the transfers, and
+queued commits in both."""
 
 
 @dataclass(frozen=True, slots=True)

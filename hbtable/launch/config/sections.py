@@ -1,4 +1,4 @@
-"""Which section of the single server's configuration fills which Options dataclass, and what they make up.
+"""The sections of the single server's configuration: the Options dataclass that each fills, and what they make up.
 
 The roles of a cluster have most of the same sections (cluster_configuration.py).
 """

@@ -87,7 +87,7 @@ def _formatted(collected: list[Metric]) -> bytes:
 
 
 class _Collected:
-    """What was read from the slots, for a thread that must not look at them itself."""
+    """Figures that were read from the slots, for a thread that must not look at them itself."""
 
     def __init__(self, metrics: list[Metric]) -> None:
         self._metrics = metrics

@@ -88,7 +88,7 @@ class ProcessStatus:
         self._draining = True
 
     def pages(self, host: str) -> str:
-        """Where the pages are, for people; "" when there are none."""
+        """The addresses of the pages, for people; "" when there are none."""
         if self._listener is None:
             return ""
         return f"http://{host}:{self._listener.port}/metrics  /livez  /readyz  /slow"

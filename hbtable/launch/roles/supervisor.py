@@ -43,12 +43,12 @@ class SupervisorOptions:
     first_pause_seconds: float = 0.2
     """Before the first new child. Longer: a later restart."""
     longest_pause_seconds: float = 10.0
-    """What the pause grows to while children die young. Longer: less work for nothing, later recovery."""
+    """The limit to which the pause grows while children die young. Longer: less work for nothing, later recovery."""
     calm_seconds: float = 30.0
     """A child that lived for so long did not die young. Longer: pauses stay long after a bad time."""
     close_seconds: float = 5.0
-    """How long the end of a session is waited for, for each lock service host. Longer: a later restart while the
-    service is away."""
+    """The longest wait for the end of a session, for each lock service host. Longer: a later restart while the service
+    is away."""
 
 
 class ChildProcess(Protocol):

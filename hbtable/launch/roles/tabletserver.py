@@ -69,7 +69,7 @@ class TabletServerProcess:
 
     @property
     def reload(self) -> Callable[[], None] | None:
-        """What SIGHUP does; None: it stops the process."""
+        """The effect of SIGHUP; None: it stops the process."""
         return partial(reload_security, self._security) if self._security.has_files else None
 
     @switches

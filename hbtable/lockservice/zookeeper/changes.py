@@ -67,7 +67,8 @@ def _look(connection: ZooKeeperConnection, by: float, target: Target, foreign: b
 
 @switches
 def _settled(by: float, clock: Callable[[], float], act: Callable[[], T], look: Callable[[], T]) -> T:
-    """What `act` came to. `look` tells it after a doubt; NotDone: act again. OutcomeUnknown when the time is up."""
+    """Returns the result of `act`. `look` tells it after a doubt; NotDone: act again. OutcomeUnknown when the time is
+    up."""
     doubt: Doubtful | None = None
     while True:
         try:

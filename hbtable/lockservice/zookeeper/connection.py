@@ -46,14 +46,14 @@ class Doubtful(Exception):
 
 
 class _OneSessionHandler(SequentialThreadingHandler):
-    """Where kazoo gets its sockets from: the one place in which it can be kept from opening a second session, and from
-    waiting a whole session for one host of several."""
+    """Makes kazoo's sockets: the one place in which it can be kept from opening a second session, and from waiting a
+    whole session for one host of several."""
 
     def __init__(self, over: Callable[[], bool], connect_seconds: float, clock: Callable[[], float]) -> None:
         super().__init__()
         self._clock = clock
         self.connecting_since = math.inf
-        """When the present attempt to connect began."""
+        """The time at which the latest attempt to connect began; infinite before the first."""
         self._over = over
         self._connect_seconds = connect_seconds
         self._socket: socket.socket | None = None
