@@ -10,6 +10,7 @@ import struct
 from contextlib import suppress
 from typing import Final, final
 
+from hbtable.access.user import User, act_as
 from hbtable.errors import HbtableError, Overloaded
 from hbtable.hbase import errors
 from hbtable.hbase.codec.answers import Dialect
@@ -57,7 +58,7 @@ class GatewayConnection:
 
     __slots__ = (
         "_before", "_context", "_head", "_stream", "_wire", "answered", "busy", "client", "framed", "host",
-        "idle_since", "sending",
+        "idle_since", "sending", "user",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, client: str, context: ConnectionContext) -> None:
@@ -68,6 +69,8 @@ class GatewayConnection:
         """The last call. It tells to which of two services a call without arguments belongs."""
         self._wire: Wire | None = None
         self.client = client
+        self.user: User | None = context.user
+        """Who proved to be at the other end. None: nobody."""
         self.host = client.rpartition(":")[0]
         self.framed = False
         self.busy = False
@@ -120,7 +123,8 @@ class GatewayConnection:
             )
             first = b""
             try:
-                self._serve(source, wire, limits.security.refusal(encrypted))
+                act_as(self.user)
+                self._serve(source, wire, limits.security.refusal(encrypted, self.user))
             finally:
                 source.release()
         except TimeoutError:
@@ -131,6 +135,7 @@ class GatewayConnection:
         finally:
             if self.busy:
                 self._context.in_flight -= 1
+            act_as(None)
             self._stream.close()
 
     def _warn(self, message: str, *values: object) -> None:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import final
 
+from hbtable.access.user import User
 from hbtable.hbase.codec.interface import ThriftInterface, ThriftMethod
 from hbtable.hbase.codec.sniffing import Protocol
 from hbtable.hbase.codec.wires import Wire
@@ -25,7 +26,7 @@ class ConnectionContext:
 
     __slots__ = (
         "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods", "pause",
-        "port", "registry", "request_gate", "security", "slow", "stall_seconds", "wall_millis", "wires",
+        "port", "registry", "request_gate", "security", "slow", "stall_seconds", "user", "wall_millis", "wires",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +52,8 @@ class ConnectionContext:
         self.registry = registry
         self.slow = slow
         self.security = security
+        self.user: User | None = None
+        """Whose calls are those of a client that does not say who it is."""
         self.message_bytes = message_bytes
         self.stall_seconds = stall_seconds
         self.budget = MemoryBudget(transfer_bytes, runtime.sleep)

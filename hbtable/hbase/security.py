@@ -2,6 +2,8 @@
 
 from typing import Final, final
 
+from hbtable.access.options import AuthOptions
+from hbtable.access.user import User
 from hbtable.hbase.errors import HBASE, JavaError
 from hbtable.runtime.tls import ServerTls, TlsOptions
 
@@ -9,14 +11,20 @@ _NEEDS_TLS: Final = (
     "this server takes calls over TLS only (tls.required): connect with TLS, and with the certificate of the CA that "
     "signed the server's. docs/security.md has the lines for each client"
 )
+_NEEDS_USER: Final = (
+    "this server takes calls only of users who prove who they are (auth.enabled), and this connection said of nobody "
+    "that it is his. docs/security.md has the lines for each client"
+)
+_DENIED: Final = HBASE + "security.AccessDeniedException"
 
 
 @final
 class GatewaySecurity:
     """Says which calls one Thrift port carries out. InvalidConfiguration when a file that it needs cannot be used."""
 
-    def __init__(self, tls: TlsOptions) -> None:
+    def __init__(self, tls: TlsOptions, auth: AuthOptions | None = None) -> None:
         self.tls = ServerTls(tls) if tls.certificate else None
+        self.auth = auth or AuthOptions()
         self._tls_required = tls.required
 
     @property
@@ -29,10 +37,12 @@ class GatewaySecurity:
         if self.tls is not None:
             self.tls.reload()
 
-    def refusal(self, encrypted: bool) -> JavaError | None:
+    def refusal(self, encrypted: bool, user: User | None = None) -> JavaError | None:
         """The error that answers every call of a connection; None: they are carried out."""
         if self._tls_required and not encrypted:
-            return JavaError(HBASE + "security.AccessDeniedException", _NEEDS_TLS)
+            return JavaError(_DENIED, _NEEDS_TLS)
+        if self.auth.enabled and user is None:
+            return JavaError(_DENIED, _NEEDS_USER)
         return None
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, final
 
 from hbtable import __version__
+from hbtable.access.options import AuthOptions
 from hbtable.errors import LockLost
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
@@ -72,7 +73,9 @@ class SingleServer:
 
     def __init__(self, configuration: Configuration, server: ServerOptions, folder: str) -> None:
         self._options = server
-        self.security = GatewaySecurity(configuration.options("tls", TlsOptions))
+        self.security = GatewaySecurity(
+            configuration.options("tls", TlsOptions), configuration.options("auth", AuthOptions)
+        )
         self._gateway_options = configuration.options("thrift", ThriftGatewayOptions)
         self._embedded = embedded_options(configuration)
         self._memory_bytes = configuration.options("memory", MemoryOptions).limit(of_machine())

@@ -2,9 +2,12 @@
 
 Jobs may have nothing to wait for: in one process, on a local disk without syncs, 5,000 tablets are unloaded without a
 switch. So whoever carries out one after the other lets other tasks run between two of them.
+
+The jobs are parts of what the calling task does, so its context variables are theirs.
 """
 
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from typing import TypeVar
 
 from hbtable.errors import HbtableError, LockLost
@@ -31,7 +34,7 @@ def run_all(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name:
         for place, job in in_slices(runtime, waiting):
             found[place] = _outcome(job)
 
-    tasks = [runtime.spawn(work, name=name) for _ in range(min(limit, len(jobs)))]
+    tasks = [runtime.spawn(copy_context().run, work, name=name) for _ in range(min(limit, len(jobs)))]
     for task in tasks:
         task.join()
     for task in tasks:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from hbtable.access.options import AuthOptions
 from hbtable.commitlog.options import LogOptions
 from hbtable.fs.ballast import BallastOptions
 from hbtable.hbase.server import ThriftGatewayOptions
@@ -53,6 +54,7 @@ class CacheOptions:
 ROLE_SECTIONS: Final[dict[str, type]] = {
     "thrift": ThriftGatewayOptions,
     "tls": TlsOptions,
+    "auth": AuthOptions,
     "log": LogOptions,
     "tablet": TabletOptions,
     "maintenance": MaintenanceOptions,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import final
 
+from hbtable.access.options import AuthOptions
 from hbtable.client.client import Client
 from hbtable.client.suspects import Suspects
 from hbtable.errors import HbtableError
@@ -60,7 +61,9 @@ class TabletServerProcess:
         self._configuration = configuration
         self._listen = listen
         self._watchdog = watchdog
-        self._security = GatewaySecurity(configuration.options("tls", TlsOptions))
+        self._security = GatewaySecurity(
+            configuration.options("tls", TlsOptions), configuration.options("auth", AuthOptions)
+        )
         self._environment = RoleEnvironment(runtime, configuration, listen, watchdog)
         self._rpc: RpcServer
         self._address = ""

@@ -1,0 +1,65 @@
+"""Who may come in, and which groups there are: the section [auth] of the configuration."""
+
+from dataclasses import dataclass
+
+from hbtable.access.user import User, check_name
+from hbtable.errors import InvalidConfiguration, InvalidRequest
+
+
+@dataclass(frozen=True, slots=True)
+class AuthOptions:
+    """The section [auth] of the configuration."""
+
+    enabled: bool = False
+    """Only those come in who prove who they are. Otherwise whoever can connect can do everything."""
+    superusers: str = ""
+    """Users and @groups who may do everything: "ann, @admins"."""
+    groups: str = ""
+    """Who is in which group: "admins = ann, ben; readers = carl"."""
+
+    def __post_init__(self) -> None:
+        self.superuser_names()
+        self.members()
+
+    def superuser_names(self) -> frozenset[str]:
+        """Of users, and of groups with their @. InvalidConfiguration."""
+        return _names(self.superusers, "auth.superusers")
+
+    def members(self) -> dict[str, frozenset[str]]:
+        """By group. InvalidConfiguration."""
+        found: dict[str, frozenset[str]] = {}
+        for part in self.groups.split(";"):
+            if not part.strip():
+                continue
+            group, equals, names = part.partition("=")
+            group = group.strip()
+            if not equals:
+                raise InvalidConfiguration(
+                    f"auth.groups = {self.groups!r}: {part.strip()!r} is no group: write "
+                    "GROUP = USER, USER; GROUP = USER"
+                )
+            _check(group, "group", f"auth.groups = {self.groups!r}")
+            if group in found:
+                raise InvalidConfiguration(f"auth.groups = {self.groups!r}: the group {group} stands there twice")
+            found[group] = _names(names, "auth.groups", allow_groups=False)
+        return found
+
+    def user(self, name: str) -> User:
+        """With its groups."""
+        return User(name, frozenset(group for group, names in self.members().items() if name in names))
+
+
+def _names(text: str, key: str, allow_groups: bool = True) -> frozenset[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name.startswith("@") and not allow_groups:
+            raise InvalidConfiguration(f"{key}: {name!r} stands in a group: groups hold users, not other groups")
+        _check(name.removeprefix("@"), "group" if name.startswith("@") else "user", f"{key} = {text!r}")
+    return frozenset(names)
+
+
+def _check(name: str, what: str, where: str) -> None:
+    try:
+        check_name(name, what)
+    except InvalidRequest as error:
+        raise InvalidConfiguration(f"{where}: {error}") from error
