@@ -122,7 +122,7 @@ def refuse_data(runtime: Runtime, session: Session, fs: FileSystem) -> None:
 
 @switches
 def _has_records(runtime: Runtime, fs: FileSystem, incarnation: str) -> bool:
-    """What cannot be read counts as well."""
+    """Whether the log has records. One that cannot be read counts as well."""
     fence(runtime, fs, incarnation, FencingOptions(patience_seconds=0.0))
     try:
         return next(read_log(fs, log_folder(incarnation)), None) is not None

@@ -63,10 +63,10 @@ class MasterOptions:
     """Time between scans of METADATA when no server came or went. Longer: less reading, later repair of a split
     whose server died right after the commit."""
     lock_retry_seconds: float = 1.0
-    """How often a standby master tries for the lock. Longer: later takeover."""
+    """Seconds between a standby master's tries for the lock. Longer: later takeover."""
     metadata_patience_seconds: float = 0.25
-    """How long a step waits for a METADATA tablet before the master looks again who serves it. Longer: METADATA is
-    brought back later when its server dies during a step."""
+    """The time for which a step waits for a METADATA tablet before the master looks again who serves it. Longer:
+    METADATA is brought back later when its server dies during a step."""
     suspended_seconds: float = 5.0
     """A master that could not reach the lock service for so long after its lease ran out stops, so that another one
     takes over. Half a session, which is what 0 means to a cluster's roles. Longer: fewer changes of masters, later
@@ -298,8 +298,8 @@ class Master:
         check_same(self._session, self._fs)
 
     def _admit(self) -> None:
-        """What a call of MasterService begins with. Unavailable: nothing was begun, so its caller may ask the master
-        that there is now."""
+        """Refuses a call of MasterService unless this process is the master. Unavailable: nothing was begun, so its
+        caller may ask the master that there is now."""
         try:
             self._check()
         except LockLost as error:

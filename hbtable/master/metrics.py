@@ -1,4 +1,4 @@
-"""What a master counts and measures: servers, tablets without one, deaths, recoveries, loads, moves.
+"""Counters and levels of a master: servers, tablets without one, deaths, recoveries, loads, moves.
 
 A standby has looked at nothing: there the levels are 0. hbtable_is_master says which master's figures count.
 """

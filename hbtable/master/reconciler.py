@@ -56,7 +56,7 @@ class Reconciler:
         self._saw = saw
         self._tending = Tending(runtime)
         self._said: set[str] = set()
-        """What was logged of METADATA's damage: once is enough."""
+        """Messages about METADATA's damage that were logged: once is enough."""
 
     @switches
     def system(self, reports: ServerReports) -> Decision:
@@ -130,7 +130,7 @@ class Reconciler:
         reports: ServerReports,
         interrupted: Callable[[], bool],
     ) -> Decision:
-        """What decommissioned servers are to give away, METADATA's tablets included."""
+        """The moves of tablets away from decommissioned servers, METADATA's tablets included."""
         if not any(load.leaving for load in reports.loads.values()):
             return _NOTHING_TO_DO
         names = {table.table_id: table.schema.name for table in tables if table.state is TableState.ENABLED}

@@ -25,7 +25,7 @@ _Known = tuple[FamilyRules | None, bytes, int, int, bool]
 
 
 KnownColumns = dict[bytes, _Known]
-"""What rows() has found out, by the part of keys that names the column: for reads with equal rules and columns."""
+"""Columns that rows() has met, by the part of keys that names the column: for reads with equal rules and columns."""
 
 TakePart = Callable[[bytes, list[Cell], bool], bool]
 """(row, cells, whether these are its last, and perhaps none): a part of a long row. True: nothing more is wanted."""
@@ -130,7 +130,7 @@ def _kept(rule: FamilyRules, max_versions: int) -> int:
 
 
 def _column(part: bytes, rules: Rules, spec_columns: Columns | None, max_versions: int) -> _Known:
-    """What rows() needs to know of the column whose keys hold `part` between the row and the suffix."""
+    """The rules and name of the column whose keys hold `part` between the row and the suffix."""
     family, _, qualifier = part[:-2].partition(b"\x00")
     rule = rules.get(family)
     if rule is None:

@@ -57,7 +57,7 @@ class IdAllocator:
         self._next = 0
         self._stop = 0
         self._taken_up_to = first
-        """What this process took lies below: a counter that says less than that was put back."""
+        """All numbers that this process took are below this one: a counter that says less was put back."""
 
     @switches
     def next(self) -> int:
@@ -106,7 +106,7 @@ class IdAllocator:
                 return True
 
     def _beyond(self, least: int) -> int:
-        """Where numbers go on that are above those in use and those that other processes have in hand, too."""
+        """The next number that is neither in use nor in the hand of another process."""
         return least + _IN_HAND if self._range_size > 1 else least
 
     @switches

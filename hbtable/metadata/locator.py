@@ -32,7 +32,7 @@ class LocatorOptions:
     prefetch_rows: int = 32
     """METADATA rows read by one miss. Raising it warms the cache faster and costs about 1 KB a row."""
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
-    """How long a lookup tries to reach METADATA."""
+    """The time for which a lookup tries to reach METADATA."""
 
 
 @final

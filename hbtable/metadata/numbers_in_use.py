@@ -48,7 +48,7 @@ class NumbersInUse(NamedTuple):
 def in_records(
     tables: Iterable[TableRecord], tablets: Iterable[TabletRecord], gone: Iterable[GoneTablet] = ()
 ) -> NumbersInUse:
-    """What METADATA has, dropped tables apart."""
+    """The highest numbers in METADATA, those of dropped tables left out."""
     highest = NumbersInUse()
     table, tablet, server = highest.table, highest.tablet, ""
     for named in tables:
@@ -76,7 +76,8 @@ def in_metadata(catalog: Catalog) -> NumbersInUse:
 
 @switches
 def in_file_names(fs: FileSystem) -> NumbersInUse:
-    """What SSTables and logs are named after, those of dropped tables included. *Switches*; lists both folders."""
+    """The highest numbers in names of SSTables and logs, those of dropped tables included. *Switches*; lists both
+    folders."""
     tables = [_table_of(status.path) for status in fs.list_files(SSTABLE_FOLDER)]
     return NumbersInUse(table=max([NumbersInUse().table, *tables]), started=latest_log(fs))
 
@@ -88,7 +89,7 @@ def latest_log(fs: FileSystem) -> int:
 
 
 def start_number(incarnation: str) -> int:
-    """What a tablet server's name begins with; 0 when it is no such name."""
+    """The number that begins a tablet server's name; 0 when it is no such name."""
     number = incarnation.partition("-")[0]
     return int(number) if number.isdigit() else 0
 

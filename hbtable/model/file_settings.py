@@ -25,7 +25,8 @@ class FileSettings(NamedTuple):
 
 
 def done_for(families: Collection[FamilySchema]) -> FileSettings:
-    """Where they disagree: the first compression, the smaller block, the finer Bloom filter. At least one family."""
+    """The settings that files of these families get. Of several compressions the first counts, of block sizes the
+    smaller, of Bloom filters the finer. At least one family."""
     compression = next((family.compression for family in families if family.compression not in _RAW), "NONE")
     # A Bloom filter costs little and saves a read per file and lookup, so "NONE", Thrift's default, gets ROW.
     bloom = "ROWCOL" if any(family.bloom == "ROWCOL" for family in families) else "ROW"

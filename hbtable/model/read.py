@@ -59,7 +59,7 @@ def bytes_of(row: bytes, cells: Sequence[Cell]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReadSpec:
-    """Which cells of a row to return.
+    """The cells of a row that a read returns.
 
     `max_versions` newest versions per column (further limited by the family) with
     min_timestamp <= timestamp < max_timestamp; MAX_TIMESTAMP means unbounded. `filter` is text in the filter
@@ -179,8 +179,9 @@ class ScanPage(NamedTuple):
     filter_state: bytes = b""
     """To be handed to the next tablet's first page when `next` is None."""
     rows_scanned: int = 0
-    """How many visible rows were looked at, those that a filter dropped included; a row that comes in pieces once."""
+    """The number of visible rows looked at, those that a filter dropped included; a row that comes in pieces counts
+    once."""
     tablets: int = 0
-    """How many tablets were begun with this page. A tablet leaves it at 0."""
+    """The number of tablets begun with this page. A tablet leaves it at 0."""
     plain: PlainSlices | None = None
     """The rows, in the place of `rows`, where they come as the Thrift interface answers them."""

@@ -85,6 +85,7 @@ def is_read_only(schema: TableSchema) -> bool:
 
 
 def major_compaction_millis(schema: TableSchema) -> int | None:
-    """What the table says; None when it says nothing, or no whole number that a clock could count."""
+    """The period between major compactions that the table sets; None when it sets none, or no whole number that a clock
+    could count."""
     text = next((value for name, value in schema.attributes if name == MAJOR_COMPACTION), "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

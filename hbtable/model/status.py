@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from hbtable.model.tablet import TabletRecord
 
 EVERY_TABLE: Final = -1
-"""Where the tablets of one table can be asked for, by its id: those of all tables."""
+"""In the place of a table's id: the tablets of all tables."""
 
 
 class TabletStatus(NamedTuple):

@@ -32,12 +32,12 @@ NOTHING_REPORTED: Final = Reports({}, frozenset())
 
 
 def watchers(server: str, living: Collection[str]) -> list[str]:
-    """Who watches this server: its next neighbours in the ring of all that live."""
+    """The servers that watch this one: its next neighbours in the ring of all that live."""
     return _after(server, sorted(set(living) | {server}))
 
 
 def watched(server: str, living: Collection[str]) -> list[str]:
-    """Whom this server watches: watchers() the other way round."""
+    """The servers that this one watches: watchers() the other way round."""
     return _after(server, sorted(set(living) | {server}, reverse=True))
 
 

@@ -45,7 +45,7 @@ class _Observed:
     def __init__(self) -> None:
         self.failures = 0
         self.since = 0.0
-        """When the first of these failures began."""
+        """The time at which the first of these failures began."""
         self.asked = False
         self.silent = False
 
@@ -95,7 +95,7 @@ class Observer:
             self._task = None
 
     def silent(self) -> list[str]:
-        """Whom this role does not reach, ascending. Does not switch."""
+        """The roles that this one does not reach, ascending. Does not switch."""
         return sorted(name for name, one in self._roles.items() if one.silent)
 
     def reasons(self) -> list[str]:

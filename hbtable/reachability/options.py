@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReachabilityOptions:
-    """Which roles reach which, and what a tablet server does that nobody reaches."""
+    """Options: how roles watch each other, and what a tablet server does that nobody reaches."""
 
     period_seconds: float = 1.0
     """Between two looks. Longer: fewer calls, later notice."""

@@ -28,7 +28,7 @@ def isolation_of(server: str) -> str:
 
 @switches
 def read_reports(session: Session) -> Reports:
-    """What is said at the moment. Unavailable, LockLost."""
+    """Reads what the roles say now of each other. Unavailable, LockLost."""
     unreached: defaultdict[str, set[str]] = defaultdict(set)
     isolated: set[str] = set()
     for name in session.list(UNREACHABLE):

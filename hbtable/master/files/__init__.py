@@ -1,1 +1,1 @@
-"""Which files nobody needs any more, and how they are deleted (paper, section 6)."""
+"""Finds the files that nobody needs any more, and deletes them (paper, section 6)."""

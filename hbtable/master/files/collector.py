@@ -41,7 +41,8 @@ from hbtable.switches import switches
 from hbtable.tablet.shared import SSTABLE_FOLDER, table_folder, table_of_path
 
 GATEWAY_FILES: Final = "front-door"
-"""Where servers that stopped in order leave their scanners for their next start (launch.thrift_gateway)."""
+"""The folder in which servers that stopped in order leave their scanners for their next start
+(launch.thrift_gateway)."""
 _UNNAMED: Final = (UNFINISHED, PROBES, GATEWAY_FILES)
 """Folders of files that nothing names."""
 _HASTE_SECONDS: Final = 1.0
@@ -61,16 +62,17 @@ class CollectorOptions:
     """A collection begins earlier when compactions in this process have replaced files of so many bytes since the last
     one. Larger: fewer scans of METADATA, more dead bytes. On a cluster the period alone counts."""
     trash_seconds: float = 60.0
-    """How long a file stays in the trash. Longer: more time to undo a mistake, more dead bytes."""
+    """The time for which a file stays in the trash. Longer: more time to undo a mistake, more dead bytes."""
     trash_bytes: int = 64 << 20
-    """How much the trash holds: beyond it the oldest files leave early, and what does not fit at all is deleted at
+    """The most that the trash holds: beyond it the oldest files leave early, and what does not fit at all is deleted at
     once. 0: no bound. Larger: more time to undo a mistake while much is written, more dead bytes."""
     marker_seconds: float = 86400.0
-    """How long a fencing marker stays at least. Must be longer than any process can be held up; longer: more tiny
-    files."""
+    """The time for which a fencing marker stays at least. Must be longer than any process can be held up; longer: more
+    tiny files."""
     leftover_seconds: float = 86400.0
-    """How old a file is that is taken for what a write that was cut off left behind. Must be longer than any write can
-    be held up; longer: more dead bytes. Scanners of a stopped server are kept as long for its next start."""
+    """The age at which an unfinished file is taken for the leftover of a write that was cut off. Must be longer than
+    any write can be held up; longer: more dead bytes. Scanners of a stopped server are kept as long for its next
+    start."""
 
 
 class Collected(NamedTuple):
@@ -79,14 +81,14 @@ class Collected(NamedTuple):
     message: str
     """"" when nothing."""
     dead_logs: list[str]
-    """Whose logs are gone."""
+    """Names of the servers whose logs were deleted."""
     result: Collection
     """For who asked for it."""
 
 
 @final
 class CollectionTimes:
-    """When the next collection is due."""
+    """Decides when the next collection is due."""
 
     def __init__(self, runtime: Runtime, options: CollectorOptions) -> None:
         self._runtime = runtime
@@ -241,8 +243,8 @@ class Collector:
 
     @switches
     def _oldest(self, age_seconds: float, modified: list[int]) -> int:
-        """What was modified then, or before, has that age by this machine's clock and the file system's. The latter is
-        asked only if it matters for one of those `modified`."""
+        """The time, in wall milliseconds, before which a file has that age by this machine's clock and by the file
+        system's. The latter is asked only if it matters for one of those `modified`."""
         oldest = self._wall_millis() - int(age_seconds * 1000)
         if any(millis <= oldest for millis in modified):
             oldest = min(oldest, probe(self._runtime, self._fs) - int(age_seconds * 1000))

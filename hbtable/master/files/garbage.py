@@ -1,4 +1,4 @@
-"""Which files nobody can need any more (paper, section 6: mark and sweep). Pure.
+"""Finds the files that nobody can need any more (paper, section 6: mark and sweep). Pure.
 
 The order of looking makes it safe (bug class 17): list the files, *then* ask the living servers what they have in
 flight, *then* scan METADATA completely, twice. A file written after the listing is no candidate. A listed file was

@@ -34,8 +34,8 @@ class Trash:
 
     @switches
     def make_room(self, coming_bytes: int, keep: bool = True) -> tuple[int, int]:
-        """What is too old goes, then the oldest until `coming_bytes` fit as well; all of it unless `keep`. How many
-        files went, how many are left."""
+        """Deletes the files that are too old, then the oldest until `coming_bytes` fit as well; all of them unless
+        `keep`. Returns how many files were deleted, and how many are left."""
         oldest = self._wall_millis() - self._keep_millis
         moves = self._moves()
         held = sum(move.length_bytes for move in moves)

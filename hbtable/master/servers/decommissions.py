@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 def departures(tablets: Sequence[TabletRecord], servers: Mapping[str, ServerLoad]) -> list[Move]:
-    """Where the tablets of leaving servers should go, root tablet last; [] when nobody takes any. Pure."""
+    """Moves of the tablets of leaving servers, root tablet last; [] when nobody takes any. Pure."""
     counts = tablet_counts(takers(servers))
     moves: list[Move] = []
     for tablet in sorted(tablets, key=level, reverse=True):

@@ -1,4 +1,4 @@
-"""Which tablet servers live, and how the others are made to stay dead (paper, section 5.2).
+"""Finds the tablet servers that live, and makes the others stay dead (paper, section 5.2).
 
 A server lives while its server file exists and its lock is held. Once the lock is free the master takes it and
 deletes the file; from then on the server can never serve again. Only then is its log fenced, and only then sorted

@@ -133,7 +133,7 @@ class LogSorting:
 
     @switches
     def _remove_runs(self, folder: str) -> None:
-        """What was sorted takes the room that the rest had not."""
+        """Deletes the runs of a log whose sorting did not end: they take the room that the rest had not."""
         if not self._fs.exists(list_path(folder)):
             self._fs.delete_folder(sorted_folder(folder))
 

@@ -57,7 +57,7 @@ class AskServers(Protocol):
 
 
 class _OfTable(NamedTuple):
-    """What a server said that it serves of one table."""
+    """A server's last answer about the tablets that it serves of one table."""
 
     tablet_ids: frozenset[int]
     sstable_bytes: int

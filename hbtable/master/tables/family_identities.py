@@ -1,4 +1,5 @@
-"""Which family of a changed schema is which (paper, section 2: families are created before data is stored under them).
+"""Tells which family of a changed schema is which (paper, section 2: families are created before data is stored under
+them).
 
 A family is its name and the schema version that added it. A schema that somebody hands in says nothing about the
 second: the master does. A family that the table has keeps its identity, however it is changed; one that it does not

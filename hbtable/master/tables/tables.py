@@ -71,7 +71,7 @@ from hbtable.switches import switches
 log = logging.getLogger(__name__)
 
 _ROUNDS = 20
-"""How often an operation plans again because tablets split or servers died under it."""
+"""The most times that an operation plans again because tablets split or servers died under it."""
 _LONGEST_WAIT_SECONDS = 20.0
 """For the table. Less than a caller waits for an answer (rpc.connections, write_seconds): what he was told may or may
 not happen must not happen hours later, when a merge has ended."""
@@ -223,8 +223,8 @@ class TableOperations:
 
     @contextmanager
     def followed_up(self) -> Iterator[None]:
-        """What a failure may have left half done the cycle finishes, at once. Not for what the cycle itself begins: it
-        would never rest."""
+        """Requests a cycle at once when the body fails: the cycle finishes what may be half done. Not for what the
+        cycle itself begins: it would never rest."""
         try:
             yield
         except (Conflict, OutcomeUnknown, StaleLocation, Unavailable):

@@ -1,1 +1,1 @@
-"""Which server serves which tablet, and how tablets are moved, balanced and merged (paper, section 5.2)."""
+"""The choice of a server for each tablet, and how tablets are moved, balanced and merged (paper, section 5.2)."""

@@ -1,4 +1,5 @@
-"""Which tablet goes to which server (paper, section 5.2). Pure: a snapshot in, actions with their reasons out.
+"""Chooses a server for each tablet that needs one (paper, section 5.2). Pure: a snapshot in, actions with their reasons
+out.
 
 Order: the root tablet, then METADATA tablets, then user tablets, because each level is read to find the next one.
 While any tablet of an earlier level has to be placed, `plan` returns that level only.

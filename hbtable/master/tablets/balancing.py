@@ -1,4 +1,4 @@
-"""Which tablets should change servers so that all serve about as many (paper, section 4: the master balances
+"""Chooses the tablets that should change servers so that all serve about as many (paper, section 4: the master balances
 tablet-server load). Pure: a snapshot in, moves with their reasons out.
 
 Only a calm cluster is balanced: while a tablet has no server, or a server is silent or about to stop, there are no

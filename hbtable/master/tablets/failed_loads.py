@@ -20,8 +20,8 @@ TRIES: Final = 3
 """On one server in a row. The pauses between them are the master's: they grow from two of its periods."""
 
 REST_SECONDS: Final = 300.0
-"""How long after its last failure a server is called struggling. Longer: one that is well again stays empty longer;
-shorter: tablets are more often without a server while it is tried again."""
+"""The time after its last failure for which a server is called struggling. Longer: one that is well again stays empty
+longer; shorter: tablets are more often without a server while it is tried again."""
 
 
 class _Failed(NamedTuple):

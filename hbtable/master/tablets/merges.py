@@ -35,7 +35,7 @@ from hbtable.model.tablet import GoneTablet, TabletRecord
 from hbtable.switches import switches
 
 GONE_MILLIS: Final = 86_400_000
-"""How long it is kept that a tablet is gone: longer than any split repair can be held up."""
+"""The time for which METADATA says that a tablet is gone: longer than any split repair can be held up."""
 
 
 @final

@@ -71,7 +71,7 @@ def marked(left: TabletRecord, right: TabletRecord, merged_id: int) -> TabletRec
 
 
 def merged(left: TabletRecord, right: TabletRecord, now: int) -> TabletRecord:
-    """What the right one's row becomes: the commit. `left` is marked."""
+    """The record that the right tablet's row becomes: the commit of the merge. `left` is marked."""
     into = left.merges_into
     if into is None or left.range.stop != right.range.start:
         raise ValueError(f"tablets {left.tablet_id} and {right.tablet_id} are not about to be merged")

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class NotPlaced(NamedTuple):
-    """What failed when a tablet was to be placed."""
+    """The failure of an attempt to place a tablet."""
 
     message: str
     refused: bool
@@ -78,8 +78,8 @@ class Placement:
         self._done: set[str] = set()
 
     def plan(self, table: bytes, tablets: Sequence[TabletRecord], reports: ServerReports) -> list[Action]:
-        """What is to be done for `tablets` of the table with this name, which were read before the list of servers was
-        taken. Does not switch."""
+        """The actions for `tablets` of the table with this name, which were read before the list of servers was taken.
+        Does not switch."""
         served = 0
         for tablet in tablets:
             load = reports.loads.get(tablet.owner)
@@ -95,7 +95,7 @@ class Placement:
         return plan(ClusterSnapshot(tablets, reports.loads, reports.silent, refusals, held, suspects))
 
     def keep_only(self, tablet_ids: Collection[int]) -> None:
-        """What is remembered of tablets that there are no more is forgotten."""
+        """Forgets every tablet but these."""
         self.failed_loads.keep_only(tablet_ids)
         self.quarantine.keep_only(tablet_ids)
 

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class QuarantineOptions:
-    """When a tablet is held back, and for how long."""
+    """Options: when a tablet is held back, and for how long."""
 
     deaths: int = 5
     """In a row. More: more servers die of a bad tablet; fewer: tablets wait that only met with bad luck, as when
