@@ -307,8 +307,8 @@ service HbtableAdmin {
     throws (1: IOError io, 2: IllegalArgument ia)
   /** NamespaceNotFound; InvalidRequest while it holds tables, and for those that always exist. */
   void adminDeleteNamespace(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
-  /** What is committed from now on lies in another file of the log than what was committed before, which goes when no
-   * tablet needs it. Of each of these servers, as adminServers takes them; of none: of all that live. */
+  /** Begins a new file of the log. The one before it is deleted as soon as no tablet needs it. Of each of these
+   * servers, as adminServers takes them; of none: of all that live. */
   void adminRollLog(1: list<binary> servers) throws (1: IOError io, 2: IllegalArgument ia)
   /** Whether this server does merging and major compactions from now on, until it ends: off, those under way are given
    * up, and what is asked for is SwitchedOff. Whether it did before. Of each of these servers, as adminServers takes

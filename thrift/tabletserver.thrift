@@ -200,8 +200,7 @@ service TabletAdmin {
   /** Returns when done. `family`: only the files of its locality group; none when there is no such family. */
   void compact(1: string incarnation, 2: i64 tabletId, 3: bool major, 4: optional binary family = "")
     throws (1: RpcError error),
-  /** What is committed from now on lies in another file of the log than what was committed before, which goes when no
-   * tablet needs it. */
+  /** Begins a new file of the log. The one before it is deleted as soon as no tablet needs it. */
   void roll_log(1: string incarnation) throws (1: RpcError error),
   /** Whether this server does merging and major compactions from now on, until it ends: off, those under way are given
    * up, and what is asked for is SwitchedOff. Whether it did before. */
@@ -212,7 +211,8 @@ service TabletAdmin {
    * servers may sort the same part: the outcome is the same. Corruption; anything else: ask another server. */
   Run sort_log_part(1: string incarnation, 2: i64 epoch, 3: string deadIncarnation, 4: binary part)
     throws (1: RpcError error),
-  /** What it serves. `table_id`: of this table only; older releases answer with the tablets of every table. */
+  /** The tablets that it serves. `table_id`: of this table only; older releases answer with the tablets of every table.
+   * */
   list<TabletStatus> tablets(1: string incarnation, 2: optional i64 tableId) throws (1: RpcError error),
   /** Paths of SSTables written or being written that METADATA may not name yet. */
   set<string> files_in_flight(1: string incarnation) throws (1: RpcError error),

@@ -33,7 +33,7 @@ _HUB_INSTRUCTIONS: Final = 1500
 """A larger program takes milliseconds to compile, and some take many seconds."""
 
 _MOST_INSTRUCTIONS: Final = 400_000
-"""What RE2 takes in its 8 MiB, about."""
+"""About as many as RE2 takes in its 8 MiB."""
 
 _HUB_MEMORY: Final = 1 << 20
 """For each of the patterns that are kept, the states that RE2 finds while it searches included."""

@@ -36,7 +36,7 @@ _KEPT: Final = 1000
 _KEPT_BYTES: Final = 64 << 10
 """Longer parts are asked one at a time: to look one up takes its bytes' time, here."""
 _SUBSTRING_STEPS: Final = 3
-"""What a byte of lower-casing costs, as patterns.HUB_STEPS counts."""
+"""The cost of lower-casing a byte, as patterns.HUB_STEPS counts."""
 
 _NOT_FOUND, _FOUND, _UNKNOWN = b"01?"
 

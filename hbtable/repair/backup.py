@@ -68,7 +68,7 @@ class Backup:
 
     @switches
     def put_aside(self, name: str, data: bytes) -> None:
-        """What is no file of `fs`: kept under this name."""
+        """Keeps `data`, which is no file of `fs`, under this name."""
         self._begin()
         self._put(name, data)
 

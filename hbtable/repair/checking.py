@@ -331,7 +331,7 @@ class Check:
         yield f"{len(self.findings)} damaged" if self.findings else "everything checks"
 
     def notes(self) -> list[str]:
-        """What is no damage by all that can be known, and worth a look."""
+        """Messages about what is worth a look, although it is no damage by all that can be known."""
         notes = list(self._log_notes)
         if self._view.as_of_before:
             notes.append(

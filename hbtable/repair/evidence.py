@@ -45,7 +45,7 @@ class SSTableFound:
     properties: Properties | None
     """None when they cannot be read."""
     damage: str = ""
-    """What is wrong; "" when every byte checks."""
+    """The damage, for people; "" when every byte checks."""
 
     @property
     def in_trash(self) -> bool:
@@ -255,6 +255,6 @@ def _log_damage(fs: FileSystem, folder: str, found: Evidence, pause: Callable[[]
 
 
 def _pass_on(fs: FileSystem, error: HbtableError) -> None:
-    """What is out of reach on another machine is no damage."""
+    """Raises an error that means "not now" on another machine: that is no damage."""
     if isinstance(error, Unavailable) and fs.log_kind != LOCAL:
         raise error

@@ -30,15 +30,15 @@ class LockStore(StoredFiles, Protocol):
 
     @switches
     def stored(self, path: str) -> bytes | None:
-        """What is to be kept of it before it is changed, sound or not; None when there is no such file. May switch."""
+        """Its bytes, sound or not, for the backup before it is changed; None when there is no such file. May switch."""
 
     @switches
     def numbers_damage(self) -> str:
-        """What is wrong with EPOCHS; "" when nothing is. May switch. UnsupportedFormat."""
+        """The damage of EPOCHS, for people; "" when there is none. May switch. UnsupportedFormat."""
 
 
 class _OverFiles:
-    """What both stores pass on to the files that the lock service has."""
+    """Passes calls of both stores on to the files of the lock service."""
 
     _files: DurableFiles | SessionFiles
 

@@ -55,7 +55,7 @@ def salvage_log(fs: FileSystem, folder: str, pause: Callable[[], None] = lambda:
 
 @switches
 def _manifest(fs: FileSystem, folder: str) -> Manifest:
-    """Where it cannot be read, the log's files as they are: nobody writes them any more."""
+    """The log's manifest. If that cannot be read, the log's files as they are: nobody writes them any more."""
     try:
         return settled(fs, folder)
     except Corruption:

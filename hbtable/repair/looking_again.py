@@ -38,5 +38,5 @@ def check_repeatedly(runtime: Runtime, new_check: Callable[[], Check]) -> Check:
 
 
 def _thing(finding: Finding) -> tuple[str, int, str]:
-    """What of a finding stays the same while numbers in it change."""
+    """The part of a finding that stays the same while numbers in it change."""
     return finding.path, finding.tablet_id, finding.consequence.partition(" of ")[0]

@@ -111,7 +111,7 @@ class Repair:
         return not (self._evidence.sstables or self._evidence.logs or self._view.rows)
 
     def _refuse_what_is_out_of_reach(self) -> None:
-        """What another machine does not hand out now may be sound."""
+        """Raises Unavailable for the first file that another machine does not hand out now: it may be sound."""
         for path, error in self._evidence.unreadable.items():
             more = f" ({len(self._evidence.unreadable) - 1} more cannot either)" * (len(self._evidence.unreadable) > 1)
             raise Unavailable(

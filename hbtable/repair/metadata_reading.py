@@ -46,7 +46,7 @@ class MetadataView:
     tablets: list[TabletRecord] = field(default_factory=list)
     """METADATA's own, the root tablet first, as far as the chain was followed."""
     doubts: list[str] = field(default_factory=list)
-    """Why the chain could not be followed to its end; [] when it was."""
+    """Reasons why the chain could not be followed to its end; [] when it was."""
     newer: list[str] = field(default_factory=list)
     """Files that say that a part of the chain is old, or was about to be."""
     as_of_before: list[str] = field(default_factory=list)
@@ -230,7 +230,7 @@ class MetadataReader:
 
     @switches
     def log(self, incarnation: str) -> list[LogRecord]:
-        """What can be read of it, damaged or not."""
+        """All records that can be read of a log, damaged or not."""
         if incarnation not in self._logs:
             try:
                 found = salvage_log(self._fs, log_folder(incarnation), self._pause)

@@ -84,8 +84,8 @@ def _look_at_row(seen: Seen, key: bytes, value: bytes) -> None:
 
 
 def in_use(files: LockFiles, seen: Seen, scanner: int) -> NumbersInUse:
-    """What counters must be above. Where one cannot be read, some that it gave out left no trace: then a margin more.
-    `scanner`: the highest id of a saved scanner, or -1."""
+    """The highest numbers in use: counters must be above them. If a counter cannot be read, some numbers that it gave
+    out left no trace: then a margin more. `scanner`: the highest id of a saved scanner, or -1."""
     table, tablet, started = seen.table_id, seen.tablet_id, seen.starts
     if TABLE_IDS not in files.sound and table >= FIRST_USER_TABLE_ID:
         table += _MARGIN

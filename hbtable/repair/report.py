@@ -13,7 +13,7 @@ class Report:
     done: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What is as it was, and worth a look."""
+    """Messages about what was left as it was, and is worth a look."""
 
     @property
     def is_empty(self) -> bool:

@@ -181,7 +181,7 @@ class TableRebuild:
         return {orphan.tablet_id for orphan in self._orphans.get(table.table_id, [])}
 
     def _report_gaps(self, table: TableRecord, ids: set[int], known: dict[int, TabletRecord], held: Floors) -> None:
-        """What no file has and a log has no more."""
+        """Reports the writes that no file has and the log has lost."""
         for tablet_id in sorted(ids):
             families = LocalityGroupLayout(table.schema).stored.values()
             needed = first_unflushed(tablet_id, known.get(tablet_id), families, held)

@@ -41,12 +41,12 @@ class UserFiles:
         self._needed = needed
         self._instead: dict[str, tuple[SSTableFound, ...]] = {}
         self.successors = 0
-        """How many files were gone that had been replaced."""
+        """The number of files that were gone because a later one had replaced them."""
 
     @switches
     def instead_of(self, path: str, named: Named | None) -> tuple[SSTableFound, ...]:
-        """What holds what can be had of a file that is damaged, missing or not the one that was named. Durable on
-        return."""
+        """The files that take the place of one that is damaged, missing or not the one that was named; they hold all
+        that can be had of it. Durable on return."""
         if named is not None and path not in self._evidence.sstables and path not in self._evidence.trash:
             successor = self._successor(path, named[0])
             if successor is not None:

@@ -48,8 +48,8 @@ class RpcOptions:
     compact_seconds: float = 6 * 3600.0
     """For flushes, compactions and splits."""
     watch_seconds: float = 5.0
-    """How often a caller who waits asks whether the peer still counts as alive. Raising it asks the lock service less
-    often, and keeps callers longer at a peer that froze and was replaced."""
+    """Seconds between a waiting caller's questions whether the peer still counts as alive. Raising it asks the lock
+    service less often, and keeps callers longer at a peer that froze and was replaced."""
     connections: int = 256
     """To one peer at a time; further callers wait for their turn. Each costs either side about 20 KB."""
     idle_connections: int = 64
@@ -93,7 +93,7 @@ class RpcConnection:
         self.sequence = 0
         """Of the last call."""
         self.theirs = BEFORE
-        """What the peer speaks."""
+        """The version that the peer speaks."""
 
     @switches
     def greet(self, deadline: float, lives: Callable[[], bool]) -> None:

@@ -69,7 +69,8 @@ def agreed(theirs: PeerVersion) -> PeerVersion:
 
 
 def answered(answer: object) -> PeerVersion:
-    """What the server speaks, by its answer. UnsupportedFormat: not what this side does; the server's own error."""
+    """The version that the server speaks, by its answer. UnsupportedFormat: not what this side does; the server's own
+    error."""
     if isinstance(answer, RpcError):
         raise answer.raised()
     if isinstance(answer, Failure):

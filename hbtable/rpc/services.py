@@ -19,7 +19,7 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call
 
 TableName = Annotated[bytes, "a table's name"]
-"""What a client gives in any spelling is canonical (model.names.parse) when the master hears it."""
+"""A client may give it in any spelling; the master gets the canonical one (model.names.parse)."""
 NamespaceName = Annotated[bytes, "a namespace's name"]
 ServerName = Annotated[str, "a tablet server's name"]
 """Its incarnation. Operators may name it by host and port as well."""
@@ -92,8 +92,7 @@ class TabletAdmin(Service):
 
     @call(CallTimeout.WRITE, repeatable=True, admin="adminRollLog")
     def roll_log(self) -> None:
-        """What is committed from now on lies in another file of the log than what was committed before, which goes when
-        no tablet needs it."""
+        """Begins a new file of the log. The one before it is deleted as soon as no tablet needs it."""
 
     @call(CallTimeout.READ, admin="adminCompactionSwitch")
     def switch_compactions(self, on: bool) -> bool:
@@ -111,7 +110,8 @@ class TabletAdmin(Service):
 
     @call(CallTimeout.REPORTS, repeatable=True)
     def tablets(self, table_id: Annotated[int, ADDED] = EVERY_TABLE) -> list[TabletStatus]:
-        """What it serves. `table_id`: of this table only; older releases answer with the tablets of every table."""
+        """The tablets that it serves. `table_id`: of this table only; older releases answer with the tablets of every
+        table."""
 
     @call(CallTimeout.REPORTS, repeatable=True)
     def files_in_flight(self) -> set[str]:

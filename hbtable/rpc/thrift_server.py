@@ -69,7 +69,7 @@ class RpcServerOptions:
     stall_seconds: float = 30.0
     """For the rest of a message that has begun, and for taking an answer. Raising it keeps frozen peers longer."""
     grace_seconds: float = 5.0
-    """How long a stop waits for calls under way."""
+    """The longest time that a stop waits for calls under way."""
     connections: int = 4096
     """Of all peers. Beyond it the address that holds most of them loses one, as on the Thrift port. Each costs about
     20 KB. Raising it takes more files and memory, and serves more peers."""

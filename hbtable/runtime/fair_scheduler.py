@@ -84,7 +84,8 @@ class FairScheduler:
         self._shares = WeakValueDictionary[str, Share]()
         self._own = Share("the server itself")
         self._refusals = Share("refusals", weight=0.05)
-        """Who is refused waits for that, too: telling thousands a second must not cost the others their turn."""
+        """The share of those that are refused. They wait for that, too: telling thousands a second must not cost the
+        others their turn."""
         self._ring: deque[Share] = deque()  # those with a queue
         self._waiting = 0
         self._round = -1
@@ -102,7 +103,7 @@ class FairScheduler:
         return share
 
     def adopt(self, share: Share) -> None:
-        """What the calling task computes from now on is this share's."""
+        """Counts the calling task's work to this share from now on."""
         gevent.getcurrent().share = share  # type: ignore[attr-defined]
 
     @switches
@@ -221,7 +222,7 @@ class FairScheduler:
             self._again.stop()
 
     def _next_share(self, now: float) -> Share:
-        """Whose turn it is; somebody waits."""
+        """The share whose turn it is. To be called while somebody waits."""
         ring = self._ring
         while True:
             share = ring[0]

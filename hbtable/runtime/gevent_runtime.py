@@ -55,7 +55,7 @@ class GeventOptions:
     """Worker processes of each kind. More: more calls at once, about 30 MB and a processor each."""
 
     process_bytes: int = 1 << 30
-    """What a worker process may take of memory. Less: large cells cannot be worked on."""
+    """The most memory that a worker process may take. Less: large cells cannot be worked on."""
 
 
 @final

@@ -79,7 +79,7 @@ class ThreadWaker(Protocol):
 
 
 class Deaths(Protocol):
-    """Which background tasks died of bugs (supervision.py)."""
+    """Counts and names of background tasks that died of bugs (supervision.py)."""
 
     restarts: bool
     total: int
@@ -113,9 +113,9 @@ class Runtime(Protocol):
 
     @switches
     def request_gate(self, client: str, most: int) -> Callable[[float], None]:
-        """What the calling task is to call with the time before each request of `client`: it returns when the request
-        may be worked on, among those of other clients; *switches* unless that is at once. Overloaded when `most` wait
-        already."""
+        """A function that the calling task calls, with the time, before each request of `client`: it returns when the
+        request may be worked on, among those of other clients; *switches* unless that is at once. Overloaded when
+        `most` wait already."""
 
     def event(self) -> Event: ...
     def lock(self) -> Lock: ...

@@ -1,4 +1,4 @@
-"""Which connections a port holds, and which one is cut when it is full and another client comes.
+"""Keeps the connections that a port holds, and chooses the one that is cut when it is full and another client comes.
 
 The address that holds most connections loses one: those that never got an answer first, then the one that was idle for
 longest. A request under way is not cut. So one address can take the whole port only from itself: a client from another

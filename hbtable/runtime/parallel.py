@@ -44,7 +44,7 @@ def run_all(runtime: Runtime, limit: int, jobs: Sequence[Callable[[], T]], name:
 
 
 def results(outcomes: Sequence[T | HbtableError]) -> list[T]:
-    """What run_all's jobs returned; raises the first error there is among the outcomes."""
+    """The return values of run_all's jobs; raises the first error there is among the outcomes."""
     found: list[T] = []
     for outcome in outcomes:
         if isinstance(outcome, HbtableError):

@@ -226,7 +226,7 @@ def listen(host: str, port: int, backlog: int) -> hub_socket.socket:
 
 
 def _listen_error(error: OSError, host: str, port: int) -> HbtableError:
-    """Why listening failed, and the way out."""
+    """The error for a port that cannot be listened on, with the way out."""
     if error.errno == errno.EADDRINUSE:
         holder = holder_of(port)
         return Unavailable(

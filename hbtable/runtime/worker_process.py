@@ -83,7 +83,8 @@ class WorkerProcess:
             raise
 
     def call(self, job: Job, parts: Sequence[bytes], seconds: float) -> list[bytes]:
-        """What `job` makes of `parts` within so many seconds of processor time. After WorkerDied only kill()."""
+        """Has `job` work on `parts`, and returns its answer. It may take so many seconds of processor time. After
+        WorkerDied only kill() may follow."""
         self.has_begun = False
         self._write(packed([_name(job), *parts]))
         status = self._read(1)
@@ -300,6 +301,6 @@ class WorkerProcesses:
             process.stop()
 
     def close(self) -> None:
-        """When no call is under way any more."""
+        """Ends the idle processes. To be called when no call is under way any more."""
         while self._idle:
             self._idle.pop().kill()

@@ -12,7 +12,7 @@ _RUBY: Final = ("org", "java", "com", "import", "java_import", "include", "requi
 _CONSTANT: Final = "uninitialized constant HBaseReceiver::"
 _SHOWN: Final = 10
 _SQL: Final = {"select": "scan", "insert": "put", "update": "put", "show": "list", "set": "put", "ls": "list"}
-"""What people of other shells type."""
+"""Commands of other shells, and the one that is meant here."""
 
 
 def advice(error: ShellError, server: ShellConnection, commands: list[str], one_shot: bool) -> str:

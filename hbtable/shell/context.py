@@ -65,7 +65,7 @@ class Context:
 
 
 def table_error(error: ServerError, name: bytes) -> ShellError:
-    """What HBase's shell makes of an exception about a table."""
+    """The error that HBase's shell shows for an exception about a table."""
     shown = show_name(name)
     if error.java_class == TABLE_NOT_FOUND:
         return ShellError(f"Unknown table {shown}!", about=("table", name))

@@ -9,7 +9,7 @@ class ShellError(Exception):
 
     kind = "RuntimeError"
     column: int | None = None
-    """Where in the line, from 0; None: nowhere in particular."""
+    """The position in the line, from 0; None: nowhere in particular."""
 
     advice: str = ""
     """A second line for people: what could stand there."""
@@ -18,7 +18,7 @@ class ShellError(Exception):
     """(`table`, `disabled table`, `enabled table` or `namespace`; its name): advice.py finds the second line by it."""
 
     command: str = ""
-    """Whose arguments were being read."""
+    """The command whose arguments were being read."""
 
     def __init__(self, message: str, column: int | None = None, about: tuple[str, bytes] | None = None) -> None:
         super().__init__(message)

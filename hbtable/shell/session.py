@@ -72,7 +72,7 @@ class ShellSession:
             echo.end()
 
     def _execute_rest(self, held: str, before: int) -> None:
-        """What is incomplete at the end of a script, after `before` lines."""
+        """Executes the incomplete rest of a script, after `before` lines: the error says what is missing."""
         try:
             self.execute(held)
         except SyntaxMistake as error:

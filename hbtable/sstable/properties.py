@@ -30,7 +30,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class SSTableIdentity:
-    """Whose file it is, known before its first cell."""
+    """The tablet and the group that own the file, known before its first cell."""
 
     table_id: int
     tablet_id: int
@@ -44,7 +44,7 @@ class SSTableIdentity:
     origin: Origin | None = None
     """None in files of older hbtables."""
     since_millis: int = 0
-    """When the oldest change in it was flushed that no major compaction has seen; 0: nobody said."""
+    """The time at which the oldest change in it was flushed that no major compaction has seen; 0: nobody said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 END: Final = ""
-"""What is read behind the last character."""
+"""Read behind the last character."""
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ from hbtable.thrift.wire import CALL, EXCEPTION, REPLY, SET, STRICT, WireError
 
 
 class Role(Enum):
-    """Which object a method belongs to."""
+    """The object that has a method."""
 
     TABLETS = "TabletService"
     ADMIN = "TabletAdmin"
@@ -198,7 +198,7 @@ _SHAPES: Final[dict[object, ValueType]] = {
     TabletRecord: model.TABLET_RECORD,
     TabletStatus: model.TABLET_STATUS,
 }
-"""How a value of each type is sent. Of a type that stands here, lists and sets can be sent, too."""
+"""The shape in which a value of each type is sent. Lists and sets of a type named here can be sent, too."""
 
 
 def _shape(kind: Any) -> ValueType:
@@ -215,7 +215,7 @@ def _shape(kind: Any) -> ValueType:
 
 
 def _field(number: int, parameter: Parameter) -> Field:
-    """What may be None, or is ADDED, is left out while it is None or its default."""
+    """The field of a parameter. One that may be None, or is ADDED, is left out while it is None or its default."""
     words = parameter.name.split("_")
     name = words[0] + "".join(word.title() for word in words[1:])
     kind = parameter.annotation

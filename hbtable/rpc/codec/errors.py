@@ -42,7 +42,7 @@ class RpcError(NamedTuple):
 
 
 def described(error: HbtableError, wrong_incarnation: bool = False) -> RpcError:
-    """What is sent of an error."""
+    """The message that carries an error to the caller."""
     classes = [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, HbtableError)]
     if isinstance(error, DataDamaged):
         return _of_damage(classes, error)._replace(first_row=error.first_row, stop_row=error.stop_row)

@@ -22,7 +22,7 @@ class Output(Protocol):
     wants_records: bool
     """Rows for programs are looked at: make them."""
     values_are_answers: bool
-    """What a command evaluates to is its answer where it has no rows: shown by one-shot forms, too."""
+    """The value of a command is its answer where it has no rows: shown by one-shot forms, too."""
 
     def begin(self, titles: Sequence[str]) -> None: ...
     def row(self, texts: Sequence[str], record: Record | None = None) -> None: ...
@@ -34,7 +34,7 @@ class Output(Protocol):
         """For people only, beside the answer."""
 
     def value(self, value: Value) -> None:
-        """What a statement evaluates to; None shows nothing."""
+        """Shows the value of a statement; None shows nothing."""
 
     def failed(self) -> None:
         """The command ends in an error: what it began is no answer."""

@@ -44,7 +44,8 @@ _ANY: Final = frozenset(("create_namespace", "alter_namespace", "p", "puts", "pr
 
 
 def unknown_options(command: str, arguments: list[Value]) -> str:
-    """Which of the options given are none, and which there are; "" when all are known."""
+    """A message that names the given options that the command does not have, and those that it has; "" when all are
+    known."""
     if command in _ANY:
         return ""
     known = OPTIONS.get(command, ())
@@ -60,6 +61,6 @@ def unknown_options(command: str, arguments: list[Value]) -> str:
 
 
 def nearest(word: str, known: tuple[str, ...] | list[str], most: int = 1) -> list[str]:
-    """What may have been meant, best first."""
+    """The known words most like `word`, best first."""
     upper = {name.upper(): name for name in known}
     return [upper[found] for found in difflib.get_close_matches(word.upper(), upper, most, 0.7)]

@@ -6,7 +6,7 @@ from hbtable.shell.language.literals import Value
 
 
 def catalogjanitor_run(context: Context, _: list[Value]) -> Value:
-    """How many rows of METADATA belonged to nothing, and are gone."""
+    """Deletes rows of METADATA that belong to nothing. Returns their number."""
     removed: int = context.server.admin("adminRunCatalogJanitor")
     return removed
 

@@ -49,7 +49,8 @@ def compact_rs(context: Context, arguments: list[Value]) -> Value:
 
 
 def compaction_switch(context: Context, arguments: list[Value]) -> Value:
-    """What each server did before, below HBase's own title; a server, or an array of them, instead of all."""
+    """Turns compactions on or off. Prints each server's state before, below HBase's own title. A server, or an array of
+    them, may be named instead of all."""
     wanted = arguments[1] if len(arguments) > 1 and arguments[1] is not None else b"*"
     names = [one.name.encode() for one in servers_named(context, wanted)]
     if not names:

@@ -25,7 +25,7 @@ _ESCAPES: Final = {
 
 
 _EMBEDDED: Final = re.compile(r"#(?=[{$@])")
-"""What would be evaluated if it were typed again."""
+"""The signs that would be evaluated if the text were typed again."""
 
 
 class Symbol(NamedTuple):

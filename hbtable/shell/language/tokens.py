@@ -50,7 +50,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def first_outside(text: str, signs: str) -> int | None:
-    """Where the first of `signs` stands outside strings, brackets, comments and longer signs (=>). Incomplete,
+    """The position of the first of `signs` outside strings, brackets, comments and longer signs (=>). Incomplete,
     SyntaxMistake when what comes before cannot be read."""
     scanner = _Scanner(text, signs)
     scanner.run()

@@ -1,4 +1,4 @@
-"""What was typed in earlier sessions, in a file of the user.
+"""The lines typed in earlier sessions, in a file of the user.
 
 A shell is there for its commands: it starts without the file where HOME is another user's (as under sudo), on a
 read-only or a full disk. The history is then the one of this session alone, and a line says why.

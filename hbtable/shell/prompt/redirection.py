@@ -47,7 +47,8 @@ def redirection(text: str, knows: Callable[[str], bool]) -> Redirection | None:
 
 
 def command_part(text: str, knows: Callable[[str], bool]) -> str:
-    """What of a text is the language's: an open quote behind the sign is none of its own."""
+    """The part of a text that belongs to the language, without a redirection: an open quote behind its sign does not
+    count."""
     at = _place(text)
     return text if at is None or not _is_command(text[:at], knows) else text[:at]
 

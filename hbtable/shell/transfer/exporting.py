@@ -43,7 +43,7 @@ class ExportOptions:
     workers: int = 2
     """Tablets read at the same time."""
     anew: bool = False
-    """What an earlier run left is forgotten."""
+    """Forget what an earlier run left."""
 
 
 @final

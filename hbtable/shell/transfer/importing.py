@@ -38,9 +38,9 @@ class ImportOptions:
     skip_bad: int = 0
     """So many bad records are skipped before it gives up."""
     errors: Path | None = None
-    """Where bad records go."""
+    """The file that takes bad records."""
     anew: bool = False
-    """What an earlier run left is forgotten."""
+    """Forget what an earlier run left."""
 
 
 @final
