@@ -97,7 +97,7 @@ class DamagedFiles:
         self._found: dict[str, Damage] = {}
 
     def told(self, error: Corruption) -> DataDamaged:
-        """What the caller of a read that met `error` is to be told. Logged, and the file marked, the first time."""
+        """The error for the caller of a read that met `error`. Logged, and the file marked, the first time."""
         if isinstance(error, DataDamaged):
             return error
         rows = self._range

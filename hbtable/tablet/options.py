@@ -22,11 +22,11 @@ class TabletOptions:
     merge_bytes: int = 2 << 30
     """A merging compaction reads at most so many bytes. Larger: fewer files, longer compactions."""
     major_compaction_seconds: float = 604_800.0
-    """How long deleted, overwritten and expired cells stay on disk at most, about: each locality group has a major
-    compaction after so long since its oldest change, give or take a half. A table's own hbase.hregion.majorcompaction
-    (milliseconds) counts first. 0: never by itself. Longer: less rewriting."""
+    """The longest time, about, that deleted, overwritten and expired cells stay on disk: each locality group has a
+    major compaction after so long since its oldest change, give or take a half. A table's own
+    hbase.hregion.majorcompaction (milliseconds) counts first. 0: never by itself. Longer: less rewriting."""
     write_wait_seconds: float = 10.0
-    """How long a writer waits for memory, for fewer files or for a split before it is told Unavailable."""
+    """The time for which a writer waits for memory, for fewer files or for a split before it is told Unavailable."""
     slice_seconds: float = 0.004
     """Long work lets other tasks run after this time. Longer: slightly faster compactions, slower everything else."""
     output_bytes: int = 1 << 20
@@ -35,8 +35,8 @@ class TabletOptions:
     """A flush or compaction of more bytes is computed in a worker process, which leaves this one to requests. Larger:
     fewer are handed over, and what this process does itself keeps requests waiting."""
     compaction_bytes_per_second: int = 128 << 20
-    """What one compaction in a worker process reads and writes in a second at most, except while it has more than
-    `max_files` inputs, when readers wait for it. Flushes have no limit: writers wait for those. 0: none at all. Larger:
+    """The most that one compaction in a worker process reads and writes in a second, except while it has more than
+    `max_files` inputs, when readers wait for it. Flushes have no limit: writers wait for those. 0: no limit. Larger:
     compactions end earlier, and the disk has less time for others."""
     record_retry_seconds: float = 0.2
     """Pause before a change of the tablet's record with an unknown outcome is tried again."""

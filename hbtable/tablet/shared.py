@@ -85,9 +85,9 @@ class SharedState:
         self.out_of_space = ""
         """"" or why puts are refused."""
         self.room_bytes: Callable[[], int] = _endless
-        """What can be written while out of space,"""
+        """Bytes that can be written while out of space."""
         self.last_room_bytes = 0
-        """and what of it is for deletes and METADATA."""
+        """The part of these that is for deletes and METADATA."""
         self.memory_freed = runtime.event()
         """Set whenever a waiting writer should look again."""
         self.attention: Callable[[], None] = _nobody

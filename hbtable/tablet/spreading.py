@@ -48,7 +48,7 @@ class Spreading:
         return spread, again if whole else [one ^ 0xFFFFFFFF for one in again]
 
     def say(self, tablet_id: int, table: str, where: str) -> None:
-        """What was left out since the last call, if anything was; `where` it came from."""
+        """Logs what was left out since the last call, if anything was; `where` it came from."""
         if not self._left_out:
             return
         families = ", ".join(

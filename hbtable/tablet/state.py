@@ -146,7 +146,7 @@ class TabletState:
             self.unflushed_since = self.environment.runtime.clock_seconds()
 
     def _install_prepared(self, by_stack: list[list[Pair]], prepared: Sequence[Memtable | None]) -> list[list[Pair]]:
-        """What is left of the pairs, to be put into memtables that there are."""
+        """Makes the prepared memtables part of the tablet. Returns the pairs for its other memtables."""
         self.install(self.version.with_prepared(prepared))
         grown = sum(memtable.bytes_used for memtable in prepared if memtable is not None)
         if self.is_open:

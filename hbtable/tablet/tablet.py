@@ -207,7 +207,8 @@ class Tablet:
         return self._compactor.needs_old_logs()
 
     def needs_flush(self) -> str:
-        """Why a flush would make reads cheaper, because of what is deleted in memory; "" when it would not."""
+        """The reason why a flush would make reads cheaper, because of what is deleted in memory; "" when it would
+        not."""
         return planned_flush(self._state)
 
     def needs_compaction(self, split_bytes: int | None = None) -> str:

@@ -49,7 +49,8 @@ class SteadyWallClock:
         self._offset = self._last - self._steady()
         """The wall clock less the other one, as it was believed last."""
         self.jumped_millis = 0
-        """How far the wall clock is ahead of the time that is used (negative: behind); 0: it is believed."""
+        """Milliseconds by which the wall clock is ahead of the time that is used (negative: behind); 0: it is
+        believed."""
         self.jumps = registry.counter("hbtable_clock_jumps_total", "Jumps of the wall clock that were refused.")
         registry.gauge(
             "hbtable_clock_jumped_seconds",

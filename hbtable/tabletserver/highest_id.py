@@ -1,4 +1,4 @@
-"""Which tablet ids a server knows to be in use, before it takes new ones for the children of a split.
+"""The highest tablet id that a server knows to be in use, before it takes new ones for the children of a split.
 
 The counter may have been put back (metadata.numbers_in_use). The master sees to it before it gives out users' tablets;
 METADATA's own come earlier, and their servers look for themselves.
@@ -15,8 +15,8 @@ from hbtable.tablet.tablet import Tablet
 
 @switches
 def highest_tablet_id(tablets: Mapping[int, Tablet], catalog: Catalog) -> Callable[[], int]:
-    """What the returned function says grows with `tablets`, those served here; the first time that METADATA's are among
-    them it reads all of METADATA. It *switches* then."""
+    """A function that returns the highest of the ids. They grow with `tablets`, those served here; the first time that
+    METADATA's are among them it reads all of METADATA. It *switches* then."""
     looked = False
 
     def highest() -> int:

@@ -29,7 +29,7 @@ from hbtable.tabletserver.maintenance_plan import (
 )
 
 _LOOK_SECONDS: Final = 60
-"""How often it is looked again whether something has expired, or is due by age."""
+"""Seconds between two looks whether something has expired, or is due by age."""
 
 _PAUSES: Final = 4
 """Of its own length, after each compaction that was due by age: they take a fifth of the processor at most."""
@@ -49,8 +49,8 @@ _DONE: Final = {"flush": "flushed", "compact": "compacted", "split": "looked at 
 
 
 class _Noted(NamedTuple):
-    """What was found out about a tablet's files. `as_of`: how many are damaged, deleted cells that reads met (in lots),
-    the minute, whether the disk is full."""
+    """The findings about a tablet's files. `as_of`: how many are damaged, deleted cells that reads met (in lots), the
+    minute, whether the disk is full."""
 
     record: TabletRecord
     schema: TableSchema

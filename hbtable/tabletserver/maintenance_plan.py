@@ -14,10 +14,10 @@ from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceOptions:
-    """When a tablet server does background work."""
+    """Options: when a tablet server does background work."""
 
     period_seconds: float = 0.25
-    """How often memory, log and tablets are looked at. Longer: less idle work, memtables overshoot more."""
+    """Seconds between two looks at memory, log and tablets. Longer: less idle work, memtables overshoot more."""
     total_memtable_bytes: int = 128 << 20
     """All memtables together; above it the largest is flushed, and at twice as much writers wait. Larger: more memory,
     fewer small SSTables."""
@@ -36,7 +36,7 @@ class MaintenanceOptions:
     parallel_compactions: int = 1
     """Merging and major compactions at a time. More: they share one processor, and readers wait longer."""
     retry_seconds: float = 5.0
-    """How long a tablet is left alone after background work on it failed."""
+    """The time for which a tablet is left alone after background work on it failed."""
 
 
 class TabletFacts(NamedTuple):
@@ -50,15 +50,15 @@ class TabletFacts(NamedTuple):
     memtable_age_seconds: float
     """0 when the memtable is empty."""
     too_large: str
-    """Why it should split; "" when it should not."""
+    """The reason why it should split; "" when it should not."""
     compaction: str
-    """Why the compaction policy wants to merge its SSTables; "" when it does not."""
+    """The reason why the compaction policy wants to merge its SSTables; "" when it does not."""
     needs_old_logs: bool
     """Its record still names logs of earlier servers, though nothing or little is left in them."""
     deleted: str = ""
-    """Why its memtables should be flushed for what is deleted in them; "" when they should not."""
+    """The reason why its memtables should be flushed for what is deleted in them; "" when they should not."""
     aged: str = ""
-    """Why it should have a major compaction although nobody waits for it; "" when it should not."""
+    """The reason why it should have a major compaction although nobody waits for it; "" when it should not."""
 
 
 class Flush(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which tablets live on this server: loading, unloading, new schemas (paper, sections 5.2, 5.3, 6).
+"""The tablets that this server serves: loading, unloading, new schemas (paper, sections 5.2, 5.3, 6).
 
 Invariant: a tablet is served only while its METADATA row names this incarnation and this generation as its owner (bug
 class 10). load() reads the row itself; the master's record may be old by now, for example the parent of a split.

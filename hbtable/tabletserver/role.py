@@ -59,11 +59,11 @@ class TabletServerOptions:
     parallel_unloads: int = 8
     """Tablets flushed at a time when the server stops. More: faster stop, more memory."""
     drain_wait_seconds: float = 30.0
-    """How long a server that stops keeps METADATA for others that stop too and still have tablets to give up. Longer:
-    slower ones need no recovery at the next start."""
+    """The time for which a server that stops keeps METADATA for others that stop too and still have tablets to give up.
+    Longer: slower ones need no recovery at the next start."""
     suspended_seconds: float = 10.0
-    """How long answers and commits wait while the lock service cannot be reached and the lease has run out. Longer: a
-    longer absence of the service is seen as slowness instead of errors, and more requests wait meanwhile."""
+    """The time for which answers and commits wait while the lock service cannot be reached and the lease has run out.
+    Longer: a longer absence of the service is seen as slowness instead of errors, and more requests wait meanwhile."""
     log: LogOptions = field(default_factory=LogOptions)
     tablet: TabletOptions = field(default_factory=TabletOptions)
     maintenance: MaintenanceOptions = field(default_factory=MaintenanceOptions)

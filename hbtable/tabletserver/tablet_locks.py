@@ -58,8 +58,8 @@ class TabletLocks:
 
     @switches
     def opened(self, tablet_id: int, open_tablet: Callable[[], T]) -> T:
-        """What `open_tablet` returns or raises. The caller holds the lock. Unavailable when somebody wants to unload
-        the tablet: nothing that `open_tablet` began goes on."""
+        """Returns the result of `open_tablet`, or raises its error. The caller holds the lock. Unavailable when
+        somebody wants to unload the tablet: nothing that `open_tablet` began goes on."""
         given_up = Unavailable(f"the load of tablet {tablet_id} was given up, because it is to be unloaded")
         if tablet_id in self._unloads:
             raise given_up

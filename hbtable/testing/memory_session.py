@@ -40,7 +40,7 @@ class MemorySession:
         """Whether what the process sends arrives."""
         self.replies_pass = True
         self.heard_seconds = runtime.clock_seconds()
-        """When the service heard of the process last."""
+        """The time at which the service heard of the process last."""
         self._runtime = runtime
         self._timeout_seconds = timeout_seconds
         self._call_seconds = call_seconds

@@ -48,9 +48,9 @@ _HEAD: Final = struct.Struct(">II").unpack_from
 _FIXED: Final = {BOOL: 1, BYTE: 1, I16: 2, I32: 4, DOUBLE: 8, I64: 8}
 _ELEMENTS_AT_ONCE: Final = 64
 _ELEMENT_BITS: Final = 7
-"""What counts as an element in lists that are read fast: 128 bytes."""
+"""Bits of the bytes that count as an element in lists that are read fast: 128 bytes."""
 _UNUSUAL_AT_ONCE: Final = 32
-"""Where one element is unusual, the next ones will be."""
+"""Elements that are read one by one where the first is unusual: the next ones will be, too."""
 _FAST_STRINGS_LIMIT: Final = 4096
 """More of them are read with pauses."""
 _FAST_LIST_LIMIT: Final = 32

@@ -81,7 +81,7 @@ class Frames:
         self.checked = False
         """Whether frames end with their checksum."""
         self.rest = b""
-        """What has arrived of the next frame."""
+        """Bytes of the next frame that have arrived."""
 
     @switches
     def next(self) -> bytes | None:

@@ -20,7 +20,7 @@ _ELEMENTS_AT_ONCE: Final = 1024
 _TURN: Final = 64
 """Messages after which others get a turn; one that had arrived before the last was answered counts for eight."""
 _ELEMENT_BYTES: Final = 100
-"""What an element of a list costs once it is decoded, beside its own bytes."""
+"""The cost of a list's element once it is decoded, beside its own bytes."""
 _SLOWEST_BYTES: Final = 1024
 """A second, of a message that has begun, after thrift.stall_seconds: a byte a minute must not keep it for ever."""
 _WAY_OUT: Final = "bytes (thrift.message_bytes): send smaller batches, or have the limit raised"
@@ -74,13 +74,14 @@ class MessageInput:
         self._arrived = 0
         self._clock = clock
         self._began: float | None = None
-        """When we first waited for the rest of the current message, without the time that it waited for room."""
+        """The time at which we first waited for the rest of the current message, without the time that it waited for
+        room."""
         self._budget = budget
         self.reservation: MemoryReservation | None = None
         """The current message, when it is large."""
         self.limit_bytes = limit_bytes
         self.refused_bytes = 0
-        """What is still to come of a frame that was refused for its length."""
+        """Bytes still to come of a frame that was refused for its length."""
         self.framed = framed
         self.data = b"" if framed else first
         self.position = 0

@@ -96,7 +96,7 @@ class StructLayout:
         self.defaults = [field.default for field in fields]
         self.has_required = any(default is REQUIRED for default in self.defaults)
         self.empty = None if self.has_required else make(*self.defaults)
-        """What a struct without fields is: one object for all, as they cost a byte each on the wire."""
+        """The value of a struct without fields: one object for all, as they cost a byte each on the wire."""
 
 
 class CallLayout:

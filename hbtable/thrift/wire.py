@@ -25,10 +25,10 @@ INTERNAL_ERROR: Final = 6
 PROTOCOL_ERROR: Final = 7
 
 STRICT: Final = b"\x80\x01\x00"
-"""How a message of the binary protocol begins; its type follows."""
+"""The first bytes of a message of the binary protocol; its type follows."""
 
 MAX_DEPTH: Final = 16
-"""How deep structs and containers may nest; the interfaces themselves need six."""
+"""The most levels to which structs and containers may nest; the interfaces themselves need six."""
 
 LONGEST_NAME_BYTES: Final = 256
 

@@ -1,4 +1,4 @@
-"""When data that was deleted or has expired is due to go from the SSTables, though no merge is (paper, 5.4: "in a
+"""Decides when deleted or expired data is due to be dropped from the SSTables, though no merge is (paper, 5.4: "in a
 timely fashion"). Pure: facts in, answers out.
 
   * A file in which everything has expired is let go unread.

@@ -80,7 +80,8 @@ def has_many_frozen(state: TabletState) -> bool:
 
 
 def planned_flush(state: TabletState) -> str:
-    """Why the memtables are worth a flush for what is deleted in them, or for their number; "" when they are not."""
+    """The reason why the memtables are worth a flush for what is deleted in them, or for their number; "" when they are
+    not."""
     if has_many_frozen(state):
         return f"{MANY_FROZEN} memtables or more of one locality group wait for it"
     markers = state.tally.markers - state.markers_at_flush
@@ -92,13 +93,14 @@ def planned_flush(state: TabletState) -> str:
 
 
 def since_millis(file: LoadedFile) -> int:
-    """When the oldest change in the file was flushed. Files of older hbtables tell about when the newest one was."""
+    """The time at which the oldest change in the file was flushed. Files of older hbtables tell about when the newest
+    one was."""
     identity = file.reader.properties.identity
     return identity.since_millis or identity.clock_millis
 
 
 def table_bytes(table_id: int, schema: TableSchema) -> bytes:
-    """What a new file says of its table (properties.Origin)."""
+    """The table's record, as a new file keeps it (properties.Origin)."""
     if table_id == METADATA_TABLE_ID:
         return b""
     return table_record.encode(TableRecord(table_id, TableState.ENABLED, schema))

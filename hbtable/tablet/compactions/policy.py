@@ -1,4 +1,4 @@
-"""Which SSTables to merge (paper, section 5.4: "we bound the number of such files"). Pure: facts in, a plan out.
+"""Chooses the SSTables to merge (paper, section 5.4: "we bound the number of such files"). Pure: facts in, a plan out.
 
 Rules, first that fits, per stack:
   1. too many files: merge the cheapest run of neighbours

@@ -51,7 +51,7 @@ def skipping_settled(
 def behind(
     chunk: list[Pair], pairs: Iterator[Pair], open_pairs: Open, stop: bytes, selection: ColumnSelection
 ) -> Iterator[Pair]:
-    """What is worth reading after `chunk`: the rest of `pairs`, or what begins behind the column of the chunk."""
+    """The pairs to read after `chunk`: the rest of `pairs`, or those that begin behind the column of the chunk."""
     column = chunk[0][0][:-SUFFIX_BYTES]
     if chunk[-1][0].startswith(column) and _is_settled(chunk, column, open_pairs, selection):
         return open_pairs(column[:-1] + b"\x02", stop)

@@ -26,7 +26,7 @@ class LongRow(list[Cell]):
         self._filter = row_filter
         self._max_versions = max_versions
         self.size_bytes = 0
-        """What they count in an answer."""
+        """Their size in an answer."""
 
     @switches
     def take(self, row: bytes, cells: list[Cell], is_last: bool) -> bool:

@@ -28,7 +28,7 @@ _CELL_BYTES: Final = 16
 
 @final
 class _LongRow:
-    """What there is of a row that comes in parts. `done` cells were given out, in this page or before; `cells` wait.
+    """The part so far of a row that comes in parts. `done` cells were given out, in this page or before; `cells` wait.
     `state` is the filter's before the row."""
 
     __slots__ = ("cells", "done", "is_dropped", "is_given", "row", "size_bytes", "skip", "state")
@@ -106,7 +106,8 @@ class PageBuilder:
         self._skip_cells = position.cells_done if position is not None else 0
         self._names_cells = row_filter is None and not request.spec.raw
         self.resumption: Resumption | None = None
-        """Where the page begins inside a row, by name."""
+        """The position inside a row at which the page begins, by the name of a cell; None: it begins with a row, or
+        counts cells."""
         if self._names_cells and position is not None and position.column:
             self.resumption = Resumption(position)
         self._last_row: bytes | None = None

@@ -361,7 +361,7 @@ def _unless_ended(page: PageBuilder, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def _bounds(tablet: RowRange, request: ScanRequest) -> RowRange:
-    """What is left of the scan within the tablet."""
+    """The rows of the tablet that the scan has yet to read."""
     bounds = request.range.intersect(tablet)
     position = request.position
     if position is None:
@@ -382,7 +382,7 @@ def _rest(bounds: RowRange, last_row: bytes | None, is_reversed: bool) -> RowRan
 
 
 def _before(damage: DataDamaged, bounds: RowRange, is_reversed: bool) -> RowRange:
-    """What a scan of the bounds comes to before the damaged rows."""
+    """The part of the bounds that a scan reaches before the damaged rows."""
     if is_reversed:
         return RowRange(damage.stop_row, b"").intersect(bounds) if damage.stop_row else RowRange(b"x", b"x")
     return RowRange(b"", damage.first_row).intersect(bounds) if damage.first_row else RowRange(b"x", b"x")

@@ -41,10 +41,10 @@ class Resumption:
         self._is_behind = False
         """The column of the position was passed."""
         self._left = _ALL
-        """How many of its versions may still be given."""
+        """The number of its versions that may still be given."""
 
     def seek(self, selection: ColumnSelection) -> Seek:
-        """Where the sources are to be read from; to be asked before rest()."""
+        """The position from which the sources are to be read; to be asked before rest()."""
         position = self.position
         prefix = row_prefix(position.row)
         stop = row_stop(position.row)

@@ -1,4 +1,5 @@
-"""Which memtables and SSTables a read has to look into, and which part of their rows (paper, sections 5.3 and 6).
+"""Chooses the memtables and SSTables that a read has to look into, and the part of their rows (paper, sections 5.3 and
+6).
 
 A Snapshot is a version and the last visible sequence: what it reads does not change, however long the read takes (bug
 class 13). Bloom filters leave out files that hold nothing of the row or columns; files whose cells all lie outside the
@@ -150,7 +151,7 @@ class ReadSnapshot:
 
     @switches
     def _row_sources(self, prefix: bytes, start: bytes, stop: bytes, cache_blocks: bool) -> list[Iterator[Pair]]:
-        """Where pairs of the row may come from, each giving those of [start, stop) that the read asks for."""
+        """The sources that may hold pairs of the row, each giving those of [start, stop) that the read asks for."""
         if self._tails is not None:
             return self._column_sources(prefix, start, stop, self._tails, cache_blocks)
         sources: list[Iterator[Pair]] = []

@@ -1,4 +1,4 @@
-"""When writers have to wait (paper, section 6: speeding up tablet recovery).
+"""Keeps writers waiting while they have to (paper, section 6: speeding up tablet recovery).
 
     frozen    the second minor compaction of an unload or split is running: wait, the end is near
     memory    all memtables together are over the server's limit: wait for a flush
@@ -75,7 +75,7 @@ class Gate:
 
     @property
     def stops_holder(self) -> bool:
-        """What the holder built may not go to the log any more: the tablet is about to leave, or has left."""
+        """Whether the holder's write may not go to the log any more: the tablet is about to leave, or has left."""
         return bool(self._closed or self._frozen)
 
     def stall(self, files: int) -> None:
@@ -120,7 +120,7 @@ class Gate:
             self.check_served()
 
     def _reason(self) -> tuple[str, Event]:
-        """Why writers wait, "" when they need not; and what to wait for."""
+        """The reason why writers wait, "" when they need not; and the event to wait for."""
         if self._frozen:
             self._changed.clear()
             return "the tablet is being unloaded or split", self._changed

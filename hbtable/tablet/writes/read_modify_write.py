@@ -138,8 +138,8 @@ class ReadModifyWriter:
         return min(cell[1] + 1, MAX_TIMESTAMP - 1)
 
     def _not_before(self, cell: Cell | None, mutation: RowMutation) -> RowMutation:
-        """What the server times in `mutation` gets the compared cell's time if that lies ahead of the row's clock:
-        else the answer would be "done" while the old cell goes on to be the newest."""
+        """The mutation, in which cells timed by the server get the compared cell's time if that lies ahead of the row's
+        clock: else the answer would be "done" while the old cell goes on to be the newest."""
         if cell is None or not self._is_ahead(mutation.row, cell):
             return mutation
         operations: list[Operation] = []

@@ -115,8 +115,8 @@ class TabletWriter:
     def _in_last_room(
         self, mutations: Sequence[RowMutation], again: Callable[[Sequence[RowMutation]], CheckedWrite]
     ) -> CheckedWrite:
-        """What found the disk full, while OutOfSpace is handled: deletes go on in the room that is given up for them at
-        this moment (fs.ballast). *Switches.*"""
+        """Tries a write again that found the disk full, while OutOfSpace is handled: deletes go on in the room that is
+        given up for them at this moment (fs.ballast). *Switches.*"""
         if not self._shared.out_of_space or _has_puts(mutations):
             raise
         last = _GIVEN_UP_SECONDS[-1]

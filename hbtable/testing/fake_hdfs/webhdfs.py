@@ -91,7 +91,7 @@ class FakeWebHdfs:
         self._namenode = FakeNameNode(namespace, self._choose, gateway)
 
     def http(self, process: Runtime) -> Http:
-        """What a process sends its requests through."""
+        """A function through which a process sends its requests."""
 
         def carry(request: WebHdfsRequest) -> WebHdfsResponse:
             return self._carry(process, request)

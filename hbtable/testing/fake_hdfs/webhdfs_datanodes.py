@@ -220,7 +220,7 @@ class FakeUpload:
             self._nodes.scheduled_bytes[node] -= self._block_bytes
 
     def _break(self) -> None:
-        """What a 201 of 2.7.3 may stand for."""
+        """Loses the file, or a part of it: a 201 of 2.7.3 may stand for either."""
         if self._nodes.chance.random() < 0.5:
             self._nodes.namespace.delete(self._path)
         else:

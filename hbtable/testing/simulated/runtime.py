@@ -47,7 +47,7 @@ class SimulationOptions:
     """A call of offload() takes up to twice this, at random. More: other tasks get further meanwhile."""
 
     worker_deaths: float = 0.02
-    """How likely a worker process that converses is killed between two questions."""
+    """The chance that a worker process that converses is killed between two questions."""
 
     limit_seconds: float = 3600.0
     """Virtual time after which a run counts as hanging. More: slower to notice that main waits for ever while periodic
@@ -242,4 +242,4 @@ class SimulatedRuntime:
 
 
 def _nothing() -> None:
-    """What computes takes no virtual time of its own."""
+    """Takes no virtual time: computing costs none."""

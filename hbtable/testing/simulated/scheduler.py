@@ -226,7 +226,7 @@ class Scheduler:
         task.joiners.clear()
 
     def resume(self, process: ProcessState) -> None:
-        """What could have run since the process was paused runs from now on, in any order."""
+        """Lets the tasks run, in any order, that could have run since the process was paused."""
         process.paused = False
         self._runnable += process.held
         process.held.clear()
@@ -258,7 +258,7 @@ class Scheduler:
             raise SimulatedCrash(f"process {process.name} crashed")
 
     def describe(self) -> str:
-        """What every living task does, and where."""
+        """Says what every living task does, and where."""
         if not self._alive:
             return "there are no tasks"
         return "; ".join(f"{task.name} {task.waiting_for or 'is runnable'}{_place(task)}" for task in self._alive)
