@@ -1,4 +1,4 @@
-"""Who may come in, and which groups there are: the section [auth] of the configuration."""
+"""The section [auth] of the configuration: whether users must prove who they are, and their groups."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class AuthOptions:
     superusers: str = ""
     """Users and @groups who may do everything: "ann, @admins"."""
     groups: str = ""
-    """Who is in which group: "admins = ann, ben; readers = carl"."""
+    """The members of each group: "admins = ann, ben; readers = carl"."""
 
     def __post_init__(self) -> None:
         self.superuser_names()

@@ -53,7 +53,7 @@ class ConnectionContext:
         self.slow = slow
         self.security = security
         self.user: User | None = None
-        """Whose calls are those of a client that does not say who it is."""
+        """The user of clients that do not say who they are."""
         self.message_bytes = message_bytes
         self.stall_seconds = stall_seconds
         self.budget = MemoryBudget(transfer_bytes, runtime.sleep)

@@ -150,7 +150,7 @@ class Reconciler:
 
     @switches
     def _tended(self, interrupted: Callable[[], bool]) -> list[Decision]:
-        """What became of the tables that were begun, also in rounds before this one."""
+        """The outcomes for the tables that were begun, also in rounds before this one."""
         self._tending.wait(interrupted)
         decisions = self._tending.outcomes()
         if under_way := self._tending.under_way():

@@ -44,8 +44,8 @@ class ServerReports(NamedTuple):
         return self.silent.union(self.loads)
 
     def seen(self) -> tuple[object, ...]:
-        """Who lives, and what those that stop still serve: what they gave up waits for another server, though its owner
-        lives on until the last of its tablets and clients is gone."""
+        """The living servers, and the tablets that stopping ones still serve: a tablet given up waits for another
+        server, though its owner lives on until the last of its tablets and clients is gone."""
         return self.living, {name: load.tablet_ids for name, load in self.loads.items() if load.draining}
 
 

@@ -60,7 +60,7 @@ class Tending:
         return table in self._begun or any(name == table for name, _ in self._waiting)
 
     def drop_waiting(self) -> None:
-        """What was not begun yet is not. Does not switch."""
+        """Begins nothing more; what was begun goes on. Does not switch."""
         self._waiting.clear()
 
     def under_way(self) -> str:
