@@ -383,8 +383,10 @@ def _believe(wall: SteadyWallClock) -> int:
 @pytest.mark.filterwarnings("default")
 def test_a_wall_clock_that_is_believed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SteadyWallClock, "millis", _believe)
+    # Found after 50 examples on average, once after 180; hypothesis ends at the first. Which ones it makes depends on
+    # the modules that other tests have loaded, derandomized or not: it takes constants from their source.
     chosen = settings(
-        max_examples=300,
+        max_examples=5000,
         stateful_step_count=30,
         deadline=None,
         derandomize=True,
