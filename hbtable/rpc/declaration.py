@@ -15,7 +15,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import wraps
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from operator import getitem
+from typing import Annotated, Any, Final, NamedTuple, TypeVar, cast, get_args
 
 from hbtable.switches import switches
 
@@ -66,6 +67,17 @@ class Service:
 ADDED: Final = "added"
 """Annotated on a parameter with a default, of a call that was there before it: older releases do not know it. It is not
 sent while it has its default."""
+
+
+def type_of(parameter: inspect.Parameter) -> Any:
+    """The type of a parameter, without the mark ADDED."""
+    kind = parameter.annotation
+    if ADDED not in get_args(kind):
+        return kind
+    kind, *marks = get_args(kind)
+    rest = tuple(mark for mark in marks if mark != ADDED)
+    return getitem(Annotated, (kind, *rest)) if rest else kind
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 _DECLARED: Final = "declared_call"

@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
+from typing import get_args, get_origin
 
 from hbtable.hbase.admin.declared import OFFERED, OFFERED_BY_SERVERS
 from hbtable.rpc.codec import cells, errors, model
 from hbtable.rpc.codec.calls import METHODS, RpcMethod
-from hbtable.rpc.declaration import DeclaredCall, calls_of
+from hbtable.rpc.declaration import DeclaredCall, calls_of, type_of
 from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName, TabletAdmin, TabletService
 from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, REQUIRED, TEXT, TEXT_MAP, Field, Struct, ValueType
 from hbtable.thrift.wire import LIST, SET, STRING
@@ -29,12 +30,12 @@ _NO_BREAK = "\0"
 _ADMIN_KINDS: dict[object, str] = {
     None: "void",
     bool: "bool",
+    bytes: "binary",
     int: "i64",
-    Sequence[int]: "list<i64>",
+    str: "string",
     TableName: "binary",
     NamespaceName: "binary",
     ServerName: "binary",
-    Sequence[ServerName]: "list<binary>",
     Mapping[str, str]: "map<string, string>",
 }
 _NAMES = {id(shape): name for module in (cells, errors, model) for name, shape in vars(module).items()}
@@ -114,7 +115,7 @@ def admin_text() -> str:
 
 def admin_arguments(declared: DeclaredCall, fields: Sequence[Field]) -> list[tuple[str, str]]:
     """Type and name of each."""
-    return [(admin_kind(one.annotation), field.name) for one, field in zip(declared.parameters, fields, strict=True)]
+    return [(admin_kind(type_of(one)), field.name) for one, field in zip(declared.parameters, fields, strict=True)]
 
 
 def admin_lines(name: str, answer: str, given: Sequence[tuple[str, str]], refused: bool, doc: str) -> list[str]:
@@ -129,6 +130,11 @@ def admin_lines(name: str, answer: str, given: Sequence[tuple[str, str]], refuse
 
 
 def admin_kind(kind: object) -> str:
+    """The type by which programs call it. Lists of such types need no line in the table."""
+    if get_origin(kind) in (list, Sequence):
+        return f"list<{admin_kind(get_args(kind)[0])}>"
+    if kind not in _ADMIN_KINDS:
+        raise LookupError(f"admin.thrift has no type for {kind}: give it one here, and a meaning in admin/declared.py")
     return _ADMIN_KINDS[kind]
 
 

@@ -15,7 +15,7 @@ from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.server_names import ServerNames
-from hbtable.rpc.declaration import DeclaredCall, calls_of
+from hbtable.rpc.declaration import DeclaredCall, calls_of, type_of
 from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName, TabletAdmin
 from hbtable.switches import switches
 
@@ -79,12 +79,12 @@ class DeclaredAdminCalls:
         return lambda given: [meaning(value) for meaning, value in zip(meanings, given, strict=True)]
 
     def _meaning(self, parameter: Parameter) -> Callable[[Any], Any]:
-        """Turns a value of the wire into an argument. For a parameter with a default an empty value means the
-        default."""
-        meaning, default = self._meanings[parameter.annotation], parameter.default
+        """Turns a value of the wire into an argument. For a parameter with a default an empty name or list means the
+        default, as no value does; False and 0 are values."""
+        meaning, default = self._meanings[type_of(parameter)], parameter.default
         if default is Parameter.empty:
             return meaning
-        return lambda given: meaning(given) if given else default
+        return lambda given: meaning(given) if given or isinstance(given, int) else default
 
     @switches
     def _servers(self, given: Sequence[bytes] | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +17,8 @@ from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.status import CacheEviction, Collection, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec.calls import METHODS, Role
-from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call, calls_of
-from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
+from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call, calls_of, type_of
+from hbtable.rpc.services import MasterService, ServerName, TableName, TabletAdmin, TabletService
 from hbtable.tabletserver.server import TabletServer
 from hbtable.tabletserver.tabletserver_admin import TabletServerAdmin
 from tests.harness import interface_files
@@ -128,6 +129,21 @@ def test_a_call_that_nobody_overrides_is_passed_on_with_all_its_arguments_in_ord
         workshop.build()
     with pytest.raises(TypeError, match="too many"):
         workshop.build("e", 1, b"", 4)
+
+
+@pytest.mark.parametrize("given", [int, TableName, Annotated[TableName, "and more"]])
+def test_a_parameter_that_was_added_has_the_type_that_it_would_have_had_from_the_beginning(given: object) -> None:
+    for annotation in (given, Annotated[given, ADDED]):
+        parameter = inspect.Parameter("one", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
+        assert type_of(parameter) == given
+
+
+def test_programs_get_lists_of_all_that_they_get_alone() -> None:
+    assert interface_files.admin_kind(list[str]) == "list<string>"
+    assert interface_files.admin_kind(Sequence[ServerName]) == "list<binary>"
+    assert interface_files.admin_kind(list[Sequence[int]]) == "list<list<i64>>"
+    with pytest.raises(LookupError, match=r"no type for .*float"):
+        interface_files.admin_kind(list[float])
 
 
 @pytest.mark.parametrize(

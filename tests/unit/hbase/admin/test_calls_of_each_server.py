@@ -1,13 +1,15 @@
 """Operators' calls that tablet servers carry out: on those that are named, or on all, and answered by server."""
 
 from types import SimpleNamespace
+from typing import Annotated
 
 import pytest
 
-from hbtable.hbase.admin.declared import OFFERED_BY_SERVERS, DeclaredAdminCalls
+from hbtable.hbase.admin.declared import OFFERED, OFFERED_BY_SERVERS, DeclaredAdminCalls
 from hbtable.hbase.cluster_backend import LivingServer
 from hbtable.hbase.errors import BadArgument
 from hbtable.hbase.server_names import ServerNames
+from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call, calls_of
 
 PLACES = {"a1": (b"here", 1), "b1": (b"here", 2), "c1": (b"there", 1)}
 
@@ -58,3 +60,16 @@ def test_without_servers_all_are_asked_and_their_answers_come_by_server(calls, a
 def test_of_servers_that_are_named_each_is_asked_once(calls, asked) -> None:
     assert calls.adminCompactionSwitch(None, [b"here", b"here,1,5"]) == {"here,1,5": True, "here,2,5": False}
     assert asked == [("a1", False), ("b1", False)]
+
+
+def test_a_parameter_that_a_call_got_later_means_its_default_to_programs_that_do_not_send_it(monkeypatch) -> None:
+    class Grown(Service):
+        @call(CallTimeout.READ)
+        def grow(self, on: Annotated[bool, ADDED] = True) -> bool:
+            """As an example."""
+
+    monkeypatch.setitem(OFFERED, "adminGrow", calls_of(Grown)["grow"])
+    cluster = SimpleNamespace(admin=Grown(lambda _, arguments: arguments[0]))
+    calls = DeclaredAdminCalls(SimpleNamespace(canonical=None), cluster, ServerNames(cluster, PLACES.get))
+    assert calls.adminGrow(None) is True
+    assert calls.adminGrow(False) is False
