@@ -119,6 +119,20 @@ def test_every_call_of_a_release_is_understood_in_both_directions(release: Path,
     assert later <= LATER_CALLS.keys(), "older roles refuse them by name: what does the caller do then?"
 
 
+def test_a_shell_of_a_release_and_this_gateway_understand_each_other(release: Path) -> None:
+    """A shell passes over fields that it does not know, and so does a gateway: none may change its number or type."""
+    old, new = loaded(release / "thrift", "admin"), loaded(OURS_FOLDER, "admin")
+    pairs = [(struct, getattr(new, name)) for name, struct in structs(old).items()]
+    for name in old.HbtableAdmin.thrift_services:
+        assert name in new.HbtableAdmin.thrift_services, f"older shells call {name}"
+        for part in ("args", "result"):
+            pairs.append((getattr(old.HbtableAdmin, f"{name}_{part}"), getattr(new.HbtableAdmin, f"{name}_{part}")))
+    for before, now in pairs:
+        for number, (field, kind, required) in fields(before).items():
+            same = fields(now).get(number, ())[1:]
+            assert same == (kind, required), f"{now.__name__}.{field}: older shells know another"
+
+
 def test_there_is_a_release_of_the_protocol_before_and_the_major_version_is_theirs() -> None:
     assert RELEASES
     assert {path.name.removesuffix(".tar.xz").partition("rpc-")[2].partition(".")[0] for path in RELEASES} == {
