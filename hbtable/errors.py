@@ -67,6 +67,10 @@ class SwitchedOff(InvalidRequest):
     """An operator has forbidden it until further notice."""
 
 
+class AccessDenied(InvalidRequest):
+    """Whoever calls may not do that. Nothing was done, and the message says nothing of what is stored."""
+
+
 class InvalidConfiguration(InvalidRequest):
     """A configuration key or value is unknown or out of range."""
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from hbtable.errors import Corruption
 from hbtable.lockservice.files import DurableFiles
-from hbtable.lockservice.paths import BALANCER, INCARNATIONS, MERGES, SERVERS, SPLITS
+from hbtable.lockservice.paths import BALANCER, GRANTS, INCARNATIONS, MERGES, SERVERS, SPLITS
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -50,4 +50,6 @@ def _consequence(path: str) -> str:
         return "its numbers go on above all that are in use"
     if path.startswith(f"{SERVERS}/"):
         return "the server was dead in any case"
+    if path == GRANTS:
+        return "nobody but superusers may do anything until permissions are granted again"
     return "the switch is as in a new cluster: set it again" if path in _TOGGLES else ""

@@ -7,6 +7,10 @@ import json
 import re
 from pathlib import Path
 
+from hbtable.access import grants_record
+from hbtable.access.actions import actions_of
+from hbtable.access.grants import NO_GRANTS
+from hbtable.access.scopes import GLOBAL, of_table
 from hbtable.commitlog.records import decode_records
 from hbtable.encoding import cell_key, table_record, tablet_record, varint
 from hbtable.encoding.pairs_checksum import checksum_of
@@ -119,6 +123,13 @@ def test_the_record_of_a_withheld_tablet() -> None:
     record = TabletRecord(16, 21, RowRange(b"", b"m"), NOW, "", 4, (), (LogRef("s1", 9),), withheld_millis=NOW + 1)
     assert tablet_record.decode(_example("tablet-record-withheld")) == record
     assert tablet_record.encode(record) == _example("tablet-record-withheld")
+
+
+def test_grants() -> None:
+    grants = NO_GRANTS.with_grant("@ops", GLOBAL, actions_of("A")).with_grant("ann", of_table(b"t"), actions_of("RW"))
+    grants = grants.with_grant("bob", of_table(b"t", b"f", b"q"), actions_of("R"))
+    assert grants_record.decode(_example("grants")) == grants
+    assert grants_record.encode(grants) == _example("grants")
 
 
 def test_a_table_record() -> None:

@@ -12,6 +12,7 @@ from zlib import crc32
 
 import pytest
 
+from hbtable.access import grants_record
 from hbtable.commitlog import groups, records
 from hbtable.commitlog.group_files import group_file
 from hbtable.commitlog.recovery import fencing, manifest, sorted_runs
@@ -221,11 +222,24 @@ def read_cluster(cluster: dict[str, object]) -> object:
     return features.read_cluster(json.dumps({"id": "0", "log_kind": "local", **cluster}).encode())
 
 
+def granted_at(level: int) -> bytes:
+    """To nobody."""
+    names = {1: 1, 2: 1, 3: 2, 4: 3}.get(level, 0)
+    return seal(b"G", 1, bytes([1, level]) + b"\1n" * names + b"\0")
+
+
+def granted(actions: int) -> bytes:
+    return seal(b"G", 1, bytes([1, 0, 1, 1]) + b"u" + bytes([actions]))
+
+
 # ---------------------------------------------------------------- the table
 
 NUMBERS = [
     Number("table record", BYTES[1:], (1, 2, 3), lambda value: read_table(value)),
     Number("family flags", range(128), range(8), lambda value: table_record.decode(with_family_flags(value))),
+    Number("grants", BYTES[1:], (1,), lambda value: grants_record.decode(seal(b"G", value, b"\0"))),
+    Number("level of a grant", range(128), range(5), lambda value: grants_record.decode(granted_at(value))),
+    Number("granted actions", range(128), range(32), lambda value: grants_record.decode(granted(value))),
     Number("tablet record", BYTES[1:], (1, 2, 3), lambda value: tablet_record.decode_row(TABLETS(value), "a row")),
     Number(
         "form of a tablet record",

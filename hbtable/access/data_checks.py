@@ -1,0 +1,85 @@
+"""The checks of reads and writes. A get or a scan is narrowed to what may be read; everything else is all or nothing.
+
+HBase's rules, with two of its holes closed: an increment or an append gives the new value back, so it needs the right
+to read as well as to write; and so does the column of a condition, whatever the condition is and whatever it guards.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, final
+
+from hbtable.access import denials
+from hbtable.access.actions import Action
+from hbtable.access.permissions import Permissions
+from hbtable.access.table_rights import TableRights
+from hbtable.access.user import User
+from hbtable.model.mutation import DELETE_FAMILY, DELETE_FAMILY_VERSION, RowMutation
+from hbtable.model.read import Columns
+
+_OF_A_FAMILY: Final = (DELETE_FAMILY, DELETE_FAMILY_VERSION)
+
+
+@final
+class DataChecks:
+    """`permissions` and `caller` are asked by each call. A refusal is AccessDenied, and says nothing of the data."""
+
+    __slots__ = ("_caller", "_permissions")
+
+    def __init__(self, permissions: Callable[[], Permissions], caller: Callable[[], User | None]) -> None:
+        self._permissions = permissions
+        self._caller = caller
+
+    def readable(self, table: bytes, asked: Columns | None) -> Columns | None:
+        """What a get or a scan of these columns may see: some of it, or all, which is `asked` itself."""
+        user = self._caller()
+        rights = self._permissions().rights(user, table, Action.READ)
+        if rights.whole:
+            return asked
+        found = rights.narrowed(asked)
+        if not found:
+            raise denials.reading(user, table)
+        return found
+
+    def check_all_readable(self, table: bytes, asked: Columns | None) -> None:
+        """Whether there is such a cell is told only of what may be read as a whole."""
+        user = self._caller()
+        if not self._permissions().rights(user, table, Action.READ).cover(asked):
+            raise denials.reading(user, table)
+
+    def check_mutations(self, table: bytes, mutations: Sequence[RowMutation]) -> None:
+        """Every column that is named, whatever the rows hold."""
+        user = self._caller()
+        rights = self._permissions().rights(user, table, Action.WRITE)
+        if rights.whole:
+            return
+        for mutation in mutations:
+            for kind, family, qualifier, _, _ in mutation.operations:
+                whole_family = kind in _OF_A_FAMILY
+                if not rights.covers(family, None if whole_family else qualifier):
+                    raise denials.of_column(user, table, family, b"" if whole_family else qualifier, Action.WRITE)
+
+    def check_read_and_written(self, table: bytes, columns: Iterable[tuple[bytes, bytes]]) -> None:
+        """Counters, and what is appended to."""
+        user, permissions, named = self._caller(), self._permissions(), tuple(columns)
+        self._check_columns(user, table, permissions.rights(user, table, Action.WRITE), named, Action.WRITE)
+        self._check_columns(user, table, permissions.rights(user, table, Action.READ), named, Action.READ)
+
+    def check_condition(self, table: bytes, family: bytes, qualifier: bytes, mutation: RowMutation) -> None:
+        """Both rights to the column that is looked at, and the right to write what is changed."""
+        user, permissions, named = self._caller(), self._permissions(), ((family, qualifier),)
+        self._check_columns(user, table, permissions.rights(user, table, Action.READ), named, Action.READ)
+        self._check_columns(user, table, permissions.rights(user, table, Action.WRITE), named, Action.WRITE)
+        self.check_mutations(table, (mutation,))
+
+    def _check_columns(
+        self,
+        user: User | None,
+        table: bytes,
+        rights: TableRights,
+        columns: Iterable[tuple[bytes, bytes]],
+        action: Action,
+    ) -> None:
+        if rights.whole:
+            return
+        for family, qualifier in columns:
+            if not rights.covers(family, qualifier):
+                raise denials.of_column(user, table, family, qualifier, action)

@@ -1,0 +1,65 @@
+"""The parts of one table to which a user has one right: found once for each user, table and list of grants, then asked
+by each of his calls."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from hbtable.model.read import Columns
+
+
+class TableRights(NamedTuple):
+    """`whole`: all of it, whatever families it has. Else these families and columns, and no other."""
+
+    whole: bool
+    columns: Columns
+    """Family -> its qualifiers, None for all of it."""
+
+    def narrowed(self, asked: Columns | None) -> Columns | None:
+        """What may be had of it: `asked` itself where that is all of it, {} where nothing is."""
+        if self.whole:
+            return asked
+        if asked is None:
+            return self.columns
+        found: dict[bytes, frozenset[bytes] | None] = {}
+        for family, qualifiers in asked.items():
+            if family in self.columns:
+                held = self.columns[family]
+                both = qualifiers if held is None else held if qualifiers is None else held & qualifiers
+                if both is None or both:
+                    found[family] = both
+        return asked if found == asked else found
+
+    def cover(self, asked: Columns | None) -> bool:
+        """Whether all of it may be had."""
+        if self.whole:
+            return True
+        return asked is not None and self.narrowed(asked) == asked
+
+    def covers(self, family: bytes, qualifier: bytes | None) -> bool:
+        """Of one column; None: of the whole family."""
+        if self.whole:
+            return True
+        if family not in self.columns:
+            return False
+        held = self.columns[family]
+        return held is None or (qualifier is not None and qualifier in held)
+
+
+ALL_OF_IT: Final = TableRights(True, {})
+NOTHING_OF_IT: Final = TableRights(False, {})
+
+
+def of_parts(parts: Iterable[tuple[bytes, bytes | None]]) -> TableRights:
+    """Of families (without a qualifier) and columns."""
+    found: dict[bytes, set[bytes] | None] = {}
+    for family, qualifier in parts:
+        if qualifier is None:
+            found[family] = None
+            continue
+        known = found.setdefault(family, set())
+        if known is not None:
+            known.add(qualifier)
+    columns: Mapping[bytes, frozenset[bytes] | None] = {
+        family: None if known is None else frozenset(known) for family, known in found.items()
+    }
+    return TableRights(False, columns) if columns else NOTHING_OF_IT
