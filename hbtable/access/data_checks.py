@@ -29,7 +29,7 @@ class DataChecks:
         self._caller = caller
 
     def readable(self, table: bytes, asked: Columns | None) -> Columns | None:
-        """What a get or a scan of these columns may see: some of it, or all, which is `asked` itself."""
+        """The part of these columns that a get or a scan may see; `asked` itself where that is all of them."""
         user = self._caller()
         rights = self._permissions().rights(user, table, Action.READ)
         if rights.whole:

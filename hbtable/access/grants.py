@@ -62,11 +62,11 @@ class Grants:
                 yield Grant(holder, scope, actions)
 
     def at(self, scope: Scope) -> Mapping[str, int]:
-        """Who was given what at exactly this scope."""
+        """Holders and their actions at exactly this scope."""
         return self._by_scope.get(scope, {})
 
     def held(self, holders: Iterable[str], scope: Scope) -> int:
-        """What these together hold at the scope or a wider one."""
+        """All actions that these hold at the scope or a wider one."""
         names = tuple(holders)
         return union(
             lists[name]

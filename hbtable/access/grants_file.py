@@ -51,7 +51,7 @@ class GrantsFile:
 
     @switches
     def change(self, edit: Callable[[Grants], Grants]) -> Grants:
-        """What they are from now on; durable on return. `edit` is called again when somebody else was quicker.
+        """The grants from now on; durable on return. `edit` is called again when somebody else was quicker.
         LimitExceeded when they would be too many for one file; Corruption, UnsupportedFormat."""
         while True:
             try:

@@ -67,7 +67,7 @@ class Permissions:
         )
 
     def rights(self, user: User | None, table: bytes, action: Action) -> TableRights:
-        """What he may read, or write, of a table."""
+        """The part of a table that he may read, or write."""
         if user is None:
             return NOTHING_OF_IT
         key = user, table, action

@@ -15,7 +15,7 @@ class TableRights(NamedTuple):
     """Family -> its qualifiers, None for all of it."""
 
     def narrowed(self, asked: Columns | None) -> Columns | None:
-        """What may be had of it: `asked` itself where that is all of it, {} where nothing is."""
+        """The part of it that may be had: `asked` itself where that is all of it, {} where nothing is."""
         if self.whole:
             return asked
         if asked is None:
