@@ -13,6 +13,8 @@ from hbtable.commitlog.recovery.reading import read_log
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.encoding.cell_key import cell_key
 from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
+from hbtable.fs.hdfs.options import HdfsNativeOptions
+from hbtable.fs.opened import FileSystemOptions, open_file_system
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.real_servers import HdfsServers
@@ -73,3 +75,40 @@ def _safe(servers: HdfsServers, path: str, dead: int) -> bool:
     """Written through two DataNodes that live, or closed, so that HDFS makes a copy again by itself."""
     nodes = servers.pipeline(path)
     return not nodes or (dead not in nodes and len(nodes) == 2)
+
+
+def test_a_pipeline_that_shrank_to_one_copy_is_left_when_there_is_a_datanode_again(
+    hdfs_servers: HdfsServers, own_folder: str, runtime: GeventRuntime
+) -> None:
+    web = f"{hdfs_servers.host}:{hdfs_servers.http_port}"
+    options = FileSystemOptions(hdfs=HdfsNativeOptions(web_addresses=web))
+    fs = open_file_system(hdfs_servers.hdfs(own_folder), runtime, options)
+    registry, folder = Registry(), log_folder(INCARNATION)
+    often = LogOptions(copies_check_seconds=0.5)
+    log = open_log(runtime, fs, INCARNATION, often, registry, lambda: False, lambda: None)
+    log.commit(20, 1, encode_record(20, 1, 1, 0, [(KEY, b"v")]), lambda: None)
+
+    def copies() -> float:
+        runtime.sleep(0.05)
+        return next(value for name, _, value in registry.gauges() if name == "hbtable_log_copies")
+
+    def pipelines() -> list[list[int]]:
+        files = [f"{own_folder}/{file.path}" for file in fs.list_files(folder) if file.path.endswith(".log")]
+        return [nodes for path in files if (nodes := hdfs_servers.pipeline(path))]
+
+    eventually(lambda: copies() == 2, SOON_SECONDS, "two copies")
+    log.commit(20, 2, encode_record(20, 1, 2, 0, [(KEY, b"v")]), lambda: None)  # it may be between two segments
+    left = pipelines()[-1][0]
+    dead = [number for number in range(1, hdfs_servers.datanodes + 1) if number != left]
+    for number in dead:
+        hdfs_servers.kill_datanode(number)
+    try:
+        eventually(lambda: copies() == 1, SOON_SECONDS, "one copy is counted")
+        log.commit(20, 3, encode_record(20, 1, 3, 0, [(KEY, b"v")]), lambda: None)
+    finally:
+        for number in dead:
+            hdfs_servers.restart_datanode(number)
+    eventually(lambda: copies() == 2, SOON_SECONDS, "two copies again, though nobody wrote")
+    log.close()
+    manifest = fence(runtime, fs, INCARNATION)
+    assert [record.sequence for record in read_log(fs, folder, manifest)] == [1, 2, 3]

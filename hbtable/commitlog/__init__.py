@@ -12,6 +12,7 @@ The way from CommitLog.commit (interface.py) to durable, in the kind of log that
       failover_appender.py the same on HDFS: a late group goes on in another segment,
                    leaving.py ends the old one, rest_check.py looks after a log at rest
 
+    copies.py             on a cluster the newest file's copies are counted now and then
     hedging.py            on a cluster a late group is sent a second way, and a third
     fence_check.py        on a cluster nothing is acknowledged before the fence was seen absent
     acknowledging.py      it is applied, and whoever waits is told

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from hbtable.commitlog.copies import CopyWatch
 from hbtable.commitlog.fence_check import FenceCheck
 from hbtable.commitlog.group_files.writer import FileGroupLog
 from hbtable.commitlog.interface import CommitLog
@@ -11,7 +12,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.segments.failover_appender import FailoverAppender
 from hbtable.commitlog.segments.segment import log_folder
 from hbtable.commitlog.segments.writer import LogWriter
-from hbtable.fs.interface import LOCAL, WEBHDFS, FileSystem
+from hbtable.fs.interface import LOCAL, WEBHDFS, CountsCopies, FileSystem
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -43,14 +44,19 @@ def open_log(
         logger.warning("durability %r is for local disks; on a cluster acknowledged = synced", options.durability)
         options = replace(options, durability="sync")
     fence_check = FenceCheck(runtime, folder, is_fenced, options.give_up_seconds)
+    log: FileGroupLog | LogWriter
     if fs.log_kind == WEBHDFS:
-        return FileGroupLog(runtime, fs, folder, options, registry, fence_check, on_lost)
-    return LogWriter(
-        runtime,
-        fs,
-        folder,
-        options,
-        registry,
-        lambda seconds, ledger: FailoverAppender(runtime, fs, folder, options, seconds, ledger, fence_check),
-        on_lost,
-    )
+        log = FileGroupLog(runtime, fs, folder, options, registry, fence_check, on_lost)
+    else:
+        log = LogWriter(
+            runtime,
+            fs,
+            folder,
+            options,
+            registry,
+            lambda seconds, ledger: FailoverAppender(runtime, fs, folder, options, seconds, ledger, fence_check),
+            on_lost,
+        )
+    if isinstance(fs, CountsCopies):
+        CopyWatch(runtime, fs, log, options.copies_check_seconds, registry).start()
+    return log

@@ -49,6 +49,11 @@ class LogOptions:
     is noticed and a copy that went with it is made again. 0: never. Raised: fewer requests to the NameNode from servers
     without writes, acknowledged writes on one copy for longer."""
 
+    copies_check_seconds: float = 5.0
+    """Only clusters: how often the NameNode is asked how many copies the newest part of the log has
+    (`hbtable_log_copies`). Over hdfs:// a log with too few goes on in a new segment. 0: never. Raised: fewer requests
+    to the NameNode, acknowledged writes on too few copies for longer."""
+
     tries_under_way: int = 3
     """Only WebHDFS: ways at most by which a group is sent at a time. Raised: a better chance to find one past a
     frozen storage node, more calls that hang there."""
@@ -73,8 +78,8 @@ class LogOptions:
             raise InvalidConfiguration("sizes of the commit log are at least 1 byte")
         if min(self.mark_seconds, self.cluster_mark_seconds) < 0:
             raise InvalidConfiguration("mark_seconds and cluster_mark_seconds of the commit log are 0 or more")
-        if self.rest_check_seconds < 0:
-            raise InvalidConfiguration("rest_check_seconds of the commit log is 0 or more")
+        if min(self.rest_check_seconds, self.copies_check_seconds) < 0:
+            raise InvalidConfiguration("rest_check_seconds and copies_check_seconds of the commit log are 0 or more")
         if self.tries_under_way < 1 or self.groups_under_way < 1:
             raise InvalidConfiguration("tries_under_way and groups_under_way of the commit log are at least 1")
         if not 0 < self.hedge_seconds <= self.give_up_seconds:

@@ -26,7 +26,7 @@ list_files do. local.py adds that appends and reads of up to 1 MiB never switch.
 """
 
 from collections.abc import Callable, Collection
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from hbtable.switches import switches
 
@@ -147,6 +147,24 @@ class FileSystem(Protocol):
     @switches
     def delete_folder(self, folder: str) -> None:
         """Removes a folder and all below it; fine when absent."""
+
+
+class Copies(NamedTuple):
+    """The storage nodes that hold the end of a file."""
+
+    found: int
+    """Known to hold it, and heard of lately."""
+    wanted: int
+    """As many are asked for."""
+
+
+@runtime_checkable
+class CountsCopies(Protocol):
+    """A cluster's file system that can say how safe a file is."""
+
+    @switches
+    def copies(self, path: str) -> Copies | None:
+        """Also of a file that is being written. None: that is not known now. FileNotFound when absent."""
 
 
 class DiskSpace(Protocol):

@@ -7,23 +7,31 @@
 A folder is /hbtable unless the address names one.
 """
 
+import getpass
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hbtable.errors import InvalidConfiguration
+from hbtable.fs.blocking_calls import ThreadCalls
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
+from hbtable.fs.webhdfs.copies import count_copies
 from hbtable.fs.webhdfs.file_system import WebHdfsFileSystem
 from hbtable.fs.webhdfs.http import HttpConnections
+from hbtable.fs.webhdfs.namenodes import NameNodes
 from hbtable.fs.webhdfs.options import KERBEROS, WebHdfsOptions
 from hbtable.fs.webhdfs.requests import Http
 from hbtable.runtime.interface import Runtime
 
 _DEFAULT_FOLDER: Final = "/hbtable"
 _LARGEST_PORT: Final = 65535
+_WEB_PORT: Final = 9870
+"""Of a NameNode's HTTP service, unless its configuration names another."""
+_WEB_SECONDS: Final = 2.0
 _SCHEMES: Final = ("webhdfs", "hdfs")
 _ADDRESS: Final = re.compile(r"([a-z]+)://([A-Za-z0-9.:,_\[\]-]+)((?:/[A-Za-z0-9._-]+)*)/?")
 
@@ -57,12 +65,16 @@ def parse_address(address: str) -> FileSystemAddress:
         raise InvalidConfiguration(
             f"{address!r} is no file system: webhdfs://HOST:PORT/FOLDER, hdfs://HOST:PORT/FOLDER"
         )
-    hosts = tuple(found[2].split(","))
+    return FileSystemAddress(found[1], _hosts(found[2], address), found[3] or _DEFAULT_FOLDER)
+
+
+def _hosts(listed: str, given: str) -> tuple[str, ...]:
+    hosts = tuple(listed.split(","))
     for host in hosts:
-        found_host = re.fullmatch(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})", host)
-        if found_host is None or not 0 < int(found_host[1]) <= _LARGEST_PORT:
-            raise InvalidConfiguration(f"{host!r} in {address!r} is no HOST:PORT")
-    return FileSystemAddress(found[1], hosts, found[3] or _DEFAULT_FOLDER)
+        found = re.fullmatch(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})", host)
+        if found is None or not 0 < int(found[1]) <= _LARGEST_PORT:
+            raise InvalidConfiguration(f"{host!r} in {given!r} is no HOST:PORT")
+    return hosts
 
 
 def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions | None = None) -> FileSystem:
@@ -80,13 +92,29 @@ def open_file_system(address: str, runtime: Runtime, options: FileSystemOptions 
     # Late, because its package is optional.
     from hbtable.fs.hdfs.file_system import HdfsNativeFileSystem
 
-    return HdfsNativeFileSystem(runtime, ",".join(parts.hosts), parts.folder, options.hdfs)
+    web = _web_namenodes(runtime, parts.hosts, options.hdfs.web_addresses)
+    hosts = ",".join(parts.hosts)
+    return HdfsNativeFileSystem(
+        runtime, hosts, parts.folder, options.hdfs, count_copies=lambda path: count_copies(web, path)
+    )
 
 
 def close_file_system(fs: FileSystem) -> None:
     """Closes idle connections; to be called after the last call."""
     if isinstance(fs, WebHdfsFileSystem):
         fs.close()
+
+
+def _web_namenodes(runtime: Runtime, hosts: tuple[str, ...], addresses: str) -> NameNodes:
+    """The same NameNodes by HTTP. Connections that idle are closed by them."""
+    if addresses:
+        web = _hosts(addresses, f"hdfs.web_addresses = {addresses}")
+    else:
+        web = tuple(f"{host.rpartition(':')[0]}:{_WEB_PORT}" for host in hosts)
+    user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+    http = HttpConnections(runtime.clock_seconds)
+    options = WebHdfsOptions(names_seconds=_WEB_SECONDS, failover_seconds=_WEB_SECONDS)
+    return NameNodes(runtime, ThreadCalls(runtime), http, web, options, {"user.name": user})
 
 
 def _carrier(connections: HttpConnections, options: WebHdfsOptions) -> tuple[Http, Callable[[], None]]:

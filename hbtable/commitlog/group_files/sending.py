@@ -40,6 +40,8 @@ class GroupSender:
         self._fence_check = fence_check
         self._retention = retention
         self._slow_nodes = SlowNodes(runtime.clock_seconds)
+        self.newest_file = ""
+        """The one that was confirmed last."""
 
     @switches
     def send(self, lsn: int, turn: int, content: bytes) -> None:
@@ -75,5 +77,6 @@ class GroupSender:
             if avoid:  # there may be room on the nodes that were left out
                 raise Unavailable(str(error)) from error
             raise
+        self.newest_file = path
         for node in chosen[-1:]:
             self._slow_nodes.answered(node)

@@ -289,6 +289,14 @@ class FileGroupLog:
         self._ledger.forget(tablet_id)
         self._plan_release()
 
+    def newest_file(self) -> str:
+        """As WatchedLog.newest_file."""
+        return self._sender.newest_file
+
+    def ended(self) -> bool:
+        """As WatchedLog.ended."""
+        return bool(self._state.reason) or self._state.closing
+
     def roll(self) -> None:
         """As CommitLog.roll: every group is a file of its own, so there is nothing to do."""
 

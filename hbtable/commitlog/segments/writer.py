@@ -29,6 +29,7 @@ from hbtable.commitlog.segments.high_water import HighWaterWriter
 from hbtable.commitlog.segments.log_end import LogEnd
 from hbtable.commitlog.segments.rest_check import RestCheck
 from hbtable.commitlog.segments.rolling import SegmentRoller
+from hbtable.commitlog.segments.segment import segment_path
 from hbtable.commitlog.state import LogBroken, LogState
 from hbtable.errors import AlreadyExists, HbtableError, OutcomeUnknown, StorageFailed, Unavailable
 from hbtable.fs.interface import FileSystem
@@ -44,8 +45,8 @@ class LogWriter:
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
     __slots__ = (
-        "_acknowledger", "_busy", "_check_due", "_doubt", "_end", "_high_water", "_inline_limit", "_ledger", "_metrics",
-        "_queue", "_release", "_rest_check", "_rolls", "_runtime", "_segments", "_state", "_waits_for_sync",
+        "_acknowledger", "_busy", "_check_due", "_doubt", "_end", "_folder", "_high_water", "_inline_limit", "_ledger",
+        "_metrics", "_queue", "_release", "_rest_check", "_rolls", "_runtime", "_segments", "_state", "_waits_for_sync",
     )  # fmt: skip
 
     @switches
@@ -67,6 +68,7 @@ class LogWriter:
         if fs.list_files(folder):
             raise AlreadyExists(f"{folder} already holds a log; every start of a tablet server writes a new one")
         self._runtime = runtime
+        self._folder = folder
         self._waits_for_sync = options.durability == "sync"
         self._doubt: type[HbtableError] = OutcomeUnknown if appender is None else StorageFailed
         """The error of a commit whose bytes the breaking log may hold. A cluster's server ends then, and others recover
@@ -240,6 +242,14 @@ class LogWriter:
         if self._in_doubt() is not OutcomeUnknown:
             return self._state.reason
         return f"{self._state.reason}; whether this write was stored is unknown: read it after the restart"
+
+    def newest_file(self) -> str:
+        """As WatchedLog.newest_file."""
+        return segment_path(self._folder, self._end.number)
+
+    def ended(self) -> bool:
+        """As WatchedLog.ended."""
+        return bool(self._state.reason) or self._state.closing
 
     @switches
     def roll(self) -> None:

@@ -17,20 +17,14 @@ import logging
 from collections.abc import Callable
 from typing import Final, TypeVar, final
 
-from hbtable.errors import (
-    AlreadyExists,
-    FileNotFound,
-    Stalled,
-    StorageFailed,
-    Unavailable,
-)
+from hbtable.errors import AlreadyExists, FileNotFound, Stalled, StorageFailed, Unavailable
 from hbtable.fs.blocking_calls import BlockingCalls, ThreadCalls
 from hbtable.fs.hdfs.client import NativeClient, NativeReader, NativeStatus, connect, guarded
 from hbtable.fs.hdfs.errors import NotAllowed, is_a_folder, message, missing_parent, translated
 from hbtable.fs.hdfs.files import NativeAppendFile, NativeReadFile, grown
 from hbtable.fs.hdfs.options import HdfsNativeOptions
 from hbtable.fs.hdfs.threads import WriterThread, WriterThreads
-from hbtable.fs.interface import HDFS, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
+from hbtable.fs.interface import HDFS, NO_HINTS, AppendFile, Copies, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.paths import UNFINISHED, check_path
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.switches import switches
@@ -63,8 +57,10 @@ class HdfsNativeFileSystem:
         options: HdfsNativeOptions | None = None,
         client: NativeClient | None = None,
         calls: BlockingCalls | None = None,
+        count_copies: Callable[[str], int | None] = lambda path: None,
     ) -> None:
-        """Sends nothing. InvalidConfiguration without hdfs-native, unless a `client` is handed in."""
+        """`count_copies`: of the file at an absolute path; hdfs-native cannot tell. Sends nothing.
+        InvalidConfiguration without hdfs-native, unless a `client` is handed in."""
         self.runtime = runtime
         self.options = options or HdfsNativeOptions()
         self.client = client or connect(namenodes, self.options.client_settings)
@@ -74,6 +70,7 @@ class HdfsNativeFileSystem:
         self._calls = calls or ThreadCalls(runtime)
         self.threads = WriterThreads(self._calls)
         self._writing: set[str] = set()
+        self._count_copies = count_copies
 
     # ------------------------------------------------------------ writing
 
@@ -244,6 +241,12 @@ class HdfsNativeFileSystem:
         if status.isdir:
             raise FileNotFound(f"{path} is a folder")
         return FileStatus(path, status.length, status.modification_time)
+
+    @switches
+    def copies(self, path: str) -> Copies | None:
+        """As CountsCopies.copies. *Switches.*"""
+        found = self._count_copies(self._absolute(path))
+        return None if found is None else Copies(found, self._replication(path))
 
     @switches
     def list_files(self, folder: str) -> list[FileStatus]:

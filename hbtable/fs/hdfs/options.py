@@ -68,6 +68,10 @@ class HdfsNativeOptions:
     buffer_bytes: int = 4 << 20
     """Appends beyond this are sent on before the sync. More: more memory for each file being written."""
 
+    web_addresses: str = ""
+    """HOST:PORT of the NameNodes' HTTP service, several joined by commas: there hbtable asks how many copies a log has,
+    which hdfs-native cannot tell. Empty: port 9870 of the hosts in the address."""
+
     client_settings: Mapping[str, str] = field(default_factory=lambda: CLIENT_SETTINGS)
     """Hadoop's client settings by name."""
 

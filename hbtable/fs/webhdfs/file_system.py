@@ -18,8 +18,9 @@ from typing import BinaryIO, Final, final
 
 from hbtable.errors import AlreadyExists, FileNotFound, Stalled, Unavailable
 from hbtable.fs.blocking_calls import BlockingCalls, ThreadCalls
-from hbtable.fs.interface import NO_HINTS, WEBHDFS, AppendFile, FileStatus, PutHints, RandomReadFile
+from hbtable.fs.interface import NO_HINTS, WEBHDFS, AppendFile, Copies, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.paths import UNFINISHED, check_path
+from hbtable.fs.webhdfs.copies import count_copies
 from hbtable.fs.webhdfs.datanodes import LIST_TARGET, DataNodes
 from hbtable.fs.webhdfs.errors import is_absent, refused
 from hbtable.fs.webhdfs.files import RangeReads, WebHdfsAppendFile, WebHdfsReadFile
@@ -158,6 +159,12 @@ class WebHdfsFileSystem:
         """*Switches.*"""
         status = self._file_status(path)
         return FileStatus(path, status.length_bytes, status.modified_millis)
+
+    @switches
+    def copies(self, path: str) -> Copies | None:
+        """As CountsCopies.copies. *Switches.*"""
+        found = count_copies(self._namenodes, self._absolute(path))
+        return None if found is None else Copies(found, self._replication(path))
 
     @switches
     def list_files(self, folder: str) -> list[FileStatus]:

@@ -33,6 +33,7 @@ _BY_KEY: Final[dict[tuple[str, str], Bounds]] = {
     ("log", "group_bytes"): (1, _GIB),
     ("log", "gather_seconds"): _NONE_IS_FINE,
     ("log", "rest_check_seconds"): _NONE_IS_FINE,
+    ("log", "copies_check_seconds"): _NONE_IS_FINE,
     ("log", "tries_under_way"): (1, 64),
     ("log", "groups_under_way"): (1, 1024),
     ("tablet", "max_cell_bytes"): (1, _GIB),
