@@ -9,7 +9,9 @@ In a patched program a caller of the portal may be one greenlet of many. It wait
 stand still with it, and one of them may hold what the call needs (a lock of `logging`).
 """
 
+import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Protocol, final
@@ -29,7 +31,19 @@ allocate_rlock: Final[Callable[[], Any]] = get_original("_thread", "RLock")
 get_ident: Final[Callable[[], int]] = get_original("_thread", "get_ident")
 _start: Final[Callable[[Callable[[], object], tuple[()]], int]] = get_original("_thread", "start_new_thread")
 
-__all__ = ["Latch", "NativeThread", "SimpleQueue", "allocate_lock", "allocate_rlock", "get_ident", "latch"]
+__all__ = [
+    "Latch",
+    "NativeEvent",
+    "NativeThread",
+    "SimpleQueue",
+    "allocate_lock",
+    "allocate_rlock",
+    "get_ident",
+    "latch",
+]
+
+_LAST_STEPS_SECONDS: Final = 5.0
+"""Of a thread whose function has returned, on a machine that has other things to do."""
 
 
 @final
@@ -39,8 +53,8 @@ class NativeThread:
 
     def __init__(self, target: Callable[[], object], name: str) -> None:
         self._target = target
-        self._ended = allocate_lock()
-        self._ended.acquire()
+        self._process = os.getpid()
+        self._ended = NativeEvent()
         self._thread: threading.Thread | None = None
         if not is_module_patched("threading"):
             self._thread = threading.Thread(target=self._live, name=name, daemon=True)
@@ -55,19 +69,15 @@ class NativeThread:
             self.ident = _start(self._live, ())
 
     def join(self) -> None:
-        """Any number of threads may wait. In a patched program other greenlets go on meanwhile."""
-        hub = _hub_of_the_caller()
-        if hub is None:
-            self._join()
-        else:
-            hub.threadpool.apply(self._join)
-
-    def _join(self) -> None:
-        if self._thread is not None and not is_module_patched("threading"):
-            self._thread.join()  # returns in a forked child, too, where the thread does not exist
+        """Any number of threads may wait, and a signal handler that interrupts one of them. In a patched program other
+        greenlets go on meanwhile. Returns in a forked child, where the thread does not exist."""
+        if os.getpid() != self._process:
             return
-        with self._ended:
-            pass
+        self._ended.wait()
+        if self._thread is not None and not is_module_patched("threading"):
+            # Not for ever: up to Python 3.12 join() takes a lock and releases it a step later. A signal handler that
+            # runs in between, and joins, would wait for the step after its own return.
+            self._thread.join(_LAST_STEPS_SECONDS)
 
     def _live(self) -> None:
         try:
@@ -76,7 +86,7 @@ class NativeThread:
             del self._target  # frames of a thread that ended may live on, in a traceback
             if self._thread is not None and is_module_patched("threading"):
                 _know_by_patched_ident(self._thread)
-            self._ended.release()
+            self._ended.set()
 
 
 def _know_by_patched_ident(thread: threading.Thread) -> None:
@@ -85,6 +95,44 @@ def _know_by_patched_ident(thread: threading.Thread) -> None:
     known: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
     known.pop(get_ident(), None)
     known[threading.get_ident()] = thread
+
+
+@final
+class NativeEvent:
+    """Comes about once. Any number of threads may wait, and a signal handler that interrupts one of them: each has a
+    latch of its own, so nobody needs what an interrupted one holds."""
+
+    __slots__ = ("_is_set", "_waiting")
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._waiting: deque[Latch] = deque()
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def set(self) -> None:
+        """In any thread."""
+        self._is_set = True
+        self._release()
+
+    def wait(self) -> None:
+        """In a patched program other greenlets go on meanwhile."""
+        if self.is_set():
+            return
+        waited_for = latch()
+        self._waiting.append(waited_for)
+        if self.is_set():  # set() may have looked before
+            self._release()
+        waited_for.acquire()
+
+    def _release(self) -> None:
+        while True:
+            try:
+                waited_for = self._waiting.popleft()
+            except IndexError:
+                return
+            waited_for.release()
 
 
 class Latch(Protocol):

@@ -3,8 +3,10 @@
 Any thread calls `call`; the function runs as a task in the hub's thread, and only its result or error comes back. A
 call is two thread switches, about 50 us.
 
-Invariants: a call that got past the gate is answered, at the latest when the hub ends. `_running` belongs to the hub's
-thread. Nothing made in the hub (events, locks, tasks, sockets) may be touched from outside.
+Invariants: a call that the hub has taken is answered, at the latest when the hub ends; one that it has not taken is
+taken back by its caller. No thread waits here for a lock: a signal handler may call or close at any step of the thread
+that it interrupts. `_running` belongs to the hub's thread. Nothing made in the hub (events, locks, tasks, sockets) may
+be touched from outside.
 """
 
 import contextlib
@@ -20,7 +22,7 @@ from gevent.event import Event as HubEvent
 
 from hbtable.errors import InvalidRequest, OutcomeUnknown, Unavailable
 from hbtable.runtime.gevent_runtime import GeventOptions, GeventRuntime
-from hbtable.runtime.native_threads import NativeThread, allocate_lock, allocate_rlock, get_ident, latch
+from hbtable.runtime.native_threads import NativeEvent, NativeThread, get_ident, latch
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -58,7 +60,8 @@ class _Call(Generic[T]):
             self._answer(None)
 
     def fail(self, error: BaseException) -> None:
-        """In the hub's thread: the caller waits no longer, whatever run() still comes to."""
+        """In the hub's thread: the caller waits no longer, whatever run() still comes to. In the caller's, when it has
+        taken the call back."""
         self._answer(error)
 
     def _answer(self, error: BaseException | None) -> None:
@@ -87,19 +90,17 @@ class Portal:
         self.runtime = GeventRuntime(options)
         """For the functions that are called; not to be used outside of the hub's thread."""
         self._process = os.getpid()
-        # A signal handler may call while the thread that it interrupts is at the gate.
-        self._gate = allocate_rlock()
         self._open = True
+        self._grace_seconds = 0.0
         self._calls: deque[_Call[object]] = deque()
         self._running: set[_Call[object]] = set()
         self._refusal: Callable[[], BaseException] | None = None
         self._drained: HubEvent | None = None
         """Waited for by drain()."""
-        self._started = allocate_lock()
-        self._started.acquire()
+        self._started = NativeEvent()
         self._thread = NativeThread(self._live, f"{name} hub")
         self._thread.start()
-        self._started.acquire()
+        self._started.wait()
 
     # ------------------------------------------------------------ from any thread
 
@@ -125,23 +126,34 @@ class Portal:
         return call.result()
 
     def _submit(self, call: "_Call[T]") -> None:
-        with self._gate:  # or a call could slip in after close() and never be answered
-            if not self._open:
-                raise Unavailable("this is closed: open it again")
-            call.expect()
-            self._calls.append(call)  # type: ignore[arg-type]  # the queue does not look at results
+        call.expect()
+        self._calls.append(call)  # type: ignore[arg-type]  # the queue does not look at results
+        if self._open:
+            self._wake_hub()
+        else:
+            self._take_back(call)
+
+    def _take_back(self, call: "_Call[T]") -> None:
+        """The portal was closed before the hub could be sure to look at the queue again. What it took it answers."""
+        with contextlib.suppress(ValueError):
+            self._calls.remove(call)  # type: ignore[arg-type]  # as in _submit()
+            call.fail(Unavailable("this is closed: open it again"))
+
+    def _wake_hub(self) -> None:
+        try:
             self._wake.send()
+        except ValueError:
+            pass  # the hub has ended since
 
     def close(self, grace_seconds: float = 10.0) -> None:
         """Refuses new calls, waits for those under way (after the grace they fail with OutcomeUnknown), and ends the
         hub and its thread. Idempotent; never from inside the hub."""
         if get_ident() == self._thread.ident:
             raise InvalidRequest("the portal cannot be closed from inside the hub")
-        with self._gate:
-            first, self._open = self._open, False
-            if first:
-                self._grace_seconds = grace_seconds
-                self._wake.send()
+        if self._open:
+            self._grace_seconds = grace_seconds
+            self._open = False
+        self._wake_hub()  # by each: a signal handler may close before the thread that it interrupts comes to here
         self._thread.join()
 
     # ------------------------------------------------------------ in the hub's thread
@@ -186,9 +198,9 @@ class Portal:
         self._closing = HubEvent()
         self._wake = hub.loop.async_()
         self._wake.start(self._take)
-        self._started.release()
+        self._started.set()
         self._closing.wait()
-        # Nothing is submitted any more: close() shut the gate before it woke us.
+        # What comes later is taken back: close() ended the submitting before it woke us.
         self._take()
         self._look_whether_idle()
         self._idle.wait(self._grace_seconds)
@@ -198,8 +210,11 @@ class Portal:
 
     def _take(self) -> None:
         calls = self._calls
-        while calls:
-            call = calls.popleft()
+        while True:
+            try:
+                call = calls.popleft()
+            except IndexError:  # `while calls` would not do: the last one may be taken back after that look
+                break
             if self._refusal is not None and not call.closing:
                 call.fail(self._refusal())
                 continue
