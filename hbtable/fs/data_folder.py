@@ -24,6 +24,7 @@ from typing import Final, final
 
 from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, StorageFailed, UnsupportedFormat
 from hbtable.fs import disk
+from hbtable.fs.entry_kinds import of_wrong_kind
 from hbtable.fs.paths import NO_ROOM, UNFINISHED, read_error, write_error
 
 FORMAT_VERSION: Final = 1
@@ -178,6 +179,16 @@ def _check_same(root: str, ids: tuple[tuple[int, int], tuple[int, int] | None]) 
     )
 
 
+def check_readable(root: str) -> None:
+    """InvalidConfiguration when this user may not even list what the folder holds. One that is not there is fine."""
+    try:
+        os.listdir(root)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise _unusable(error, root) from error
+
+
 def why_no_store(root: str) -> str:
     """Of a path without FORMAT."""
     if not os.path.exists(root):
@@ -218,6 +229,10 @@ def _check_ours(root: str) -> None:
     if "FORMAT" not in entries and not _MEANS_EMPTY.issuperset(entries):
         raise InvalidConfiguration(
             f"{root} is not empty and no hbtable data folder (it has no file FORMAT): choose another one"
+        )
+    for path, what in of_wrong_kind(root).items():
+        raise InvalidConfiguration(
+            f"the data folder {root} cannot be used: {path} {what}; restore it, or run hbtable repair {root}"
         )
 
 
@@ -307,7 +322,7 @@ def format_damage(root: str) -> str:
     """The reason why FORMAT does not describe this folder, although it holds a store; "" when it does, or when there is
     no store. UnsupportedFormat is left to DataFolder.open."""
     path = f"{root}/FORMAT"
-    if not os.path.exists(path):
+    if not os.path.isfile(path):
         has_data = any(os.path.isdir(f"{root}/{name}") for name in ("lockservice", "sstables", "logs"))
         return f"{path} is not there, and the folder holds data" if has_data else ""
     try:
@@ -344,7 +359,7 @@ def _read_format(root: str) -> None:
     try:
         with open(path, "rb") as file:
             text = file.read(1000).decode("utf-8", "replace")
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):  # the latter is of_wrong_kind()
         return
     except OSError as error:
         raise read_error(error, path) from error

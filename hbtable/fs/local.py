@@ -160,6 +160,11 @@ class LocalFileSystem:
             self.when_full()
         return meaning
 
+    def _read_failed(self, error: OSError, path: str) -> HbtableError:
+        """Of a failure that is the machine's, and of no damage, it says where the data folder is."""
+        meaning = read_error(error, path)
+        return meaning if isinstance(meaning, FileNotFound) else read_error(error, f"{self.root}/{path}".rstrip("/"))
+
     def free_bytes(self) -> int:
         numbers = os.statvfs(self.root)
         return numbers.f_bavail * numbers.f_frsize
@@ -210,7 +215,7 @@ class LocalFileSystem:
         try:
             descriptor = os.open(absolute, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise read_error(error, path) from error
+            raise self._read_failed(error, path) from error
         return LocalReadFile(self._runtime, path, descriptor, os.fstat(descriptor).st_size)
 
     @switches
@@ -251,7 +256,7 @@ class LocalFileSystem:
         try:
             return disk.status(absolute, path)
         except OSError as error:
-            raise read_error(error, path) from error
+            raise self._read_failed(error, path) from error
 
     @switches
     def list_files(self, folder: str) -> list[FileStatus]:
@@ -260,7 +265,7 @@ class LocalFileSystem:
         try:
             return self._runtime.offload("file-read", disk.list_files, self.root, absolute)
         except OSError as error:
-            raise read_error(error, folder) from error
+            raise self._read_failed(error, folder) from error
 
     @switches
     def rename(self, source: str, target: str) -> None:

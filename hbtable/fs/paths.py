@@ -26,11 +26,17 @@ def write_error(error: OSError, path: str, doing: str) -> HbtableError:
     """The error that a failed write, sync or change of names means: OutOfSpace or StorageFailed."""
     if error.errno in NO_ROOM:
         return OutOfSpace(f"no room left while {doing} {path}: {error.strerror}; make room, then try again")
-    return StorageFailed(f"{doing} {path} failed: {error.strerror or error}; what was not synced counts as lost")
+    return StorageFailed(
+        f"{doing} {path} failed: {error.strerror or error}{_way_out(error)}; what was not synced counts as lost"
+    )
+
+
+def _way_out(error: OSError) -> str:
+    return "; let this user do it, or run this as the one who owns it" if error.errno == errno.EACCES else ""
 
 
 def read_error(error: OSError, path: str) -> HbtableError:
     """The error that a failed read means: FileNotFound or Unavailable."""
     if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR):
         return FileNotFound(f"there is no file {path}")
-    return Unavailable(f"reading {path} failed: {error.strerror or error}")
+    return Unavailable(f"reading {path} failed: {error.strerror or error}{_way_out(error)}")

@@ -70,6 +70,24 @@ def lose(*names: str) -> Damage:
     return damage
 
 
+def make_a_folder(*names: str) -> Damage:
+    def damage(folder: Path) -> None:
+        for name in names:
+            lose(name)(folder)
+            (folder / name / "inside").mkdir(parents=True)
+
+    return damage
+
+
+def make_a_file(*names: str) -> Damage:
+    def damage(folder: Path) -> None:
+        for name in names:
+            lose(name)(folder)
+            (folder / name).write_text("something else")
+
+    return damage
+
+
 NOTHING_LOST: dict[str, Damage] = {
     "the lock service and METADATA": lose("lockservice", "metadata", "sstables/00000000"),
     "the lock service, METADATA and the logs": lose("lockservice", "metadata", "sstables/00000000", "logs"),
@@ -80,6 +98,8 @@ NOTHING_LOST: dict[str, Damage] = {
     "numbers of locks": lambda folder: flip(folder / "lockservice/epochs"),
     "FORMAT": lose("FORMAT"),
     "FORMAT's text": lambda folder: flip(folder / "FORMAT"),
+    "folders where files belong": make_a_folder("FORMAT", "LOCK", "cluster", "lockservice/files/incarnations"),
+    "files where folders belong": make_a_file("metadata", "sstables/00000000", "unfinished"),
 }
 
 

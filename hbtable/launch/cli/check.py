@@ -10,7 +10,8 @@ import sys
 from typing import Final
 
 from hbtable.errors import DataDamaged, HbtableError, InvalidRequest
-from hbtable.fs.data_folder import format_damage, looked_at, why_no_store
+from hbtable.fs.data_folder import check_readable, format_damage, looked_at, why_no_store
+from hbtable.fs.entry_kinds import of_wrong_kind
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
@@ -36,6 +37,7 @@ NOT_CHECKED: Final = 3
 def check_folder(path: str, as_json: bool = False) -> int:
     """Prints what was read and every message about damage. The exit code is one of the four above."""
     refuse_address(path)
+    check_readable(path)
     runtime = GeventRuntime()
     fs = LocalFileSystem(path, runtime)
     damage = format_damage(path)
@@ -45,11 +47,13 @@ def check_folder(path: str, as_json: bool = False) -> int:
     with looked_at(path):
         check = Check(runtime, fs, saved_scanner(fs))
         check.run()
+        wrong = [Finding(name, f"it {what}", "no server starts", REPAIR) for name, what in of_wrong_kind(path).items()]
         if damage:
-            check.findings.insert(0, Finding("FORMAT", damage, "no server takes the folder for its own", REPAIR))
+            wrong.insert(0, Finding("FORMAT", damage, "no server takes the folder for its own", REPAIR))
+        check.findings[:0] = wrong
         code = SOUND
         if check.findings:
-            code = DAMAGED if not damage and can_be_served(runtime, fs) else UNSERVICEABLE
+            code = DAMAGED if not wrong and can_be_served(runtime, fs) else UNSERVICEABLE
     print_check(check, code, as_json)
     return code
 

@@ -6,7 +6,15 @@ import sys
 from typing import Final
 
 from hbtable.errors import AlreadyExists, InvalidRequest
-from hbtable.fs.data_folder import DataFolder, format_damage, looked_at, restore_format, why_no_store
+from hbtable.fs.data_folder import (
+    DataFolder,
+    check_readable,
+    format_damage,
+    looked_at,
+    restore_format,
+    why_no_store,
+)
+from hbtable.fs.entry_kinds import of_wrong_kind, put_aside
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
@@ -30,6 +38,7 @@ LOST: Final = 1
 def repair_folder(path: str, dry_run: bool, backup: str | None, orders: WithholdingOrders = NO_ORDERS) -> int:
     """Prints what was done, and what was lost. The exit code is one of the two above."""
     refuse_address(path)
+    check_readable(path)
     runtime = GeventRuntime()
     local = LocalFileSystem(path, runtime)
     interrupted = _interrupted(path, backup)
@@ -46,17 +55,21 @@ def repair_folder(path: str, dry_run: bool, backup: str | None, orders: Withhold
         with looked_at(path):
             overlay = OverlayFileSystem(local, MemoryFileSystem(runtime))
             report = Repair(runtime, overlay, overlay, name, saved_scanner(local), orders=orders).run()
+        report.done[:0] = put_aside(path, dry_run=True)
         return told(report, damage, "would be done: ")
-    if damage:
+    put: list[str] = []
+    if damage or of_wrong_kind(path):
         with looked_at(path, alone=True):
-            restore_format(path)
+            put = put_aside(path)
+            if damage:
+                restore_format(path)
     folder = DataFolder.open(path, "hbtable repair, no port")
     try:
         target = local if backup is None else _outside(path, backup, runtime)
         taken_back = [_taken_back(local, one, runtime) for one in interrupted]
         repair = Repair(runtime, local, target, name, saved_scanner(local), orders=orders)
         report = repair.run()
-        report.done[:0] = taken_back
+        report.done[:0] = put + taken_back
     finally:
         folder.close()
     code = told(report, damage, "")

@@ -1,5 +1,6 @@
 """One process per data folder, and only folders of a format that is known."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, UnsupportedFormat
-from hbtable.fs.data_folder import DataFolder, FolderForReading
+from hbtable.fs.data_folder import DataFolder, FolderForReading, check_readable
+from hbtable.fs.entry_kinds import put_aside
 
 
 def test_a_new_folder_is_made_with_its_format(tmp_path: Path) -> None:
@@ -190,3 +192,49 @@ def test_what_is_no_data_folder_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFormat, match="written by a newer hbtable"):
         folder.check_format()
     folder.close()
+
+
+FILES = [
+    "LOCK", "ballast", "cluster", "lockservice/epochs", "lockservice/files/root-tablet", "metadata/root-tablet",
+    "requests-under-way",
+]  # fmt: skip
+FOLDERS = [
+    "lockservice",
+    "lockservice/files",
+    "logs",
+    "logs/1-a",
+    "metadata",
+    "sstables",
+    "sstables/00000001",
+    "unfinished",
+]
+
+
+@pytest.mark.parametrize(("path", "kind"), [(path, "folder") for path in FILES] + [(path, "file") for path in FOLDERS])
+def test_an_entry_of_the_wrong_kind_is_named_and_put_aside(tmp_path: Path, path: str, kind: str) -> None:
+    DataFolder.open(str(tmp_path)).close()
+    there = tmp_path / path
+    shutil.rmtree(there) if there.is_dir() else there.unlink(missing_ok=True)
+    there.parent.mkdir(parents=True, exist_ok=True)
+    there.mkdir() if kind == "folder" else there.write_bytes(b"")
+    with pytest.raises(InvalidConfiguration, match=f"{path} is a {kind}, where hbtable keeps a .*run hbtable repair"):
+        DataFolder.open(str(tmp_path))
+    assert len(put_aside(str(tmp_path), dry_run=True)) == 1
+    assert there.exists()
+    put_aside(str(tmp_path))
+    aside = tmp_path / "wrong-kind" / path
+    assert aside.is_dir() == (kind == "folder")
+    assert not there.exists()
+    DataFolder.open(str(tmp_path)).close()
+
+
+def test_a_folder_that_may_not_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_readable(str(tmp_path))
+    check_readable(str(tmp_path / "none"))
+
+    def refused(path: str) -> list[str]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "listdir", refused)
+    with pytest.raises(InvalidConfiguration, match=f"{tmp_path} cannot be used: Permission denied"):
+        check_readable(str(tmp_path))

@@ -135,3 +135,14 @@ def test_a_listing_that_fails_raises_instead_of_being_partial(tmp_path: Path) ->
     recorder.errors["list_files"] = OSError(errno.EIO, "Input/output error")
     with pytest.raises(Unavailable, match="Input/output error"):
         fs.list_files("a")
+
+
+def test_what_may_not_be_read_is_named_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fs = LocalFileSystem(str(tmp_path), SimulatedRuntime(1))
+
+    def refused(path: str, flags: int) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(Unavailable, match=f"reading {tmp_path}/cluster failed: Permission denied; let this user do it"):
+        fs.open("cluster")
