@@ -24,7 +24,7 @@ class RestCheck:
         self._end = end
         self._period = period_seconds
         self._ask = ask
-        self._stopped = False
+        self._stopped = runtime.event()
 
     def start(self) -> None:
         """Does not switch."""
@@ -32,16 +32,13 @@ class RestCheck:
             supervise(self._runtime, self._watch, name="commit-log-rest")
 
     def stop(self) -> None:
-        """Nothing is asked for from now on. Does not switch."""
-        self._stopped = True
+        """Nothing is asked for from now on, and its task ends at once. Does not switch."""
+        self._stopped.set()
 
     @switches
     def _watch(self) -> None:
         seen = self._end.lsn
-        while True:
-            self._runtime.sleep(self._period)
-            if self._stopped:
-                return
+        while not self._stopped.wait(self._period):
             if self._end.lsn == seen:
                 self._ask()
             seen = self._end.lsn
