@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import final
 
-from hbtable.errors import HbtableError, LockLost, MemoryDamaged, StorageFailed, Unavailable
+from hbtable.errors import HbtableError, LockLost, MemoryDamaged, OutcomeUnknown, StorageFailed, Unavailable
 from hbtable.runtime.interface import Runtime
 
 logger = logging.getLogger(__name__)
@@ -27,9 +27,11 @@ class LogState:
     """Says whether the log takes commits. `reason`: why nothing is acknowledged any more, "" while all is well.
     `closed` is set when close() is done."""
 
-    __slots__ = ("closed", "closing", "failure", "on_broken", "reason")
+    __slots__ = ("_doubt", "closed", "closing", "failure", "on_broken", "reason")
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, doubt: type[HbtableError] = StorageFailed) -> None:
+        """`doubt`: what a commit hears whose bytes the breaking log may hold."""
+        self._doubt = doubt
         self.reason = ""
         self.failure: type[HbtableError] = StorageFailed
         self.closing = False
@@ -56,6 +58,13 @@ class LogState:
         """StorageFailed or LockLost when the log is broken."""
         if self.reason:
             raise self.failure(self.reason)
+
+    def doubt(self) -> HbtableError:
+        """For a commit whose bytes the log may hold, now that it is broken."""
+        kind = self._doubt if self.failure is StorageFailed else self.failure
+        if kind is not OutcomeUnknown:
+            return kind(self.reason)
+        return kind(f"{self.reason}; whether this write was stored is unknown: read it after the restart")
 
     def check_open(self) -> None:
         """As check_sound, and Unavailable while the log is being closed."""

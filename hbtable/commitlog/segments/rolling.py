@@ -67,6 +67,10 @@ class SegmentRoller:
         """Up to this length the segment takes groups that need nothing but an append: no new segment, no sync."""
         return 0 if self._end.file is None else min(self._background_sync.point_bytes, self._options.segment_bytes)
 
+    def has_room(self) -> bool:
+        """Whether the next group needs no new segment."""
+        return self._end.file is not None and self._end.offset < self._options.segment_bytes
+
     @switches
     def append(self, payload: bytes, flags: int = 0, expected: int | None = None) -> None:
         """One group, in a segment with room for it. Unavailable: refused. LogBroken, StorageFailed,
@@ -112,10 +116,8 @@ class SegmentRoller:
     def ensure_segment(self) -> None:
         """There is a segment to append to, with room left, on return. Unavailable: try again later.
         LogBroken, LockLost."""
-        end = self._end
-        if end.file is not None and end.offset < self._options.segment_bytes:
-            return
-        self.begin_segment()
+        if not self.has_room():
+            self.begin_segment()
 
     @switches
     def begin_segment(self) -> None:

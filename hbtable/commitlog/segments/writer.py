@@ -1,15 +1,18 @@
 """A tablet server's commit log in open files, on a local disk or on HDFS natively: group commit, that is who writes
 next and when it is acknowledged (paper, sections 5.3 and 6).
 
-Two ways to the same file:
+Three ways to the same file:
 * inline (durability "os", nothing waiting): the caller's own task appends its group and applies it. No switch.
-* queued ("sync", or something is going on): commits gather in batches (queue.py); one task writes them, one group each.
-  What arrives while a group is synced makes the next one.
+* alone ("sync", nothing waiting, and the group before was of one commit, too): the caller's own task appends its group,
+  waits for the sync and applies it: no other task has to be started and waited for.
+* queued (something is going on): commits gather in batches (queue.py); one task writes them, one group each. What
+  arrives while a group is synced makes the next one.
 
 Where the bytes go is rolling.py's affair. Invariants
 * Groups reach the file in the order in which commit() was called, and `apply` callbacks run in that order.
 * `apply` runs after the group is as durable as configured, in one atomic stretch with the group's other callbacks and
   before any waiter returns: what a reader can see is in the log, and what was acknowledged can be read.
+* A task that is killed while it waits stops no group: what was begun alone, the writing task ends.
 * A commit that raises was not applied and will not be. Those behind it go on only in a new segment, whose header cuts
   the refused bytes off.
 * After a failed sync, nothing is acknowledged any more (bug class 24).
@@ -45,8 +48,9 @@ class LogWriter:
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
     __slots__ = (
-        "_acknowledger", "_busy", "_check_due", "_doubt", "_end", "_folder", "_high_water", "_inline_limit", "_ledger",
-        "_metrics", "_queue", "_release", "_rest_check", "_rolls", "_runtime", "_segments", "_state", "_waits_for_sync",
+        "_acknowledger", "_alone", "_busy", "_check_due", "_end", "_folder", "_high_water", "_inline_limit", "_ledger",
+        "_metrics", "_queue", "_release", "_rest_check", "_rolls", "_runtime", "_segments", "_state", "_takes_alone",
+        "_waits_for_sync",
     )  # fmt: skip
 
     @switches
@@ -70,11 +74,13 @@ class LogWriter:
         self._runtime = runtime
         self._folder = folder
         self._waits_for_sync = options.durability == "sync"
-        self._doubt: type[HbtableError] = OutcomeUnknown if appender is None else StorageFailed
-        """The error of a commit whose bytes the breaking log may hold. A cluster's server ends then, and others recover
-        its log: there a peer turns StorageFailed into what the caller may do (rpc.peer)."""
+        self._takes_alone = self._waits_for_sync and appender is None
+        self._alone = self._takes_alone
+        """The last group was of one commit: to gather the next one would be to wait for nobody."""
         self._metrics = LogMetrics(registry)
-        self._state = LogState(runtime)
+        # A cluster's server ends when its log breaks, and others recover the log: there a peer turns StorageFailed into
+        # what the caller may do (rpc.peer).
+        self._state = LogState(runtime, OutcomeUnknown if appender is None else StorageFailed)
         self._queue = CommitQueue(runtime, options, self._state)
         self._ledger = SegmentLedger()
         self._acknowledger = Acknowledger(self._metrics, self._ledger, self._state, self._break)
@@ -122,7 +128,10 @@ class LogWriter:
         end = self._end
         if self._busy or end.offset >= self._inline_limit:
             batch = self._queue.put(tablet_id, last_sequence, records, apply, exempt, count)
-            self._start()
+            if self._alone and not self._busy and self._segments.has_room():
+                self._commit_alone()
+            else:
+                self._start()
             batch.wait()
             return
         self._busy = True  # append may switch on some file systems: whoever comes meanwhile queues behind
@@ -131,7 +140,7 @@ class LogWriter:
         except BaseException as error:
             self._inline_failed(error)
             if isinstance(error, StorageFailed):
-                raise self._in_doubt()(self._reason_of_doubt()) from error
+                raise self._state.doubt() from error
             raise
         state = self._state
         if state.reason:  # the sync beside failed while this append waited
@@ -166,6 +175,25 @@ class LogWriter:
             self._busy = False
             self._start_if_needed()
 
+    @switches
+    def _commit_alone(self) -> None:
+        """The only batch there is, in the task of its only commit. All but a kill is told by the batch."""
+        self._busy = True
+        batch = self._queue.take()
+        try:
+            if self._append(batch):
+                self._end.sync()
+                self._acknowledge(batch)
+        except Exception as error:
+            self._failed(batch, error)
+            if not isinstance(error, HbtableError):
+                logger.exception("a commit to the log failed in an unforeseen way")
+        except BaseException:
+            self._runtime.spawn(self._work, batch, name="commit-log")  # killed: its bytes are in the file
+            raise
+        self._busy = False
+        self._start_if_needed()
+
     def _set_inline_limit(self) -> None:
         only_queued = self._waits_for_sync or self._state.reason or self._state.closing
         self._inline_limit = 0 if only_queued else self._segments.free_until()
@@ -183,14 +211,19 @@ class LogWriter:
             self._start()
 
     @switches
-    def _work(self) -> None:
-        """Writes until nothing is left to do. A task of its own, so that killing a waiter never stops a group."""
+    def _work(self, begun: CommitBatch | None = None) -> None:
+        """Writes until nothing is left to do. A task of its own, so that killing a waiter never stops a group. `begun`:
+        appended already."""
         try:
+            if begun is not None:
+                self._finish(begun)
             while True:
                 if self._rolls:
                     self._begin_segment()
                 elif self._queue.batches:
-                    self._write(self._queue.take())
+                    batch = self._queue.take()
+                    if self._append(batch):
+                        self._finish(batch)
                 elif self._release and not self._state.reason:
                     self._release = False
                     self._let_go()
@@ -198,7 +231,7 @@ class LogWriter:
                     self._check_due = False
                     self._end.check()
                 elif self._state.closing:
-                    self._finish()
+                    self._end_cleanly()
                     break
                 else:
                     break
@@ -212,36 +245,47 @@ class LogWriter:
             self._busy = False
 
     @switches
-    def _write(self, batch: CommitBatch) -> None:
-        """One group, from the queue to its acknowledgement."""
+    def _append(self, batch: CommitBatch) -> bool:
+        """One group, from the queue to the file. False: who waits was told why not."""
         try:
             self._segments.append(batch.payload(), 0, batch.checksum)
-            if self._waits_for_sync:
-                self._segments.sync()
-            if self._state.reason:  # the sync beside failed meanwhile
-                raise LogBroken(self._state.reason)
-        except Unavailable as error:
-            batch.fail(type(error), str(error))
-            return
         except BaseException as error:
-            self._break(error)
-            batch.fail(self._in_doubt(), self._reason_of_doubt())
+            self._failed(batch, error)
             if not isinstance(error, HbtableError):
                 raise  # this task was killed, or there is a bug: either way it must be seen
+            return False
+        return True
+
+    @switches
+    def _finish(self, batch: CommitBatch) -> None:
+        """A group that was appended, to its acknowledgement."""
+        try:
+            if self._waits_for_sync:
+                self._segments.sync()
+            self._acknowledge(batch)
+        except BaseException as error:
+            self._failed(batch, error)
+            if not isinstance(error, HbtableError):
+                raise
             return
-        # No switch between the sync and the last apply.
-        self._acknowledger.acknowledge(batch)
-        self._high_water.news()
         if not self._waits_for_sync:
             self._segments.sync_in_background_if_due()
 
-    def _in_doubt(self) -> type[HbtableError]:
-        return self._doubt if self._state.failure is StorageFailed else self._state.failure
+    def _acknowledge(self, batch: CommitBatch) -> None:
+        """No switch between the sync and the last apply."""
+        if self._state.reason:  # the sync beside failed meanwhile
+            raise LogBroken(self._state.reason)
+        self._acknowledger.acknowledge(batch)
+        self._alone = self._takes_alone and len(batch.applies) == 1
+        self._high_water.news()
 
-    def _reason_of_doubt(self) -> str:
-        if self._in_doubt() is not OutcomeUnknown:
-            return self._state.reason
-        return f"{self._state.reason}; whether this write was stored is unknown: read it after the restart"
+    def _failed(self, batch: CommitBatch, error: BaseException) -> None:
+        if isinstance(error, Unavailable):
+            batch.fail(type(error), str(error))
+            return
+        self._break(error)
+        doubt = self._state.doubt()
+        batch.fail(type(doubt), str(doubt))
 
     def newest_file(self) -> str:
         """As WatchedLog.newest_file."""
@@ -337,7 +381,7 @@ class LogWriter:
         self._state.check_sound()
 
     @switches
-    def _finish(self) -> None:
+    def _end_cleanly(self) -> None:
         try:
             if not self._state.reason:
                 self._segments.end_cleanly()

@@ -31,6 +31,26 @@ def test_sync_commits_that_come_during_a_sync_share_the_next_one(bench) -> None:
     bench.run(main)
 
 
+def test_sync_a_client_that_is_alone_has_its_commits_written_by_its_own_task(bench, monkeypatch) -> None:
+    spawned = []
+    spawn = bench.runtime.spawn
+
+    def main() -> None:
+        log = bench.writer()
+
+        def noted(function: object, *arguments: object, name: str = "") -> object:
+            spawned.append(name)
+            return spawn(function, *arguments, name=name)
+
+        monkeypatch.setattr(bench.runtime, "spawn", noted)
+        for n in range(5):
+            bench.commit(log, 1, n)
+        assert "commit-log" not in spawned
+        assert bench.applied == bench.written() == [(1, n) for n in range(5)]
+
+    bench.run(main)
+
+
 @pytest.mark.parametrize("durability", ["sync", "os"])
 @pytest.mark.parametrize("seed", range(10))
 def test_commits_are_applied_and_written_in_the_order_of_the_calls(bench_of, seed: int, durability: str) -> None:
@@ -127,6 +147,63 @@ def test_a_waiter_that_is_killed_leaves_its_commit_to_the_log(bench) -> None:
         waiter.kill()
         bench.commit(log, 1, 2)
         assert bench.applied == bench.written() == [(1, 1), (1, 2)]
+
+    bench.run(main)
+
+
+def test_a_commit_whose_task_is_killed_during_its_sync_needs_no_other_one_to_be_applied(bench) -> None:
+    def main() -> None:
+        log = bench.writer()
+        waiter = bench.begin(log, 1, 1)
+        waiter.kill()
+        bench.runtime.sleep(1)
+        assert bench.applied == bench.written() == [(1, 1)]
+        log.close()
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("sync_error", [None, StorageFailed("EIO")])
+def test_a_log_that_is_closed_or_breaks_after_a_kill_tells_so(bench, sync_error) -> None:
+    def main() -> None:
+        log = bench.writer()
+        waiter = bench.begin(log, 1, 1)
+        if sync_error is not None:
+            bench.fs.sync_errors.append(sync_error)  # for the sync that the writing task repeats
+        waiter.kill()
+        if sync_error is None:
+            log.close()
+            assert bench.applied == bench.written() == [(1, 1)]
+        else:
+            with pytest.raises(StorageFailed):
+                log.close()
+            assert bench.applied == []
+
+    bench.run(main)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_kills_at_any_moment_leave_the_order_and_lose_no_commit(bench_of, seed: int) -> None:
+    bench = bench_of(seed)
+    random = bench.runtime.random
+
+    def main() -> None:
+        log = bench.writer(segment_bytes=2000, group_bytes=300)
+        called = []
+
+        def client(number: int) -> None:
+            for n in range(10):
+                bench.runtime.sleep(random.random() * 0.02)
+                called.append((number, n))
+                bench.commit(log, number, n, bytes(random.randrange(100)))
+                assert (number, n) in bench.applied
+
+        tasks = [bench.runtime.spawn(client, number) for number in range(random.choice((1, 2, 4)))]
+        for task in tasks:
+            bench.runtime.sleep(random.random() * 0.05)
+            task.kill()
+        log.close()
+        assert called == bench.applied == bench.written()
 
     bench.run(main)
 
