@@ -56,6 +56,7 @@ FAILED: Final = 1
 BANNER: Final = """\
 hbtable {version} speaks HBase Thrift1 on {host}:{port}
 data    {folder}  (durability = {durability})
+{memory}
 {pages}
     import happybase                                  # pip install happybase
     connection = happybase.Connection("{host}", {port})
@@ -78,7 +79,9 @@ class SingleServer:
         )
         self._gateway_options = configuration.options("thrift", ThriftGatewayOptions)
         self._embedded = embedded_options(configuration)
-        self._memory_bytes = configuration.options("memory", MemoryOptions).limit(of_machine())
+        memory = configuration.options("memory", MemoryOptions)
+        self._memory_bytes = memory.limit(of_machine())
+        self._memory_line = memory.banner(self._embedded.server.block_cache_bytes)
         self._path = folder
         self.runtime = GeventRuntime()
         self.registry = Registry()
@@ -218,6 +221,7 @@ class SingleServer:
             port=self.gateway.port,
             folder=self._path,
             durability=self._embedded.server.log.durability,
+            memory=self._memory_line,
             pages=f"pages   {pages}\n" if pages else "",
         )
 

@@ -61,6 +61,7 @@ def test_the_banner_says_where_and_its_first_program_works(serving: Running, tmp
     print(f"ready {serving.seconds:.2f} s after the command, interpreter included")
     assert os.path.isdir(folder_of(serving.banner))
     assert "durability = sync" in serving.banner
+    assert re.search(r"^memory  up to [0-9,]+ MiB, [0-9,]+ MiB of it for the block cache$", serving.banner, re.M)
 
     program = program_in(serving.banner)
     assert "import happybase" in program

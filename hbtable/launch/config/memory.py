@@ -53,15 +53,24 @@ class MemoryOptions:
 
     limit_bytes: int = 0
     """Of a server's process. Near it the block cache and large requests get less room. 0: half of the machine, or of
-    what the container may have. Below 1.5 GiB the defaults of memtables, caches, messages and transfers shrink with
-    it. Larger: more memory, more of it for many large requests at once."""
+    what the container may have. Below 7 GiB the default of the block cache shrinks with it, below 1.5 GiB those of
+    memtables, messages and transfers, too. Larger: more memory, more of it for many large requests at once."""
 
     def __post_init__(self) -> None:
         if 0 < self.limit_bytes < _LEAST_BYTES:
             raise InvalidConfiguration(f"limit_bytes = {self.limit_bytes}: a server needs at least {_LEAST_BYTES}")
 
+    def banner(self, cache_bytes: int) -> str:
+        """The line about memory of a start."""
+        limit_bytes = self.limit(of_machine())
+        return f"memory  up to {_mebibytes(limit_bytes)}, {_mebibytes(cache_bytes)} of it for the block cache"
+
     def limit(self, machine_bytes: int) -> int:
         return self.limit_bytes or max(machine_bytes // 2, _LEAST_BYTES)
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size >> 20:,} MiB"
 
 
 def of_machine() -> int:

@@ -47,8 +47,9 @@ class ServerOptions:
 class CacheOptions:
     """Memory for what was read."""
 
-    block_cache_bytes: int = TabletServerOptions().block_cache_bytes
-    """Blocks of SSTables. Larger: fewer reads from the file system, more memory."""
+    block_cache_bytes: int = 1 << 30
+    """Blocks of SSTables. The default is 15 % of memory.limit_bytes, and at most this. Larger: fewer reads from the
+    file system, more memory."""
 
 
 ROLE_SECTIONS: Final[dict[str, type]] = {

@@ -120,8 +120,10 @@ class RoleEnvironment:
         watch.start()
         return watch
 
-    def banner(self, who: str, pages: str) -> str:
-        """The line that is printed when a role serves."""
+    def banner(self, who: str, pages: str, cache_bytes: int | None = None) -> str:
+        """The lines that are printed when a role serves."""
         cluster = self._cluster
         lines = [f"hbtable {__version__} {who}", f"files {cluster.files}, ZooKeeper {cluster.zookeeper}{cluster.root}"]
+        if cache_bytes is not None:
+            lines.append(self._configuration.options("memory", MemoryOptions).banner(cache_bytes))
         return "\n".join([*lines, f"pages {pages}"] if pages else lines)

@@ -173,4 +173,5 @@ class TabletServerProcess:
         """The line that is printed when it serves."""
         host = self._listen.announced()
         who = f"tablet server {self.role.incarnation}: HBase Thrift1 on {host}:{self.gateway.port}"
-        return self._environment.banner(f"{who}, other roles on {self._address}", self._status.pages(host))
+        who += f", other roles on {self._address}"
+        return self._environment.banner(who, self._status.pages(host), self.role.cache.capacity_bytes)

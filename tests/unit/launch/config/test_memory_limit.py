@@ -20,10 +20,26 @@ def configured(folder: Path, *settings: str, cluster: bool = False) -> Configura
 
 
 def test_with_room_enough_the_defaults_are_the_usual_ones(tmp_path: Path) -> None:
-    found = configured(tmp_path, "memory.limit_bytes=2 GiB")
+    found = configured(tmp_path, "memory.limit_bytes=8 GiB")
     for (section, key), _ in SHARES.items():
         if section in SECTIONS:
             assert found.value(section, key) == getattr(SECTIONS[section](), key)
+
+
+@pytest.mark.parametrize("cluster", [False, True])
+def test_the_block_cache_has_a_share_of_the_limit_up_to_a_bound(tmp_path: Path, cluster: bool) -> None:
+    sizes = {}
+    for gibibytes in (1, 2, 4, 6, 8, 100):
+        found = configured(tmp_path, f"memory.limit_bytes={gibibytes} GiB", cluster=cluster)
+        sizes[gibibytes] = found.value("cache", "block_cache_bytes") / MIB
+    assert 0.13 < sizes[1] / 1024 < 0.15
+    assert 0.14 < sizes[2] / 2048 < 0.15
+    assert 0.14 < sizes[6] / 6144 < 0.15
+    assert sizes[8] == sizes[100] == 1024
+
+
+def test_a_start_says_how_much_memory_it_may_take() -> None:
+    assert MemoryOptions(2 << 30).banner(300 * MIB) == "memory  up to 2,048 MiB, 300 MiB of it for the block cache"
 
 
 @pytest.mark.parametrize("mebibytes", [320, 400, 512, 700, 1000, 1400])
