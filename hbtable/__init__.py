@@ -7,13 +7,15 @@
         table.put(b"com.cnn.www", {b"anchor:cnnsi.com": b"CNN"})
         print(table.row(b"com.cnn.www"))
 
-The errors of hbtable.errors are here as well: `except hbtable.TableNotFound`. Nothing heavy is imported before open().
+The errors of hbtable.errors and the classes of hbtable.library are here as well: `except hbtable.TableNotFound`,
+`def report(db: hbtable.Database) -> None`. Nothing heavy is imported before open().
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from hbtable.client.batch import Batch
     from hbtable.errors import (
         AlreadyExists,
         BadFilter,
@@ -35,15 +37,24 @@ if TYPE_CHECKING:
         TableNotFound,
         Unavailable,
         UnsupportedFormat,
+        WrongType,
+        WrongValue,
     )
-    from hbtable.launch.embedded import Database
+    from hbtable.launch.embedded import EmbeddedDatabase
+    from hbtable.library.database import Database
+    from hbtable.library.options import FamilyDescription, FamilyOptions
+    from hbtable.library.table import RegionDescription, Table
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AlreadyExists",
     "BadFilter",
+    "Batch",
     "Corruption",
+    "Database",
+    "FamilyDescription",
+    "FamilyOptions",
     "HbtableError",
     "InvalidConfiguration",
     "InvalidRequest",
@@ -54,19 +65,33 @@ __all__ = [
     "NotFound",
     "OutOfSpace",
     "OutcomeUnknown",
+    "RegionDescription",
     "StorageFailed",
+    "Table",
     "TableExists",
     "TableNotDisabled",
     "TableNotEnabled",
     "TableNotFound",
     "Unavailable",
     "UnsupportedFormat",
+    "WrongType",
+    "WrongValue",
     "__version__",
     "open",
 ]
 
+_MODULES: Final = {
+    "Batch": "client.batch",
+    "Database": "library.database",
+    "FamilyDescription": "library.options",
+    "FamilyOptions": "library.options",
+    "RegionDescription": "library.table",
+    "Table": "library.table",
+}
+"""The modules of the public classes that are not in hbtable.errors."""
 
-def open(path: str, *, durability: str = "sync", read_only: bool = False) -> "Database":
+
+def open(path: str, *, durability: str = "sync", read_only: bool = False) -> "EmbeddedDatabase":
     """Opens, or makes, the database in folder `path`, served by a cluster of one inside this process.
 
     `durability` "sync": what is acknowledged is on the disk. "os": it is in the operating system's hands, which is much
@@ -79,12 +104,14 @@ def open(path: str, *, durability: str = "sync", read_only: bool = False) -> "Da
     AlreadyExists names the process that holds the folder; UnsupportedFormat when a newer hbtable wrote it.
     """
     # By name: the packages below import this one, and must not seem to import launch.
-    database: Database = import_module("hbtable.launch.embedded").open_database(path, durability, read_only)
+    database: EmbeddedDatabase = import_module("hbtable.launch.embedded").open_database(path, durability, read_only)
     return database
 
 
 def __getattr__(name: str) -> object:
-    """The public errors, with their first use."""
+    """The public errors and classes, with their first use."""
+    if name in _MODULES:
+        return getattr(import_module(f"hbtable.{_MODULES[name]}"), name)
     if name in __all__:
         # The attribute, once it is there: at the interpreter's end nothing can be imported any more.
         return getattr(globals().get("errors") or import_module("hbtable.errors"), name)

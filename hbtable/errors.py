@@ -35,6 +35,14 @@ class InvalidRequest(HbtableError):
     """The request can never succeed as it stands: a bad name, row, column, timestamp or argument."""
 
 
+class WrongType(InvalidRequest, TypeError):
+    """An argument of the library has a type that it cannot have; Python and happybase say TypeError."""
+
+
+class WrongValue(InvalidRequest, ValueError):
+    """An argument of the library has the right type and an impossible value; Python and happybase say ValueError."""
+
+
 class NoSuchFamily(InvalidRequest):
     """A column names a family that the table does not have."""
 

@@ -1,12 +1,15 @@
 """Puts and deletes gathered on the client and sent together: one RowMutation a row, in the caller's order."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import final
 
 from hbtable.client import columns as column_names
+from hbtable.client.columns import Data, Key
+from hbtable.client.given import bytes_of, whole_number
+from hbtable.errors import WrongType, WrongValue
 from hbtable.model.mutation import Operation, RowMutation
-from hbtable.model.values import LARGEST_I64, SMALLEST_I64, own_bytes, whole_number
+from hbtable.model.values import LARGEST_I64, SMALLEST_I64
 from hbtable.switches import switches
 
 
@@ -25,11 +28,11 @@ class Batch:
         wal: bool,
     ) -> None:
         if batch_size is not None:
+            if transaction:
+                raise WrongType("'transaction' cannot be used when 'batch_size' is specified")
             batch_size = whole_number("'batch_size'", batch_size, SMALLEST_I64, LARGEST_I64)
             if batch_size <= 0:
-                raise ValueError(f"'batch_size' must be > 0, not {batch_size}")
-        if batch_size is not None and transaction:
-            raise TypeError("'transaction' cannot be used when 'batch_size' is specified")
+                raise WrongValue(f"'batch_size' must be > 0, not {batch_size}")
         self._mutate = mutate
         self._read_families = families
         self._families: list[bytes] | None = None
@@ -42,22 +45,22 @@ class Batch:
         self._count = 0
 
     @switches
-    def put(self, row: bytes, data: Mapping[bytes, bytes], wal: bool | None = None) -> None:
+    def put(self, row: Key, data: Data, wal: bool | None = None) -> None:
         timestamp = self._timestamp
         cells = column_names.cells(data)
         self._add(row, [column_names.put(column, value, timestamp) for column, value in cells], wal)
 
     @switches
-    def delete(self, row: bytes, columns: Iterable[bytes] | None = None, wal: bool | None = None) -> None:
+    def delete(self, row: Key, columns: Iterable[Key] | None = None, wal: bool | None = None) -> None:
         """`columns` None: every family that the table has."""
         if columns is None:
             if self._families is None:
                 self._families = sorted(self._read_families())
-            columns = self._families
+            names = self._families
         else:
-            columns = column_names.listed(columns)
+            names = column_names.listed(columns)
         timestamp = self._timestamp
-        self._add(row, [column_names.delete(column, timestamp) for column in columns], wal)
+        self._add(row, [column_names.delete(column, timestamp) for column in names], wal)
 
     @switches
     def send(self) -> None:
@@ -76,11 +79,11 @@ class Batch:
             raise
 
     @switches
-    def _add(self, row: bytes, operations: list[Operation], wal: bool | None) -> None:
+    def _add(self, row: Key, operations: list[Operation], wal: bool | None) -> None:
         if not operations:
             return
         if type(row) is not bytes:
-            row = own_bytes("the row", row)
+            row = bytes_of("the row", row)
         skip_log = not (self._wal if wal is None else wal)
         mutation = self._by_row.get(row)
         if mutation is None or mutation.skip_log is not skip_log:

@@ -1,4 +1,4 @@
-"""Column names as callers write them (docs/contract.md: columns in calls).
+"""Column names as callers write them (docs/contract.md: columns in calls), as bytes, or as text for its UTF-8.
 
 f       the whole family            f:      the column with the empty qualifier
 f:q     one column; the qualifier may hold ':' itself
@@ -6,30 +6,36 @@ f:q     one column; the qualifier may hold ':' itself
 
 from collections.abc import Iterable, Mapping
 
-from hbtable.errors import InvalidRequest
+from hbtable.client.given import bytes_of, members, whole_number
+from hbtable.errors import WrongType, WrongValue
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, Operation
-from hbtable.model.values import members, own_bytes, shown, whole_number
+from hbtable.model.values import shown
+
+Key = bytes | str
+"""A row, a column or a value."""
+Data = Mapping[bytes, Key] | Mapping[str, Key] | Mapping[Key, Key]
+"""Of a put: values by column."""
 
 
-def put(column: bytes, value: bytes, timestamp: int) -> Operation:
-    """InvalidRequest for a family without a qualifier, and for what is not bytes."""
+def put(column: Key, value: Key, timestamp: int) -> Operation:
+    """InvalidRequest for a family without a qualifier, and for what is no bytes."""
     if type(value) is not bytes or type(column) is not bytes:
-        value = own_bytes("the value", value)
-        column = own_bytes("the column", column)
+        value = bytes_of("the value", value)
+        column = bytes_of("the column", column)
     family, colon, qualifier = column.partition(b":")
     if not colon:
-        raise InvalidRequest(f"column {column!r} of a put needs a ':' after its family")
+        raise WrongValue(f"column {column!r} of a put needs a ':' after its family")
     return (PUT, family, qualifier, timestamp, value)
 
 
-def cells(data: Mapping[bytes, bytes]) -> Iterable[tuple[bytes, bytes]]:
+def cells(data: Data) -> Iterable[tuple[Key, Key]]:
     """Of a put: column and value of each. InvalidRequest unless it is a dict, or something like one."""
     try:
         return data.items()
     except (AttributeError, TypeError):
         kind = type(data).__name__
-        raise InvalidRequest(f"data {shown(data)} is {kind}, and has to be a dict from column to value") from None
+        raise WrongType(f"data {shown(data)} is {kind}, and has to be a dict from column to value") from None
 
 
 def write_time(timestamp: int | None) -> int:
@@ -39,17 +45,18 @@ def write_time(timestamp: int | None) -> int:
     return whole_number("timestamp", timestamp, 0, MAX_TIMESTAMP)
 
 
-def full(column: bytes) -> tuple[bytes, bytes]:
+def full(column: Key) -> tuple[bytes, bytes]:
     """(family, qualifier) of one column. InvalidRequest."""
-    family, colon, qualifier = own_bytes("the column", column).partition(b":")
+    name = bytes_of("the column", column)
+    family, colon, qualifier = name.partition(b":")
     if not colon:
-        raise InvalidRequest(f"column {column!r} needs a ':' after its family")
+        raise WrongValue(f"column {name!r} needs a ':' after its family")
     return family, qualifier
 
 
-def listed(columns: Iterable[bytes]) -> list[bytes]:
+def listed(columns: Iterable[Key]) -> list[bytes]:
     """The columns that a caller names. InvalidRequest."""
-    return [own_bytes("the column", column) for column in members("columns", columns)]
+    return [bytes_of("the column", column) for column in members("columns", columns)]
 
 
 def delete(column: bytes, timestamp: int) -> Operation:

@@ -7,11 +7,10 @@ the calling thread only. Any number of threads may share a Database and its tabl
 import contextlib
 import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
-from types import TracebackType
-from typing import Final, TypedDict, final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar, final
 
-from hbtable.client.rows import Rows
+from hbtable.client.given import bytes_of
 from hbtable.client.table import Table
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.commitlog.options import LogOptions
@@ -24,48 +23,30 @@ from hbtable.fs.under_way import MarksFile
 from hbtable.launch.closing import Closing, give_back
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.launch.library_calls import LibraryCalls
+from hbtable.library.database import AdminCalls, Database
 from hbtable.lockservice.local import LocalLockService
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
-from hbtable.model.names import check_family
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
-from hbtable.model.schema import Attributes, FamilySchema, TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
-from hbtable.model.values import check_mapping, members, own_bytes, shown
+from hbtable.model.values import shown
 from hbtable.runtime.portal import Portal
 from hbtable.switches import switches
 from hbtable.tabletserver.role import TabletServerOptions
+
+T = TypeVar("T")
 
 _REFUSAL: Final = (
     "the database {} was opened with read_only=True, and nothing in it can be changed: open it without that to write"
 )
 
 
-class FamilyOptions(TypedDict, total=False):
-    """Options of a column family; see model.schema.FamilySchema."""
-
-    max_versions: int
-    min_versions: int
-    ttl_seconds: int
-    compression: str
-    bloom: str
-    in_memory: bool
-    block_cache: bool
-    block_bytes: int
-    locality_group: str
-    new_version_behavior: bool
-    attributes: Attributes
-
-
-Families = Mapping[str, FamilyOptions | None] | Mapping[bytes, FamilyOptions | None] | Collection[str | bytes]
-
-
 @final
 class _ThroughPortal:
     """A client.table.Table whose calls come from any thread."""
 
-    def __init__(self, database: "Database", calls: LibraryCalls, table: Table) -> None:
+    def __init__(self, database: "EmbeddedDatabase", calls: LibraryCalls, table: Table) -> None:
         self._database = database  # which is closed when nobody refers to it any more
         self._call = calls.call
         self._table = table
@@ -99,8 +80,8 @@ class _ThroughPortal:
 
 
 @final
-class Database:
-    """An open database (hbtable.open()): tables by name, with happybase's names and meanings, and their administration.
+class EmbeddedDatabase(Database):
+    """An open database in this process (hbtable.open()).
 
     Everything acknowledged is durable on return. Usable from any thread until close(); afterwards every call raises
     Unavailable. LockLost, which says why, from the moment when the data folder is seen moved or replaced.
@@ -157,67 +138,15 @@ class Database:
             warnings.warn(f"{self!r} was left open: call close()", ResourceWarning, stacklevel=2, source=self)
             self._closing.begin()
 
-    def table(self, name: str | bytes) -> Rows:
-        """The table of this name; TableNotFound comes with the first use."""
-        calls: NamedTableCalls = _ThroughPortal(self, self._library_calls, self._cluster.client.table(_bytes(name)))
-        return Rows(calls)
+    def _ask(self, call: Callable[[AdminCalls], T]) -> T:
+        return self._call(call, self._cluster.client.admin)
 
-    def tables(self) -> list[bytes]:
-        """Names of all tables, ascending, disabled ones included."""
-        return self._call(self._cluster.client.names)
-
-    def create_table(self, name: str | bytes, families: Families, split_rows: Sequence[bytes] = ()) -> Rows:
-        """Made, enabled and served on return; one tablet, or len(split_rows) + 1. `families`: options by name, or the
-        names alone. TableExists."""
-        if isinstance(families, (str, bytes)) or not families:
-            raise InvalidRequest(f"table {name!r} needs column families: a list of names, or a dict of their options")
-        if isinstance(families, Mapping):
-            named = list(families.items())
-        else:
-            named = [(family, None) for family in members("families", families)]
-        schemas: dict[bytes, FamilySchema] = {}
-        for given, options in named:
-            family = _family(given, {} if options is None else options)
-            if family.name in schemas:
-                raise InvalidRequest(f"column family {given!r} of table {name!r} is given twice")
-            schemas[family.name] = family
-        schema = TableSchema(_bytes(name), schemas)
-        rows = [own_bytes("the split row", row) for row in members("split_rows", split_rows)]
-        self._call(self._cluster.client.admin.create_table, schema, rows)
-        return self.table(name)
-
-    def delete_table(self, name: str | bytes, disable: bool = False) -> None:
-        """TableNotDisabled unless it is disabled, or `disable` says to do that first."""
-        if disable and self.is_table_enabled(name):
-            self.disable_table(name)
-        self._call(self._cluster.client.admin.delete_table, _bytes(name))
-
-    def enable_table(self, name: str | bytes) -> None:
-        self._call(self._cluster.client.admin.enable_table, _bytes(name))
-
-    def disable_table(self, name: str | bytes) -> None:
-        self._call(self._cluster.client.admin.disable_table, _bytes(name))
-
-    def is_table_enabled(self, name: str | bytes) -> bool:
-        return self._call(self._cluster.client.admin.is_enabled, _bytes(name))
-
-    def compact_table(self, name: str | bytes, major: bool = False) -> None:
-        """Returns when done."""
-        admin = self._cluster.client.admin
-        self._call(admin.major_compact if major else admin.compact, _bytes(name))
-
-    def flush_table(self, name: str | bytes) -> None:
-        """A minor compaction: what was written before is in SSTables on return. (It was durable before that, too.)"""
-        self._call(self._cluster.client.admin.flush, _bytes(name))
-
-    def split_table(self, name: str | bytes, row: bytes | None = None) -> bool:
-        """Splits the tablet of `row` there; None: every tablet at its middle. True when anything was split."""
-        row = None if row is None else own_bytes("the row", row)
-        return self._call(self._cluster.client.admin.split, _bytes(name), row)
+    def _calls_of(self, name: bytes) -> NamedTableCalls:
+        return _ThroughPortal(self, self._library_calls, self._cluster.client.table(name))
 
     def tablets(self, name: str | bytes) -> list[TabletRecord]:
         """Ascending: each with its `range` of rows and its `files`."""
-        return self._call(self._cluster.client.admin.tablets, _bytes(name))
+        return self._call(self._cluster.client.admin.tablets, bytes_of("the name", name))
 
     def close(self) -> None:
         """Waits for calls under way, up to 10 s, writes memtables out, so that the next open needs no log, and lets go
@@ -238,16 +167,8 @@ class Database:
                 self._marks.close()
             self._folder.close()
 
-    def __enter__(self) -> "Database":
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def open_database(path: str, durability: str, read_only: bool) -> Database:
+def open_database(path: str, durability: str, read_only: bool) -> EmbeddedDatabase:
     """hbtable.open()."""
     if path in ("", b""):
         raise InvalidRequest("the path of the database is empty; '.' is the current folder")
@@ -260,11 +181,11 @@ def open_database(path: str, durability: str, read_only: bool) -> Database:
     options = EmbeddedOptions(server=TabletServerOptions(log=LogOptions(durability=durability)))
     text = os.fsdecode(path)
     try:
-        return Database(text, options, read_only)
+        return EmbeddedDatabase(text, options, read_only)
     except AlreadyExists:
         if not give_back(os.path.abspath(text)):
             raise
-    return Database(text, options, read_only)
+    return EmbeddedDatabase(text, options, read_only)
 
 
 def _opened(path: str, read_only: bool) -> DataFolder | FolderForReading:
@@ -277,24 +198,3 @@ def _opened(path: str, read_only: bool) -> DataFolder | FolderForReading:
         folder.close()
         raise
     return folder
-
-
-def _bytes(name: str | bytes) -> bytes:
-    """A table's or family's name. InvalidRequest."""
-    if not isinstance(name, str):
-        return own_bytes("the name", name)
-    try:
-        return name.encode()
-    except UnicodeEncodeError:
-        raise InvalidRequest(f"the name {shown(name)} cannot be stored: it holds half of a surrogate pair") from None
-
-
-def _family(name: str | bytes, options: FamilyOptions) -> FamilySchema:
-    family = _bytes(name).removesuffix(b":")
-    check_family(family)
-    check_mapping(f"the options of column family {name!r}:", options)
-    known = list(FamilyOptions.__annotations__)
-    for option in options:
-        if option not in known:
-            raise InvalidRequest(f"column family {name!r} has no option {option!r}; there are {', '.join(known)}")
-    return FamilySchema(family, **options)

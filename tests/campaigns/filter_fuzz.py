@@ -19,7 +19,7 @@ from pathlib import Path
 from hbtable.errors import BadFilter, LimitExceeded
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
-from hbtable.launch.embedded import Database
+from hbtable.launch.embedded import EmbeddedDatabase
 from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.role import TabletServerOptions
@@ -34,7 +34,7 @@ EVERYTHING = b"RowFilter(>=,'binary:')"
 class Stretch:
     """The longest time of the hub's thread between two moments at which it lets others run."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: EmbeddedDatabase) -> None:
         self._database = database
         self._longest = 0.0
         self._stopped = False
@@ -134,7 +134,7 @@ WORST = (
 """Over a text without repetition each keeps an engine busy for seconds a megabyte, or for ever."""
 
 
-def worst(database: Database, stretch: Stretch, size: int, stretch_seconds: float) -> list[str]:
+def worst(database: EmbeddedDatabase, stretch: Stretch, size: int, stretch_seconds: float) -> list[str]:
     """What was wrong with the patterns that are known to be costly."""
     table = database.create_table("worst", {"f": {"max_versions": 1}})
     table.put(b"r", {b"f:q": random.Random(size).randbytes(size).translate(b"ab" * 128) + "é".encode()})
@@ -159,7 +159,7 @@ def campaign(filters: int, seed: int, folder: Path, most_bytes: int, stretch_sec
     counts = {"answered": 0, "refused": 0, "ended": 0}
     options = EmbeddedOptions(TabletServerOptions(tablet=TabletOptions(max_cell_bytes=2 * most_bytes)))
     longest = 0.0
-    with Database(folder / "data", options) as database:
+    with EmbeddedDatabase(folder / "data", options) as database:
         stretch = Stretch(database)
         wrong += worst(database, stretch, min(most_bytes, 300_000), stretch_seconds)
         table = database.create_table("t", {"f": {"max_versions": 1}})
@@ -215,7 +215,7 @@ def beside_java(patterns: int, seed: int, folder: Path) -> list[str]:
              for _ in range(patterns)]  # fmt: skip
     answers = java_patterns.java_answers(cases, folder)
     wrong = []
-    with Database(folder / "java") as database:
+    with EmbeddedDatabase(folder / "java") as database:
         table = database.create_table("t", ["f"])
         for place, text in enumerate(texts):
             table.put(b"%03d" % place, {b"f:q": text.encode()})

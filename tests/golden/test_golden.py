@@ -14,7 +14,7 @@ import pytest
 from hbtable.errors import InvalidRequest
 from hbtable.fs.memory_disk import MemoryContent
 from hbtable.launch.cli.check import check_folder
-from hbtable.launch.embedded import Database
+from hbtable.launch.embedded import EmbeddedDatabase
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import ReadSpec, ScanRequest
@@ -80,7 +80,7 @@ def test_a_folder_is_whole_is_written_to_and_stays_whole(tmp_path: Path, name: s
     wanted = {table: due(content) for table, content in model["tables"].items()}
     assert sum(map(len, wanted.values())) > 300
     for turn in range(3):
-        with Database(tmp_path / "data") as database:
+        with EmbeddedDatabase(tmp_path / "data") as database:
             assert database.tables() == sorted(table.encode() for table in wanted)
             _compare_schemas(database, model)
             for table, content in model["tables"].items():
@@ -96,7 +96,7 @@ def test_a_folder_is_whole_is_written_to_and_stays_whole(tmp_path: Path, name: s
     assert check_folder(str(tmp_path / "data")) == 0
 
 
-def _write(database: Database, calls: Any, content: dict[str, Any], wanted: Cells, turn: int) -> None:
+def _write(database: EmbeddedDatabase, calls: Any, content: dict[str, Any], wanted: Cells, turn: int) -> None:
     """Into memory; then into files; then everything into one file."""
     families = list(content["families"])
     if ["READONLY", "true"] in content["attributes"]:
@@ -110,7 +110,7 @@ def _write(database: Database, calls: Any, content: dict[str, Any], wanted: Cell
         database.compact_table(calls.name, major=True)
 
 
-def _compare_schemas(database: Database, model: dict[str, Any]) -> None:
+def _compare_schemas(database: EmbeddedDatabase, model: dict[str, Any]) -> None:
     admin = database._cluster.client.admin
     for table, content in model["tables"].items():
         schema = database._portal.call(admin.schema, table.encode())
@@ -139,7 +139,7 @@ def test_an_open_scanner_goes_on_and_a_kill_loses_nothing(tmp_path: Path, name: 
         connection.table("plain").put(b"killed", {b"f:q": b"now"}, timestamp=5)
         connection.close()
         server.kill()
-    with Database(tmp_path / "data") as database:
+    with EmbeddedDatabase(tmp_path / "data") as database:
         wanted = due(model["tables"]["plain"]) | {("killed", "f", "q"): [[5, "now"]]}
         compare(database._portal.call(found, database._cluster.client.table(b"plain")), wanted)
 
@@ -183,7 +183,7 @@ def test_there_are_golden_folders_of_every_kind() -> None:
 def test_a_difference_is_seen(tmp_path: Path) -> None:
     """One cell lost, one changed, one too many."""
     model = unpacked(ONE_MACHINE[0], tmp_path)
-    with Database(tmp_path / "data") as database:
+    with EmbeddedDatabase(tmp_path / "data") as database:
         cells = database._portal.call(found, database._cluster.client.table(b"plain"))
     wanted = due(model["tables"]["plain"])
     place = min(wanted)

@@ -12,10 +12,10 @@ from thriftpy2.thrift import TException
 
 import hbtable
 from hbtable.client.batch import Batch
-from hbtable.client.rows import Rows
 from hbtable.errors import HbtableError, LockLost
-from hbtable.launch.embedded import Database
+from hbtable.launch.embedded import EmbeddedDatabase
 from hbtable.launch.roles.watchdog import LOST
+from hbtable.library.table import Table
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 from tests.integration.test_library_wrong_values import DATABASE, ROWS, public
@@ -79,11 +79,17 @@ def test_an_open_database_acknowledges_nothing_more_and_its_successor_has_all(tm
 
 
 CAUSES = {"LOCK": "its file LOCK was removed or replaced", "moved": "it was moved or replaced"}
-ASK_NOTHING = {(Database, "table"), (Database, "close"), (Rows, "batch"), (Batch, "put"), (Batch, "delete")}
+ASK_NOTHING = {
+    (EmbeddedDatabase, "table"),
+    (EmbeddedDatabase, "close"),
+    (Table, "batch"),
+    (Batch, "put"),
+    (Batch, "delete"),
+}
 """They make an object, or keep a change for later, without a call to the cluster."""
 
 
-def calls(database: Database) -> Iterator[tuple[str, Callable[[], Any]]]:
+def calls(database: EmbeddedDatabase) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Every public method of the library that asks the cluster."""
     table = database.table("t")
     batch = table.batch()

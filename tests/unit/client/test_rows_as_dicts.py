@@ -141,6 +141,16 @@ def test_an_error_inside_the_block_sends_nothing_of_a_transaction(rows):
         assert bool(rows.row(b"a")) is not transaction
 
 
+def test_text_stands_for_its_utf8(rows):
+    rows.put("ä", {"f:ö": "ü"})
+    assert rows.row("ä".encode()) == {"f:ö".encode(): "ü".encode()}
+    for wrong in (5, None, bytearray(b"a")):
+        with pytest.raises(TypeError, match="has to be bytes, or text"):
+            rows.put(b"a", {b"f:q": wrong})
+    with pytest.raises(ValueError, match="half of a surrogate pair"):
+        rows.row("\ud800")
+
+
 def test_counters_appends_and_checks(rows):
     assert rows.counter_get(b"c", b"f:n") == 0
     assert rows.counter_inc(b"c", b"f:n") == 1
@@ -157,7 +167,7 @@ def test_a_column_without_a_qualifier_is_refused_where_one_is_needed(rows, clien
         rows.put(b"a", {b"f": b"1"})
     with pytest.raises(InvalidRequest, match="needs a ':'"):
         rows.counter_inc(b"a", b"f")
-    assert sorted(rows.families()) == [b"f", b"g"]
+    assert sorted(rows.schema().families) == [b"f", b"g"]
     assert repr(rows) == "<hbtable table t>"
     with pytest.raises(TableNotFound):
-        client.rows(b"missing").families()
+        client.rows(b"missing").schema()

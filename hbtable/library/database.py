@@ -1,0 +1,157 @@
+"""Tables by name and their administration, by happybase's names: the same in this process and behind Thrift."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+from hbtable.client.given import bytes_of, members
+from hbtable.client.table_calls import NamedTableCalls
+from hbtable.errors import TableNotFound
+from hbtable.hbase.regions import region
+from hbtable.library.options import Families, families_of
+from hbtable.library.table import RegionDescription, Table, described
+from hbtable.model.schema import TableSchema
+from hbtable.model.table import TableRecord
+from hbtable.model.tablet import TabletRecord
+from hbtable.switches import switches
+
+T = TypeVar("T")
+
+
+class AdminCalls(Protocol):
+    """The calls of client.admin.Admin that a Database is made of."""
+
+    @switches
+    def table_names(self) -> list[bytes]: ...
+    @switches
+    def record(self, name: bytes) -> TableRecord: ...
+    @switches
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None: ...
+    @switches
+    def delete_table(self, name: bytes) -> None: ...
+    @switches
+    def enable_table(self, name: bytes) -> None: ...
+    @switches
+    def disable_table(self, name: bytes) -> None: ...
+    @switches
+    def is_enabled(self, name: bytes) -> bool: ...
+    @switches
+    def flush(self, name: bytes) -> None: ...
+    @switches
+    def compact(self, name: bytes) -> None: ...
+    @switches
+    def major_compact(self, name: bytes) -> None: ...
+    @switches
+    def tablets(self, name: bytes) -> list[TabletRecord]: ...
+    @switches
+    def split(self, name: bytes, row: bytes | None = None) -> bool: ...
+
+
+class Database(ABC):
+    """An open database: hbtable.open() gives one that is in this process, hbtable.connect() one behind a server.
+
+    Its methods are those of happybase's Connection, and more. Everything acknowledged is durable on return. Names of
+    tables may be text or bytes, in any spelling: `t` is `default:t`.
+    """
+
+    table_prefix: bytes | None = None
+    """Stands with the separator before the names of all tables; other tables are not listed."""
+    table_prefix_separator: bytes = b"_"
+
+    @abstractmethod
+    def _ask(self, call: Callable[[AdminCalls], T]) -> T:
+        """The answer of `call`, from any thread."""
+
+    @abstractmethod
+    def _calls_of(self, name: bytes) -> NamedTableCalls:
+        """Of the table of this name, from any thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """From any thread, any number of times."""
+
+    def table(self, name: str | bytes, use_prefix: bool = True) -> Table:
+        """The table of this name; TableNotFound comes with the first use. `use_prefix` False: without table_prefix."""
+        full_name = self._table_name(name) if use_prefix else bytes_of("the name", name)
+        return Table(self._calls_of(full_name), self)
+
+    def tables(self) -> list[bytes]:
+        """Names of all tables, ascending, disabled ones included; without table_prefix."""
+        names = self._ask(lambda admin: admin.table_names())
+        prefix = self._table_name(b"")
+        return [name[len(prefix) :] for name in names if name.startswith(prefix)]
+
+    def create_table(self, name: str | bytes, families: Families, split_rows: Sequence[str | bytes] = ()) -> Table:
+        """Made, enabled and served on return; one tablet, or len(split_rows) + 1. `families`: options by name, or the
+        names alone. TableExists."""
+        schema = TableSchema(self._table_name(name), families_of(name, families))
+        rows = [bytes_of("the split row", row) for row in members("split_rows", split_rows)]
+        self._ask(lambda admin: admin.create_table(schema, rows))
+        return self.table(name)
+
+    def delete_table(self, name: str | bytes, disable: bool = False) -> None:
+        """TableNotDisabled unless it is disabled, or `disable` says to do that first."""
+        if disable and self.is_table_enabled(name):
+            self.disable_table(name)
+        table = self._table_name(name)
+        self._ask(lambda admin: admin.delete_table(table))
+
+    def enable_table(self, name: str | bytes) -> None:
+        """TableNotDisabled when it is enabled."""
+        table = self._table_name(name)
+        self._ask(lambda admin: admin.enable_table(table))
+
+    def disable_table(self, name: str | bytes) -> None:
+        """TableNotEnabled when it is disabled."""
+        table = self._table_name(name)
+        self._ask(lambda admin: admin.disable_table(table))
+
+    def is_table_enabled(self, name: str | bytes) -> bool:
+        """TableNotFound."""
+        table = self._table_name(name)
+        return self._ask(lambda admin: admin.is_enabled(table))
+
+    def compact_table(self, name: str | bytes, major: bool = False) -> None:
+        """Files become fewer; with `major` one for each locality group, without what was deleted."""
+        table = self._table_name(name)
+        if major:
+            self._ask(lambda admin: admin.major_compact(table))
+        else:
+            self._ask(lambda admin: admin.compact(table))
+
+    def flush_table(self, name: str | bytes) -> None:
+        """A minor compaction: what was written before is in SSTables on return. (It was durable before that, too.)"""
+        table = self._table_name(name)
+        self._ask(lambda admin: admin.flush(table))
+
+    def split_table(self, name: str | bytes, row: str | bytes | None = None) -> bool:
+        """Splits the tablet of `row` there; None: every tablet at its middle. True when anything was split."""
+        table = self._table_name(name)
+        split_row = None if row is None else bytes_of("the row", row)
+        return self._ask(lambda admin: admin.split(table, split_row))
+
+    def regions_of(self, name: bytes) -> list[RegionDescription]:
+        """Table.regions()."""
+        try:
+            tablets = self._ask(lambda admin: admin.tablets(bytes_of("the name", name)))
+        except TableNotFound:
+            return []
+        return [described(region(name, tablet, _nowhere)) for tablet in tablets]
+
+    def _table_name(self, name: str | bytes) -> bytes:
+        prefix = b"" if self.table_prefix is None else self.table_prefix + self.table_prefix_separator
+        return prefix + bytes_of("the name", name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _nowhere(_: str) -> tuple[bytes, int]:
+    """The address of the servers of this process: they have no port."""
+    return b"", 0
