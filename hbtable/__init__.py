@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         WrongType,
         WrongValue,
     )
+    from hbtable.launch.connected import ConnectedDatabase
     from hbtable.launch.embedded import EmbeddedDatabase
     from hbtable.library.database import Database
     from hbtable.library.options import FamilyDescription, FamilyOptions
@@ -51,8 +52,10 @@ __all__ = [
     "AlreadyExists",
     "BadFilter",
     "Batch",
+    "ConnectedDatabase",
     "Corruption",
     "Database",
+    "EmbeddedDatabase",
     "FamilyDescription",
     "FamilyOptions",
     "HbtableError",
@@ -77,12 +80,15 @@ __all__ = [
     "WrongType",
     "WrongValue",
     "__version__",
+    "connect",
     "open",
 ]
 
 _MODULES: Final = {
     "Batch": "client.batch",
+    "ConnectedDatabase": "launch.connected",
     "Database": "library.database",
+    "EmbeddedDatabase": "launch.embedded",
     "FamilyDescription": "library.options",
     "FamilyOptions": "library.options",
     "RegionDescription": "library.table",
@@ -105,6 +111,39 @@ def open(path: str, *, durability: str = "sync", read_only: bool = False) -> "Em
     """
     # By name: the packages below import this one, and must not seem to import launch.
     database: EmbeddedDatabase = import_module("hbtable.launch.embedded").open_database(path, durability, read_only)
+    return database
+
+
+def connect(
+    host: str | None = "localhost",
+    port: int | None = 9090,
+    timeout: int | None = None,
+    autoconnect: bool = True,
+    table_prefix: str | bytes | None = None,
+    table_prefix_separator: str | bytes = b"_",
+    compat: str = "0.98",
+    transport: str = "buffered",
+    protocol: str = "binary",
+) -> "ConnectedDatabase":
+    """Connects to an hbtable server, and gives what open() gives: the tables are the server's.
+
+    The arguments are happybase's: `timeout` is in milliseconds, for each wait; `autoconnect` False leaves connecting to
+    the first call; a `table_prefix` stands before the names of all tables. `compat`, `transport` and `protocol` may be
+    given and change nothing.
+
+    Unavailable when no server answers.
+    """
+    database: ConnectedDatabase = import_module("hbtable.launch.connected").connect_database(
+        host,
+        port,
+        timeout,
+        autoconnect,
+        table_prefix,
+        table_prefix_separator,
+        compat=compat,
+        transport=transport,
+        protocol=protocol,
+    )
     return database
 
 

@@ -273,6 +273,10 @@ service HbtableAdmin {
     throws (1: IOError io, 2: IllegalArgument ia)
   /** Row by row in this order, each all or nothing. */
   void adminMutateRows(1: binary table, 2: list<AdminMutation> mutations) throws (1: IOError io, 2: IllegalArgument ia)
+  /** As adminMutate, if the newest value of the column is `expected`; an empty one expects a missing or empty cell.
+   * Whether it was done. */
+  bool adminCheckAndMutate(1: binary table, 2: binary row, 3: binary family, 4: binary qualifier, 5: binary expected,
+    6: list<AdminOperation> operations) throws (1: IOError io, 2: IllegalArgument ia)
 
   /* ------------------------------------------------------- what rpc/services.py declares: make interfaces */
   /** All cells are gone and the table is enabled on return; one tablet, or those it had. TableNotFound,

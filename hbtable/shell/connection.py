@@ -12,21 +12,23 @@ from typing import Any, Final
 from hbtable.hbase.admin import structs as admin_structs
 from hbtable.shell.address import parse_address
 from hbtable.shell.encryption import encrypted
-from hbtable.shell.errors import CannotConnect, OutOfRange, ServerError
+from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError
 
 _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
 
 
 class ShellConnection:
-    """`address`: as shell.address has it. `timeout_seconds`: for connecting; a call may take as long as it takes."""
+    """`address`: as shell.address has it. `timeout_seconds`: for connecting; `call_seconds`: for each wait within a
+    call, None: as long as it takes."""
 
-    def __init__(self, address: str, timeout_seconds: float = 10.0) -> None:
+    def __init__(self, address: str, timeout_seconds: float = 10.0, call_seconds: float | None = None) -> None:
         try:
             self._address = parse_address(address)
         except ValueError as error:
             raise CannotConnect(str(error)) from None
         self.host, self.port = self._address.host, self._address.port
         self._timeout_seconds = timeout_seconds
+        self._call_seconds = call_seconds
         self._socket: socket.socket | None = None
         self._clients: dict[str, Any] = {}
         self._admin_structs: Any = None
@@ -45,11 +47,20 @@ class ShellConnection:
         """A call of HBase's; structs are not translated."""
         return self._call("hbase", method, list(arguments))
 
-    def append(self, table: bytes, row: bytes, column: bytes, suffix: bytes) -> bytes | None:
-        """The new value."""
+    def hbase_struct(self, name: str, **fields: object) -> Any:
+        """A struct of HBase's, for hbase()."""
         if not self._clients:
             self._open()
-        request = self._hbase_structs.TAppend(table=table, row=row, columns=[column], values=[suffix])
+        return getattr(self._hbase_structs, name)(**fields)
+
+    def open(self) -> None:
+        """Now, and not at the first call."""
+        if not self._clients:
+            self._open()
+
+    def append(self, table: bytes, row: bytes, column: bytes, suffix: bytes) -> bytes | None:
+        """The new value."""
+        request = self.hbase_struct("TAppend", table=table, row=row, columns=[column], values=[suffix])
         cells = self._call("hbase", "append", [request])
         return cells[0].value if cells else None
 
@@ -80,7 +91,7 @@ class ShellConnection:
             raise
         except (OSError, EOFError, TTransportException) as error:
             self.close()
-            raise CannotConnect(f"{self.host}:{self.port} broke off during {method}: {error}") from None
+            raise BrokenOff(f"{self.host}:{self.port} broke off during {method}: {error}") from None
 
     def _open(self) -> None:
         import thriftpy2
@@ -97,7 +108,7 @@ class ShellConnection:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._address.tls:
             made = encrypted(made, self._address)
-        made.settimeout(None)
+        made.settimeout(self._call_seconds)
         transport = TSocket()
         transport.set_handle(made)
         protocol = TCyBinaryProtocol(TCyBufferedTransport(transport))

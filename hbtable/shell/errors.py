@@ -93,6 +93,10 @@ class CannotConnect(ShellError):
     kind = "ConnectionError"
 
 
+class BrokenOff(CannotConnect):
+    """The connection broke during a call, which may have been carried out."""
+
+
 class Cancelled(ShellError):
     """The person pressed Ctrl-C."""
 

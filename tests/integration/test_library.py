@@ -19,7 +19,7 @@ from tests.harness.server import ServerProcess
 
 pytestmark = pytest.mark.integration
 
-WAYS = ["happybase", "open"]
+WAYS = ["happybase", "open", "connect"]
 REFUSED = (hbtable.HbtableError, AlreadyExists, IllegalArgument, IOError)
 _numbers = itertools.count()
 
@@ -30,15 +30,20 @@ Opened = Callable[[str], Any]
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     """A database in each way, opened when a test first asks for it."""
+    folder = tmp_path_factory.mktemp("library")
     with ExitStack() as stack:
 
         @cache
         def open_by(way: str) -> Any:
-            folder = tmp_path_factory.mktemp(way) / "data"
             if way == "open":
-                return stack.enter_context(hbtable.open(str(folder), durability="os"))
-            server = stack.enter_context(ServerProcess(folder, ["log.durability=os"]))
-            return stack.enter_context(closing(server.connect()))
+                return stack.enter_context(hbtable.open(str(folder / "open"), durability="os"))
+            if way == "connect":
+                return stack.enter_context(hbtable.connect("127.0.0.1", serve().port, timeout=60000))
+            return stack.enter_context(closing(serve().connect()))
+
+        @cache
+        def serve() -> ServerProcess:
+            return stack.enter_context(ServerProcess(folder / "data", ["log.durability=os"]))
 
         yield open_by
 

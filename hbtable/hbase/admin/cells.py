@@ -85,6 +85,22 @@ class AdminCellCalls:
         made = [RowMutation(check_row(row), list[Operation](operations or ())) for row, operations in mutations or ()]
         self._tables.named(table).mutate(made)
 
+    @switches
+    def adminCheckAndMutate(
+        self,
+        table: bytes | None,
+        row: bytes | None,
+        family: bytes | None,
+        qualifier: bytes | None,
+        expected: bytes | None,
+        operations: Sequence[AdminOperation] | None,
+    ) -> bool:
+        if not operations:
+            raise BadArgument("the call has no operations")
+        mutation = RowMutation(check_row(row), list[Operation](operations))
+        named = self._tables.named(table)
+        return named.check_and_mutate(mutation.row, family or b"", qualifier or b"", expected, mutation)
+
 
 def _spec(read: AdminRead, answer_bytes: int) -> ReadSpec:
     columns = None if read.columns is None else _columns(read.columns)

@@ -1,0 +1,95 @@
+"""hbtable.connect(): a database behind a server, over Thrift, with the interface of hbtable.open()."""
+
+import threading
+from collections.abc import Callable
+from typing import Final, TypeVar, final
+
+from hbtable.client.given import bytes_of, whole_number
+from hbtable.client.table_calls import NamedTableCalls
+from hbtable.errors import WrongType, WrongValue
+from hbtable.library.database import AdminCalls, Database
+from hbtable.library.server_admin import ServerAdmin
+from hbtable.library.server_calls import ServerCalls
+from hbtable.library.server_table import ServerTable
+from hbtable.library.table import RegionDescription
+from hbtable.model.values import LARGEST_I64, shown
+from hbtable.shell.connection import ShellConnection
+
+T = TypeVar("T")
+
+_DEFAULT_HOST: Final = "localhost"
+_DEFAULT_PORT: Final = 9090
+_CONNECT_SECONDS: Final = 10.0
+_CHOICES: Final = {
+    "compat": ("0.90", "0.92", "0.94", "0.96", "0.98"),
+    "transport": ("buffered", "framed"),
+    "protocol": ("binary", "compact"),
+}
+"""Happybase's. They change no answer, so each is checked and none is used."""
+
+
+@final
+class ConnectedDatabase(Database):
+    """A database behind a server (hbtable.connect()). One connection, which all threads share: a call waits for the one
+    before. After an error of the connection the next call makes a new one. A call is never repeated by itself."""
+
+    def __init__(
+        self,
+        host: str | None,
+        port: int | None,
+        timeout: int | None,
+        prefix: str | bytes | None,
+        separator: str | bytes,
+    ) -> None:
+        """`timeout`: milliseconds."""
+        self.host = host or _DEFAULT_HOST
+        self.port = whole_number("the port", port or _DEFAULT_PORT, 1, 65535)
+        self.timeout = None if timeout is None else whole_number("the timeout", timeout, 1, LARGEST_I64)
+        self.table_prefix = None if prefix is None else bytes_of("'table_prefix'", prefix)
+        self.table_prefix_separator = bytes_of("'table_prefix_separator'", separator)
+        address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        seconds = None if self.timeout is None else self.timeout / 1000
+        connection = ShellConnection(address, min(seconds or _CONNECT_SECONDS, _CONNECT_SECONDS), seconds)
+        self._server = ServerCalls(connection, threading.Lock())
+        self._admin = ServerAdmin(self._server)
+
+    def open(self) -> None:
+        """Connects, unless it is. Unavailable."""
+        self._server.open()
+
+    def close(self) -> None:
+        """The connection ends. A later call makes a new one."""
+        self._server.close()
+
+    def __repr__(self) -> str:
+        return f"<hbtable database at {self.host}:{self.port}>"
+
+    def regions_of(self, name: bytes) -> list[RegionDescription]:
+        return self._admin.regions_of(bytes_of("the name", name))
+
+    def _ask(self, call: Callable[[AdminCalls], T]) -> T:
+        return call(self._admin)
+
+    def _calls_of(self, name: bytes) -> NamedTableCalls:
+        return ServerTable(self._server, name)
+
+
+def connect_database(
+    host: str | None,
+    port: int | None,
+    timeout: int | None,
+    autoconnect: bool,
+    table_prefix: str | bytes | None,
+    table_prefix_separator: str | bytes,
+    **choices: str,
+) -> ConnectedDatabase:
+    """hbtable.connect()."""
+    for name, given in choices.items():
+        if given not in _CHOICES[name]:
+            raise WrongValue(f"{name!r} must be one of {', '.join(_CHOICES[name])}, not {shown(given)}")
+    if host is not None and not isinstance(host, str):
+        raise WrongType(f"the host {shown(host)} has to be text")
+    database = ConnectedDatabase(host, port, timeout, table_prefix, table_prefix_separator)
+    if autoconnect:
+        database.open()
+    return database

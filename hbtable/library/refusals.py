@@ -1,0 +1,51 @@
+"""Answers of a server that are errors, as hbtable's own: by the Java class that HBase's clients are told, and where one
+class says too little, by the message."""
+
+from typing import Final
+
+from hbtable import errors
+from hbtable.errors import HbtableError
+from hbtable.hbase.errors import DO_NOT_RETRY, HBASE, ILLEGAL, PLAIN
+from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError, ShellError
+
+_KINDS: Final[dict[str, type[HbtableError]]] = {
+    ILLEGAL: errors.InvalidRequest,
+    PLAIN: errors.Unavailable,
+    HBASE + "CallQueueTooBigException": errors.Overloaded,
+    HBASE + "NamespaceExistException": errors.AlreadyExists,
+    HBASE + "NamespaceNotFoundException": errors.NamespaceNotFound,
+    HBASE + "NotServingRegionException": errors.Unavailable,
+    HBASE + "TableExistsException": errors.TableExists,
+    HBASE + "TableNotDisabledException": errors.TableNotDisabled,
+    HBASE + "TableNotEnabledException": errors.TableNotEnabled,
+    HBASE + "TableNotFoundException": errors.TableNotFound,
+    HBASE + "constraint.ConstraintException": errors.InvalidRequest,
+    HBASE + "regionserver.NoSuchColumnFamilyException": errors.NoSuchFamily,
+    "": errors.InvalidRequest,  # Thrift's own: an unknown method, a message that is too large
+}
+
+_BY_MESSAGE: Final[tuple[tuple[str, str, type[HbtableError]], ...]] = (
+    (DO_NOT_RETRY, "Field is not a long", errors.NotACounter),
+    (DO_NOT_RETRY, "KeyValue size too large", errors.LimitExceeded),
+    (ILLEGAL, "KeyValue size too large", errors.LimitExceeded),
+    (ILLEGAL, "Row length", errors.LimitExceeded),
+    (PLAIN, "The same puts may be sent again", errors.OutcomeUnknown),
+)
+"""Class, a part of the message, and the error. Each is told by the server in one place only."""
+
+
+def translated(error: ShellError) -> HbtableError:
+    """Of an unknown class it is HbtableError itself: whoever calls cannot know whether it was carried out."""
+    message = str(error)
+    if isinstance(error, BrokenOff):
+        return errors.OutcomeUnknown(f"{message}; what was to be changed may have been")
+    if isinstance(error, CannotConnect):
+        return errors.Unavailable(message)
+    if isinstance(error, OutOfRange):
+        return errors.WrongValue(message)
+    if not isinstance(error, ServerError):
+        return HbtableError(message)
+    for java_class, part, kind in _BY_MESSAGE:
+        if error.java_class == java_class and part in message:
+            return kind(message)
+    return _KINDS.get(error.java_class, HbtableError)(message)

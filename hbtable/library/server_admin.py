@@ -1,0 +1,137 @@
+"""The administration of tables behind a server: the calls that Database stands on, over Thrift."""
+
+from collections.abc import Sequence
+from typing import final
+
+from hbtable.errors import WrongType
+from hbtable.hbase.admin.structs import AdminFamily, AdminTable, AdminTablet
+from hbtable.library.server_calls import ServerCalls
+from hbtable.library.table import RegionDescription
+from hbtable.model.ranges import RowRange
+from hbtable.model.schema import Attributes, FamilySchema, TableSchema
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import TabletRecord
+from hbtable.model.values import shown
+from hbtable.switches import switches
+
+
+@final
+class ServerAdmin:
+    """A library.database.AdminCalls. No call switches: it waits in the thread that makes it."""
+
+    def __init__(self, server: ServerCalls) -> None:
+        self._server = server
+
+    @switches
+    def table_names(self) -> list[bytes]:
+        names: list[bytes] = self._server.hbase("getTableNames")
+        return names
+
+    @switches
+    def record(self, name: bytes) -> TableRecord:
+        found: AdminTable = self._server.admin("adminTable", name)
+        families = [FamilySchema(*family[:-1], _attributes(family.attributes)) for family in found.families or ()]
+        schema = TableSchema(
+            found.name,
+            {family.name: family for family in families},
+            found.version,
+            found.split_bytes,
+            _attributes(found.attributes),
+        )
+        return TableRecord(found.table_id, TableState(found.state), schema)
+
+    @switches
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
+        self._server.admin("adminCreateTable", _table(schema), list(split_rows))
+
+    @switches
+    def delete_table(self, name: bytes) -> None:
+        self.record(name)  # HBase's call does not say that a table is missing so that a program could tell
+        self._server.hbase("deleteTable", name)
+
+    @switches
+    def enable_table(self, name: bytes) -> None:
+        self._server.hbase("enableTable", name)
+
+    @switches
+    def disable_table(self, name: bytes) -> None:
+        self._server.hbase("disableTable", name)
+
+    @switches
+    def is_enabled(self, name: bytes) -> bool:
+        enabled: bool = self._server.hbase("isTableEnabled", name)
+        return enabled
+
+    @switches
+    def flush(self, name: bytes) -> None:
+        self._server.admin("adminFlush", name, 0)
+
+    @switches
+    def compact(self, name: bytes) -> None:
+        self._server.hbase("compact", name)
+
+    @switches
+    def major_compact(self, name: bytes) -> None:
+        self._server.hbase("majorCompact", name)
+
+    @switches
+    def tablets(self, name: bytes) -> list[TabletRecord]:
+        """With what the server tells of them."""
+        found: list[AdminTablet] = self._server.admin("adminTablets", name)
+        return [
+            TabletRecord(0, one.tablet_id, RowRange(one.start_row, one.stop_row), one.created_millis, one.server)
+            for one in found
+        ]
+
+    @switches
+    def split(self, name: bytes, row: bytes | None = None) -> bool:
+        done: bool = self._server.admin("adminSplit", name, row or b"", 0)
+        return done
+
+    def regions_of(self, name: bytes) -> list[RegionDescription]:
+        """With the address of the server of each."""
+        return [
+            {
+                "start_key": one.startKey,
+                "end_key": one.endKey,
+                "id": one.id,
+                "name": one.name,
+                "version": one.version,
+                "server_name": one.serverName,
+                "port": one.port,
+            }
+            for one in self._server.hbase("getTableRegions", name)
+        ]
+
+
+def _table(schema: TableSchema) -> AdminTable:
+    families = [_family(schema.families[name]) for name in sorted(schema.families)]
+    return AdminTable(schema.name, schema.version, "", schema.split_bytes, families, _texts(schema.attributes))
+
+
+def _family(family: FamilySchema) -> AdminFamily:
+    return AdminFamily(
+        family.name,
+        family.max_versions,
+        family.min_versions,
+        family.ttl_seconds,
+        family.compression,
+        family.bloom,
+        family.in_memory,
+        family.block_cache,
+        family.block_bytes,
+        family.locality_group,
+        family.new_version_behavior,
+        _texts(family.attributes),
+    )
+
+
+def _texts(attributes: Attributes) -> dict[str, str]:
+    try:
+        return dict(attributes)
+    except (TypeError, ValueError):
+        raise WrongType(f"the attributes {shown(attributes)} have to be pairs of a name and a value") from None
+
+
+def _attributes(given: dict[str, str] | None) -> Attributes:
+    return tuple(sorted((given or {}).items()))

@@ -1,0 +1,175 @@
+"""hbtable.connect(): what is its own; that it does what happybase does is in test_library.py."""
+
+import inspect
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import happybase
+import pytest
+
+import hbtable
+from tests.harness.server import ServerProcess
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(tmp_path_factory.mktemp("connect") / "data", ["log.durability=os"]) as server:
+        yield server
+
+
+def test_it_takes_happybases_arguments() -> None:
+    theirs = list(inspect.signature(happybase.Connection).parameters.values())
+    ours = list(inspect.signature(hbtable.connect).parameters.values())
+    assert [(one.name, one.kind, one.default) for one in ours] == [(one.name, one.kind, one.default) for one in theirs]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"transport": "slow"}, ValueError),
+        ({"compat": "1.0"}, ValueError),
+        ({"protocol": "json"}, ValueError),
+        ({"table_prefix": 5}, TypeError),
+        ({"table_prefix_separator": 5}, TypeError),
+        ({"host": 5}, TypeError),
+        ({"port": 0x10000}, ValueError),
+        ({"port": "9090"}, TypeError),
+        ({"timeout": 0}, ValueError),
+    ],
+)
+def test_arguments_that_cannot_be(arguments: dict[str, object], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        hbtable.connect(autoconnect=False, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("way", [happybase.Connection, hbtable.connect])
+def test_a_prefix_stands_before_the_names_of_tables(server: ServerProcess, way: type) -> None:
+    with_prefix = way("127.0.0.1", server.port, 60000, table_prefix=f"mine{way.__name__}")
+    plain = way("127.0.0.1", server.port, 60000, transport="framed", protocol="compact", compat="0.96")
+    with_prefix.create_table("t", {"f": {}})
+    assert with_prefix.tables() == [b"t"]
+    name = f"mine{way.__name__}_t".encode()
+    assert name in plain.tables()
+    with_prefix.table("t").put(b"r", {b"f:a": b"1"})
+    assert with_prefix.table("t").name == name
+    assert with_prefix.table(name, use_prefix=False).row(b"r") == plain.table(name).row(b"r") == {b"f:a": b"1"}
+    with_prefix.delete_table("t", disable=True)
+    assert name not in plain.tables()
+    with_prefix.close()
+    plain.close()
+
+
+def test_no_server() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        with pytest.raises(hbtable.Unavailable, match=r"no server answers at 127\.0\.0\.1:\d+ .* hbtable start"):
+            hbtable.connect("127.0.0.1", held.getsockname()[1])
+
+
+def test_a_connection_is_made_again_after_a_close_and_by_the_first_call(server: ServerProcess) -> None:
+    database = hbtable.connect("127.0.0.1", server.port, autoconnect=False)
+    database.tables()
+    database.close()
+    database.close()
+    database.tables()
+    with database:
+        assert repr(database) == f"<hbtable database at 127.0.0.1:{server.port}>"
+
+
+def test_a_server_that_breaks_off_leaves_the_outcome_unknown(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(ServerProcess(tmp_path / "data", ["log.durability=os"]))
+        database = stack.enter_context(hbtable.connect("127.0.0.1", server.port, timeout=60000))
+        table = database.create_table("t", {"f": {}})
+        server.kill()
+        with pytest.raises(hbtable.OutcomeUnknown, match="broke off during adminMutateRows"):
+            table.put(b"r", {b"f:a": b"1"})
+        with pytest.raises(hbtable.Unavailable, match="no server answers"):
+            table.row(b"r")
+        server.start()
+        assert table.row(b"r") in ({}, {b"f:a": b"1"})
+
+
+def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_the_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        database = hbtable.connect("127.0.0.1", deaf.getsockname()[1], timeout=100)
+        with pytest.raises(hbtable.OutcomeUnknown, match="broke off during getTableNames: timed out"):
+            database.tables()
+        database.close()
+
+
+def test_threads_share_it(server: ServerProcess) -> None:
+    with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
+        table = database.create_table("shared", {"f": {}})
+        begin = threading.Barrier(4)
+
+        def work(number: int) -> None:
+            begin.wait()
+            for turn in range(25):
+                table.counter_inc(b"c", b"f:n")
+                table.put(b"%d-%d" % (number, turn), {b"f:a": b"%d" % turn})
+                assert table.row(b"%d-%d" % (number, turn)) == {b"f:a": b"%d" % turn}
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+        assert table.counter_get(b"c", b"f:n") == 100
+        assert len(list(table.scan(batch_size=7))) == 101
+
+
+def test_a_call_that_cannot_be_told_leaves_the_connection_usable(server: ServerProcess) -> None:
+    with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
+        for options in ({"max_versions": "3"}, {"max_versions": 2**40}, {"compression": 5}, {"attributes": 5}):
+            with pytest.raises(hbtable.InvalidRequest):
+                database.create_table("odd", {"f": options})  # type: ignore[dict-item]
+            assert b"odd" not in database.tables()
+
+
+def test_writes_without_the_log_and_large_batches(server: ServerProcess) -> None:
+    with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
+        table = database.create_table("large", {"f": {}, "g": {}})
+        with table.batch(timestamp=5, wal=False) as batch:
+            for number in range(1500):
+                batch.put(b"%04d" % number, {b"f:a": b"1", b"g:": b"2"})
+            batch.put(b"logged", {b"f:a": b"1"}, wal=True)
+            batch.put(b"after", {b"f:a": b"1"})
+        with table.batch(timestamp=6, wal=False) as batch:
+            batch.delete(b"0000")
+            batch.delete(b"0001", [b"f:a"])
+            batch.delete(b"0002", [b"g:"])
+        found = dict(table.scan(include_timestamp=True, batch_size=400))
+        assert len(found) == 1501
+        assert found[b"0001"] == {b"g:": (b"2", 5)}
+        assert found[b"0002"] == {b"f:a": (b"1", 5)}
+
+
+def test_server_errors_are_told_by_their_classes(server: ServerProcess) -> None:
+    with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
+        table = database.create_table("errors", {"f": {}})
+        with pytest.raises(hbtable.TableNotFound):
+            database.table("missing").row(b"r")
+        with pytest.raises(hbtable.TableNotFound):
+            database.delete_table("missing")
+        with pytest.raises(hbtable.TableExists):
+            database.create_table("errors", {"f": {}})
+        with pytest.raises(hbtable.TableNotDisabled):
+            database.delete_table("errors")
+        with pytest.raises(hbtable.NoSuchFamily):
+            table.put(b"r", {b"h:a": b"1"})
+        table.put(b"r", {b"f:n": b"three"})
+        with pytest.raises(hbtable.NotACounter):
+            table.counter_inc(b"r", b"f:n")
+        with pytest.raises(hbtable.LimitExceeded):
+            table.put(b"r" * 40_000, {b"f:a": b"1"})
+        with pytest.raises(hbtable.InvalidRequest):
+            list(table.scan(filter=b"NoFilter("))
+        database.disable_table("errors")
+        with pytest.raises(hbtable.TableNotEnabled):
+            table.row(b"r")
+        with pytest.raises(hbtable.TableNotEnabled):
+            list(table.scan())
