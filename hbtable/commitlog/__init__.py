@@ -20,7 +20,7 @@ The way from CommitLog.commit (interface.py) to durable, in the kind of log that
 Damage: segments/high_water.py notes beside the log up to where it was synced. recovery/salvage.py takes what is sound
 of a damaged log, and describes the gaps.py between.
 
-How a log ends, closed or broken: state.py. What may be deleted: ledger.py, and for whole files
+How a log ends, closed or broken: state.py. What may be deleted: needs.py and ledger.py, and for whole files
 group_files/retention.py. Bytes: records.py in groups.py in a segments/segment.py, or in a group_files/group_file.py.
 After the writer, recovery/: fencing.py ends its log and publishes a manifest.py, reading.py says what counts,
 sorting.py brings it in order, and recovered_edits.py to the tablets.

@@ -22,8 +22,8 @@ from hbtable.commitlog.group_files.group_file import GroupFile, encode_group_fil
 from hbtable.commitlog.group_files.retention import GroupRetention
 from hbtable.commitlog.group_files.sending import GroupSender
 from hbtable.commitlog.groups import CLEAN_END, MARKER, checked
-from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.metrics import LogMetrics
+from hbtable.commitlog.needs import TabletNeeds
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.queue import CommitBatch, CommitQueue
 from hbtable.commitlog.segments.high_water import HighWaterWriter
@@ -73,7 +73,7 @@ class AcknowledgedEnd:
 
 
 @final
-class FileGroupLog:
+class FileGroupLog(TabletNeeds):
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
     @switches
@@ -91,13 +91,13 @@ class FileGroupLog:
         any more, and must not switch. AlreadyExists, OutOfSpace, StorageFailed, LockLost."""
         if fs.list_files(folder):
             raise AlreadyExists(f"{folder} already holds a log; every start of a tablet server writes a new one")
+        super().__init__()
         self._runtime = runtime
         self._incarnation = incarnation_of(folder)
         self._options = options
         self._metrics = LogMetrics(registry)
         self._state = LogState(runtime)
         self._queue = CommitQueue(runtime, options, self._state)
-        self._ledger = SegmentLedger()
         self._retention = GroupRetention(runtime, fs, self._ledger)
         self._acknowledged_end = AcknowledgedEnd()
         self._high_water = HighWaterWriter(
@@ -276,19 +276,6 @@ class FileGroupLog:
     def size_bytes(self) -> int:
         return self._retention.size_bytes
 
-    def tablets_of_oldest_segment(self) -> list[int]:
-        return self._ledger.tablets_of_oldest()
-
-    def needed(self, tablet_id: int, first_needed_sequence: int) -> None:
-        """As CommitLog.needed; files nobody needs are deleted a little later."""
-        self._ledger.needed(tablet_id, first_needed_sequence)
-        self._plan_release()
-
-    def forget(self, tablet_id: int) -> None:
-        """As CommitLog.forget."""
-        self._ledger.forget(tablet_id)
-        self._plan_release()
-
     def newest_file(self) -> str:
         """As WatchedLog.newest_file."""
         return self._sender.newest_file
@@ -299,9 +286,6 @@ class FileGroupLog:
 
     def roll(self) -> None:
         """As CommitLog.roll: every group is a file of its own, so there is nothing to do."""
-
-    def highest_needed(self, tablet_id: int) -> int:
-        return self._ledger.highest(tablet_id)
 
     def _plan_release(self) -> None:
         if not self._state.reason and not self._state.closing and self._retention.advance():
@@ -321,10 +305,6 @@ class FileGroupLog:
             self._high_water.write()
         self._high_water.stop()
         self._state.check_sound()
-
-    def stop_taking(self, error: HbtableError) -> None:
-        """As CommitLog.stop_taking."""
-        self._break(error)
 
     def _break(self, error: BaseException) -> None:
         if not self._state.fail(error):

@@ -25,6 +25,7 @@ from typing import final
 from hbtable.commitlog.acknowledging import Acknowledger
 from hbtable.commitlog.ledger import SegmentLedger
 from hbtable.commitlog.metrics import LogMetrics
+from hbtable.commitlog.needs import TabletNeeds
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.queue import CommitBatch, CommitQueue
 from hbtable.commitlog.segments.appender import SegmentAppender
@@ -44,11 +45,11 @@ logger = logging.getLogger(__name__)
 
 
 @final
-class LogWriter:
+class LogWriter(TabletNeeds):
     """Implements CommitLog. Owns the log's folder, which must hold no file yet: an incarnation writes one log, once."""
 
     __slots__ = (
-        "_acknowledger", "_alone", "_busy", "_check_due", "_end", "_folder", "_high_water", "_inline_limit", "_ledger",
+        "_acknowledger", "_alone", "_busy", "_check_due", "_end", "_folder", "_high_water", "_inline_limit",
         "_metrics", "_queue", "_release", "_rest_check", "_rolls", "_runtime", "_segments", "_state", "_takes_alone",
         "_waits_for_sync",
     )  # fmt: skip
@@ -71,6 +72,7 @@ class LogWriter:
         will be acknowledged any more; it must not switch."""
         if fs.list_files(folder):
             raise AlreadyExists(f"{folder} already holds a log; every start of a tablet server writes a new one")
+        super().__init__()
         self._runtime = runtime
         self._folder = folder
         self._waits_for_sync = options.durability == "sync"
@@ -82,7 +84,6 @@ class LogWriter:
         # what the caller may do (rpc.peer).
         self._state = LogState(runtime, OutcomeUnknown if appender is None else StorageFailed)
         self._queue = CommitQueue(runtime, options, self._state)
-        self._ledger = SegmentLedger()
         self._acknowledger = Acknowledger(self._metrics, self._ledger, self._state, self._break)
         sync_seconds = self._metrics.sync_seconds
         self._end: LogEnd = (
@@ -345,22 +346,6 @@ class LogWriter:
     def size_bytes(self) -> int:
         return self._segments.size_bytes
 
-    def tablets_of_oldest_segment(self) -> list[int]:
-        return self._ledger.tablets_of_oldest()
-
-    def needed(self, tablet_id: int, first_needed_sequence: int) -> None:
-        """As CommitLog.needed; segments nobody needs are deleted a little later."""
-        self._ledger.needed(tablet_id, first_needed_sequence)
-        self._plan_release()
-
-    def forget(self, tablet_id: int) -> None:
-        """As CommitLog.forget."""
-        self._ledger.forget(tablet_id)
-        self._plan_release()
-
-    def highest_needed(self, tablet_id: int) -> int:
-        return self._ledger.highest(tablet_id)
-
     def _plan_release(self) -> None:
         if self._segments.releasable() and not self._state.reason and not self._state.closing:
             self._release = True
@@ -397,10 +382,6 @@ class LogWriter:
                 self._segments.close()
             finally:
                 self._state.closed.set()
-
-    def stop_taking(self, error: HbtableError) -> None:
-        """As CommitLog.stop_taking."""
-        self._break(error)
 
     def _break(self, error: BaseException) -> None:
         self._inline_limit = 0
