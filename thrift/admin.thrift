@@ -117,6 +117,24 @@ struct AdminStatus {
   7: list<AdminTaskDeath> taskDeaths
 }
 
+/** One of a tablet's events: `what` became of it with `server`, which are names as AdminTablet.server has them, or an
+ * incarnation that is gone; `by` noted it: a server likewise, or `master`. */
+struct AdminTabletEvent {
+  1: i64 millis,
+  2: string what,
+  3: string server,
+  4: string by,
+  5: string why,
+  6: i64 generation
+}
+
+/** `state`: whether the tablet is served now, in words. `events` as they happened; a single server keeps none. */
+struct AdminTabletHistory {
+  1: AdminTablet tablet,
+  2: string state,
+  3: list<AdminTabletEvent> events
+}
+
 /** A request to this port that took long. Decoding includes waiting for its bytes, answering the sending. */
 struct AdminSlowRequest {
   1: i64 endedMillis,
@@ -222,6 +240,8 @@ service HbtableAdmin {
 
   /* ------------------------------------------------------------------------------------ tablets, servers */
   list<AdminTablet> adminTablets(1: binary name) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Of the tablet that holds the row: where it is now, and the events that METADATA has of it. */
+  AdminTabletHistory adminTabletHistory(1: binary name, 2: binary row) throws (1: IOError io, 2: IllegalArgument ia)
   /** Those that are named, each once, by host, `host,port`, `host,port,startcode` or as AdminServer.name; without names
    * all. */
   list<AdminServer> adminServers(1: list<binary> names) throws (1: IOError io, 2: IllegalArgument ia)

@@ -5,11 +5,14 @@ from functools import partial
 from typing import final
 
 from hbtable.errors import HbtableError, StaleLocation, Unavailable, UnsupportedFormat
+from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.tablet_history import events_of, tablet_at
 from hbtable.metadata.tiling import standing
 from hbtable.model.status import CacheEviction
 from hbtable.model.table import TableRecord
-from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord
+from hbtable.model.tablet_event import TabletEvent
 from hbtable.rpc.services import TabletAdmin
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
@@ -44,6 +47,18 @@ class ClusterAdmin:
     def every_tablet(self) -> list[TabletRecord]:
         """METADATA's own included, ascending by table and row. Not a snapshot: rows change while they are read."""
         return list(standing(self._catalog.all_tablet_rows()))
+
+    @switches
+    def tablet_of_row(self, table_id: int, row: bytes) -> TabletRecord | None:
+        """As METADATA has it now; None when there is no such table any more."""
+        if table_id == METADATA_TABLE_ID and layout.ROOT_RANGE.holds(row):
+            return self._catalog.read_root()
+        return tablet_at(self._catalog.calls, table_id, row)
+
+    @switches
+    def tablet_events(self, record: TabletRecord) -> list[TabletEvent]:
+        """In the order in which they happened. A single server keeps none."""
+        return events_of(self._catalog.calls, record.table_id, record.tablet_id)
 
     # ---------------------------------------------------------------- tablet servers
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLost, Unavailable
-from hbtable.fs.interface import FileSystem
+from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.lockservice.identity import check_same
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import MASTER, MERGES, SERVERS, MasterCandidate, candidate_lock
@@ -31,6 +31,7 @@ from hbtable.master.tablets.quarantine import QuarantineOptions
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metadata.retry_policy import RetryPolicy
+from hbtable.metadata.tablet_history import TabletHistory
 from hbtable.metrics.registry import Registry
 from hbtable.model.status import EVERY_TABLE, Collection
 from hbtable.rpc.transport import Transport
@@ -99,10 +100,7 @@ class Master:
         registry: Registry | None = None,
     ) -> None:
         """`on_lost` is called when the lock is lost: the process must stop being master."""
-        self._runtime = runtime
-        self._session = session
-        self._fs = fs
-        self._transport = transport
+        self._runtime, self._session, self._fs, self._transport = runtime, session, fs, transport
         self._on_lost = on_lost
         self._options = options = options or MasterOptions()
         locator = Locator(session, transport, runtime, _impatient(self._options.metadata_patience_seconds))
@@ -110,8 +108,9 @@ class Master:
         garbage = collector_options or CollectorOptions()
         logs = LogSorting(runtime, fs, transport, lambda name: expire_server(session, name), sorting_options)
         self._metrics = metrics = MasterMetrics(registry or Registry())
+        history = self._history = TabletHistory(runtime, locator.calls, kept=fs.log_kind != LOCAL)
         many = options.parallel_loads
-        self._placement = Placement(runtime, catalog, transport, logs, many, quarantine_options, metrics)
+        self._placement = Placement(runtime, catalog, transport, logs, many, quarantine_options, metrics, history.note)
         self._report_collector = ReportCollector(runtime, session, transport, metrics.count_death)
         unnamed: set[int] = set()
         wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
@@ -178,6 +177,7 @@ class Master:
             self._watching.kill()
             self._watching = None
         self._states.stop()
+        self._history.stop()
         if self._placement.epoch:
             self._placement.epoch = 0
             self._session.unlock(MASTER)

@@ -24,7 +24,7 @@ from hbtable.fs.interface import FileSystem
 from hbtable.lockservice.interface import Session
 from hbtable.metadata import layout, readable
 from hbtable.metadata.locator import Locator, tablets_of
-from hbtable.metadata.metadata_calls import stored
+from hbtable.metadata.metadata_calls import MetadataCalls, stored
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, shown
@@ -52,6 +52,11 @@ class Catalog:
         self._locator = locator
         self._calls = locator.calls
         self._file_system = file_system
+
+    @property
+    def calls(self) -> MetadataCalls:
+        """METADATA itself, for the history of tablets."""
+        return self._calls
 
     # ---------------------------------------------------------------- tablets
 

@@ -3,8 +3,9 @@ end row"). Pure; knows keys and METADATA's own shape, nothing else.
 
     8 hex digits of table id, ";", end row      a tablet, under its exclusive end row
     8 hex digits of table id, "<"               the last tablet of the table, which has no end row
-    "table/", canonical table name              the table's record
+    "history/", 8 hex digits of table id, "/", 16 of tablet id    events of that tablet (tablet_history.py)
     "namespace/", name                          a namespace
+    "table/", canonical table name              the table's record
 
 The record is the cell m:record. "<" follows ";" and "=" follows "<", so that all tablets of a table lie in
 [id;, id=), in the order of their rows, with the last tablet last: the tablet of a row is the first key after it.
@@ -30,6 +31,8 @@ ROOT_RANGE: Final = RowRange(b"", ROOT_STOP)
 
 TABLE_PREFIX: Final = b"table/"
 NAMESPACE_PREFIX: Final = b"namespace/"
+HISTORY_PREFIX: Final = b"history/"
+"""Versions without it never read these rows: they read those of tablets, namespaces and tables by their ranges."""
 TABLE_ROWS: Final = RowRange(TABLE_PREFIX, prefix_stop(TABLE_PREFIX))
 NAMESPACE_ROWS: Final = RowRange(NAMESPACE_PREFIX, prefix_stop(NAMESPACE_PREFIX))
 
@@ -75,6 +78,10 @@ def table_key(name: bytes) -> bytes:
 
 def namespace_key(name: bytes) -> bytes:
     return NAMESPACE_PREFIX + name
+
+
+def history_key(table_id: int, tablet_id: int) -> bytes:
+    return b"%b%08x/%016x" % (HISTORY_PREFIX, table_id, tablet_id)
 
 
 def first_root_record(created_millis: int) -> TabletRecord:

@@ -7,6 +7,7 @@ stop are done with the levels below; while it waits it serves METADATA.
 """
 
 import logging
+from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.errors import HbtableError, Unavailable
@@ -40,14 +41,16 @@ class Draining:
         online_tablets: OnlineTablets,
         parallel: int,
         wait_seconds: float,
+        note_events: Callable[[], None] = lambda: None,
     ) -> None:
         """`parallel`: tablets unloaded at a time. `wait_seconds`: how long METADATA is kept for others at most, and how
-        long loads and splits that are under way are waited for."""
+        long loads and splits that are under way are waited for. `note_events`: while METADATA can still be written."""
         self._runtime = runtime
         self._membership = membership
         self._online_tablets = online_tablets
         self._parallel = parallel
         self._wait_seconds = wait_seconds
+        self._note_events = note_events
         self._told_seconds = 0.0
 
     @switches
@@ -61,6 +64,8 @@ class Draining:
                 except HbtableError as error:
                     log.warning("METADATA is given up before it is known whether others stop too: %s", error)
             self._give_up(step)
+            if not step:
+                self._note_events()
             self._say(step + 1)
 
     @switches
@@ -84,7 +89,7 @@ class Draining:
     @switches
     def _unload(self, number: int, step: int) -> None:
         """And the master hears of it: its next owner need not wait until all of them are given up."""
-        self._online_tablets.unload(number)
+        self._online_tablets.unload(number, "its server stops")
         now = self._runtime.clock_seconds()
         if now - self._told_seconds >= _TOLD_SECONDS:
             self._told_seconds = now

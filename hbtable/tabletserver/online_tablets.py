@@ -30,6 +30,7 @@ from hbtable.metadata.split_repair import complete_split
 from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, USER_LEVEL, LogRef, TabletRecord, level
+from hbtable.model.tablet_event import LEFT, SERVED, SPLIT
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 from hbtable.tablet.recovery import LeftUnflushed
@@ -55,10 +56,12 @@ class OnlineTablets:
         in_own_log: Callable[[int], int] = lambda tablet_id: 0,
         on_unflushed: Callable[[], None] = lambda: None,
         shares_cluster: bool = False,
+        note: Callable[[TabletRecord, str, str, str], None] = lambda record, what, server, why: None,
     ) -> None:
         """`check` is Suspension.outwait: a server that may have lost its lock takes no tablet in. `in_own_log` is
         CommitLog.highest_needed. `on_unflushed` is called when only this server's log has something of a tablet that
-        it does not serve; it must not switch. `shares_cluster`: METADATA's log may be another server's."""
+        it does not serve; it must not switch. `shares_cluster`: METADATA's log may be another server's. `note` is
+        TabletHistory.note."""
         self.tablets: dict[int, Tablet] = {}
         """Shared with server.py: what is in here is served."""
         self.refused: dict[int, DataDamaged] = {}
@@ -73,6 +76,7 @@ class OnlineTablets:
         self._in_own_log = in_own_log
         self._on_unflushed = on_unflushed
         self._shares_cluster = shares_cluster
+        self._note = note
         self._said_absent: set[int] = set()
         """Tablets that were not loaded since somebody was told that they are not served here, or since METADATA's log
         had no room for the change that gave them up: that comes back if its server dies before it writes on."""
@@ -131,6 +135,7 @@ class OnlineTablets:
                 self._take_in(current, schema)
             self._said_absent.discard(record.tablet_id)
             seconds = self._runtime.clock_seconds() - started
+            self._note(current, SERVED, self._incarnation, f"loaded in {seconds:.3f} s")
             log.info("tablet %d: loaded generation %d in %.3f s", record.tablet_id, current.generation, seconds)
 
     @switches
@@ -166,7 +171,7 @@ class OnlineTablets:
             raise told from error
 
     @switches
-    def unload(self, tablet_id: int) -> None:
+    def unload(self, tablet_id: int, why: str = "") -> None:
         """Flushed, its row without owner, not served on return: the next owner needs no log of this server. That it is
         not served here says the same of it, so that is StaleLocation after end(), and LeftUnflushed while this
         server's log has something of it. A load that is under way is ended."""
@@ -198,6 +203,7 @@ class OnlineTablets:
                 raise
             finally:
                 tablet.close()
+            self._note(tablet.record, LEFT, self._incarnation, why)
             log.info("tablet %d: unloaded", tablet_id)
 
     def abandon(self, record: TabletRecord) -> None:
@@ -240,6 +246,7 @@ class OnlineTablets:
         del self.tablets[parent_id]
         for child in children:
             self.tablets[child.record.tablet_id] = child
+            self._note(child.record, SPLIT, self._incarnation, f"tablet {parent_id} was split")
 
     def _say_absent(self, tablet_id: int) -> None:
         held = self._in_own_log(tablet_id)

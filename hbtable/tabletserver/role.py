@@ -25,6 +25,7 @@ from hbtable.lockservice.toggles import Toggle
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.id_allocator import TABLET_IDS, IdAllocator
 from hbtable.metadata.numbers_in_use import latest_log
+from hbtable.metadata.tablet_history import TabletHistory
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, TabletRecord
@@ -110,6 +111,7 @@ class TabletServerRole:
         self.cache = _block_cache(options.block_cache_bytes, registry)
         suspension = Suspension(runtime, session, options.suspended_seconds)
         self._commits = RecordCommits(catalog, self._abandon, suspension.outwait)
+        self._history = TabletHistory(runtime, catalog.calls, fs.log_kind != LOCAL, self.incarnation)
         self._online_tablets = online_tablets = self._make_online_tablets(catalog, suspension.outwait)
         tablet_ids = _tablet_ids(session, online_tablets, catalog)
         splitter = Splitter(
@@ -172,6 +174,7 @@ class TabletServerRole:
             self.commit_log.highest_needed,
             self._left_unflushed,
             shares_cluster=self._fs.log_kind != LOCAL,
+            note=self._history.note,
         )
 
     def _measure(self, registry: Registry) -> None:
@@ -236,7 +239,7 @@ class TabletServerRole:
             log.warning("%s was declared dead; its tablets are unloaded all the same", self.incarnation)
         self._maintenance.stop()
         parallel, wait = self._options.parallel_unloads, self._options.drain_wait_seconds
-        Draining(self._runtime, self._membership, self._online_tablets, parallel, wait).drain()
+        Draining(self._runtime, self._membership, self._online_tablets, parallel, wait, self._history.stop).drain()
         self._maintenance.join()
 
     @switches
@@ -250,6 +253,7 @@ class TabletServerRole:
                 log.warning("%s stops without having flushed everything: %s", self.incarnation, error)
         else:
             self._maintenance.stop()
+        self._history.stopped = True
         left = list(self._online_tablets.tablets.values())
         self._online_tablets.end()
         for tablet in left:

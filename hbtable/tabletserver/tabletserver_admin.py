@@ -67,7 +67,7 @@ class TabletServerAdmin(TabletAdmin):
     @switches
     def unload_tablet(self, epoch: int, tablet_id: int) -> None:
         self._check(epoch)
-        self._online_tablets.unload(tablet_id)
+        self._online_tablets.unload(tablet_id, "the master asked for it")
 
     @switches
     def update_schema(self, epoch: int, table_id: int, schema: TableSchema) -> None:

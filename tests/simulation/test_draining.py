@@ -117,7 +117,7 @@ class LateMaster(DelegatingFake):
         self._cluster = cluster
         self.refused = []
 
-    def unload(self, tablet_id):
+    def unload(self, tablet_id, why):
         if tablet_id == ROOT_TABLET_ID:
             cluster, living = self._cluster, frozenset(self._cluster.servers)
             record = cluster.client.catalog.tablet_rows(METADATA_TABLE_ID)[-1]
@@ -127,7 +127,7 @@ class LateMaster(DelegatingFake):
                 lambda: self.refused.extend(place_all(actions, lambda _: layout.SCHEMA, living)), name="place"
             )
             task.join()
-        self.inner.unload(tablet_id)
+        self.inner.unload(tablet_id, why)
 
 
 def test_a_tablet_of_metadata_that_comes_back_late_does_not_keep_the_last_server_from_stopping(machine):

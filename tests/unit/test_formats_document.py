@@ -12,7 +12,7 @@ from hbtable.access.actions import actions_of
 from hbtable.access.grants import NO_GRANTS
 from hbtable.access.scopes import GLOBAL, of_table
 from hbtable.commitlog.records import decode_records
-from hbtable.encoding import cell_key, table_record, tablet_record, varint
+from hbtable.encoding import cell_key, table_record, tablet_event, tablet_record, varint
 from hbtable.encoding.pairs_checksum import checksum_of
 from hbtable.filters.evaluate import start
 from hbtable.filters.grammar import parse
@@ -31,6 +31,7 @@ from hbtable.model.read import ScanPosition
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import NO_LOG, GoneTablet, LogRef, MergesInto, SSTableRef, TabletRecord
+from hbtable.model.tablet_event import GIVEN, TabletEvent
 from hbtable.tablet.layout import LocalityGroupLayout
 from hbtable.tablet.writes.apply import WriteBuilder
 from hbtable.tablet.writes.clock import TabletClock
@@ -146,10 +147,18 @@ def test_a_table_record_with_a_family_that_was_added() -> None:
     assert table_record.encode(record) == _example("table-record-added-family")
 
 
+def test_an_event_of_a_tablet() -> None:
+    example = _example("tablet-event")
+    event = TabletEvent(16, 20, 3, NOW, GIVEN, "s1", "", "nobody owns it")
+    assert tablet_event.encode(event) == example
+    assert tablet_event.decode(example, "the document") == event
+
+
 def test_the_row_keys_of_metadata() -> None:
     shown = []
     for line in _block("metadata-keys").splitlines():
-        key, text = bytes.fromhex(line[:50]), line[50:].split()[0].encode()
+        digits, _, rest = line.partition("  ")
+        key, text = bytes.fromhex(digits), rest.split()[0].encode()
         assert key == text
         shown.append(key)
     assert shown == sorted(shown)
@@ -157,6 +166,7 @@ def test_the_row_keys_of_metadata() -> None:
         metadata_layout.tablet_key(0, b""),
         metadata_layout.tablet_key(16, b"m"),
         metadata_layout.tablet_key(16, b""),
+        metadata_layout.history_key(16, 20),
         metadata_layout.namespace_key(b"ns"),
         metadata_layout.table_key(b"ns:t"),
     ]

@@ -91,6 +91,25 @@ class AdminTransition(NamedTuple):
     server: str = ""
 
 
+class AdminTabletEvent(NamedTuple):
+    """An event of a tablet."""
+
+    millis: int = 0
+    what: str = ""
+    server: str = ""
+    by: str = ""
+    why: str = ""
+    generation: int = 0
+
+
+class AdminTabletHistory(NamedTuple):
+    """A tablet, whether it is served, and its events."""
+
+    tablet: AdminTablet = AdminTablet()
+    state: str = ""
+    events: list[AdminTabletEvent] | None = None
+
+
 class AdminUnreachable(NamedTuple):
     """A tablet server that others cannot reach."""
 

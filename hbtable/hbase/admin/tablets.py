@@ -2,16 +2,21 @@
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
-from typing import final
+from typing import Final, final
 
-from hbtable.hbase.admin.structs import AdminTablet
+from hbtable.errors import StaleLocation, Unavailable
+from hbtable.hbase.admin.structs import AdminTablet, AdminTabletEvent, AdminTabletHistory
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.regions import region_name
 from hbtable.hbase.server_names import ServerNames
+from hbtable.model.names import shown
 from hbtable.model.status import TabletStatus
-from hbtable.model.tablet import TabletRecord, owners
+from hbtable.model.table import TableRecord, TableState
+from hbtable.model.tablet import METADATA_TABLE_ID, TabletRecord, owners
 from hbtable.switches import switches
+
+_META: Final = b"hbase:meta"
 
 
 @final
@@ -37,12 +42,58 @@ class AdminTabletCalls:
         ]
 
     @switches
+    def adminTabletHistory(self, name: bytes | None, row: bytes | None) -> AdminTabletHistory:
+        canonical = self._tables.canonical(name)
+        table = None if canonical == _META else self._cluster.admin.record(canonical)
+        operations = self._cluster.operations
+        record = operations.tablet_of_row(METADATA_TABLE_ID if table is None else table.table_id, row or b"")
+        if record is None:
+            raise Unavailable(f"METADATA has no tablet of table {shown(canonical)} for this row now; try again")
+        events = operations.tablet_events(record)
+        living = {server.name: server.started_millis for server in self._cluster.servers()}
+        status = self._status(record) if record.owner in living else None
+        names = self._names.all_shown() | {"": ""}
+        return AdminTabletHistory(
+            admin_tablet(self._names, canonical, record, status, living.get(record.owner, 0)),
+            _state(table, record, record.owner in living, status is not None),
+            [
+                AdminTabletEvent(
+                    event.millis,
+                    event.what,
+                    names.get(event.server, event.server),
+                    names.get(event.by, event.by) or "master",
+                    event.why,
+                    event.generation,
+                )
+                for event in events
+            ],
+        )
+
+    @switches
+    def _status(self, record: TabletRecord) -> TabletStatus | None:
+        try:
+            found = self._cluster.operations.on_server(record.owner).tablets(record.table_id)
+        except (StaleLocation, Unavailable):
+            return None
+        return next((one for one in found if one.record.tablet_id == record.tablet_id), None)
+
+    @switches
     def adminFlush(self, name: bytes | None, tablet_id: int | None) -> None:
         self._cluster.admin.flush(self._tables.canonical(name), tablet_id or 0)
 
     @switches
     def adminSplit(self, name: bytes | None, row: bytes | None, tablet_id: int | None) -> bool:
         return self._cluster.admin.split(self._tables.canonical(name), row or None, tablet_id or 0)
+
+
+def _state(table: TableRecord | None, record: TabletRecord, owner_lives: bool, served: bool) -> str:
+    if served:
+        return "served"
+    if table is not None and table.state is not TableState.ENABLED:
+        return f"not served: its table is {table.state.value}"
+    if not record.owner:
+        return "not served: nobody owns it"
+    return f"not served: its owner {record.owner} {'does not serve it now' if owner_lives else 'is dead'}"
 
 
 def admin_tablet(

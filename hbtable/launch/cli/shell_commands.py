@@ -184,6 +184,7 @@ _PLAIN: Final = {
     "exists": ("TABLE", "Says whether there is such a table."),
     "describe": ("TABLE", "Shows a table's options and families."),
     "status": ("[simple|detailed]", "Shows how the cluster is."),
+    "why": ("TABLE ROW", "Shows where a row's tablet is, and the events that brought it there."),
     "create": ("TABLE FAMILY...", 'Creates a table; for options use the shell: hbtable shell -e "create ...".'),
     "disable": ("TABLE", "Takes a table out of service."),
     "enable": ("TABLE", "Puts a disabled table back into service."),

@@ -5,12 +5,13 @@ from typing import final
 
 from hbtable.errors import Conflict
 from hbtable.master.servers.server_reports import AskServers
-from hbtable.master.tablets.assignment import Assign
+from hbtable.master.tablets.assignment import Assign, describe
 from hbtable.master.tablets.ownership import assigned
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.names import shown
 from hbtable.model.tablet import TabletRecord
+from hbtable.model.tablet_event import GIVEN
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
 from hbtable.switches import switches
@@ -75,6 +76,8 @@ class TabletRows:
     def _put_new(self, row: TabletRecord) -> bool:
         """False: the row is another tablet's."""
         if self._catalog.put_tablet_if_absent(row):
+            if row.owner:
+                self._placement.note(row, GIVEN, row.owner, f"{describe(row)} was made, for {row.owner}")
             return True
         found = self._catalog.read_tablet(row.table_id, row.range.stop)
         # It is ours when an answer was lost on the way, and its server was faster than we.

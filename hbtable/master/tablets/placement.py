@@ -34,6 +34,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import NO_LOG, TabletRecord
+from hbtable.model.tablet_event import GIVEN, NOT_LOADED, TAKEN
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Lock, Runtime
 from hbtable.runtime.parallel import run_all
@@ -63,7 +64,9 @@ class Placement:
         parallel_loads: int,
         quarantine: QuarantineOptions | None = None,
         metrics: MasterMetrics | None = None,
+        note: Callable[[TabletRecord, str, str, str], None] = lambda record, what, server, why: None,
     ) -> None:
+        """`note` is TabletHistory.note."""
         self.epoch = 0
         """Of the master's lock; sent with every call."""
         self._runtime = runtime
@@ -74,6 +77,7 @@ class Placement:
         self.failed_loads = FailedLoads(runtime.clock_seconds)
         self.quarantine = Quarantine(runtime.clock_seconds, quarantine)
         self.metrics = metrics or MasterMetrics(Registry())
+        self.note = note
         self._sorted: dict[str, Lock] = {}
         self._done: set[str] = set()
 
@@ -112,6 +116,7 @@ class Placement:
         if not isinstance(action, Load):
             unowned, record = record, assigned(record, action.server)
             self._catalog.replace_tablet(unowned, record)
+            self.note(record, GIVEN, action.server, action.why)
         self.load(record, schema)
 
     @switches
@@ -132,6 +137,7 @@ class Placement:
             raise
         except HbtableError as error:
             self.metrics.failed_loads.value += 1
+            self.note(record, NOT_LOADED, record.owner, str(error))
             if not isinstance(error, TabletWithheld):  # no server takes it: that is not this one's fault
                 self.failed_loads.failed(record.tablet_id, record.owner, str(error))
             if not isinstance(error, OutcomeUnknown):
@@ -188,6 +194,7 @@ class Placement:
         if (current.owner, current.generation) == (record.owner, record.generation):
             # Of a dead owner no log is dropped: the next one recovers.
             self._catalog.replace_tablet(current, given_back(current) if lives else released(current))
+            self.note(current, TAKEN, current.owner, "it did not serve it" if lives else "it was dead")
 
     @switches
     def discard(self, tablets: Sequence[TabletRecord]) -> None:
