@@ -10,6 +10,7 @@ from hbtable.shell.language.constants import CONSTANTS
 
 _RUBY: Final = ("org", "java", "com", "import", "java_import", "include", "require")
 _CONSTANT: Final = "uninitialized constant HBaseReceiver::"
+_NO_SERVER: Final = "Could not find any server(s) with specified name(s)"
 _SHOWN: Final = 10
 _SQL: Final = {"select": "scan", "insert": "put", "update": "put", "show": "list", "set": "put", "ls": "list"}
 """Commands of other shells, and the one that is meant here."""
@@ -21,7 +22,11 @@ def advice(error: ShellError, server: ShellConnection, commands: list[str], one_
         return error.advice
     if isinstance(error, (UnknownName, UnknownMethod)):
         return _of_word(error, commands)
-    if error.about is None or isinstance(error, CannotConnect):
+    if isinstance(error, CannotConnect):
+        return ""
+    if _NO_SERVER in str(error):
+        return _of_servers(server)
+    if error.about is None:
         return ""
     what, name = error.about
     shown = show_name(name)
@@ -33,6 +38,9 @@ def advice(error: ShellError, server: ShellConnection, commands: list[str], one_
         there = [show_name(one) for one in _names(server, what)]
     except ShellError:
         return ""
+    if what == "region":
+        table = shown if shown in there else "TABLE"
+        return f"{_command('list_regions', table, one_shot=False)} shows the names of a table's regions"
     if what == "table":
         return _of_names(shown, there, "tables", "list") or "there is no table yet: create makes one"
     made = _command("create_namespace", shown, one_shot=False)
@@ -44,6 +52,16 @@ def _names(server: ShellConnection, what: str) -> list[bytes]:
         found: list[bytes] = server.admin("adminNamespaces")
         return found
     return [table.name for table in server.admin("adminTables")]
+
+
+def _of_servers(server: ShellConnection) -> str:
+    try:
+        found = server.admin("adminServers", [])
+    except ShellError:
+        return ""
+    names = [f"{one.host},{one.port},{one.started_millis}" for one in found]
+    more = f" and {len(names) - _SHOWN} more, which list_liveservers shows" if len(names) > _SHOWN else ""
+    return f"the servers are {' '.join(names[:_SHOWN])}{more}"
 
 
 def _of_names(name: str, there: list[str], what: str, command: str) -> str:

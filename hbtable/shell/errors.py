@@ -15,7 +15,7 @@ class ShellError(Exception):
     """A second line for people: what could stand there."""
 
     about: tuple[str, bytes] | None = None
-    """(`table`, `disabled table`, `enabled table` or `namespace`; its name): advice.py finds the second line by it."""
+    """(table, `disabled table`, `enabled table`, namespace or region; its name): advice.py has the second line."""
 
     command: str = ""
     """The command whose arguments were being read."""

@@ -76,6 +76,12 @@ def errors(address: str) -> Errors:
             "did you mean VERSIONS? the options of cre",
         ),
         ("get 'flights', 'r', {'COLUM' => 'f'}", "Failed parse of", "get has no option COLUM; did you mean COLUMN?"),
+        ("merge_region 'a', 'b'", "Can't invoke merge on unknown region a", "list_regions 'TABLE' shows the names of"),
+        ("move 'flights'", "UnknownRegionException: flights", "list_regions 'flights' shows the names of"),
+        ("reopen_regions 'flights', ['a']", "a is no encoded name", "list_regions 'flights' shows the names of"),
+        ("recommission_regionserver 'x'", "Could not find any server(s)", "the servers are 127.0.0.1,"),
+        ("compact_rs 'x'", "Could not find any server(s)", "the servers are 127.0.0.1,"),
+        ("flush 'flights', 'x'", "Column families [x] don't exist in table flights", "it has f, g"),
         ("scan 'flights', {COLUMNS => 'x:a'}", "Column family x does not exist in table flights; it has f, g", ""),
     ],
 )

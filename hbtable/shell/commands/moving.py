@@ -25,7 +25,7 @@ def known_region(context: Context, value: Value) -> tuple[bytes, AdminTablet]:
     name = text_of(value, "a region's name")
     found = find_region(context, name)
     if found is None:
-        raise ShellError(f"org.apache.hadoop.hbase.UnknownRegionException: {show_name(name)}")
+        raise ShellError(f"org.apache.hadoop.hbase.UnknownRegionException: {show_name(name)}", about=("region", name))
     return found
 
 
@@ -68,7 +68,9 @@ def reopen_regions(context: Context, arguments: list[Value]) -> Value:
         by_name = {encoded(tablet).encode(): tablet for tablet in tablets}
         for one in wanted:
             if not isinstance(one, bytes) or one not in by_name:
-                raise ShellError(f"{shown(one)} is no encoded name of a region of table {show_name(name)}")
+                raise ShellError(
+                    f"{shown(one)} is no encoded name of a region of table {show_name(name)}", about=("region", name)
+                )
         tablets = [by_name[one] for one in wanted if isinstance(one, bytes)]
     for tablet in tablets:
         _move(context, name, tablet, tablet.server.encode())
@@ -91,7 +93,7 @@ def merge_region(context: Context, arguments: list[Value]) -> Value:
             raise ArgumentError(f"Type of {inspect(name)} is {class_of(name)}, but expected String")
         region = find_region(context, name)
         if region is None:
-            raise ShellError(f"Can't invoke merge on unknown region {show_name(name)}")
+            raise ShellError(f"Can't invoke merge on unknown region {show_name(name)}", about=("region", name))
         found.append(region)
     unique = len({tablet.tablet_id for _, tablet in found})
     if unique != len(found):

@@ -108,9 +108,12 @@ def _family_of(context: Context, name: bytes, arguments: list[Value]) -> bytes:
     if len(arguments) < 2 or arguments[1] is None:
         return b""
     family = text_of(arguments[1], "a family's name")
-    if family not in [one.name for one in context.table(name).families or ()]:
-        raise ServerError(
+    families = [one.name for one in context.table(name).families or ()]
+    if family not in families:
+        error = ServerError(
             "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException",
             f"Column families [{show_name(family)}] don't exist in table {show_name(name)}",
         )
+        error.advice = f"it has {', '.join(map(show_name, sorted(families)))}"
+        raise error
     return family
