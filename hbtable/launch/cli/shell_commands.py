@@ -105,6 +105,13 @@ def put(url: str, form: str, table: str, row: str, column: str, value: str, time
 
 
 def _scan_options(function: _Function) -> _Function:
+    """`function` gets them as one, `options`, in the form of the shell's hash."""
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        named = {name: given.pop(name) for name in ("start", "stop", "prefix", "filter_text", "columns")}
+        function(options=_scan_hash(**named), **given)
+
     for option in (
         click.option("--columns", multiple=True, metavar="FAMILY[:QUALIFIER]", help="Only these."),
         click.option("--filter", "filter_text", help="In the filter language, such as \"PrefixFilter('a')\"."),
@@ -112,8 +119,8 @@ def _scan_options(function: _Function) -> _Function:
         click.option("--stop", help="Up to this row, not included."),
         click.option("--start", help="From this row."),
     ):
-        function = option(function)
-    return function
+        command = option(command)
+    return command
 
 
 @click.command()
@@ -125,22 +132,11 @@ def _scan_options(function: _Function) -> _Function:
 @click.option("--versions", type=click.IntRange(1), default=1, help="How many of each column.")
 @click.option("--reversed", "backwards", is_flag=True, help="From the last row to the first.")
 def scan(
-    url: str,
-    form: str,
-    table: str,
-    limit: int,
-    versions: int,
-    backwards: bool,
-    start: str | None,
-    stop: str | None,
-    prefix: str | None,
-    filter_text: str | None,
-    columns: tuple[str, ...],
+    url: str, form: str, table: str, limit: int, versions: int, backwards: bool, options: dict[object, object]
 ) -> None:
     """Shows rows in order."""
-    given = _scan_hash(start, stop, prefix, filter_text, columns)
-    given.update({b"LIMIT": limit, b"VERSIONS": versions, b"REVERSED": backwards})
-    _run(url, form, "scan", [table.encode(), given])
+    more: dict[object, object] = {b"LIMIT": limit, b"VERSIONS": versions, b"REVERSED": backwards}
+    _run(url, form, "scan", [table.encode(), {**options, **more}])
 
 
 @click.command()
@@ -148,18 +144,9 @@ def scan(
 @_format_option
 @_scan_options
 @click.argument("table")
-def count(
-    url: str,
-    form: str,
-    table: str,
-    start: str | None,
-    stop: str | None,
-    prefix: str | None,
-    filter_text: str | None,
-    columns: tuple[str, ...],
-) -> None:
+def count(url: str, form: str, table: str, options: dict[object, object]) -> None:
     """Counts rows."""
-    _run(url, form, "count", [table.encode(), _scan_hash(start, stop, prefix, filter_text, columns)])
+    _run(url, form, "count", [table.encode(), options])
 
 
 def _scan_hash(
