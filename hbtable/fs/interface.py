@@ -56,7 +56,8 @@ class AppendFile(Protocol):
     @switches
     def sync(self) -> None:
         """Everything appended before the call is durable on return. *Switches* (the wait is off the hub).
-        StorageFailed: never call again on this file; what was not synced before must count as lost."""
+        StorageFailed: never call again on this file; what was not synced before must count as lost. So it does when
+        the task that waited was killed and heard of no failure: a later call fails, too."""
 
     def close(self) -> None:
         """Does not sync. Idempotent."""

@@ -26,6 +26,7 @@ from hbtable.errors import (
     StorageFailed,
 )
 from hbtable.fs import disk
+from hbtable.fs.descriptor_syncs import DescriptorSyncs
 from hbtable.fs.interface import LOCAL, NO_HINTS, AppendFile, FileStatus, PutHints, RandomReadFile
 from hbtable.fs.open_files import put_in_pieces
 from hbtable.fs.paths import UNFINISHED, check_path, read_error, write_error
@@ -39,17 +40,19 @@ _INLINE_READ_BYTES: Final = 1 << 20
 class LocalAppendFile:
     """An open file; its descriptor is closed only when no sync uses it any more."""
 
-    __slots__ = ("_closed", "_descriptor", "_failed", "_runtime", "_sync_kind", "_syncs", "_system", "path")
+    __slots__ = (
+        "_closed", "_descriptor", "_descriptor_syncs", "_runtime", "_sync_kind", "_syncs", "_system", "path",
+    )  # fmt: skip
 
     def __init__(self, system: "LocalFileSystem", runtime: Runtime, path: str, descriptor: int) -> None:
         self.path = path
         self._system = system
         self._runtime = runtime
         self._descriptor = descriptor
+        self._descriptor_syncs = DescriptorSyncs(descriptor)
         self._sync_kind = "log-sync" if path.startswith("logs/") else "file-sync"
         self._syncs = 0
         self._closed = False
-        self._failed = False
 
     def append(self, data: bytes) -> None:
         """Never switches. After an error a part of `data` may be in the file."""
@@ -69,10 +72,9 @@ class LocalAppendFile:
         self._check_usable()
         self._syncs += 1
         try:
-            self._runtime.offload(self._sync_kind, disk.sync_descriptor, self._descriptor)
+            self._runtime.offload(self._sync_kind, self._descriptor_syncs.sync_descriptor)
         except OSError as error:
-            # The kernel marks the pages clean after a failed sync: a second one would report success for lost bytes.
-            self._failed = True
+            self._descriptor_syncs.failed = True
             self._sync_ended()
             raise StorageFailed(f"syncing {self.path} failed: {error.strerror or error}; restart to recover") from error
         # Not in a finally: when this task is killed the thread still uses the descriptor, which then stays open until
@@ -93,7 +95,7 @@ class LocalAppendFile:
             os.close(self._descriptor)
 
     def _check_usable(self) -> None:
-        if self._closed or self._failed:
+        if self._closed or self._descriptor_syncs.failed:
             state = "is closed" if self._closed else "failed to sync earlier"
             raise StorageFailed(f"{self.path} {state}: nothing more can be written to it")
 

@@ -80,8 +80,7 @@ class LogWriter(TabletNeeds):
         self._alone = self._takes_alone
         """The last group was of one commit: to gather the next one would be to wait for nobody."""
         self._metrics = LogMetrics(registry)
-        # A cluster's server ends when its log breaks, and others recover the log: there a peer turns StorageFailed into
-        # what the caller may do (rpc.peer).
+        # A cluster's server ends when its log breaks: there a peer turns StorageFailed into what the caller may do.
         self._state = LogState(runtime, OutcomeUnknown if appender is None else StorageFailed)
         self._queue = CommitQueue(runtime, options, self._state)
         self._acknowledger = Acknowledger(self._metrics, self._ledger, self._state, self._break)
@@ -181,16 +180,18 @@ class LogWriter(TabletNeeds):
         """The only batch there is, in the task of its only commit. All but a kill is told by the batch."""
         self._busy = True
         batch = self._queue.take()
+        appended = False
         try:
-            if self._append(batch):
+            appended = self._append(batch)
+            if appended:
                 self._end.sync()
                 self._acknowledge(batch)
         except Exception as error:
             self._failed(batch, error)
             if not isinstance(error, HbtableError):
                 logger.exception("a commit to the log failed in an unforeseen way")
-        except BaseException:
-            self._runtime.spawn(self._work, batch, name="commit-log")  # killed: its bytes are in the file
+        except BaseException:  # killed
+            self._runtime.spawn(self._work, batch if appended else None, name="commit-log")
             raise
         self._busy = False
         self._start_if_needed()
@@ -281,12 +282,11 @@ class LogWriter(TabletNeeds):
         self._high_water.news()
 
     def _failed(self, batch: CommitBatch, error: BaseException) -> None:
-        if isinstance(error, Unavailable):
-            batch.fail(type(error), str(error))
-            return
-        self._break(error)
-        doubt = self._state.doubt()
-        batch.fail(type(doubt), str(doubt))
+        told: HbtableError | None = error if isinstance(error, Unavailable) else None
+        if told is None:
+            self._break(error)
+            told = self._state.doubt()
+        batch.fail(type(told), str(told))
 
     def newest_file(self) -> str:
         """As WatchedLog.newest_file."""

@@ -30,6 +30,7 @@ class TrickyFile:
         self._syncs = 0
 
     def append(self, data: bytes) -> None:
+        self._system.before_append()
         if self._system.bugs:
             raise self._system.bugs.pop()
         if self._system.append_errors:
@@ -64,6 +65,7 @@ class TrickyFileSystem:
         self.create_errors: list[HbtableError] = []
         self.delete_errors: list[HbtableError] = []
         self.bugs: list[Exception] = []
+        self.before_append: Callable[[], object] = lambda: None
         self.closed_while_syncing = 0
         self.syncs = 0
         self.reads: list[tuple[str, int, int]] = []

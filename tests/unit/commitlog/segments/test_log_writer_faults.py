@@ -201,6 +201,24 @@ def test_an_append_with_an_unknown_end_stops_the_log(bench, durability) -> None:
 
 
 @BOTH
+def test_a_kill_inside_an_append_stops_the_log(bench, durability) -> None:
+    def main() -> None:
+        log = bench.writer(durability=durability)
+        bench.commit(log, 1, 1)
+        bench.fs.before_append = lambda: bench.runtime.sleep(1)
+        task = bench.begin(log, 1, 2)
+        task.kill()
+        with pytest.raises(StorageFailed, match="restart this tablet server"):
+            bench.commit(log, 1, 3)
+        bench.runtime.sleep(10)
+        assert bench.applied == [(1, 1)]
+        with pytest.raises(StorageFailed):
+            log.close()
+
+    bench.run(main)
+
+
+@BOTH
 def test_an_error_nobody_foresaw_stops_the_log_and_leaves_no_waiter_behind(bench, durability) -> None:
     def main() -> None:
         log = bench.writer(durability=durability, group_bytes=1, segment_bytes=100)
