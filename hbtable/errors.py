@@ -79,6 +79,10 @@ class AccessDenied(InvalidRequest):
     """Whoever calls may not do that. Nothing was done, and the message says nothing of what is stored."""
 
 
+class NotAuthenticated(InvalidRequest):
+    """A client did not prove to be the user that it says it is."""
+
+
 class InvalidConfiguration(InvalidRequest):
     """A configuration key or value is unknown or out of range."""
 

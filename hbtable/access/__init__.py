@@ -2,6 +2,11 @@
 
     user.py           a user, and for which one a task works
     options.py        superusers, and who is in which group
+    passwords.py      hashes of passwords and tokens
+    accounts.py       users with their hashes and tokens, as bytes
+    store.py          where that list is kept: read, changed, watched
+    tries.py          how often somebody may try a password
+    verification.py   whether a client is the user that it says it is
     actions.py        the five rights: read, write, execute, create, administer
     scopes.py         where a right is held: everywhere, or a namespace, table, family, column
     grants.py         who was given what: immutable

@@ -1,4 +1,4 @@
-"""The section [auth] of the configuration: whether users must prove who they are, and their groups."""
+"""The users that may come in, and their groups: the section [auth] of the configuration."""
 
 from dataclasses import dataclass
 
@@ -16,14 +16,24 @@ class AuthOptions:
     """Users and @groups who may do everything: "ann, @admins"."""
     groups: str = ""
     """The members of each group: "admins = ann, ben; readers = carl"."""
+    proxies: str = ""
+    """Users and @groups who may act for others, as gateways of their own do (`doAs` over HTTP, the authorization
+    identity of SASL), but not for superusers. Superusers may act for everybody."""
+    plain_text: bool = False
+    """Passwords and tokens are taken over connections without TLS as well, where whoever listens reads them."""
 
     def __post_init__(self) -> None:
         self.superuser_names()
+        self.proxy_names()
         self.members()
 
     def superuser_names(self) -> frozenset[str]:
         """Of users, and of groups with their @. InvalidConfiguration."""
         return _names(self.superusers, "auth.superusers")
+
+    def proxy_names(self) -> frozenset[str]:
+        """As superuser_names()."""
+        return _names(self.proxies, "auth.proxies")
 
     def members(self) -> dict[str, frozenset[str]]:
         """By group. InvalidConfiguration."""

@@ -31,8 +31,10 @@ FORMAT_VERSION: Final = 1
 
 _FORMAT_TEXT: Final = "hbtable data folder\nformat {version}\n"
 _FORMAT: Final = re.compile(r"hbtable data folder\nformat ([0-9]{1,9})\n(.*)", re.DOTALL)
-_MEANS_EMPTY: Final = frozenset(("LOCK", "lost+found", UNFINISHED))
-"""Names that an unused folder may hold: those of a new disk, and the traces of a start that crashed."""
+_USERS: Final = ("users", "users.lock", "users.new")
+_MEANS_EMPTY: Final = frozenset(("LOCK", "lost+found", UNFINISHED, *_USERS))
+"""Files of a folder that nobody used yet: a new disk's, the traces of a start that crashed, those of `hbtable user`,
+as the first user is made before the first start."""
 
 _HELD: Final[set[tuple[int, tuple[int, int]]]] = set()
 """(pid, device and inode) of the folders that this process has open; a forked child has none."""

@@ -70,7 +70,7 @@ class GatewayConnection:
         self._wire: Wire | None = None
         self.client = client
         self.user: User | None = context.user
-        """The user that the client proved to be. None: nobody."""
+        """The user that the client proved to be. None: it proved nothing."""
         self.host = client.rpartition(":")[0]
         self.framed = False
         self.busy = False

@@ -9,6 +9,7 @@
     /balancer                      whether tablets move to even out servers: `on` or `off`; without it they do
     /unreachable/<...>             who does not reach whom (reachability.reports)
     /withdrawals                   tablet servers that gave up lately because nobody reached them; JSON
+    /users                         in a cluster, the list of users (access.store)
     /state-number                  how far the cluster has come, as the files say, too (lockservice.state_number)
     /splits, /merges               whether tablets may be split, by themselves too, and merged: as /balancer
     /access/grants                 who may do what (access.grants_record); without it nobody but superusers may anything

@@ -8,8 +8,10 @@ import re
 from pathlib import Path
 
 from hbtable.access import grants_record
+from hbtable.access.accounts import Accounts
 from hbtable.access.actions import actions_of
 from hbtable.access.grants import NO_GRANTS
+from hbtable.access.passwords import PasswordHash, TokenRecord
 from hbtable.access.scopes import GLOBAL, of_table
 from hbtable.commitlog.records import decode_records
 from hbtable.encoding import cell_key, table_record, tablet_event, tablet_record, varint
@@ -152,6 +154,14 @@ def test_an_event_of_a_tablet() -> None:
     event = TabletEvent(16, 20, 3, NOW, GIVEN, "s1", "", "nobody owns it")
     assert tablet_event.encode(event) == example
     assert tablet_event.decode(example, "the document") == event
+
+
+def test_a_list_of_users() -> None:
+    accounts = Accounts().with_user("ann", PasswordHash(b"0123456789abcdef", bytes(range(32))))
+    accounts = accounts.with_token("ann", TokenRecord("15d339487989", bytes(range(32, 64)), NOW), 0)
+    shown = _example("users-head") + " ".join(_block("users").splitlines()).encode()
+    assert Accounts.decode(shown, "the document") == accounts
+    assert accounts.encode() == shown
 
 
 def test_the_row_keys_of_metadata() -> None:

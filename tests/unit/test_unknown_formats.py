@@ -13,6 +13,7 @@ from zlib import crc32
 import pytest
 
 from hbtable.access import grants_record
+from hbtable.access.accounts import Accounts
 from hbtable.commitlog import groups, records
 from hbtable.commitlog.group_files import group_file
 from hbtable.commitlog.recovery import fencing, manifest, sorted_runs
@@ -270,6 +271,7 @@ NUMBERS = [
     Number("run version", SHORTS[1:], (1,), lambda value: read_run(patched(RUN_END, 8, 2, value))),
     Number("run reserved", SHORTS, (0,), lambda value: read_run(patched(RUN_END, 10, 2, value))),
     Number("list version", SHORTS[2:], (2, 3), read_list_version),
+    Number("list of users", BYTES[1:], (1,), lambda value: Accounts.decode(seal(b"U", value, b'{"users": []}'), "u")),
     Number("high-water mark", BYTES[1:], (1,), lambda value: read_high_water(value)),
     Number("list reserved", SHORTS, (0,), lambda value: read_list(patched(RUN_LIST, 10, 2, value))),
     Number("lock service file", BYTES[1:], (1,), lambda value: read_lock_file(patched(LOCK_FILE, 4, 1, value))),

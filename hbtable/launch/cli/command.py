@@ -1,5 +1,5 @@
 """The command line: `hbtable start | demo | check | repair | config | version`, and those of cluster_commands.py,
-shell_commands.py and transfer_commands.py.
+shell_commands.py, transfer_commands.py and user_commands.py.
 
 Exit codes: 0 fine, 1 the thing itself failed (a damaged file, a port in use), 2 the command was misused; those of
 `check` are its own. Heavy imports wait inside the commands, so that `hbtable --help` answers at once.
@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from hbtable.errors import HbtableError, InvalidConfiguration, InvalidRequest
-from hbtable.launch.cli import cluster_commands, shell_commands, transfer_commands
+from hbtable.launch.cli import cluster_commands, shell_commands, transfer_commands, user_commands
 from hbtable.switches import switches
 
 _Function = Callable[..., None]
@@ -40,7 +40,12 @@ def main() -> None:
     """Bigtable in Python behind HBase's Thrift interface."""
 
 
-for _command in (*cluster_commands.COMMANDS, *shell_commands.COMMANDS, *transfer_commands.COMMANDS):
+for _command in (
+    *cluster_commands.COMMANDS,
+    *shell_commands.COMMANDS,
+    *transfer_commands.COMMANDS,
+    *user_commands.COMMANDS,
+):
     main.add_command(_command)
 
 

@@ -1,0 +1,155 @@
+"""Keeps the list of users: in a file of the data folder on one machine, in one of the lock service in a cluster.
+
+`hbtable user` changes it while the server runs, so both are read again when they have changed, and changed by
+compare-and-set or under a lock. Neither goes through the server: whoever may write there is trusted anyway.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Callable
+from typing import Final, Protocol, final
+
+from hbtable.access.accounts import Accounts
+from hbtable.errors import AlreadyExists, Conflict, FileNotFound, InvalidConfiguration, StorageFailed
+from hbtable.lockservice.interface import Session
+from hbtable.switches import switches
+
+USERS_PATH: Final = "/users"
+"""In the lock service."""
+USERS_FILE: Final = "users"
+"""In the data folder."""
+_LOCK_FILE: Final = "users.lock"
+_MODE: Final = 0o600
+
+
+class AccountStore(Protocol):
+    """Keeps the users."""
+
+    @switches
+    def read(self) -> Accounts:
+        """*Switches.* As they are now; nobody when nothing was ever written. Corruption, UnsupportedFormat,
+        InvalidConfiguration, Unavailable."""
+
+    @switches
+    def change(self, edit: Callable[[Accounts], Accounts]) -> None:
+        """*Switches.* Durable on return. `edit` may be called again, and its errors are raised."""
+
+
+@final
+class AccountFile:
+    """Implements AccountStore in a folder of this machine."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._path = os.path.join(folder, USERS_FILE)
+        self._known = Accounts()
+        self._known_as: tuple[int, ...] = ()
+        """By which the file is told from another one."""
+
+    @switches
+    def read(self) -> Accounts:
+        """A small file, and only when it has changed. Does not switch."""
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return Accounts()
+        except OSError as error:
+            raise self._unreadable(error) from error
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            _check_private(status, self._path)
+            looks = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+            if looks != self._known_as:
+                self._known = Accounts.decode(file.read(), self._path)
+                self._known_as = looks
+        return self._known
+
+    @switches
+    def change(self, edit: Callable[[Accounts], Accounts]) -> None:
+        """Does not switch."""
+        try:
+            os.makedirs(self._folder, 0o700, exist_ok=True)
+            lock = os.open(os.path.join(self._folder, _LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        with open(lock, "rb"):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            changed = edit(self.read()).encode()
+            try:
+                self._replace(changed)
+            except OSError as error:
+                raise StorageFailed(f"{self._path} cannot be written: {error.strerror}; it is as it was") from error
+
+    def _replace(self, data: bytes) -> None:
+        unfinished = f"{self._path}.new"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished)  # of one who died here; the lock is ours
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(unfinished, self._path)
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _unreadable(self, error: OSError) -> InvalidConfiguration:
+        why = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        return InvalidConfiguration(f"the list of users, {self._path}, cannot be used: {why}")
+
+
+@final
+class AccountNode:
+    """Implements AccountStore in the lock service of a cluster."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known = Accounts()
+        self._known_as = b""
+
+    @switches
+    def read(self) -> Accounts:
+        try:
+            data = self._session.read(USERS_PATH).data
+        except FileNotFound:
+            return Accounts()
+        if data != self._known_as:
+            self._known, self._known_as = Accounts.decode(data, USERS_PATH), data
+        return self._known
+
+    @switches
+    def change(self, edit: Callable[[Accounts], Accounts]) -> None:
+        while True:
+            try:
+                return self._try(edit)
+            except Conflict:
+                continue  # somebody else changed it at the same moment
+
+    @switches
+    def _try(self, edit: Callable[[Accounts], Accounts]) -> None:
+        """Conflict: somebody else changed it meanwhile."""
+        try:
+            file = self._session.read(USERS_PATH)
+        except FileNotFound:
+            data = edit(Accounts()).encode()
+            try:
+                self._session.create(USERS_PATH, data)
+            except AlreadyExists as error:
+                raise Conflict("the list of users is being made by somebody else") from error
+        else:
+            changed = edit(Accounts.decode(file.data, USERS_PATH))
+            self._session.write(USERS_PATH, changed.encode(), file.version)
+
+
+def _check_private(status: os.stat_result, path: str) -> None:
+    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise InvalidConfiguration(
+            f"the list of users, {path}, may be read or changed by others (mode {stat.S_IMODE(status.st_mode):04o}): "
+            "chmod 600 it"
+        )

@@ -1,0 +1,43 @@
+"""Limits how often somebody may try a password: pure, on the clock that it is given.
+
+Counted for an address and a name together. By the name alone anybody could keep a user out; by the address alone one
+client with an old password would keep out all others behind the same proxy. Who tries many names is held up by the
+few hashes that are computed at a time.
+"""
+
+from collections import OrderedDict
+from typing import Final, final
+
+FREE_TRIES: Final = 5
+_FIRST_WAIT_SECONDS: Final = 1.0
+_LONGEST_WAIT_SECONDS: Final = 60.0
+_REMEMBERED: Final = 10_000
+"""Beyond it those that failed longest ago are forgotten."""
+
+
+@final
+class FailedTries:
+    """After five failures in a row each next try has to wait, at first a second, then twice as long each time."""
+
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        self._most = most
+        self._failed: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
+        """(failures in a row, the earliest time of the next try), the last that failed at the end."""
+
+    def wait_seconds(self, host: str, name: str, now: float) -> float:
+        """0: a try may be made now."""
+        _, earliest = self._failed.get((host, name), (0, 0.0))
+        return max(0.0, earliest - now)
+
+    def failed(self, host: str, name: str, now: float) -> None:
+        key = (host, name)
+        times = self._failed.pop(key, (0, 0.0))[0] + 1
+        wait = 0.0
+        if times >= FREE_TRIES:
+            wait = min(_FIRST_WAIT_SECONDS * 2.0 ** min(times - FREE_TRIES, 10), _LONGEST_WAIT_SECONDS)
+        self._failed[key] = (times, now + wait)
+        while len(self._failed) > self._most:
+            self._failed.popitem(last=False)
+
+    def succeeded(self, host: str, name: str) -> None:
+        self._failed.pop((host, name), None)

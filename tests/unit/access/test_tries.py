@@ -1,0 +1,33 @@
+from hbtable.access.tries import FREE_TRIES, FailedTries
+
+
+def test_after_some_failures_each_try_waits_longer() -> None:
+    tries, now, waits = FailedTries(), 100.0, []
+    for _ in range(FREE_TRIES + 10):
+        waits.append(tries.wait_seconds("h", "ann", now))
+        now += waits[-1]
+        tries.failed("h", "ann", now)
+    assert waits == [0.0] * FREE_TRIES + [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 60.0]
+
+
+def test_others_do_not_wait() -> None:
+    tries = FailedTries()
+    for _ in range(10):
+        tries.failed("h", "ann", 0.0)
+    assert tries.wait_seconds("h", "ann", 0.0)
+    assert tries.wait_seconds("h", "ben", 0.0) == tries.wait_seconds("g", "ann", 0.0) == 0.0
+
+
+def test_who_got_it_right_begins_anew() -> None:
+    tries = FailedTries()
+    for _ in range(10):
+        tries.failed("h", "ann", 0.0)
+    tries.succeeded("h", "ann")
+    assert tries.wait_seconds("h", "ann", 0.0) == 0.0
+
+
+def test_names_that_are_made_up_take_bounded_memory() -> None:
+    tries = FailedTries(most=100)
+    for number in range(1000):
+        tries.failed("h", f"u{number}", 0.0)
+    assert len(tries._failed) == 100

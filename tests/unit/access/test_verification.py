@@ -1,0 +1,193 @@
+from typing import Any
+
+import pytest
+
+from hbtable.access.accounts import Accounts
+from hbtable.access.options import AuthOptions
+from hbtable.access.passwords import PasswordHash, new_token
+from hbtable.access.store import AccountFile
+from hbtable.access.user import User
+from hbtable.access.verification import Verifier
+from hbtable.errors import NotAuthenticated, Overloaded, Unavailable
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.cheap_passwords import cheap
+
+OPTIONS = AuthOptions(
+    enabled=True, superusers="root, @admins", groups="admins = ann; readers = ann, ben", proxies="hue"
+)
+
+
+class Clock:
+    """A runtime whose clocks are set by hand, and whose threads count what they compute."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.computed = 0
+        self.real = GeventRuntime()
+
+    def clock_seconds(self) -> float:
+        return self.now
+
+    def wall_millis(self) -> int:
+        return int(self.now * 1000)
+
+    def offload(self, kind: str, function: Any, *arguments: object) -> Any:
+        self.computed += 1
+        return self.real.offload(kind, function, *arguments)
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.accounts = Accounts().with_user("ann", cheap(b"correct horse")).with_user("program", None)
+
+    def read(self) -> Accounts:
+        return self.accounts
+
+
+@pytest.fixture
+def clock() -> Any:
+    return Clock()
+
+
+@pytest.fixture
+def kept() -> Any:
+    return Kept()
+
+
+@pytest.fixture
+def verifier(clock: Any, kept: Any) -> Verifier:
+    return Verifier(clock, kept, OPTIONS)
+
+
+def test_the_right_password_gives_the_user_with_its_groups(verifier: Verifier) -> None:
+    assert verifier.by_password("ann", b"correct horse", "h") == User("ann", frozenset({"admins", "readers"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [("ann", b"wrong"), ("nobody", b"correct horse"), ("program", b""), ("ann", b""), ("ann", b"x" * 2000), ("", b"")],
+)
+def test_all_that_is_wrong_is_refused_alike_and_costs_alike(
+    verifier: Verifier, clock: Any, name: str, secret: bytes
+) -> None:
+    with pytest.raises(NotAuthenticated) as refused:
+        verifier.by_password(name, secret, "h")
+    assert str(refused.value) == "the user or the password is wrong"
+    assert clock.computed == (1 if len(secret) < 2000 else 0)
+
+
+def test_a_right_password_is_computed_once_a_minute(verifier: Verifier, clock: Any) -> None:
+    for _ in range(3):
+        verifier.by_password("ann", b"correct horse", "h")
+    assert clock.computed == 1
+    clock.now += 61
+    verifier.by_password("ann", b"correct horse", "h")
+    assert clock.computed == 2
+
+
+def test_a_changed_password_ends_the_old_one_at_once(verifier: Verifier, kept: Any) -> None:
+    verifier.by_password("ann", b"correct horse", "h")
+    kept.accounts = kept.accounts.with_password("ann", cheap(b"battery staple"))
+    with pytest.raises(NotAuthenticated):
+        verifier.by_password("ann", b"correct horse", "h")
+    verifier.by_password("ann", b"battery staple", "h")
+    kept.accounts = kept.accounts.without_user("ann")
+    with pytest.raises(NotAuthenticated):
+        verifier.by_password("ann", b"battery staple", "h")
+
+
+def test_who_tries_too_often_has_to_wait_even_with_the_right_one(verifier: Verifier, clock: Any) -> None:
+    for _ in range(5):
+        with pytest.raises(NotAuthenticated, match="is wrong"):
+            verifier.by_password("ann", b"wrong", "h")
+    with pytest.raises(NotAuthenticated, match="too many wrong passwords from h: the next try is possible in 1 s"):
+        verifier.by_password("ann", b"correct horse", "h")
+    assert clock.computed == 5
+    assert verifier.by_password("ann", b"correct horse", "another").name == "ann"
+    clock.now += 2
+    assert verifier.by_password("ann", b"correct horse", "h").name == "ann"
+
+
+def test_a_token_does_what_the_password_does_until_it_expires(verifier: Verifier, kept: Any, clock: Any) -> None:
+    text, record = new_token(clock.wall_millis() + 1000)
+    kept.accounts = kept.accounts.with_token("program", record, 0)
+    assert verifier.by_token(text.encode(), "h") == User("program")
+    assert verifier.by_password("program", text.encode(), "h") == User("program")
+    assert clock.computed == 0
+    with pytest.raises(NotAuthenticated, match="the token is wrong"):
+        verifier.by_password("ann", text.encode(), "h")
+    for wrong in (text[:-1], f"hbt.{record.token_id}.", "hbt.0.0"):
+        with pytest.raises(NotAuthenticated, match="the token is wrong"):
+            verifier.by_token(wrong.encode(), "g")
+    clock.now += 1
+    with pytest.raises(NotAuthenticated, match="has expired: `hbtable user token program` gives another"):
+        verifier.by_token(text.encode(), "h")
+
+
+def test_a_revoked_token_ends_at_once(verifier: Verifier, kept: Any) -> None:
+    text, record = new_token()
+    kept.accounts = kept.accounts.with_token("program", record, 0)
+    verifier.by_token(text.encode(), "h")
+    kept.accounts = kept.accounts.without_token("program", record.token_id)
+    with pytest.raises(NotAuthenticated):
+        verifier.by_token(text.encode(), "h")
+
+
+def test_text_that_is_no_token_is_refused(verifier: Verifier) -> None:
+    with pytest.raises(NotAuthenticated, match="this is no token"):
+        verifier.by_token(b"correct horse", "h")
+
+
+def test_a_subject_of_a_certificate_is_a_user(verifier: Verifier) -> None:
+    assert verifier.by_certificate("ben") == User("ben", frozenset({"readers"}))
+    with pytest.raises(NotAuthenticated, match=r"the subject \(CN\)"):
+        verifier.by_certificate("Ann Smith")
+
+
+@pytest.mark.parametrize("who", ["root", "ann"])
+def test_superusers_act_for_everybody(verifier: Verifier, who: str) -> None:
+    user = OPTIONS.user(who)
+    assert verifier.acting_for(user, "ben") == OPTIONS.user("ben")
+    assert verifier.acting_for(user, "root") == User("root")
+    assert verifier.acting_for(user, "") is verifier.acting_for(user, who) is user
+
+
+def test_proxies_act_for_all_but_superusers(verifier: Verifier) -> None:
+    hue = User("hue")
+    assert verifier.acting_for(hue, "ben") == OPTIONS.user("ben")
+    for superuser in ("root", "ann"):
+        with pytest.raises(NotAuthenticated, match=f"not for {superuser}, a superuser"):
+            verifier.acting_for(hue, superuser)
+
+
+def test_nobody_else_acts_for_others(verifier: Verifier) -> None:
+    with pytest.raises(NotAuthenticated, match="ben may not act for carl: only superusers"):
+        verifier.acting_for(OPTIONS.user("ben"), "carl")
+    with pytest.raises(NotAuthenticated, match="no name of a user"):
+        verifier.acting_for(User("root"), "a b")
+
+
+def test_a_storm_of_passwords_is_bounded(clock: Any, kept: Any) -> None:
+    verifier = Verifier(clock, kept, OPTIONS)
+    verifier._waiting = 200
+    with pytest.raises(Overloaded, match="200 passwords are being checked"):
+        verifier.by_password("ann", b"correct horse", "h")
+    verifier._waiting = 0
+    assert verifier.by_password("ann", b"correct horse", "h").name == "ann"
+
+
+def test_a_list_that_cannot_be_read_lets_nobody_in_and_says_so_to_the_log(
+    clock: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "users").write_bytes(b"")
+    (tmp_path / "users").chmod(0o644)
+    verifier = Verifier(clock, AccountFile(str(tmp_path)), OPTIONS)
+    with pytest.raises(Unavailable, match="the list of users cannot be read now") as refused:
+        verifier.by_password("ann", b"correct horse", "h")
+    assert str(tmp_path) not in str(refused.value)
+    assert "chmod 600" in caplog.text
+
+
+def test_a_real_hash_is_computed_beside_the_hub(clock: Any, kept: Any) -> None:
+    kept.accounts = Accounts().with_user("ann", PasswordHash.of("correct horse"))
+    assert Verifier(clock, kept, OPTIONS).by_password("ann", b"correct horse", "h").name == "ann"
