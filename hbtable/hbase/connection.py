@@ -104,7 +104,7 @@ class GatewayConnection:
             opened = open_stream(self._stream, self.client, self._context)
             if opened is None:
                 return
-            self._stream, first, spoken, encrypted = opened
+            self._stream, first, spoken, encrypted, user, proves_by_request = opened
             opened = None
             wire = self._context.wires.get(spoken.protocol)
             if wire is None:
@@ -123,8 +123,11 @@ class GatewayConnection:
             )
             first = b""
             try:
-                act_as(self.user)
-                self._serve(source, wire, limits.security.refusal(encrypted, self.user))
+                if not proves_by_request:
+                    self.user = user or self.user
+                    act_as(self.user)
+                is_known = proves_by_request or self.user is not None
+                self._serve(source, wire, limits.security.refusal(encrypted, is_known))
             finally:
                 source.release()
         except TimeoutError:

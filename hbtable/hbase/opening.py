@@ -1,15 +1,17 @@
 """The beginning of a connection, up to its first call: what the client speaks, and through which layers.
 
-The first bytes tell (codec/sniffing.py). After a TLS handshake, and in HTTP, the question is asked once more.
+The first bytes tell (codec/sniffing.py). After TLS's handshake, after SASL's, and in HTTP the question is asked again.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hbtable.errors import Overloaded
+from hbtable.access.user import User
+from hbtable.errors import NotAuthenticated, Overloaded
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff, sniff_frame
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
+from hbtable.hbase.transports.sasl import negotiate
 from hbtable.runtime.tls import HandshakeFailed, ServerTls, TlsStream
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
@@ -24,6 +26,10 @@ class Opened(NamedTuple):
     """Bytes that were read of it already."""
     spoken: DetectedProtocol
     encrypted: bool
+    user: User | None
+    """The user that it proved to be."""
+    proves_by_request: bool = False
+    """Each request says for itself whose it is: the stream answers those of nobody."""
 
 
 @switches
@@ -32,18 +38,41 @@ def open_stream(stream: Stream, client: str, context: ConnectionContext) -> Open
     first, spoken = _sniff(stream, context)
     tls = context.security.tls
     encrypted = tls is not None and spoken is not None and spoken.protocol is Protocol.TLS
+    verifier, user = context.security.verifier, None
     if tls is not None and encrypted:
         inside = _encrypted(tls, stream, first, client, context)
         if inside is None:
             return None
         stream = inside
+        if verifier is not None:
+            user = _of_certificate(inside, client, context)
+        first, spoken = _sniff(stream, context)
+    if verifier is not None and spoken is not None and spoken.protocol is Protocol.SASL:
+        negotiated = negotiate(stream, first, client, context, verifier, encrypted)
+        if negotiated is None:
+            return None
+        user, stream = negotiated
         first, spoken = _sniff(stream, context)
     if spoken is not None and spoken.protocol is Protocol.HTTP:
         from hbtable.hbase.transports.http import HttpStream  # its parser is loaded for those who need it
 
-        stream = HttpStream(stream, first, client, context)
+        stream = HttpStream(stream, first, client, context, encrypted, user)
         first, spoken = _sniff(stream, context, sniff_frame)
-    return None if spoken is None else Opened(stream, first, spoken, encrypted)
+        if spoken is not None:
+            return Opened(stream, first, spoken, encrypted, user, verifier is not None)
+    return None if spoken is None else Opened(stream, first, spoken, encrypted, user)
+
+
+def _of_certificate(inside: TlsStream, client: str, context: ConnectionContext) -> User | None:
+    """The user whom the client's certificate names, if it has shown one."""
+    subject, verifier = inside.subject(), context.security.verifier
+    if verifier is None or subject is None:
+        return None
+    try:
+        return verifier.by_certificate(subject)
+    except NotAuthenticated as error:
+        context.log_limiter.warning("the certificate of %s makes nobody of it: %s", client, error)
+        return None
 
 
 @switches

@@ -3,7 +3,7 @@
 from typing import Final, final
 
 from hbtable.access.options import AuthOptions
-from hbtable.access.user import User
+from hbtable.access.verification import Verifier
 from hbtable.hbase.errors import HBASE, JavaError
 from hbtable.runtime.tls import ServerTls, TlsOptions
 
@@ -25,7 +25,13 @@ class GatewaySecurity:
     def __init__(self, tls: TlsOptions, auth: AuthOptions | None = None) -> None:
         self.tls = ServerTls(tls) if tls.certificate else None
         self.auth = auth or AuthOptions()
+        self.verifier: Verifier | None = None
         self._tls_required = tls.required
+
+    def ask(self, verifier: Verifier) -> None:
+        """From now on it finds out who a client is, if that is asked for at all. To be called before the port opens."""
+        if self.auth.enabled:
+            self.verifier = verifier
 
     @property
     def has_files(self) -> bool:
@@ -37,11 +43,12 @@ class GatewaySecurity:
         if self.tls is not None:
             self.tls.reload()
 
-    def refusal(self, encrypted: bool, user: User | None = None) -> JavaError | None:
-        """The error that answers every call of a connection; None: they are carried out."""
+    def refusal(self, encrypted: bool, is_known: bool) -> JavaError | None:
+        """The error that answers every call of a connection; None: they are carried out. `is_known`: the client proved
+        who it is, or does so with each request."""
         if self._tls_required and not encrypted:
             return JavaError(_DENIED, _NEEDS_TLS)
-        if self.auth.enabled and user is None:
+        if self.auth.enabled and not is_known:
             return JavaError(_DENIED, _NEEDS_USER)
         return None
 

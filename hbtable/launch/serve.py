@@ -13,6 +13,8 @@ from typing import Final, final
 
 from hbtable import __version__
 from hbtable.access.options import AuthOptions
+from hbtable.access.store import AccountFile
+from hbtable.access.verification import Verifier
 from hbtable.errors import LockLost
 from hbtable.fs.data_folder import DataFolder
 from hbtable.fs.local import LocalFileSystem
@@ -84,6 +86,7 @@ class SingleServer:
         self._memory_line = memory.banner(self._embedded.server.block_cache_bytes)
         self._path = folder
         self.runtime = GeventRuntime()
+        self.security.ask(Verifier(self.runtime, AccountFile(folder), self.security.auth))
         self.registry = Registry()
         self._stop_asked = self.runtime.event()
         self._folder: DataFolder

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, NoReturn, Protocol, final
+from typing import Final, NoReturn, Protocol, cast, final
 
 from hbtable.errors import InvalidConfiguration
 from hbtable.switches import switches
@@ -115,6 +115,14 @@ class TlsStream:
             self._in.write(piece)
         self._is_open = True
         self._flush()
+
+    def subject(self) -> str | None:
+        """The common name (CN) in the subject of the client's certificate, which was checked. None: it has none."""
+        certificate = self._tls.getpeercert() or {}
+        # A tuple of relative distinguished names, each a tuple of pairs; the type says less than the documentation.
+        subject = cast("tuple[tuple[tuple[str, str], ...], ...]", certificate.get("subject", ()))
+        found = [value for part in subject for key, value in part if key == "commonName"]
+        return found[-1] if found else None
 
     @switches
     def recv(self, most: int, /) -> bytes:

@@ -13,8 +13,12 @@ from typing import Final, final
 
 import h11
 
+from hbtable.access.user import User, act_as
+from hbtable.access.verification import Verifier
+from hbtable.errors import NotAuthenticated, Unavailable
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
+from hbtable.hbase.transports.http_users import NEEDS_TLS, sends_secret, user_of
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryReservation
 from hbtable.switches import switches
 from hbtable.thrift.message_input import Stream
@@ -34,11 +38,21 @@ _WHAT_THIS_IS: Final = (
 class HttpStream:
     """The messages inside of an HTTP connection."""
 
-    def __init__(self, carrier: Stream, first: bytes, client: str, context: ConnectionContext) -> None:
-        """`first`: what was read of `carrier` already."""
+    def __init__(
+        self,
+        carrier: Stream,
+        first: bytes,
+        client: str,
+        context: ConnectionContext,
+        encrypted: bool = False,
+        user: User | None = None,
+    ) -> None:
+        """`first`: what was read of `carrier` already. `user`: the one of the client's certificate."""
         self._carrier = carrier
         self._client = client
         self._context = context
+        self._encrypted = encrypted
+        self._user = user
         self._most = context.message_bytes
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
         self._http.receive_data(first)
@@ -127,6 +141,9 @@ class HttpStream:
             status = 403 if request.method in (b"TRACE", b"OPTIONS") else 400
             self._refuse(status, f"{request.method.decode('latin-1')} is no call.")
             return None
+        verifier = self._context.security.verifier
+        if verifier is not None and not self._let_in(request, verifier):
+            return None
         length = next((int(value) for name, value in request.headers if name == b"content-length"), -1)
         if length > self._most:
             self._refuse(413, self._too_long(length))
@@ -139,6 +156,23 @@ class HttpStream:
             return None
         self._awaits = True
         return _LENGTH.pack(length)
+
+    @switches
+    def _let_in(self, request: h11.Request, verifier: Verifier) -> bool:
+        """Whether the request is of a user, for whom this task works from now on; otherwise it was refused."""
+        context, headers = self._context, list(request.headers)
+        if not self._encrypted and not context.security.auth.plain_text and sends_secret(headers):
+            self._refuse(403, NEEDS_TLS)
+            return False
+        try:
+            act_as(user_of(headers, request.target, self._client, context, verifier, self._user))
+        except NotAuthenticated as error:
+            self._refuse(401, f"You were not let in: {error}.")
+            return False
+        except Unavailable as error:
+            self._refuse(503, f"You were not let in: {error}.")
+            return False
+        return True
 
     @switches
     def _gather(self, chunks: bytearray, data: bytes | bytearray | memoryview) -> bytes | None:
@@ -222,6 +256,11 @@ class HttpStream:
             (b"Content-Length", b"%d" % len(body)),
             (b"Connection", b"close"),
         ]
+        if status == 401:
+            headers += [
+                (b"WWW-Authenticate", b'Basic realm="hbtable", charset="UTF-8"'),
+                (b"WWW-Authenticate", b"Bearer"),
+            ]
         response = h11.Response(status_code=status, headers=headers, reason=_PHRASES.get(status, b"Bad Request"))
         events = (
             (response, h11.EndOfMessage()) if self._wants_head else (response, h11.Data(data=body), h11.EndOfMessage())
@@ -230,8 +269,10 @@ class HttpStream:
 
 
 _PHRASES: Final = {
+    401: b"Unauthorized",
     403: b"Forbidden",
     413: b"Content Too Large",
     431: b"Request Header Fields Too Large",
     501: b"Not Implemented",
+    503: b"Service Unavailable",
 }

@@ -13,6 +13,8 @@ from functools import partial
 from typing import final
 
 from hbtable.access.options import AuthOptions
+from hbtable.access.store import AccountNode
+from hbtable.access.verification import Verifier
 from hbtable.client.client import Client
 from hbtable.client.suspects import Suspects
 from hbtable.errors import HbtableError
@@ -98,6 +100,8 @@ class TabletServerProcess:
         announced = self._listen.announced()
         suspects = Suspects(runtime, session)
         suspects.start()
+        users = AccountNode(session, runtime.clock_seconds)
+        self._security.ask(Verifier(runtime, users, self._security.auth))
         self.gateway = make_thrift_gateway(
             runtime,
             Client(runtime, session, transport, locator=locator, suspects=suspects),

@@ -64,6 +64,25 @@ def test_changes_at_the_same_time_are_all_made() -> None:
     assert sorted(AccountNode(sessions[0]).read().by_name) == [f"u{number}" for number in range(8)]
 
 
+def test_a_gateway_looks_twice_a_second_at_most() -> None:
+    now = [100.0]
+    session = MemoryLockService(GeventRuntime()).open_session("test")
+    looking, changing = AccountNode(session, lambda: now[0]), AccountNode(session)
+    assert looking.read() == Accounts()
+    changing.change(lambda accounts: accounts.with_user("ann", None))
+    now[0] += 0.4
+    assert looking.read() == Accounts()
+    now[0] += 0.2
+    assert list(looking.read().by_name) == ["ann"]
+    kept = session.read("/users").data
+    session.delete("/users")
+    now[0] += 1.0
+    assert looking.read() == Accounts()
+    session.create("/users", kept)
+    now[0] += 1.0
+    assert list(looking.read().by_name) == ["ann"]
+
+
 def test_the_file_is_for_its_owner_alone_and_a_looser_one_is_refused(tmp_path: Path) -> None:
     store = AccountFile(str(tmp_path / "data"))
     store.change(lambda accounts: accounts.with_user("ann", None))

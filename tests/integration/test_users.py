@@ -1,0 +1,196 @@
+"""A server that asks who its clients are, as they meet it: happybase and thriftpy2 with SASL, HTTP, certificates."""
+
+import base64
+import http.client
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import happybase
+import happybase.connection
+import pytest
+import thriftpy2
+from puresasl.client import SASLClient
+from thrift_sasl import TSaslClientTransport as ApacheSaslTransport
+from thriftpy2.http import THttpHeaderFactory, make_client
+from thriftpy2.transport import TSSLSocket
+from thriftpy2.transport.sasl import TCySaslClientTransport, TSaslClientTransport
+
+import hbtable
+from hbtable.access.passwords import PasswordHash, new_token
+from hbtable.access.store import AccountFile
+from tests.harness.certificates import CA, put_certificate
+from tests.harness.server import ServerProcess
+
+pytestmark = pytest.mark.integration
+IDL = Path(hbtable.__file__).parent / "idl" / "hbase.thrift"
+TOKEN, RECORD = new_token()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    folder = tmp_path_factory.mktemp("users")
+    certificate, key = put_certificate("server", folder)
+    users = AccountFile(str(folder / "data"))
+    users.change(lambda accounts: accounts.with_user("ann", PasswordHash.of("correct horse")))
+    users.change(lambda accounts: accounts.with_user("program", None).with_token("program", RECORD, 0))
+    defines = [
+        "auth.enabled=true",
+        "auth.superusers=ann, program",
+        f"tls.certificate={certificate}",
+        f"tls.key={key}",
+    ]
+    with ServerProcess(folder / "data", defines) as server:
+        yield server
+
+
+class PureSasl:
+    """pure-sasl's client with the methods of cyrus-sasl's, which thrift_sasl asks for."""
+
+    def __init__(self, name: str, password: str) -> None:
+        self._client = SASLClient("localhost", username=name, password=password)
+
+    def start(self, mechanism: str) -> tuple[bool, str, bytes]:
+        self._client.choose_mechanism([mechanism], allow_anonymous=False)
+        return True, self._client.mechanism, self._client.process()
+
+    def encode(self, data: bytes) -> tuple[bool, bytes]:
+        return True, self._client.wrap(data)
+
+    def getError(self) -> str:
+        return ""
+
+
+def sasl(monkeypatch: pytest.MonkeyPatch, transport: Any, name: str, password: str, cafile: str | None = CA) -> None:
+    """happybase's connections speak SASL from now on."""
+    if cafile:
+        monkeypatch.setattr(happybase.connection, "TSocket", partial(TSSLSocket, cafile=cafile))
+    made = partial(transport, partial(PureSasl, name, password), "PLAIN")
+    monkeypatch.setitem(happybase.connection.THRIFT_TRANSPORTS, "buffered", made)
+
+
+CLIENTS = pytest.mark.parametrize(
+    ("transport", "protocol"),
+    [(TCySaslClientTransport, "binary"), (TSaslClientTransport, "compact"), (ApacheSaslTransport, "compact")],
+    ids=["thriftpy2 in C", "thriftpy2", "thrift_sasl"],
+)
+"""The binary protocol of happybase is in C, and takes only transports in C."""
+
+
+@CLIENTS
+@pytest.mark.parametrize(("name", "secret"), [("ann", "correct horse"), ("program", TOKEN)])
+def test_happybase_with_sasl(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, transport: Any, protocol: str, name: str, secret: str
+) -> None:
+    sasl(monkeypatch, transport, name, secret)
+    connection = happybase.Connection("localhost", server.port, protocol=protocol)
+    table_name = f"{name}-{transport.__name__}-{transport.__module__.split('.')[0]}"
+    connection.create_table(table_name, {"f": {}})
+    table = connection.table(table_name)
+    with table.batch() as batch:
+        for number in range(2000):
+            batch.put(b"%05d" % number, {b"f:a": b"v" * 1000})
+    assert sum(1 for _ in table.scan()) == 2000
+    connection.close()
+
+
+@CLIENTS
+def test_a_wrong_password_is_explained(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, transport: Any, protocol: str
+) -> None:
+    sasl(monkeypatch, transport, "ben", "a wrong one")
+    connection = happybase.Connection("localhost", server.port, protocol=protocol, autoconnect=False)
+    with pytest.raises(Exception, match="the user or the password is wrong"):
+        connection.open()
+    connection.transport.close()
+    assert "a wrong one" not in server.errors.read_text()
+
+
+def test_a_password_in_plain_text_is_not_taken(server: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    sasl(monkeypatch, TSaslClientTransport, "ann", "correct horse", cafile=None)
+    connection = happybase.Connection("localhost", server.port, protocol="compact", autoconnect=False)
+    with pytest.raises(Exception, match=r"over TLS only \(auth.plain_text\)"):
+        connection.open()
+    connection.transport.close()
+
+
+def test_nobody_comes_in_without_a_name(server: ServerProcess) -> None:
+    connection = happybase.Connection("localhost", server.port)
+    with pytest.raises(Exception, match="AccessDeniedException") as refused:
+        connection.tables()
+    assert type(refused.value).__name__ == "IOError"
+    connection.close()
+
+
+def over_http(server: ServerProcess, headers: dict[str, str]) -> tuple[int, bytes]:
+    """(status, body) of getTableNames."""
+    body = b"\x80\x01\0\x01\0\0\0\x0dgetTableNames\0\0\0\x01\0"
+    connection = http.client.HTTPSConnection(
+        "localhost", server.port, timeout=60, context=ssl.create_default_context(cafile=CA)
+    )
+    connection.request("POST", "/", body, headers)
+    answer = connection.getresponse()
+    said = answer.read()
+    connection.close()
+    return answer.status, said
+
+
+def basic(name: str, secret: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + base64.b64encode(f"{name}:{secret}".encode()).decode()}
+
+
+def test_http_with_a_password_and_with_a_token(server: ServerProcess) -> None:
+    for headers in (
+        basic("ann", "correct horse"), basic("program", TOKEN), {"Authorization": f"Bearer {TOKEN}"},
+        {**basic("ann", "correct horse"), "doAs": "ben"},
+    ):  # fmt: skip
+        status, said = over_http(server, headers)
+        assert (status, b"getTableNames" in said) == (200, True)
+    status, said = over_http(server, basic("ann", "wrong one"))
+    assert (status, b"the user or the password is wrong" in said) == (401, True)
+    assert over_http(server, {})[0] == 401
+
+
+def test_thriftpy2_over_https_with_a_token(server: ServerProcess) -> None:
+    client = make_client(
+        thriftpy2.load(str(IDL), module_name="users_thrift").Hbase,
+        "localhost",
+        server.port,
+        scheme="https",
+        ssl_context_factory=partial(ssl.create_default_context, cafile=CA),
+        http_header_factory=THttpHeaderFactory({"Authorization": f"Bearer {TOKEN}"}),
+        keep_alive=True,
+    )
+    assert client.getTableNames() == client.getTableNames()
+    client.close()
+
+
+def test_a_changed_list_counts_at_once(server: ServerProcess) -> None:
+    def user(*arguments: str, given: str = "") -> str:
+        command = [sys.executable, "-m", "hbtable", "user", *arguments, "--data", str(server.folder)]
+        return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    user("add", "newcomer", given="battery staple\n")
+    assert over_http(server, basic("newcomer", "battery staple"))[0] == 200
+    token = user("token", "newcomer").strip()
+    assert over_http(server, {"Authorization": f"Bearer {token}"})[0] == 200
+    user("remove", "newcomer")
+    assert over_http(server, {"Authorization": f"Bearer {token}"})[0] == 401
+
+
+def test_a_certificate_says_who_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, key = put_certificate("server", tmp_path)
+    (tmp_path / "own").mkdir()
+    own, own_key = put_certificate("client", tmp_path / "own")
+    demands = [f"tls.client_ca={CA}", "tls.required=true", "auth.enabled=true", "auth.superusers=ann"]
+    with ServerProcess(tmp_path / "data", [f"tls.certificate={certificate}", f"tls.key={key}", *demands]) as server:
+        made = partial(TSSLSocket, cafile=CA, certfile=own, keyfile=own_key)
+        monkeypatch.setattr(happybase.connection, "TSocket", made)
+        connection = happybase.Connection("localhost", server.port)
+        connection.create_table("mine", {"f": {}})
+        assert connection.tables() == [b"mine"]
+        connection.close()

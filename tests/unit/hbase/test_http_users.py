@@ -1,0 +1,147 @@
+"""The user of an HTTP request, and the status of those that are of nobody."""
+
+import base64
+from typing import Any
+
+import h11
+import pytest
+
+from hbtable.access.accounts import Accounts
+from hbtable.access.options import AuthOptions
+from hbtable.access.passwords import new_token
+from hbtable.access.user import User, acting_user
+from hbtable.access.verification import Verifier
+from hbtable.errors import Unavailable
+from hbtable.hbase.security import GatewaySecurity
+from hbtable.runtime.tls import TlsOptions
+from tests.harness.cheap_passwords import cheap
+
+TOKEN, RECORD = new_token()
+BODY = b"\x80\x01\0\x01\0\0\0\x0dgetTableNames\0\0\0\x01\0"
+
+
+class Kept:
+    accounts = Accounts().with_user("ann", cheap(b"correct: horse")).with_token("ann", RECORD, 0)
+    is_away = False
+
+    def read(self) -> Accounts:
+        if self.is_away:
+            raise Unavailable("ZooKeeper at 10.0.0.1 is away")
+        return self.accounts
+
+
+@pytest.fixture
+def asking(gateway: Any) -> Any:
+    return asks(gateway, plain_text=True)
+
+
+def asks(gateway: Any, plain_text: bool, kept: Any = None) -> Any:
+    options = AuthOptions(enabled=True, superusers="ann", plain_text=plain_text)
+    gateway.runtime.offload = lambda kind, function, *arguments: function(*arguments)
+    gateway.context.security = GatewaySecurity(TlsOptions(), options)
+    gateway.context.security.ask(Verifier(gateway.runtime, kept or Kept(), options))
+    gateway.called = []
+    gateway.interface.methods[b"getTableNames"].call = lambda: gateway.called.append(acting_user()) or []
+    return gateway
+
+
+def request(*headers: str, target: str = "/") -> bytes:
+    lines = [f"POST {target} HTTP/1.1", "Host: h", f"Content-Length: {len(BODY)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + BODY
+
+
+def basic(pair: str) -> str:
+    return "Authorization: Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def answers(sent: bytes) -> list[tuple[int, dict[bytes, bytes], bytes]]:
+    found, connection = [], h11.Connection(h11.CLIENT)
+    while sent:
+        connection = h11.Connection(h11.CLIENT)
+        connection.send(h11.Request(method="POST", target="/", headers=[("Host", "h"), ("Content-Length", "0")]))
+        connection.send(h11.EndOfMessage())
+        connection.receive_data(sent)
+        head = connection.next_event()
+        assert isinstance(head, h11.Response)
+        said = b""
+        while isinstance(event := connection.next_event(), h11.Data):
+            said += bytes(event.data)
+        found.append((head.status_code, dict(head.headers), said))
+        sent = connection.trailing_data[0]
+    return found
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        basic("ann:correct: horse"),
+        basic(f"ann:{TOKEN}"),
+        f"Authorization: Bearer {TOKEN}",
+        f"authorization: bearer  {TOKEN}",
+    ],
+)
+def test_a_password_and_a_token_say_who_it_is(asking: Any, header: str) -> None:
+    ((status, _, _),) = answers(asking.talk(request(header)).sent)
+    assert (status, asking.called) == (200, [User("ann")])
+    assert acting_user() is None
+
+
+def test_each_request_says_it_for_itself(asking: Any) -> None:
+    right = request(f"Authorization: Bearer {TOKEN}")
+    acting = request(f"Authorization: Bearer {TOKEN}", "doAs: ben")
+    sent = asking.talk(right + acting + request() + right).sent
+    assert [status for status, _, _ in answers(sent)] == [200, 200, 401]
+    assert asking.called == [User("ann"), User("ben")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        ([], b"who you are (auth.enabled)"),
+        ([basic("ann:wrong")], b"the user or the password is wrong"),
+        ([basic("ann")], b"no USER:PASSWORD in Base64"),
+        (["Authorization: Basic %%%"], b"no USER:PASSWORD in Base64"),
+        (["Authorization: Basic"], b"no USER:PASSWORD in Base64"),
+        (["Authorization: Bearer correct horse"], b"this is no token"),
+        (["Authorization: Negotiate YII"], b"and not 'Negotiate'"),
+        ([f"Authorization: Bearer {TOKEN}", "doAs: a b"], b"no name of a user"),
+        ([f"Authorization: Bearer {TOKEN}", "doAs: ben", "doAs: carl"], b"more than one user"),
+    ],
+)
+def test_a_request_of_nobody_is_told_why_and_what_to_send(asking: Any, headers: list[str], words: bytes) -> None:
+    ((status, found, said),) = answers(asking.talk(request(*headers)).sent)
+    assert status == 401
+    assert words in said
+    assert b"www-authenticate" in found
+    assert asking.called == []
+
+
+@pytest.mark.parametrize("target", ["/?doAs=ben", "/any/path?x=1&doas=ben", "/?doAs=b%65n"])
+def test_the_other_user_may_stand_in_the_address(asking: Any, target: str) -> None:
+    asking.talk(request(f"Authorization: Bearer {TOKEN}", target=target))
+    assert asking.called == [User("ben")]
+
+
+def test_two_different_other_users_are_refused(asking: Any) -> None:
+    sent = asking.talk(request(f"Authorization: Bearer {TOKEN}", "doAs: carl", target="/?doAs=ben")).sent
+    assert answers(sent)[0][0] == 401
+
+
+def test_over_plain_text_no_secret_is_taken(gateway: Any) -> None:
+    ((status, _, said),) = answers(asks(gateway, plain_text=False).talk(request(basic("ann:correct: horse"))).sent)
+    assert status == 403
+    assert b"over HTTPS only" in said
+    assert gateway.called == []
+
+
+def test_a_list_that_cannot_be_read_is_the_servers_fault(gateway: Any) -> None:
+    kept = Kept()
+    kept.is_away = True
+    ((status, _, said),) = answers(asks(gateway, True, kept).talk(request(basic("ann:x"))).sent)
+    assert status == 503
+    assert b"10.0.0.1" not in said
+
+
+def test_without_authentication_nothing_of_it_is_looked_at(gateway: Any) -> None:
+    ((status, _, _),) = answers(gateway.talk(request(basic("ann:x"), "doAs: ben")).sent)
+    assert status == 200
