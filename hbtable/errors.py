@@ -191,7 +191,7 @@ class UnsupportedFormat(HbtableError):
 
     @staticmethod
     def unknown(path: str, what: str, found: object, known: object) -> "UnsupportedFormat":
-        """Of sound bytes at `path` that have a `what` of which this hbtable knows nothing."""
+        """The error for sound bytes at `path` that have a `what` of which this hbtable knows nothing."""
         return UnsupportedFormat(
             f"{path} has the {what} {found!r} and was written by a newer hbtable; this one knows {known}: use the "
             "newer one"

@@ -28,7 +28,7 @@ class AuthOptions:
         self.members()
 
     def superuser_names(self) -> frozenset[str]:
-        """Of users, and of groups with their @. InvalidConfiguration."""
+        """The names of users, and of groups with their @. InvalidConfiguration."""
         return _names(self.superusers, "auth.superusers")
 
     def proxy_names(self) -> frozenset[str]:

@@ -185,7 +185,8 @@ class Admin(MasterService):
 
     @switches
     def compact_at(self, record: TabletRecord, major: bool) -> None:
-        """Of the tablet where `record` says that it is; done on return. StaleLocation when it is there no more."""
+        """Compacts the tablet where `record` says that it is; done on return. StaleLocation when it is there no
+        more."""
         self._transport.tablet_admin(record.owner).compact(record.tablet_id, major)
 
     @switches
@@ -220,7 +221,7 @@ class Admin(MasterService):
 
     @switches
     def _rows_of(self, name: bytes, tablet_id: int) -> RowRange | None:
-        """Of one tablet; None for all of them. Should it split meanwhile, both children are meant."""
+        """The rows of one tablet; None: of all of them. Should it split meanwhile, both children are meant."""
         if not tablet_id:
             return None
         for tablet in self.tablets(name):

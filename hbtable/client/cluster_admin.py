@@ -40,7 +40,7 @@ class ClusterAdmin:
 
     @switches
     def table_records(self) -> list[TableRecord]:
-        """Of all tables in all states, ascending by name."""
+        """The records of all tables in all states, ascending by name."""
         return self._catalog.tables()
 
     @switches

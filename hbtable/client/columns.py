@@ -30,7 +30,7 @@ def put(column: Key, value: Key, timestamp: int) -> Operation:
 
 
 def cells(data: Data) -> Iterable[tuple[Key, Key]]:
-    """Of a put: column and value of each. InvalidRequest unless it is a dict, or something like one."""
+    """Column and value of each cell of a put. InvalidRequest unless it is a dict, or something like one."""
     try:
         return data.items()
     except (AttributeError, TypeError):
@@ -39,7 +39,7 @@ def cells(data: Data) -> Iterable[tuple[Key, Key]]:
 
 
 def write_time(timestamp: int | None) -> int:
-    """Of a put or a delete; None: the server's. InvalidRequest."""
+    """The time of a put or a delete; None: the server's. InvalidRequest."""
     if timestamp is None:
         return SERVER_TIME
     return whole_number("timestamp", timestamp, 0, MAX_TIMESTAMP)

@@ -46,7 +46,7 @@ class Marks(Protocol):
     """Notes which reads are under way in this process, for the process after it. Nothing here switches."""
 
     def left_over(self) -> list[Mark]:
-        """Of the process before, if it died. Once, before the first take()."""
+        """The marks of the process before, if it died. To be called once, before the first take()."""
 
     def take(self, mark: Mark) -> int:
         """A place, to be given to free(). -1: all are taken."""

@@ -31,8 +31,8 @@ class Acknowledger:
         self._broke = broke
 
     def acknowledge(self, batch: CommitBatch) -> None:
-        """Of a durable group. Does not switch: a reader sees all of the group or nothing of it, and before any waiter
-        returns."""
+        """Applies a durable group and lets its waiters return. Does not switch: a reader sees all of the group or
+        nothing of it, and before any waiter returns."""
         self._ledger.active.update(batch.tablets)
         self._metrics.records.value += batch.count
         self._metrics.bytes.value += batch.size_bytes

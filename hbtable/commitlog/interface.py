@@ -15,7 +15,7 @@ class CommitLog(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """Of all that recovery would read."""
+        """The size of all that recovery would read."""
 
     @switches
     def commit(

@@ -53,7 +53,7 @@ class SegmentLedger:
             tablets.pop(tablet_id, None)
 
     def highest(self, tablet_id: int) -> int:
-        """Of the tablet's sequences that are needed; 0: none."""
+        """The highest of the tablet's sequences that are needed; 0: none."""
         return max(tablets.get(tablet_id, 0) for tablets in self._all())
 
     def all_highest(self) -> dict[int, int]:

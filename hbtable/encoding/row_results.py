@@ -90,13 +90,13 @@ class RowResults:
         return self.data[self._offsets[first] : self._offsets[last]]
 
     def content_bytes(self, first: int, last: int) -> int:
-        """Of the rows [first, last): keys, columns and values."""
+        """The bytes of keys, columns and values in the rows [first, last)."""
         size = self._offsets[last] - self._offsets[first]
         return size - _ROW_BYTES * (last - first) - _CELL_BYTES * self.cells(first, last)
 
 
 def row_results(keys: Sequence[bytes], values: Sequence[bytes]) -> RowResults | None:
-    """Of the pairs of whole rows, ascending; None where visibility has anything to decide. Hot."""
+    """The answer made of the pairs of whole rows, ascending; None where visibility has anything to decide. Hot."""
     out: list[bytes] = []
     offsets, entries, starts, ends = array("I"), array("I"), array("I"), array("I")
     columns: dict[bytes, bytes] = {}

@@ -49,7 +49,7 @@ class FilterNode(Protocol):
         return INCLUDE
 
     def transform(self, cell: Cell) -> Cell:
-        """Of a cell that cell() has just kept."""
+        """Makes the cell to show of one that cell() has just kept."""
         return cell
 
     def sift(self, cells: list[Cell]) -> list[Cell]:

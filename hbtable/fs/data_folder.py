@@ -192,7 +192,7 @@ def check_readable(root: str) -> None:
 
 
 def why_no_store(root: str) -> str:
-    """Of a path without FORMAT."""
+    """The reason why a path without FORMAT is no data folder."""
     if not os.path.exists(root):
         return f"{root} is no hbtable data folder: it is not there; name the one that hbtable start --data was given"
     if not os.path.isdir(root):
@@ -262,7 +262,7 @@ def _lock(root: str, lock: int | None, descriptor: int, kind: int) -> None:
 
 
 def _is_shared(lock: int | None, descriptor: int) -> bool:
-    """Of a folder that somebody else has: whether he lets others read it."""
+    """Whether the owner of a folder lets others read it."""
     for one in (lock, descriptor):
         try:
             if one is not None:
@@ -337,7 +337,7 @@ def format_damage(root: str) -> str:
 
 
 def restore_format(root: str) -> None:
-    """Of a folder with format_damage(), which no process can be using: FORMAT is written anew, and what there was is
+    """Writes FORMAT anew in a folder with format_damage(), which no process can be using; the file before is
     FORMAT.damaged. Durable on return."""
     path = f"{root}/FORMAT"
     if os.path.exists(path):

@@ -178,7 +178,7 @@ class DiskSpace(Protocol):
         """The bytes that this process may still write. Does not switch."""
 
     def total_bytes(self) -> int:
-        """Of the whole disk. Does not switch."""
+        """The size of the whole disk. Does not switch."""
 
     @switches
     def reserve(self, path: str, length_bytes: int) -> None:

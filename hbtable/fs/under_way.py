@@ -30,7 +30,7 @@ class Mark(NamedTuple):
 
 @final
 class MarksFile:
-    """Of one data folder, whose lock its process holds. Nothing here switches, and nothing raises."""
+    """The marks of one data folder, whose lock its process holds. Nothing here switches, and nothing raises."""
 
     def __init__(self, folder: str) -> None:
         self._path = f"{folder}/{NAME}"

@@ -309,7 +309,7 @@ class ThriftGateway:
 
 
 def _families(admin: Admin) -> Callable[[bytes], list[bytes]]:
-    """Of a table by its canonical name."""
+    """A function that gives the families of a table by its canonical name."""
 
     @switches
     def families(name: bytes) -> list[bytes]:

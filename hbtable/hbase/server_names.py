@@ -28,7 +28,7 @@ class ServerNames:
 
     @switches
     def all_shown(self) -> dict[str, str]:
-        """Of the living, by incarnation."""
+        """The names for people of the living servers, by incarnation."""
         return {server.name: self.shown(server.name, server.started_millis) for server in self._cluster.servers()}
 
     @switches
@@ -42,7 +42,8 @@ class ServerNames:
 
     @switches
     def those(self, names: Sequence[bytes]) -> list[LivingServer]:
-        """Of all names, each once; none: all that live. BadArgument for a name that none has."""
+        """The servers of all these names, each once; without names: all that live. BadArgument for a name that none
+        has."""
         if not names:
             return self._cluster.servers()
         return list(dict.fromkeys(server for name in names for server in self.living(name)))

@@ -96,7 +96,7 @@ def _text(said: str, first: bytes, framed: bool) -> bytes:
 
 
 def _field(number: int, value: bytes) -> bytes:
-    """Of Protocol Buffers, with a length."""
+    """A field of Protocol Buffers, with its length."""
     return bytes([number << 3 | 2]) + _varint(len(value)) + value
 
 

@@ -82,5 +82,5 @@ class LibraryCalls:
         return LockLost(self._why)
 
     def _unknown(self) -> LockLost:
-        """Of a call that was under way."""
+        """The error of a call that was under way."""
         return LockLost(f"{self._why}. If this call was to change something, it may have done so")

@@ -81,5 +81,5 @@ class LogLines(logging.Handler):
 
 
 def dropped_lines() -> int:
-    """Of this process's log, since its start."""
+    """The number of lines that this process's log has dropped since its start."""
     return sum(handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, LogLines))

@@ -51,7 +51,7 @@ def next_room(room: Room, taken_bytes: int, limit_bytes: int) -> Room:
 
 
 def resident_bytes() -> int:
-    """Of this process; 0 where the operating system does not tell."""
+    """The memory of this process; 0 where the operating system does not tell."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE_BYTES

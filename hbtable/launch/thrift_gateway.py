@@ -107,7 +107,7 @@ def living_servers(session: Session) -> list[LivingServer]:
 
 @switches
 def unreachable_servers(session: Session, living: set[str]) -> dict[str, str]:
-    """Of those that live, and who does not reach them, in words."""
+    """The living servers that others do not reach, and who does not reach them, in words."""
     reports = read_reports(session)
     said = {name: who_does_not_reach(name, living, reports) for name in living}
     return {name: who or "it reaches nobody itself" for name, who in said.items() if who or name in reports.isolated}
@@ -128,7 +128,8 @@ def masters(session: Session) -> Masters:
 
 
 def scanners_file(place: str) -> str:
-    """Of one gateway of a cluster: its scanners go on where its clients come back to. `place`: host and port."""
+    """The file with the scanners of one gateway of a cluster: they go on where its clients come back to. `place`: host
+    and port."""
     return f"{GATEWAY_FILES}/{re.sub('[^A-Za-z0-9.-]', '-', place)}/scanners"
 
 

@@ -45,7 +45,7 @@ def _damage(read: Callable[[], object]) -> Corruption | None:
 
 
 def _consequence(path: str) -> str:
-    """Of setting this one aside; "": it must stay."""
+    """The consequence of setting this file aside; "": it must stay."""
     if path == INCARNATIONS or path.startswith(_IDENTIFIERS):
         return "its numbers go on above all that are in use"
     if path.startswith(f"{SERVERS}/"):

@@ -129,7 +129,7 @@ class _Settling:
 
     @switches
     def _durable(self, lsn: int) -> _Found | _Try:
-        """Of an LSN that was acknowledged."""
+        """The file of an LSN that was acknowledged."""
         tries = self._tries.get(lsn, [])
         if not tries:
             raise Corruption(self._first_path(lsn), 0, f"group {lsn} is missing; all up to {self._watermark} count")
@@ -143,7 +143,7 @@ class _Settling:
         raise Corruption(tries[-1].path, 0, f"group {lsn} is damaged; all up to {self._watermark} were durable")
 
     def _live(self, newest: dict[int, list[_Found]], lsn: int) -> _Found | None:
-        """Of an LSN that no watermark covers: the file that counts, if there is a sound one."""
+        """The file that counts of an LSN that no watermark covers, if there is a sound one."""
         rounds = [group.round for founds in newest.values() for _, group in founds if group.round_first <= lsn]
         current = max(rounds, default=-1)
         return next((found for found in newest.get(lsn, []) if found.group.round == current), None)
@@ -178,7 +178,7 @@ class _Settling:
         return None if group is None else _Found(file, group)
 
     def _report(self, newest: dict[int, list[_Found]], end: int) -> None:
-        """Of what lies behind the prefix that counts."""
+        """Reports the files behind the prefix that counts."""
         dropped = [file for lsn in newest if lsn >= end for file in self._tries[lsn]]
         if not dropped:
             return

@@ -38,7 +38,7 @@ class GroupRetention:
 
     @property
     def size_bytes(self) -> int:
-        """Of all that recovery would read."""
+        """The size of all that recovery would read."""
         return self._ledger.held_bytes + self._span_bytes
 
     def tried(self, lsn: int, path: str) -> None:

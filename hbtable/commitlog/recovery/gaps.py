@@ -64,7 +64,7 @@ class Gap(NamedTuple):
         return f"bytes {self.start} to {self.stop} of the log, {groups}, cannot be read"
 
     def unattributed(self) -> str:
-        """Of a gap that hides the log's end."""
+        """The message about a gap that hides the log's end."""
         lost = "any table of this server may have lost its last writes"
         return f"the log's groups end before its mark; after the mark: {lost}"
 

@@ -110,7 +110,7 @@ class _Salvaging:
         self._found.setdefault(name.lsn, []).append(_Sound(path, name, length, group, tablets))
 
     def _chosen(self, lsn: int, files: list[_Sound]) -> _Sound | None:
-        """Of one LSN the file of the highest round, unless a round that began at it or before is later still."""
+        """The file of the highest round of one LSN, unless a round that began at it or before is later still."""
         latest = max(file.group.round for file in files if file.group.round_first <= lsn)
         return next((file for file in self._found[lsn] if file.group.round == latest), None)
 

@@ -89,7 +89,7 @@ def recovered(
 
 @switches
 def sorted_gaps(fs: FileSystem, folder: str) -> list[Gap]:
-    """Of a damaged log that was sorted all the same; [] for every other. May switch. Corruption."""
+    """The gaps of a damaged log that was sorted all the same; [] for every other. May switch. Corruption."""
     try:
         stored = fs.read_file(list_path(folder))
     except FileNotFound:

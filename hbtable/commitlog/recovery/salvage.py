@@ -188,7 +188,7 @@ class _Salvaging:
             self._gap(number, start, sound.number, sound.group.start, expected, sound.group.lsn - 1, missing, buffers)
 
     def _first_lsn(self, number: int, sound: _Sound) -> int:
-        """Of the oldest segment needed; 0: not known, and something is missing."""
+        """The first LSN of the oldest segment needed; 0: not known, and something is missing."""
         header = self._headers.get(number)
         if header is not None:
             return header.first_lsn
@@ -303,7 +303,7 @@ class _Salvaging:
 
     @switches
     def _buffer(self, number: int, buffers: dict[int, bytes]) -> bytes:
-        """Of `buffers`, which keeps the one that was read last."""
+        """The bytes of a segment, by way of `buffers`, which keeps those that were read last."""
         if number not in buffers or number not in self._lengths:
             buffers.clear()
             buffers[number] = self._read(number)

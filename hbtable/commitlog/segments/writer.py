@@ -162,7 +162,7 @@ class LogWriter(TabletNeeds):
 
     @switches
     def _inline_failed(self, error: BaseException) -> None:
-        """Of an inline append; the caller raises. Switches."""
+        """Cleans up after an inline append that failed; the caller raises. Switches."""
         try:
             self._segments.cut_off(error)
         except BaseException as worse:

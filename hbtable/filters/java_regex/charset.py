@@ -34,7 +34,7 @@ class CharSet:
         return not (self.properties or self.nested or self.both)
 
     def exact_ranges(self) -> Ranges:
-        """Of a plain set: every character in it."""
+        """Every character in a plain set."""
         return complement(self.ranges) if self.negated else self.ranges
 
 

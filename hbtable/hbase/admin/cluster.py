@@ -142,7 +142,7 @@ class AdminClusterCalls:
 
     @switches
     def _task_deaths(self, look: _Look, active: LivingMaster | None) -> list[AdminTaskDeath]:
-        """Of the servers that have just answered, and of the master unless it is one of them."""
+        """The task deaths of the servers that have just answered, and of the master unless it is one of them."""
         operations = self._cluster.operations
         said = {name: deaths for name, deaths in operations.task_deaths(look.statuses).items() if deaths}
         shown = self._names.all_shown() if said else {}

@@ -124,7 +124,7 @@ class Scanners:
             self._drop(number)
 
     def table_of(self, number: int) -> bytes | None:
-        """Of a scanner that may be gone; does not count as a use."""
+        """The table of a scanner that may be gone; does not count as a use."""
         scanner = self._open.get(number)
         return scanner.table if scanner is not None else None
 

@@ -31,7 +31,7 @@ def checked(make: Callable[..., Any], name: str, required: Sequence[tuple[int, s
 
 
 def refuse_missing(name: str, required: Sequence[tuple[int, str]], values: Sequence[Any]) -> None:
-    """Of a call's arguments. MissingField."""
+    """Raises MissingField for the first required field that the arguments of a call lack."""
     missing = _first_missing(name + "_args", required, values)
     if missing is not None:
         raise MissingField(f"Required field '{missing.field}' was not present! Struct: {missing.struct}")

@@ -40,7 +40,7 @@ class Thrift2ScannerCalls:
             return self._fetch(scanner, _wanted(count))
 
     def closeScanner(self, number: int) -> None:
-        """Of one that is not open succeeds, as in HBase."""
+        """Succeeds for a scanner that is not open, as in HBase."""
         try:
             self._calls.scanners.close(number)
         except ScannerNotFound:
