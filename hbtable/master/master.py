@@ -393,5 +393,5 @@ class Master:
 
 
 def _impatient(seconds: float) -> LocatorOptions:
-    """Of a locator that gives up soon: while the master waits for METADATA nobody brings METADATA back."""
+    """The options of a locator that gives up soon: while the master waits for METADATA nobody brings METADATA back."""
     return LocatorOptions(retry_policy=RetryPolicy(deadline_seconds=seconds, longest_pause_seconds=seconds / 4))

@@ -43,7 +43,7 @@ class NewIds:
 
     @switches
     def table(self) -> int:
-        """Of which there is neither a tablet nor an SSTable."""
+        """A table id of which there is neither a tablet nor an SSTable."""
         while True:
             number = self._tables.next()
             if not self._catalog.tablet_rows(number) and not self._fs.list_files(table_folder(number)):

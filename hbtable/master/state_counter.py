@@ -22,7 +22,7 @@ file system and the lock service for nothing."""
 
 @final
 class StateCounter:
-    """Of one machine's cluster none is kept: its lock service lies among the files."""
+    """Counts the state number up. One machine's cluster has none: its lock service lies among the files."""
 
     def __init__(self, runtime: Runtime, session: Session, fs: FileSystem, check_acting: Callable[[], None]) -> None:
         """`check_acting` raises while this is not the master."""

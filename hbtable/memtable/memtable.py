@@ -98,8 +98,8 @@ class Memtable:
         return left if whole else left ^ _ALL_BITS  # which never matches
 
     def changed(self) -> Iterator[bool]:
-        """Of some pairs after the other: whether they are not what add() was given, because bytes changed in memory.
-        No add() may come in between."""
+        """Whether the pairs, some after the other, are not what add() was given, because bytes changed in memory. No
+        add() may come in between."""
         items = iter(self._values.items())
         left = _CHECKED_AT_ONCE
         for added in self._added:

@@ -35,8 +35,8 @@ class Markers:
         self._column_ranges: list[tuple[int, int]] = []
 
     def add(self, kind: int, timestamp: int, sequence: int) -> None:
-        """Of several markers of one kind the newest timestamp, then the newest sequence comes first. UnsupportedFormat
-        for a kind of a later version: who knows what it masks."""
+        """Takes a marker. Of several of one kind the newest timestamp, then the newest sequence comes first.
+        UnsupportedFormat for a kind of a later version: who knows what it masks."""
         if kind <= DELETE_FAMILY_VERSION:
             self._has_family = True
         else:

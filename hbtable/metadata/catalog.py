@@ -123,7 +123,8 @@ class Catalog:
 
     @switches
     def retire_tablet(self, expected: TabletRecord, gone: GoneTablet) -> None:
-        """Of a merged tablet's left half: only that it is gone is kept. Conflict when the row holds another record."""
+        """Replaces the record of a merged tablet's left half: only that it is gone is kept. Conflict when the row holds
+        another record."""
         key = layout.key_of(expected)
         if not self._change(key, tablet_record.encode(expected), tablet_record.encode_gone(gone), _tablet):
             raise Conflict(f"tablet {expected.tablet_id} was changed by someone else; METADATA row {key!r} was kept")

@@ -29,7 +29,7 @@ class NumbersInUse(NamedTuple):
     scanner: int = -1
 
     def or_above(self, other: "NumbersInUse") -> "NumbersInUse":
-        """Of both the higher ones."""
+        """The higher number of both, for each kind."""
         return NumbersInUse(*map(max, self, other))
 
     def needed(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ from hbtable.model.tablet import TabletRecord
 
 
 def is_older(one: TabletRecord, other: TabletRecord) -> bool:
-    """Of two records of the root tablet."""
+    """Whether the first of two records of the root tablet is the older one."""
     return (one.generation, _last_sequence(one)) < (other.generation, _last_sequence(other))
 
 

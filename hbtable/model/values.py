@@ -64,7 +64,7 @@ def check_flag(what: str, given: object) -> None:
 
 
 def members(what: str, given: object) -> list[Any]:
-    """Of a list, or of anything else that yields its members. Not of a text or of bytes: those are one value."""
+    """The members of a list, or of anything else that yields them. Not of a text or of bytes: those are one value."""
     if isinstance(given, (str, bytes, bytearray, memoryview)) or not isinstance(given, Iterable):
         raise _not(what, given, "a list")
     return list(given)

@@ -34,7 +34,7 @@ _LIST_ROUNDS: Final = 5
 
 @switches
 def living_names(session: Session) -> list[str]:
-    """Of the servers that hold their locks and have said where they are. One request."""
+    """The names of the servers that hold their locks and have said where they are. One request."""
     names = set(session.list(SERVERS))
     return sorted(name for name in names if name + LOCK_SUFFIX in names)
 

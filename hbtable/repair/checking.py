@@ -149,7 +149,8 @@ class Check:
         self.findings.append(Finding(path, what, consequence, self.remedy))
 
     def _out_of_reach(self, path: str, what: str) -> None:
-        """Of a log, or of a file that a tablet names: another one may never have been finished."""
+        """Reports a log, or a file that a tablet names, that cannot be read now; any other one may never have been
+        finished."""
         finding = Finding(path, f"{path} cannot be read: {what}", "nobody knows whether it is sound", SEE_TO_STORAGE)
         if finding not in self.findings:
             self.findings.append(finding)

@@ -38,7 +38,7 @@ def floors(files: Iterable[SSTableFound]) -> Floors:
 
 
 def ended(tablet_ids: Collection[int], spans: Collection[Span]) -> set[int]:
-    """Of these tablets those that were split or merged: that begins with a flush, so no log has anything of them. A
+    """The tablets among these that were split or merged: that begins with a flush, so no log has anything of them. A
     later tablet, with a higher id, has rows of theirs."""
     gone = set()
     for span in spans:

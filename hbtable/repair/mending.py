@@ -349,7 +349,7 @@ class Repair:
 
     @switches
     def _keep(self, path: str) -> None:
-        """Of the lock service, before it is changed."""
+        """Keeps a file of the lock service before it is changed."""
         stored = self._store.stored(path)
         if stored is not None:
             self.backup.put_aside(self._store.kept_as(path), stored)

@@ -58,7 +58,7 @@ class MetadataView:
     """The highest ones that were found."""
 
     def tablet_rows(self) -> Iterator[tuple[bytes, TabletRecord | GoneTablet]]:
-        """Of user tables, ascending. Values that cannot be decoded are doubts."""
+        """The tablets of user tables, ascending. Values that cannot be decoded are doubts."""
         for key in sorted(self.rows):
             if layout.EVERY_USER_TABLET.holds(key):
                 try:

@@ -104,7 +104,7 @@ class TableRebuild:
         return [file for file in every if file.is_of(table_id)]
 
     def _spans(self, table_id: int) -> list[Span]:
-        """Of each tablet that anything tells of."""
+        """The rows of each tablet that anything tells of."""
         current = self._current.get(table_id, [])
         spans = [*self._past.get(table_id, []), *(Span(one.range, one.tablet_id, one.generation) for one in current)]
         return spans + [Span(*_origin_of(file)) for file in self._files_of(table_id) if file.properties is not None]
@@ -223,8 +223,8 @@ class TableRebuild:
         return list(found.values())
 
     def _in_need(self, path: str, users: list[Named], current: list[TabletRecord]) -> list[Named | None]:
-        """Of the tablets that name a file which cannot be used, those that have nothing which was made from it; None
-        for one that METADATA does not tell."""
+        """The tablets that name a file which cannot be used, and have nothing which was made from it; None for one that
+        METADATA does not tell."""
         made = [
             file
             for file in (*self._evidence.sstables.values(), *self._evidence.trash.values())

@@ -55,7 +55,7 @@ def take_back(fs: FileSystem, store: LockStore, folder: str, target: FileSystem 
 
 @switches
 def _root_digests(store: LockStore) -> set[str]:
-    """Of the root tablet's record, and of the file around it: of both a repair takes note."""
+    """The digests of the root tablet's record and of the file around it: of both a repair takes note."""
     found = {digest(store.stored(ROOT_PATH))}
     try:
         file = store.load(ROOT_PATH)

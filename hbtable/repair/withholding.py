@@ -54,7 +54,7 @@ def mark(view: MetadataView, orders: WithholdingOrders, now_millis: int, report:
 
 @switches
 def tell_of_withheld(view: MetadataView, orders: WithholdingOrders, report: Report) -> None:
-    """Of those that an earlier repair was told to withhold."""
+    """Reports the tablets that an earlier repair was told to withhold."""
     for record in _user_tablets(view):
         if record.withheld_millis and record.tablet_id not in orders.withhold:
             report.notes.append(

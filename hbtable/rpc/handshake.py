@@ -54,7 +54,7 @@ _TITLE: Final = HELLO.request(0, OURS, lambda: None)[4 : 12 + len(HELLO.name)]
 
 
 def is_hello(message: bytes) -> bool:
-    """Of a call as it arrived."""
+    """Whether a call, as it arrived, is a hello."""
     return message.startswith(_TITLE)
 
 

@@ -238,7 +238,8 @@ class Portal:
 
 @switches
 def _end_hub(hub: gevent.hub.Hub) -> None:
-    """Of this thread. Its loop ends before destroy(), which of a loop that still runs keeps 35 objects for ever."""
+    """Ends the hub of this thread. Its loop ends before destroy(), which of a loop that still runs keeps 35 objects for
+    ever."""
     hub.loop.run_callback(hub.loop.break_)
     with contextlib.suppress(gevent.hub.LoopExit):
         hub.switch()

@@ -20,7 +20,7 @@ SHOWN_SECONDS: Final = 60.0
 
 
 class _Deaths(NamedTuple):
-    """Of one task; of the last one of them when it was, and how it is told."""
+    """The deaths of one task: how many, the time of the last one, and its text."""
 
     times: int
     at: float

@@ -112,6 +112,7 @@ class Leave(Exception):
 
 
 def plain_kind(error: ShellError) -> str:
-    """Of a command of hbtable's own, which no script of HBase's shell reads: without Java's packages."""
+    """The kind of error of a command of hbtable's own, which no script of HBase's shell reads: without Java's
+    packages."""
     java_class = error.java_class if isinstance(error, ServerError) else ""
     return java_class.rpartition(".")[2] or error.kind

@@ -146,7 +146,7 @@ class SSTableReader:
 
     @property
     def read_at(self) -> ReadAt:
-        """Of the file."""
+        """The function that reads the file."""
         return self._read_at
 
     @property

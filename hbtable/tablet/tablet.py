@@ -176,7 +176,7 @@ class Tablet:
         return self._state.clock.ahead_millis()
 
     def sstable_bytes(self) -> int:
-        """Of SSTables shared with a split's other child only the own part, about."""
+        """The bytes of its SSTables. Of those shared with a split's other child only the own part counts, about."""
         return self._state.version.sstable_bytes(self._state.range)
 
     @property

@@ -80,7 +80,7 @@ class Membership:
 
     @switches
     def master_epoch(self) -> int:
-        """Of the lock of the master that there is; 0: there is none. *Switches.*"""
+        """The epoch of the master's lock; 0: there is no master. *Switches.*"""
         held = self._session.holder(MASTER)
         return held.version if held is not None else 0
 

@@ -291,6 +291,7 @@ class OnlineTablets:
 
 
 def _given_up(record: TabletRecord) -> TabletRecord:
-    """Of a tablet with nothing in memory: all logs are done with, and the sequence goes on from the last redo point."""
+    """The record of a tablet with nothing in memory, without an owner: all logs are done with, and the sequence goes on
+    from the last redo point."""
     floor = LogRef(NO_LOG, max((ref.first_needed for ref in record.logs), default=0))
     return replace(record, owner="", logs=(floor,))

@@ -129,7 +129,7 @@ def _fast_arguments(data: bytes, position: int, method: CallLayout) -> tuple[lis
 
 
 def _fast_elements(data: bytes, position: int, method: CallLayout) -> tuple[list[object], int]:
-    """Of the list field at `position`."""
+    """Decodes the elements of the list field at `position`."""
     count = _U32(data, position + 4)[0]
     kind = data[position + 3]
     if kind != method.list_kind:

@@ -198,14 +198,16 @@ class Collector:
 
     @switches
     def _remove_folder(self, table_id: int) -> None:
-        """Of a dropped table: else it would stay for ever, and a NameNode keeps each folder in memory."""
+        """Deletes the empty folder of a dropped table: else it would stay for ever, and a NameNode keeps each folder in
+        memory."""
         folder = table_folder(table_id)
         if table_id not in self._unnamed and not self._fs.list_files(folder):  # somebody may have put a file there
             self._fs.delete_folder(folder)
 
     @switches
     def _given_up(self, logs: list[str]) -> list[str]:
-        """Of these logs those that may be deleted: nothing that counts is in them, and nothing ever will be."""
+        """Gives up those of these logs that may be deleted, and returns them: nothing that counts is in them, and
+        nothing ever will be."""
         if self._fs.log_kind == LOCAL or not logs:
             return logs
         for name in logs:

@@ -82,7 +82,7 @@ def unsettled_tables(scans: Iterable[MetadataScan], asked: Set[str]) -> set[int]
 
 
 def garbage_logs(listed: Iterable[str], alive: Set[str], first: MetadataScan, second: MetadataScan) -> list[str]:
-    """Of the `listed` log incarnations, those to delete.
+    """The incarnations among those `listed` whose logs can be deleted.
 
     What is needed follows from METADATA alone (bug class 2): a reference goes away only with the mutation that names
     the SSTables which replace it. `alive` must have been read after the listing, so that a server that just
@@ -95,8 +95,8 @@ def garbage_logs(listed: Iterable[str], alive: Set[str], first: MetadataScan, se
 def garbage_markers(
     markers: Iterable[tuple[str, int]], logs: Set[str], alive: Set[str], oldest_millis: int
 ) -> list[str]:
-    """Of the fencing markers (incarnation, modified millis), those to delete: of logs that are gone, `logs` being all
-    that are there.
+    """The fencing markers, of `markers` (incarnation, modified millis), that can be deleted: those of logs that are
+    gone, `logs` being all that are there.
 
     The age is for a zombie that writes into its deleted log: it must find its marker as long as its lease could
     possibly seem valid to it. `logs` is read after the markers, but a log may be fenced before its first file is there.

@@ -114,8 +114,8 @@ class LogSorting:
     def _sort_what_is_left(
         self, epoch: int, incarnation: str, living: Collection[str], manifest: Manifest, error: Corruption
     ) -> None:
-        """Of a damaged log all that is sound, with the gaps between: a tablet that may miss something of it is refused
-        when it is loaded, and all others are served."""
+        """Sorts all that is sound of a damaged log, with the gaps between: a tablet that may miss something of it is
+        refused when it is loaded, and all others are served."""
         folder = log_folder(incarnation)
         found = salvage(self._fs, folder, manifest, self._pause)
         log_ranges = plan_ranges(found.stretches, self.options.part_bytes)

@@ -13,7 +13,7 @@ from hbtable.model.schema import TableSchema
 
 
 def first_families(schema: TableSchema) -> TableSchema:
-    """Of a table without a past."""
+    """The schema of a table without a past."""
     return replace(schema, families={name: replace(family, added_in=0) for name, family in schema.families.items()})
 
 

@@ -92,7 +92,7 @@ def _check_choice(what: str, given: object, choices: Sequence[str]) -> None:
 
 
 def _number(what: str, given: object, least: int, most: int) -> None:
-    """Of the type int itself: it is stored as it is, not converted."""
+    """Refuses anything but the type int itself: it is stored as it is, not converted."""
     whole_number(what, given, least, most)
     if type(given) is not int:
         raise InvalidRequest(f"{what} {as_given(given)} is {type(given).__name__}, and has to be int")
@@ -117,7 +117,7 @@ def _check_attributes(where: str, attributes: Attributes) -> int:
 
 
 def check_properties(namespace: bytes, properties: Mapping[str, str]) -> None:
-    """Of a namespace. InvalidRequest."""
+    """Refuses properties that a namespace cannot have. InvalidRequest."""
     where = f"namespace {shown(namespace)}"
     check_mapping(f"the properties of {where}:", properties)
     for name in properties:

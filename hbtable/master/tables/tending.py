@@ -85,7 +85,8 @@ class Tending:
             self._watched = False
 
     def outcomes(self) -> list[Decision]:
-        """Of all that ended since this was asked last. LockLost, and what a bug raised, as it was raised there."""
+        """The decisions of all that ended since this was asked last. LockLost, and what a bug raised, as it was raised
+        there."""
         failure, self._failure = self._failure, None
         found, self._decisions = self._decisions, []
         if failure is not None:

@@ -140,7 +140,7 @@ def plan(snapshot: ClusterSnapshot) -> list[Action]:
 
 
 def least_loaded(servers: Mapping[str, ServerLoad]) -> str:
-    """Of at least one."""
+    """The server with the fewest tablets, of at least one."""
     return emptiest(tablet_counts(servers), servers)
 
 
@@ -157,8 +157,8 @@ def tablet_counts(servers: Mapping[str, ServerLoad]) -> dict[str, int]:
 def emptiest(
     counts: Mapping[str, int], servers: Mapping[str, ServerLoad], of_table: Mapping[str, int] = MappingProxyType({})
 ) -> str:
-    """Of at least one in `counts`. Fewest tablets, then fewest of the same table (`of_table`), then fewest bytes, then
-    the older incarnation, so that a plan is the same each time."""
+    """The server of those in `counts`, at least one, that a tablet goes to: fewest tablets, then fewest of the same
+    table (`of_table`), then fewest bytes, then the older incarnation, so that a plan is the same each time."""
     return min(
         counts, key=lambda server: (counts[server], of_table.get(server, 0), servers[server].sstable_bytes, server)
     )

@@ -25,14 +25,14 @@ longer; shorter: tablets are more often without a server while it is tried again
 
 
 class _Failed(NamedTuple):
-    """Of one tablet on one server."""
+    """The failures of one tablet on one server."""
 
     times: int
     reason: str
 
 
 class _InARow(NamedTuple):
-    """Of one server, since its last success."""
+    """The failures of one server, since its last success."""
 
     times: int
     at: float
@@ -76,7 +76,7 @@ class FailedLoads:
         return frozenset(server for server, one in self._in_a_row.items() if one.times >= TRIES)
 
     def reason(self, tablet_id: int, server: str) -> str:
-        """Of the last failure; "" for none."""
+        """The reason of the last failure; "" for none."""
         return self._failed.get(tablet_id, {}).get(server, _NEVER).reason
 
     def refusals(self, able: Collection[str]) -> dict[int, frozenset[str]]:

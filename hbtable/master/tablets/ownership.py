@@ -29,9 +29,10 @@ def released(record: TabletRecord) -> TabletRecord:
 
 
 def given_back(record: TabletRecord) -> TabletRecord:
-    """Of a living owner that was asked to unload the tablet and does not serve it: it could not load it, or unloaded it
-    and could not say so. Nothing of it is in that log alone, or it would have refused; and a record that went on naming
-    the log could be loaded by nobody else, because the log of a server that lives has no end to recover up to."""
+    """The record of a tablet that its living owner was asked to unload and does not serve: it could not load it, or
+    unloaded it and could not say so. Nothing of it is in that log alone, or it would have refused; and a record that
+    went on naming the log could be loaded by nobody else, because the log of a server that lives has no end to recover
+    up to."""
     logs = tuple(ref for ref in record.logs if ref.incarnation != record.owner)
     return replace(released(record), logs=logs or (LogRef(NO_LOG, first_unflushed(record)),))
 

@@ -198,8 +198,8 @@ class Placement:
 
     @switches
     def discard(self, tablets: Sequence[TabletRecord]) -> None:
-        """Of a table whose rows in METADATA are gone: a server that has one of these yet gives it up, and what only its
-        memory and log had of it. Nobody finds them there any more; one that is not told notices it by itself."""
+        """Has servers give up tablets of a table whose rows in METADATA are gone, with what only their memory and log
+        had of them. Nobody finds them there any more; a server that is not told notices it by itself."""
         for tablet in tablets:
             if tablet.owner:
                 try:

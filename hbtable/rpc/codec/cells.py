@@ -165,7 +165,7 @@ OPERATIONS: Final = Sequences(OPERATION)
 
 
 def fast_mutations(data: bytes, position: int, count: int) -> tuple[list[object], int]:
-    """Of the usual ones: neither field 3 nor 4; with a checksum or without."""
+    """Decodes mutations of the usual form: neither field 3 nor 4; with a checksum or without."""
     found: list[object] = []
     try:
         for _ in range(count):

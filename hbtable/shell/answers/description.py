@@ -69,7 +69,7 @@ def _hash(pairs: dict[str, str], names: list[str]) -> str:
 
 
 def _places(held: int) -> int:
-    """Of Java's map of `held` names, which doubles when it is three quarters full."""
+    """The places of Java's map of `held` names, which doubles when it is three quarters full."""
     places = 32
     while held > places * 3 // 4:
         places *= 2

@@ -84,7 +84,7 @@ _NAMES: Final = {
 
 
 def check_attributes(given: Given) -> None:
-    """Of options that change nothing here, what HBase refuses is refused."""
+    """Refuses what HBase refuses of options that change nothing here."""
     if given.get(b"ATTRIBUTES") is not None and not isinstance(given[b"ATTRIBUTES"], dict):
         raise ArgumentError("Attributes must be a Hash type")
     if given.get(b"AUTHORIZATIONS") is not None and not isinstance(given[b"AUTHORIZATIONS"], list):

@@ -39,7 +39,7 @@ class ShellCompleter(Completer):
             yield from _matching(found.group(1), sorted(CONSTANTS))
 
     def _names(self, statement: str) -> list[str]:
-        """Of tables, or behind a table's name of its families."""
+        """The names of tables, or behind a table's name those of its families."""
         context = self._session.context
         table = _TABLE.match(statement)
         try:

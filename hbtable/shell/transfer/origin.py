@@ -56,7 +56,7 @@ class FileDigest:
         self._at = 0
 
     def up_to(self, end: int) -> str:
-        """Of the first `end` bytes, or of all when there are fewer. `end` never goes back."""
+        """The digest of the first `end` bytes, or of all when there are fewer. `end` never goes back."""
         while piece := self._file.read(min(end - self._at, _PIECE)):
             self._hash.update(piece)
             self._at += len(piece)

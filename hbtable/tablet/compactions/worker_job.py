@@ -62,7 +62,7 @@ class OtherProgram(Exception):
 
 
 def _checksum_of_the_program() -> int:
-    """Of the modules that decide what a compaction writes, as they lie on the disk."""
+    """The checksum of the modules that decide what a compaction writes, as they lie on the disk."""
     checksum = 0
     root = Path(__file__).parents[2]
     for package in ("encoding", "merge", "model", "sstable", "tablet/compactions"):
@@ -86,7 +86,7 @@ def made_of(answer: Sequence[bytes]) -> Made | None:
 
 
 def place_of(question: Sequence[bytes]) -> tuple[int, int, int]:
-    """Of a READ: number of the input, offset, size."""
+    """The number of the input, the offset and the size that a READ asks for."""
     number, offset, size = _PLACE.unpack(question[1])
     return number, offset, size
 

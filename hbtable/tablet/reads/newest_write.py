@@ -50,7 +50,7 @@ def _is_older(file: LoadedFile, timestamp: int) -> bool:
 
 
 def _only_stack(stacks: tuple[Stack, ...], family: bytes) -> Stack | None:
-    """Of the family, if there is but one."""
+    """The stack of the family, if there is but one."""
     found: Stack | None = None
     for stack in stacks:
         if family in stack.families:

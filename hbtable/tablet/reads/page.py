@@ -270,7 +270,8 @@ class PageBuilder:
         return ScanPosition(row, done, state, column, timestamp, versions)
 
     def _refuse(self, long_row: _LongRow) -> bool:
-        """Of a row that is too large to be given whole: the page ends before it, and the next one has nothing else."""
+        """Ends the page before a row that is too large to be given whole; the next page has nothing else. LimitExceeded
+        when no row comes before it."""
         if not self.rows or long_row.is_given:
             raise row_too_large(long_row.row, self._row_bytes)
         self.scanned -= 1

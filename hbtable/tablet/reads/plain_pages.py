@@ -148,7 +148,7 @@ def _is_readable(version: Version) -> bool:
 
 
 def _first_file(version: Version, start: bytes, stop: bytes) -> tuple[Stack, SSTableReader] | None:
-    """Of those with anything in the range the one that begins first, and its stack."""
+    """The first file by its first key, of those with anything in the range, and its stack."""
     found: tuple[Stack, SSTableReader] | None = None
     for stack in version.stacks:
         for file in stack.files:
