@@ -57,29 +57,30 @@ def encode_record(tablet_id: int, generation: int, sequence: int, clock_millis: 
 
     InvalidRequest for what could not be read back: something whose length is not that of its bytes would make every
     later record of the tablet unreadable. (tablet.apply takes bytes alone; this is the last line.)"""
-    if len(pairs) == 1:
-        key, value = pairs[0]
+    parts = [_HEAD.pack(tablet_id, generation, sequence, clock_millis, len(pairs))]
+    expected = _HEAD_BYTES + _PAIR_BYTES * len(pairs)
+    for key, value in pairs:
         key_bytes = len(key)
         value_bytes = len(value)
-        body = (
-            _ONE.pack(tablet_id, generation, sequence, clock_millis, 1, key_bytes, value_bytes) + key + value
-        )  # one allocation less than the general way, for the common put
-        size = len(body)
-        if size != _ONE_BYTES + key_bytes + value_bytes:
-            raise _unreadable(pairs)
-    else:
-        parts = [_HEAD.pack(tablet_id, generation, sequence, clock_millis, len(pairs))]
-        expected = _HEAD_BYTES + _PAIR_BYTES * len(pairs)
-        for key, value in pairs:
-            key_bytes = len(key)
-            value_bytes = len(value)
-            expected += key_bytes + value_bytes
-            parts += (_PAIR.pack(key_bytes, value_bytes), key, value)
-        body = b"".join(parts)
-        size = len(body)
-        if size != expected:
-            raise _unreadable(pairs)
+        expected += key_bytes + value_bytes
+        parts += (_PAIR.pack(key_bytes, value_bytes), key, value)
+    body = b"".join(parts)
+    size = len(body)
+    if size != expected:
+        raise _unreadable(pairs)
     return _LEAD.pack(crc32(body, size), size) + body
+
+
+def encode_one_pair(
+    tablet_id: int, generation: int, sequence: int, clock_millis: int, key: bytes, value: bytes
+) -> tuple[bytes, bytes]:
+    """The record of one pair, in two pieces: what they are joined to later copies the value, and nothing before. The
+    caller knows that both are `bytes`. Hot."""
+    key_bytes = len(key)
+    value_bytes = len(value)
+    size = _ONE_BYTES + key_bytes + value_bytes
+    start = _ONE.pack(tablet_id, generation, sequence, clock_millis, 1, key_bytes, value_bytes) + key
+    return _LEAD.pack(crc32(value, crc32(start, size)), size) + start, value
 
 
 @switches

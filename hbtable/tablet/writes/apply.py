@@ -14,7 +14,7 @@ them again, because what was applied already only gets newer versions of the sam
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, final
 
-from hbtable.commitlog.records import encode_record, encode_record_in_parts
+from hbtable.commitlog.records import encode_one_pair, encode_record, encode_record_in_parts
 from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
 from hbtable.encoding.pairs_checksum import checksum_in_parts, checksum_of
 from hbtable.errors import HbtableError, InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
@@ -50,7 +50,9 @@ _OPERATIONS_IN_A_PART: Final = 256
 class CheckedWrite:
     """A checked write, ready for the log and the memtables."""
 
-    __slots__ = ("by_stack", "checksums", "last_sequence", "layout", "prepared", "records", "rows", "time")
+    __slots__ = (
+        "by_stack", "checksums", "last_sequence", "layout", "logged", "prepared", "records", "rows", "time",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class CheckedWrite:
         rows: frozenset[bytes],
         by_stack: list[list[Pair]],
         records: list[bytes],
+        logged: int,
         last: int,
         time: int,
         checksums: list[int] | None = None,
@@ -72,7 +75,9 @@ class CheckedWrite:
         self.prepared = prepared
         """By place, memtables that hold the pairs already, where those are very many."""
         self.records = records
-        """One for each mutation, in order; none for those that skip the log."""
+        """In order, to be joined; none for mutations that skip the log."""
+        self.logged = logged
+        """The number of mutations that have one."""
         self.last_sequence = last
         self.time = time
         """The newest time that the server assigned in it; 0: none."""
@@ -128,9 +133,10 @@ class WriteBuilder:
         inverted_now = INVERT - now
         largest = self._max_cell_bytes
         longest = self._max_row_bytes
+        tablet_id, generation = self._tablet_id, self._generation
         by_stack: list[list[Pair]] = [[] for _ in layout.keys]
         records: list[bytes] = []
-        time = 0
+        logged = time = 0
         sequence -= 1
         for mutation in mutations:
             row = mutation.row
@@ -158,11 +164,11 @@ class WriteBuilder:
                     )  # fmt: skip
                     if len(key) + len(value) > largest:
                         raise self._too_large(mutation, operations[0], len(key) + len(value))
-                    pair = (key, value)
-                    by_stack[place[0]].append(pair)
+                    by_stack[place[0]].append((key, value))
                     time = now
                     if not mutation.skip_log:
-                        records.append(encode_record(self._tablet_id, self._generation, sequence, now, (pair,)))
+                        logged += 1
+                        records += encode_one_pair(tablet_id, generation, sequence, now, key, value)
                     continue
             elif not operations:
                 continue
@@ -170,11 +176,12 @@ class WriteBuilder:
             pairs, row_time = self._any(mutation, operations, now, sequence, by_stack)
             time = max(time, row_time)
             if not mutation.skip_log:
-                records.append(encode_record(self._tablet_id, self._generation, sequence, row_time, pairs))
+                logged += 1
+                records.append(encode_record(tablet_id, generation, sequence, row_time, pairs))
         if time > clock.highest:
             clock.highest = time
         rows = frozenset([mutation.row for mutation in mutations])
-        return CheckedWrite(layout, rows, by_stack, records, sequence, time)
+        return CheckedWrite(layout, rows, by_stack, records, logged, sequence, time)
 
     @switches
     def build_in_parts(
@@ -209,7 +216,7 @@ class WriteBuilder:
         if time > clock.highest:
             clock.highest = time
         rows = frozenset([mutation.row for mutation in mutations])
-        return CheckedWrite(self._layout, rows, by_stack, records, sequence, time, checksums, prepared)
+        return CheckedWrite(self._layout, rows, by_stack, records, len(records), sequence, time, checksums, prepared)
 
     @switches_if_given
     def _any(

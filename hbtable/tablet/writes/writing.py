@@ -213,10 +213,10 @@ class TabletWriter:
             self._commit_log(
                 state.tablet_id,
                 last,
-                records[0] if len(records) == 1 else b"".join(records),
+                b"".join(records),
                 apply,
                 self._gate.exempt,
-                len(records),
+                built.logged,
             )
         except HbtableError:
             # Refused: the log will not apply it. (A task killed while it waits is another matter: the log applies

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from hbtable.commitlog.records import LogRecord, decode_records, encode_record, places
+from hbtable.commitlog.records import LogRecord, decode_records, encode_one_pair, encode_record, places
 from hbtable.errors import Corruption, InvalidRequest
 
 PAIRS = [(b"row\x00\x01f\x00q\x00\x01" + bytes(18), b"v"), (b"row\x00\x01f\x00r\x00\x01" + bytes(18), b"")]
@@ -21,6 +21,14 @@ def test_one_pair_is_laid_out_like_many() -> None:
     head, pair = slice(8, 36), slice(40, len(one))
     assert one[head] == two[head]
     assert one[pair] == two[pair]
+
+
+@pytest.mark.parametrize("value_bytes", [0, 1, 511, 513, 5000, 1 << 20])
+def test_a_record_in_pieces_is_the_record(value_bytes: int) -> None:
+    key, value = PAIRS[0][0], bytes(n % 251 for n in range(value_bytes))
+    pieces = encode_one_pair(2**63, 7, 2**62, 1_700_000_000_000, key, value)
+    assert b"".join(pieces) == encode_record(2**63, 7, 2**62, 1_700_000_000_000, [(key, value)])
+    assert pieces[1] is value  # copied once, by whoever joins them
 
 
 def test_concatenated_records_come_in_order() -> None:

@@ -129,6 +129,18 @@ def test_what_skips_the_log_is_lost_in_a_crash_unless_it_was_flushed(bench: Benc
     bench.run(main)
 
 
+def test_each_mutation_that_is_logged_counts_as_one_record(bench: Bench) -> None:
+    def main() -> None:
+        tablet = bench.open()
+        light = RowMutation(b"light", [(PUT, b"f", b"a", SERVER_TIME, b"")], skip_log=True)
+        wide = RowMutation(b"wide", [(PUT, b"f", column, SERVER_TIME, b"") for column in (b"a", b"b")])
+        tablet.mutate([light, put(b"a", b"f:a", b""), wide, RowMutation(b"empty", []), put(b"b", b"f:a", b"")])
+        counts = {name: value for name, _, value in bench.registry.counters()}
+        assert counts["hbtable_wal_records_total"] == 3
+
+    bench.run(main)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_write_that_skips_the_log_keeps_its_place_among_those_in_the_logs_queue(seed: int) -> None:
     bench = Bench(seed, "sync")
