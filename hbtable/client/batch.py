@@ -15,8 +15,9 @@ from hbtable.switches import switches
 
 @final
 class Batch:
-    """Made by Rows.batch. As a context manager it sends what is left at the end, also after an error inside the
-    block, unless it is a `transaction`. A failed send keeps what it held: sending again repeats it."""
+    """Puts and deletes to be sent together; Rows.batch makes it. As a context manager it sends what is left at the end,
+    also after an error inside the block, unless it is a `transaction`. A failed send keeps what it held: sending again
+    repeats it."""
 
     def __init__(
         self,

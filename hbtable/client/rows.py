@@ -32,7 +32,8 @@ TimeRange = tuple[int | None, int | None]
 
 
 class Rows:
-    """Made by Client.rows. Every method that reads or writes *switches*, and raises as Table does."""
+    """One table, by rows that are dicts; Client.rows makes it. Every method that reads or writes *switches*, and raises
+    as Table does."""
 
     __slots__ = ("table",)
 

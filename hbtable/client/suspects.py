@@ -67,7 +67,8 @@ class _Record(NamedTuple):
 
 @final
 class Suspects:
-    """One for each process. `marks`: None where servers are other processes than their callers."""
+    """The requests of this process that servers may have died of. `marks`: None where servers are other processes than
+    their callers."""
 
     def __init__(self, runtime: Runtime, session: Session, marks: Marks | None = None) -> None:
         self._runtime = runtime

@@ -46,7 +46,8 @@ _ROWS_AT_ONCE = 1000
 
 @final
 class Table:
-    """Made by Client.table. Every call *switches*, and raises TableNotFound or TableNotEnabled."""
+    """The calls on one table; Client.table makes it. Every call *switches*, and raises TableNotFound or
+    TableNotEnabled."""
 
     __slots__ = (
         "_catalog",

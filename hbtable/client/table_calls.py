@@ -12,7 +12,8 @@ from hbtable.switches import switches
 
 
 class TableCalls(Protocol):
-    """As client.table.Table says. TableNotFound and TableNotEnabled as the table is at the moment of the call."""
+    """The calls on one table that the gateway and Rows need, as client.table.Table describes them. TableNotFound and
+    TableNotEnabled as the table is at the moment of the call."""
 
     @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None: ...
@@ -33,7 +34,7 @@ class TableCalls(Protocol):
 
 
 class NamedTableCalls(TableCalls, Protocol):
-    """And what the table is."""
+    """The same calls, with the name and the record of the table."""
 
     name: bytes
 

@@ -24,8 +24,8 @@ _LONGEST_PAUSE_SECONDS: Final = 2.0
 
 
 class Pace(NamedTuple):
-    """With one of three storage nodes dead or frozen two of three new files of two copies meet it, and only more tries
-    find a way past it."""
+    """The pace of the tries of one piece of work. With one of three storage nodes dead or frozen two of three new files
+    of two copies meet it, and only more tries find a way past it."""
 
     under_way: int
     """Tries at a time."""

@@ -7,7 +7,8 @@ from hbtable.metrics.registry import Registry
 
 @final
 class LogMetrics:
-    """Counted when a group is acknowledged; `sync_seconds` when a group, or a sync, is durable."""
+    """The counters of a commit log. Counted when a group is acknowledged; `sync_seconds` when a group, or a sync, is
+    durable."""
 
     __slots__ = ("bytes", "groups", "records", "sync_seconds")
 

@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Each with its default, its unit, and what raising it does."""
+    """The options of a commit log, each with its default, its unit, and what raising it does."""
 
     durability: str = "sync"
     """"sync": acknowledged = on the disk. "os": acknowledged = in the operating system's hands: survives a crash of

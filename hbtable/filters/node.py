@@ -33,7 +33,8 @@ STEP: Final = 6
 
 
 class FilterNode(Protocol):
-    """Each method has the answer of a filter that does not care, so that a filter states only what it does."""
+    """One part of a running filter. Each method has the answer of a filter that does not care, so that a filter states
+    only what it does."""
 
     __slots__ = ()
 

@@ -77,7 +77,7 @@ class RandomReadFile(Protocol):
 
 
 class PutHints(NamedTuple):
-    """For adapters with storage nodes; others ignore them."""
+    """Hints about storage nodes, for adapters that have some; others ignore them."""
 
     avoid: Collection[str] = ()
     """Nodes that are better left out."""

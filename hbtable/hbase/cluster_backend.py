@@ -32,7 +32,7 @@ class Masters(NamedTuple):
 
 
 class TogglesBackend(Protocol):
-    """As lockservice.toggles.OperatorToggles says."""
+    """The toggles of operators, as lockservice.toggles.OperatorToggles describes them."""
 
     @switches
     def is_on(self, name: str) -> bool: ...

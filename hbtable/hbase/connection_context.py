@@ -22,7 +22,8 @@ _SECONDS_HELP = "Seconds from the first byte of a call to the last byte of its a
 
 @final
 class ConnectionContext:
-    """One per gateway. `in_flight` requests have arrived whole, and their answers are not sent yet."""
+    """The state that the connections of one gateway share. `in_flight` requests have arrived whole, and their answers
+    are not sent yet."""
 
     __slots__ = (
         "budget", "clock", "draining", "host", "in_flight", "log_limiter", "message_bytes", "methods", "pause",

@@ -33,7 +33,7 @@ _COPIES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class StateNumber:
-    """`millis`: of the wall clock of the master that counted."""
+    """The number up to which a cluster has come. `millis`: the wall clock of the master that counted."""
 
     number: int = 0
     millis: int = 0

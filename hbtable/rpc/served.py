@@ -18,7 +18,7 @@ _UNFRAMED: Final = b"\x80\x01\x00"
 
 
 class Foreign(Exception):
-    """`data`: what a client of another service said first."""
+    """The first message is no call of a role. `data`: the bytes that a client of another service sent first."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
@@ -27,7 +27,8 @@ class Foreign(Exception):
 
 @final
 class Served:
-    """`receive()` a call, answer it with `send()`, again and again. `working` and `answered` are for Occupancy."""
+    """One connection of another process. `receive()` a call, answer it with `send()`, again and again. `working` and
+    `answered` are for Occupancy."""
 
     __slots__ = (
         "_arrived", "_budget", "_clock", "_request", "_socket", "_stall_seconds", "answered", "frames", "host",

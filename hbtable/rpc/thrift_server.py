@@ -80,7 +80,7 @@ class RpcServerOptions:
 
 @final
 class RpcServer:
-    """`roles` holds whatever this process serves at the moment. start(), then close()."""
+    """The port between roles. `roles` holds whatever this process serves at the moment. start(), then close()."""
 
     def __init__(
         self, runtime: Runtime, roles: LocalTransport, listen: Listen, options: RpcServerOptions | None = None

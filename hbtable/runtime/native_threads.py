@@ -154,7 +154,7 @@ def latch() -> Latch:
 
 @final
 class _HubLatch:
-    """Made and waited for by one greenlet."""
+    """A latch that one greenlet makes and waits for."""
 
     __slots__ = ("_waiter", "_wake")
 

@@ -18,8 +18,8 @@ _IDL: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "idl")
 
 
 class ShellConnection:
-    """`address`: as shell.address has it. `timeout_seconds`: for connecting; `call_seconds`: for each wait within a
-    call, None: as long as it takes."""
+    """A connection to one server. `address`: as shell.address has it. `timeout_seconds`: for connecting;
+    `call_seconds`: for each wait within a call, None: as long as it takes."""
 
     def __init__(self, address: str, timeout_seconds: float = 10.0, call_seconds: float | None = None) -> None:
         try:

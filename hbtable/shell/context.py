@@ -19,7 +19,8 @@ TABLE_NOT_FOUND = "org.apache.hadoop.hbase.TableNotFoundException"
 
 @final
 class Context:
-    """`confirm` asks and returns whether to go on. `interactive`: a person sits at a terminal."""
+    """The surroundings of a command. `confirm` asks and returns whether to go on. `interactive`: a person sits at a
+    terminal."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ Every one is a ShellError: shown as `Kind: message` on standard error, never as 
 
 
 class ShellError(Exception):
-    """`kind` goes in front of the message."""
+    """An error that the shell shows: `kind` comes in front of the message."""
 
     kind = "RuntimeError"
     column: int | None = None
@@ -104,7 +104,7 @@ class Cancelled(ShellError):
 
 
 class Leave(Exception):
-    """`exit` or `quit`: the shell ends with this status."""
+    """Raised by `exit` and `quit`: the shell ends with this status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)

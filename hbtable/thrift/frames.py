@@ -33,7 +33,7 @@ def with_checksum(frame: bytes) -> bytes:
 
 
 class FrameTooLarge(Exception):
-    """`have`: what has arrived of the frame, whose length is `length`."""
+    """A frame is longer than it may be. `have`: the bytes of it that have arrived; `length`: its length."""
 
     def __init__(self, have: bytes, length: int) -> None:
         super().__init__(f"{have[:16]!r} announces {length} bytes")

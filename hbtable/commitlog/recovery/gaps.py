@@ -84,7 +84,7 @@ class Gap(NamedTuple):
 
 @dataclass(slots=True)
 class OpenGap:
-    """While the records behind it are still to come."""
+    """A gap while the records behind it are still to come."""
 
     path: str
     start: int

@@ -326,7 +326,8 @@ class _Salvaging:
 
 @final
 class _Walk:
-    """Over a damaged stretch of one segment, record by record, as if its groups' headers were where they belong."""
+    """A walk over a damaged stretch of one segment, record by record, as if its groups' headers were where they
+    belong."""
 
     def __init__(self, buffer: bytes, path: str, start: int, stop: int) -> None:
         self._buffer = buffer

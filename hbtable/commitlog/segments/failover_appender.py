@@ -52,8 +52,8 @@ class _Begun(NamedTuple):
 
 @final
 class FailoverAppender:
-    """As SegmentAppender, but append() is durable on return. `ledger` is told of segments that a switch ended and of
-    files beside the line."""
+    """Implements LogEnd as SegmentAppender does, but append() is durable on return. `ledger` is told of segments that a
+    switch ended and of files beside the line."""
 
     __slots__ = (
         "_created", "_fence_check", "_folder", "_fs", "_incarnation", "_ledger", "_options", "_runtime",

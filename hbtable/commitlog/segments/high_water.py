@@ -35,7 +35,7 @@ _LAST_SECOND: Final = 253_402_300_799
 
 
 class HighWater(NamedTuple):
-    """All groups up to `lsn` were durable, and with them these sequences."""
+    """The content of the mark: all groups up to `lsn` were durable, and with them these sequences."""
 
     lsn: int
     segment: int

@@ -11,7 +11,8 @@ from hbtable.switches import switches
 
 
 class LogEnd(Protocol):
-    """`offset`, `lsn` and `watermark` speak of good groups only: those whose append succeeded."""
+    """The open end of a log. `offset`, `lsn` and `watermark` speak of good groups only: those whose append
+    succeeded."""
 
     file: AppendFile | None
     """The segment being written; None: append() needs next_segment() first."""

@@ -15,7 +15,8 @@ from hbtable.switches import switches
 
 @final
 class RestCheck:
-    """`ask` has the end of the log checked by whoever writes it; it must not switch."""
+    """Asks for a look at the end of a log when nothing was written for a while. `ask` has the end of the log checked by
+    whoever writes it; it must not switch."""
 
     __slots__ = ("_ask", "_end", "_period", "_runtime", "_stopped")
 

@@ -35,7 +35,8 @@ _RESERVED: Final = bytes(3)
 
 
 class SegmentHeader(NamedTuple):
-    """`previous` is 0 in the first segment of a log. `watermark` = first_lsn - 1: all before is durable."""
+    """The header of a segment. `previous` is 0 in the first segment of a log. `watermark` = first_lsn - 1: all before
+    is durable."""
 
     incarnation: str
     durability: str

@@ -32,8 +32,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """`most` is None: without bound. Lazy or greedy makes no difference to whether it is found, except to what is
-    around it in an atomic group, a possessive repetition or before a back-reference."""
+    """A repetition. `most` is None: without bound. Lazy or greedy makes no difference to whether it is found, except to
+    what is around it in an atomic group, a possessive repetition or before a back-reference."""
 
     item: "Node"
     least: int
@@ -67,7 +67,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class BackReference:
-    """To a group that exists; one to any other group never matches, and is an empty Choice."""
+    """A reference back to a group that exists; one to any other group never matches, and is an empty Choice."""
 
     number: int
 

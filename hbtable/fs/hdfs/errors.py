@@ -43,7 +43,7 @@ _SAME_HOLDER: Final = "is already the current lease holder"
 
 
 class NotAllowed(StorageFailed):
-    """This user may not: no other DataNode and no other moment would help."""
+    """HDFS refuses this user: no other DataNode and no other moment would help."""
 
 
 def message(error: BaseException) -> str:

@@ -32,7 +32,8 @@ _MOST_ROWS = 10_000
 
 @final
 class AdminCellCalls:
-    """`answer_bytes`: the largest answer; a page ends when it has so much. `cell_bytes` is checked below."""
+    """The admin service's calls on cells. `answer_bytes`: the largest answer; a page ends when it has so much.
+    `cell_bytes` is checked below."""
 
     def __init__(self, tables: TableBackend, answer_bytes: int) -> None:
         self._tables = tables

@@ -17,7 +17,8 @@ from hbtable.switches import switches
 
 @final
 class AdminChoreCalls:
-    """`slow`: of this gateway alone."""
+    """The admin service's calls about caches, garbage, servers out of service and slow requests. `slow`: the slow
+    requests of this gateway alone."""
 
     def __init__(self, tables: TableBackend, cluster: ClusterBackend, names: ServerNames, slow: SlowRequests) -> None:
         self._tables = tables

@@ -17,7 +17,7 @@ from hbtable.switches import switches
 
 @final
 class AdminTableCalls:
-    """`tables` turns names into canonical ones."""
+    """The admin service's calls on tables and namespaces. `tables` turns names into canonical ones."""
 
     def __init__(self, tables: TableBackend, cluster: ClusterBackend) -> None:
         self._tables = tables

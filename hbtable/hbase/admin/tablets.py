@@ -21,7 +21,7 @@ _META: Final = b"hbase:meta"
 
 @final
 class AdminTabletCalls:
-    """`tables` turns names into canonical ones."""
+    """The admin service's calls on tablets. `tables` turns names into canonical ones."""
 
     def __init__(self, tables: TableBackend, cluster: ClusterBackend, names: ServerNames) -> None:
         self._tables = tables

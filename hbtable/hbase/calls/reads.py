@@ -25,7 +25,7 @@ _ROWS_AT_ONCE = 256
 
 @final
 class ReadCalls:
-    """`answer_bytes`: the largest answer; `pause` lets other tasks run."""
+    """Thrift1's point reads. `answer_bytes`: the largest answer; `pause` lets other tasks run."""
 
     def __init__(
         self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None], budget: MemoryBudget

@@ -37,7 +37,8 @@ _REMEMBERED_TABLES = 1000
 
 @final
 class ScannerCalls:
-    """`record` is a table's record by its canonical name; `check_filter` raises BadFilter; `pause` lets others run."""
+    """Thrift1's calls on scanners. `record` is a table's record by its canonical name; `check_filter` raises BadFilter;
+    `pause` lets others run."""
 
     def __init__(
         self,

@@ -38,8 +38,8 @@ def unsaved() -> Reserve:
 
 @final
 class ScannerIds:
-    """`block`: numbers reserved at a time. Raising it makes reservations (a small durable write) rarer and loses more
-    numbers at each crash."""
+    """Gives scanners their numbers. `block`: numbers reserved at a time. Raising it makes reservations (a small durable
+    write) rarer and loses more numbers at each crash."""
 
     def __init__(self, reserve: Reserve, block: int = 4096) -> None:
         self._reserve = reserve

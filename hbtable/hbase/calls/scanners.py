@@ -36,7 +36,7 @@ class ScannerOptions:
 
 @final
 class Scanner:
-    """`request` as opened, without a position; `position` None before the first fetch."""
+    """One open scanner. `request` as opened, without a position; `position` None before the first fetch."""
 
     __slots__ = (
         "ended",

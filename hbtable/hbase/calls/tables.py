@@ -29,7 +29,8 @@ _ENABLED: Final = (TableState.ENABLED, TableState.ENABLING)
 
 @final
 class TableAdminCalls:
-    """`compaction_wait_seconds`: how long majorCompact waits before it lets the work go on in the background."""
+    """Thrift1's calls on tables. `compaction_wait_seconds`: how long majorCompact waits before it lets the work go on
+    in the background."""
 
     def __init__(
         self,

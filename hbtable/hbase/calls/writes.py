@@ -29,7 +29,7 @@ Families = Callable[[bytes], Sequence[bytes]]
 
 @final
 class WriteCalls:
-    """`cell_bytes`: the largest cell; `pause` lets other tasks run between parts of a large batch."""
+    """Thrift1's writes. `cell_bytes`: the largest cell; `pause` lets other tasks run between parts of a large batch."""
 
     def __init__(self, tables: TableBackend, families: Families, cell_bytes: int, pause: Callable[[], None]) -> None:
         self._tables = tables

@@ -23,7 +23,8 @@ class Either(NamedTuple):
 
 @final
 class EitherCall:
-    """`fields` in the order of `layout`; first() and second() take each one's values out of what was read."""
+    """A call that two services have under one name. first() and second() take each one's values, in the order of
+    `layout`, out of what was read."""
 
     def __init__(self, first: StructLayout, second: StructLayout) -> None:
         fields, self._places = _merged(first.fields, second.fields)

@@ -143,7 +143,7 @@ def sorted_rows(head: bytes, value: Sequence[Row]) -> Iterator[bytes]:
 
 @final
 class _Pieces:
-    """`small` parts are joined, large values stay what they are."""
+    """The pieces of an answer: `small` parts are joined, large values stay what they are."""
 
     __slots__ = ("_ready", "small")
 

@@ -21,7 +21,7 @@ _GETS_BETWEEN_PAUSES: Final = 64
 
 @final
 class Thrift2ReadCalls:
-    """`answer_bytes`: the largest answer; `pause` lets other tasks run."""
+    """Thrift2's point reads. `answer_bytes`: the largest answer; `pause` lets other tasks run."""
 
     def __init__(
         self, tables: TableBackend, answer_bytes: int, pause: Callable[[], None], budget: MemoryBudget

@@ -19,7 +19,7 @@ _ROWS_BETWEEN_PAUSES: Final = 1024
 
 @final
 class Thrift2ScannerCalls:
-    """Over Thrift1's scanner calls, with the same limits."""
+    """Thrift2's calls on scanners, which are Thrift1's with the same limits."""
 
     def __init__(self, calls: ScannerCalls, answer_bytes: int, pause: Callable[[], None]) -> None:
         self._calls = calls

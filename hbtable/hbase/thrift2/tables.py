@@ -38,7 +38,7 @@ _INVALID_FAMILY: Final = HBASE + "InvalidFamilyOperationException"
 
 @final
 class Thrift2TableCalls:
-    """`calls` are Thrift1's, for what is the same."""
+    """Thrift2's calls on tables and namespaces. `calls` are Thrift1's, for what is the same."""
 
     def __init__(
         self,

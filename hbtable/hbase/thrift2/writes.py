@@ -47,7 +47,7 @@ _VERSIONS_LOOKED_AT: Final = 8
 
 @final
 class Thrift2WriteCalls:
-    """`families` are those of a table by its canonical name, `cell_bytes` the largest cell."""
+    """Thrift2's writes. `families` are those of a table by its canonical name, `cell_bytes` the largest cell."""
 
     def __init__(
         self,

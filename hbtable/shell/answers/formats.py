@@ -49,8 +49,8 @@ def plain(value: object) -> object:
 
 @final
 class JsonOutput:
-    """`by_line`: an object a line; else an array for each command. One that fails behind its first rows leaves its
-    array open, so that no program takes it for whole."""
+    """Answers as JSON. `by_line`: an object a line; else an array for each command. One that fails behind its first
+    rows leaves its array open, so that no program takes it for whole."""
 
     wants_records = True
     values_are_answers = True

@@ -45,7 +45,7 @@ class Output(Protocol):
 
 @final
 class HBaseOutput:
-    """`width` 0: not a terminal."""
+    """Answers in the lines of HBase's shell. `width` 0: not a terminal."""
 
     wants_records = False
     values_are_answers = False

@@ -19,7 +19,7 @@ _ILLEGAL: Final = "java.lang.IllegalArgumentException"
 
 
 class Column(NamedTuple):
-    """`qualifier` None: the whole family."""
+    """A column that was named. `qualifier` None: the whole family."""
 
     family: bytes
     qualifier: bytes | None

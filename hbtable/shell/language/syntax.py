@@ -45,7 +45,7 @@ class Constant:
 
 @dataclass(slots=True)
 class Call:
-    """`name a, b`, `receiver.name(a)`, or a bare word, which may be a variable. `plain`: nothing was passed."""
+    """A call: `name a, b`, `receiver.name(a)`, or a bare word, which may be a variable. `plain`: nothing was passed."""
 
     receiver: "Node | None"
     name: str

@@ -14,7 +14,8 @@ from hbtable.shell.errors import Incomplete, OutOfRange, SyntaxMistake
 
 
 class Token(NamedTuple):
-    """`kind`: word, constant, symbol, number, text, newline, end, or the sign itself. `spaced`: blank before it."""
+    """One token. `kind`: word, constant, symbol, number, text, newline, end, or the sign itself. `spaced`: blank before
+    it."""
 
     kind: str
     value: object

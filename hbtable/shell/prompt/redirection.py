@@ -23,7 +23,7 @@ _FILE: Final = re.compile(r"""(?:'([^'\n]+)'|"([^"\\\n]+)"|([^\s'"<>|&;()#]+))\s
 
 
 class Redirection(NamedTuple):
-    """`sign` is > (a new file), >>, >! or |! (`target` is a command)."""
+    """The redirection of an answer. `sign` is > (a new file), >>, >! or |! (`target` is a command)."""
 
     command: str
     sign: str

@@ -29,7 +29,7 @@ _ON_CELLS: Final = ("put", "get", "scan", "count", "delete", "deleteall", "incr"
 
 @final
 class Specials:
-    """`current`: the table in use."""
+    """The commands of the prompt. `current`: the table in use."""
 
     def __init__(self, session: ShellSession, paged: PagedStream) -> None:
         self._session = session

@@ -26,7 +26,8 @@ _PIECE: Final = 1 << 20
 
 @dataclass(slots=True)
 class ExportPart:
-    """`bytes` of the part's file, `rows` in it, and where its scan goes on: what is known to be whole."""
+    """One part of an export: `bytes` of its file and `rows` in it that are known to be whole, and where its scan goes
+    on."""
 
     number: int
     start: bytes

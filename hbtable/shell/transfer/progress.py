@@ -20,7 +20,8 @@ _FORMAT: Final = 2
 
 @final
 class Progress:
-    """`clock` in seconds; `total_bytes` 0: unknown. The line goes to standard error, and only on a terminal."""
+    """The progress line of a transfer. `clock` in seconds; `total_bytes` 0: unknown. The line goes to standard error,
+    and only on a terminal."""
 
     def __init__(self, path: Path, clock: Callable[[], float], total_bytes: int = 0) -> None:
         self._path = path

@@ -15,7 +15,8 @@ from hbtable.shell.transfer.records import BadRecord
 
 @final
 class Rejects:
-    """`path` None: they are counted only. `header` goes in front where the file is new."""
+    """The records that an import skips. `path` None: they are counted only. `header` is the first line where the file
+    is new."""
 
     def __init__(self, path: Path | None, header: bytes) -> None:
         self._path = path

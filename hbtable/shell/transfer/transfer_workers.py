@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 @final
 class TransferWorkers:
-    """`count` threads and connections. close() waits for the jobs under way."""
+    """Runs jobs on `count` threads, each with a connection. close() waits for the jobs under way."""
 
     def __init__(self, address: str, count: int) -> None:
         self.count = count
