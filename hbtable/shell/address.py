@@ -1,15 +1,16 @@
 """A server's address as people give it, HOST:PORT, and how to connect to it: with TLS or without.
 
-Both travel as one text, thrift://HOST:PORT or thrift+tls://HOST:PORT?ca=FILE, which --url takes as well.
+Both travel as one text, thrift://HOST:PORT or thrift+tls://USER@HOST:PORT?ca=FILE, which --url takes as well. It
+names the file of a secret, and never the secret.
 """
 
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 EXAMPLE: Final = "127.0.0.1:9090"
 _PLAIN: Final = "thrift://"
 _TLS: Final = "thrift+tls://"
-_FILES: Final = ("ca", "certificate")
+_FILES: Final = ("ca", "certificate", "secret")
 
 
 class ServerAddress(NamedTuple):
@@ -22,24 +23,37 @@ class ServerAddress(NamedTuple):
     """PEM file of the CA that signed the server's certificate. Empty: the CAs of this machine."""
     certificate: str = ""
     """PEM file of the client's own certificate and key. Empty: it shows none."""
+    user: str = ""
+    """Name to log in with. Empty: the server is told none."""
+    secret: str = ""
+    """File with the user's password or token. Empty: it is asked for."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        if not self.tls:
+        if not self.tls and not self.user:
             return f"{host}:{self.port}"
         files = {name: getattr(self, name) for name in _FILES if getattr(self, name)}
-        return f"{_TLS}{host}:{self.port}{'?' if files else ''}{urlencode(files)}"
+        user = f"{quote(self.user, safe='')}@" if self.user else ""
+        return f"{_TLS if self.tls else _PLAIN}{user}{host}:{self.port}{'?' if files else ''}{urlencode(files)}"
 
 
 def parse_address(text: str) -> ServerAddress:
     """ValueError with a message."""
     place, _, query = text.partition("?")
     tls = place.startswith(_TLS)
-    host, _, port = place.removeprefix(_TLS if tls else _PLAIN).rstrip("/").rpartition(":")
+    user, _, place = place.removeprefix(_TLS if tls else _PLAIN).rstrip("/").rpartition("@")
+    host, _, port = place.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")  # an IPv6 address
     if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
         raise ValueError(f"{text!r} is no HOST:PORT: a server's address is written as in {EXAMPLE}")
     files = dict(parse_qsl(query, keep_blank_values=True))
-    if query and (not tls or not files or not files.keys() <= set(_FILES)):
-        raise ValueError(f"{text!r}: behind the question mark of {_TLS} stand ca=FILE and certificate=FILE only")
-    return ServerAddress(host, int(port), tls, files.get("ca", ""), files.get("certificate", ""))
+    known = {*(("ca", "certificate") if tls else ()), *(("secret",) if user else ())}
+    if query and (not files or not files.keys() <= known):
+        raise ValueError(
+            f"{text!r}: behind the question mark stand ca=FILE and certificate=FILE of {_TLS}, and secret=FILE of USER@"
+        )
+    if ":" in user:
+        raise ValueError("an address names a user, and no password: give the password with --secret FILE")
+    return ServerAddress(
+        host, int(port), tls, files.get("ca", ""), files.get("certificate", ""), unquote(user), files.get("secret", "")
+    )

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from hbtable.hbase.admin import structs as admin_structs
 from hbtable.shell.address import parse_address
+from hbtable.shell.credentials import FramedSocket, authenticated
 from hbtable.shell.encryption import encrypted
 from hbtable.shell.errors import BrokenOff, CannotConnect, OutOfRange, ServerError
 
@@ -108,9 +109,10 @@ class ShellConnection:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._address.tls:
             made = encrypted(made, self._address)
+        inside: socket.socket | FramedSocket = authenticated(made, self._address) if self._address.user else made
         made.settimeout(self._call_seconds)
         transport = TSocket()
-        transport.set_handle(made)
+        transport.set_handle(inside)  # type: ignore[arg-type]  # it has all that TSocket calls
         protocol = TCyBinaryProtocol(TCyBufferedTransport(transport))
         hbase: Any = thriftpy2.load(os.path.join(_IDL, "hbase.thrift"), module_name="hbtable_shell_hbase_thrift")
         admin: Any = thriftpy2.load(os.path.join(_IDL, "admin.thrift"), module_name="hbtable_shell_admin_thrift")

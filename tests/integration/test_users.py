@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import os
 import ssl
 import subprocess
 import sys
@@ -153,6 +154,46 @@ def test_http_with_a_password_and_with_a_token(server: ServerProcess) -> None:
     status, said = over_http(server, basic("ann", "wrong one"))
     assert (status, b"the user or the password is wrong" in said) == (401, True)
     assert over_http(server, {})[0] == 401
+
+
+def shell(server: ServerProcess, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "hbtable", *arguments, "--url", f"localhost:{server.port}", "--ca", CA]
+    environment = {**os.environ, **environment}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=environment, stdin=subprocess.DEVNULL
+    )
+
+
+def test_the_shell_and_its_one_shot_forms(server: ServerProcess, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("correct horse\n")
+    secret.chmod(0o600)
+    options = ("--user", "ann", "--secret", str(secret))
+    rows = "".join(f"put 'ofshell', 'r{number}', 'f:a', '{'v' * 3000}'\n" for number in range(40))
+    script = tmp_path / "script"
+    script.write_text(f"create 'ofshell', 'f'\n{rows}")
+    done = shell(server, "shell", str(script), *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = shell(server, "count", "ofshell", "--user", "program", HBTABLE_SECRET=TOKEN)
+    assert (done.returncode, "40" in done.stdout) == (0, True), done
+    done = shell(server, "scan", "ofshell", *options)
+    assert (done.returncode, done.stdout.count("v" * 3000)) == (0, 40)
+
+
+def test_the_shell_says_why_it_was_not_let_in(server: ServerProcess, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("a wrong one")
+    loose = shell(server, "list", "--user", "carl", "--secret", str(secret))
+    secret.chmod(0o600)
+    for done, words in (
+        (loose, "chmod 600"),
+        (shell(server, "list", "--user", "carl", "--secret", str(secret)), "the user or the password is wrong"),
+        (shell(server, "list", "--user", "carl"), "give --secret FILE"),
+        (shell(server, "list", "--user", "carl", "--secret", "/not/there"), "cannot be used: No such file"),
+    ):
+        assert (done.returncode, words in done.stderr) == (3, True), done
+        assert "a wrong one" not in done.stderr
+    assert "auth.enabled" in shell(server, "list").stderr
 
 
 def test_thriftpy2_over_https_with_a_token(server: ServerProcess) -> None:

@@ -20,10 +20,16 @@ def server_options(function: _Function) -> _Function:
     """Options of every command that talks to a server."""
 
     @wraps(function)
-    def with_address(url: str, tls: bool, ca: str | None, certificate: str | None, **given: Any) -> None:
-        function(url=_address(url, tls, ca, certificate), **given)
+    def with_address(
+        url: str, tls: bool, ca: str | None, certificate: str | None, user: str | None, secret: str | None, **given: Any
+    ) -> None:
+        function(url=_address(url, tls, ca, certificate, user, secret), **given)
 
     for option in (
+        click.option(
+            "--secret", metavar="FILE", help="Its password or token; else HBTABLE_SECRET, or it is asked for."
+        ),
+        click.option("--user", envvar="HBTABLE_USER", metavar="NAME", help="The user, where the server has users."),
         click.option(
             "--certificate", envvar="HBTABLE_TLS_CERTIFICATE", metavar="FILE", help="Own certificate and key."
         ),
@@ -37,7 +43,7 @@ def server_options(function: _Function) -> _Function:
     return with_address
 
 
-def _address(url: str, tls: bool, ca: str | None, certificate: str | None) -> str:
+def _address(url: str, tls: bool, ca: str | None, certificate: str | None, user: str | None, secret: str | None) -> str:
     """All of it in one text. Misuse, before anything is tried."""
     from hbtable.shell.address import parse_address
 
@@ -46,7 +52,17 @@ def _address(url: str, tls: bool, ca: str | None, certificate: str | None) -> st
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
     with_tls = address.tls or tls or bool(ca or certificate)
-    return str(address._replace(tls=with_tls, ca=ca or address.ca, certificate=certificate or address.certificate))
+    if secret and not (user or address.user):
+        raise click.BadParameter("whose it is has to be said: give --user NAME as well", param_hint="--secret")
+    return str(
+        address._replace(
+            tls=with_tls,
+            ca=ca or address.ca,
+            certificate=certificate or address.certificate,
+            user=user or address.user,
+            secret=secret or address.secret,
+        )
+    )
 
 
 def _format_option(function: _Function) -> _Function:

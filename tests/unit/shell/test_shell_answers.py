@@ -160,5 +160,22 @@ def test_addresses() -> None:
     assert parse_address("thrift://h:9090/")[:3] == ("h", 9090, False)
     assert parse_address("[::1]:5")[:3] == ("::1", 5, False)
     with_files = parse_address("thrift+tls://[::1]:5?ca=%2Fa+b.pem&certificate=c.pem")
-    assert with_files == ("::1", 5, True, "/a b.pem", "c.pem")
+    assert with_files == ("::1", 5, True, "/a b.pem", "c.pem", "", "")
     assert parse_address(str(with_files)) == with_files
+    for given in ("thrift+tls://a%40b%2Fc@[::1]:5?secret=%2Fa+b", "thrift://ann@h:5", "ann@h:5"):
+        with_user = parse_address(given)
+        assert parse_address(str(with_user)) == with_user
+    assert with_user.user == "ann"
+    assert parse_address("thrift+tls://a%40b%2Fc@[::1]:5?secret=%2Fa+b")[5:] == ("a@b/c", "/a b")
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ValueError, match="no password: give the password with --secret FILE") as refused:
+        parse_address("thrift://ann:hunter22@h:5")
+    assert "hunter22" not in str(refused.value)
+
+
+@pytest.mark.parametrize("query", ["secret=f", "ca=f"])
+def test_what_an_address_without_user_or_without_tls_does_not_have(query: str) -> None:
+    with pytest.raises(ValueError, match="secret=FILE of USER@"):
+        parse_address(f"thrift://h:5?{query}")
