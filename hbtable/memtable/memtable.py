@@ -36,7 +36,8 @@ _LARGEST_CHUNK: Final = 1024
 
 @final
 class Memtable:
-    """`bytes_used` is real memory, `cells` the number of pairs; both sequences are 0 while it is empty."""
+    """The recent cells of one locality group, sorted. `bytes_used` is real memory, `cells` the number of pairs; both
+    sequences are 0 while it is empty."""
 
     __slots__ = (
         "_added",

@@ -9,7 +9,7 @@ from hbtable.model.schema import FOREVER_SECONDS, TableSchema
 
 @final
 class FamilyRules:
-    """`ttl_millis` 0 means forever. `min_versions` newest versions outlive the time to live.
+    """The rules of one family. `ttl_millis` 0 means forever. `min_versions` newest versions outlive the time to live.
     `new_version_behavior`: a marker masks only cells of a smaller sequence."""
 
     __slots__ = ("max_versions", "min_versions", "new_version_behavior", "ttl_millis")

@@ -6,7 +6,7 @@ from typing import Final, final
 
 @final
 class Tally:
-    """All only grow. One per tablet, for all of its reads and writes."""
+    """Counters of one tablet, for all of its reads and writes. They only grow."""
 
     __slots__ = ("dead", "examined", "markers")
 

@@ -50,7 +50,8 @@ class LogRef:
 
 @dataclass(frozen=True, slots=True)
 class MergesInto:
-    """On the left one of two tablets that are being merged: nobody may own it (master.merges)."""
+    """The merge that a tablet waits for, in the record of the left one of the two: nobody may own it
+    (master.merges)."""
 
     stop: bytes
     """End of the right one, whose METADATA row becomes the merged tablet's."""

@@ -21,8 +21,9 @@ _TRIES: Final = 20
 
 
 class Withdrawals:
-    """`limit_seconds`: see ReachabilityOptions. Times are wall clocks': one that is wrong makes the limit narrower or
-    lets one more server through, and does no other harm."""
+    """Lets only some of the tablet servers give up within one period. `limit_seconds`: see ReachabilityOptions. Times
+    are wall clocks': one that is wrong makes the limit narrower or lets one more server through, and does no other
+    harm."""
 
     def __init__(self, session: Session, limit_seconds: float) -> None:
         self._session = session

@@ -21,7 +21,7 @@ def digest(data: bytes | None) -> str:
 
 @final
 class Backup:
-    """`target` holds the copies, below `folder`; it may be `fs` itself."""
+    """The backup of one repair. `target` holds the copies, below `folder`; it may be `fs` itself."""
 
     def __init__(
         self, fs: FileSystem, target: FileSystem, folder: str, held: Callable[[], None] = lambda: None

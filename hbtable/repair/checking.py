@@ -70,7 +70,7 @@ _NOTEWORTHY_MILLIS: Final = 300_000
 
 @final
 class Check:
-    """`fs` is only read."""
+    """One check of a folder or a cluster. `fs` is only read."""
 
     def __init__(
         self,

@@ -36,7 +36,8 @@ _METADATA_COLUMN: Final = column_prefix(row_prefix(b""), layout.FAMILY, layout.Q
 
 @dataclass(frozen=True, slots=True)
 class SSTableFound:
-    """`path`: as METADATA would name it; `place`: where it lies, which differs in the trash."""
+    """An SSTable that was found. `path`: its name in METADATA; `place`: its name in the file system, which differs in
+    the trash."""
 
     path: str
     place: str

@@ -25,7 +25,7 @@ _LEAD: Final = struct.Struct(">II")
 
 @dataclass(slots=True)
 class LogSalvage:
-    """`records` in no order that matters; a sequence may be there twice."""
+    """The records of one log, in no order that matters, and its gaps. A sequence may be there twice."""
 
     records: list[LogRecord] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)

@@ -36,7 +36,7 @@ from hbtable.switches import switches
 
 @dataclass(slots=True)
 class MetadataView:
-    """`rows`: the newest value of each row that has one."""
+    """The rows of METADATA as far as they could be read. `rows`: the newest value of each row that has one."""
 
     rows: dict[bytes, bytes] = field(default_factory=dict)
     deleted: set[bytes] = field(default_factory=set)
@@ -76,7 +76,7 @@ class MetadataView:
 
 
 class MetadataReader:
-    """`roots`: the root records that could be read, best first."""
+    """Reads METADATA from its files and logs. `roots`: the root records that could be read, best first."""
 
     def __init__(self, fs: FileSystem, evidence: Evidence, pause: Callable[[], None]) -> None:
         self._fs = fs

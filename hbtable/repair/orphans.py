@@ -18,7 +18,8 @@ from hbtable.repair.rebuilding import Span
 
 
 class TableEvidence(NamedTuple):
-    """`spans`: of all tablets that anything tells of, earlier ones included. `families`: as they stand in cell keys."""
+    """The evidence about one table. `spans`: the rows of all tablets that anything tells of, earlier ones included.
+    `families`: as they stand in cell keys."""
 
     spans: Sequence[Span]
     families: Collection[bytes]

@@ -25,7 +25,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltTablet:
-    """`tablet_id` 0: it needs a new one."""
+    """A tablet made of what files say. `tablet_id` 0: it needs a new one."""
 
     rows: RowRange
     tablet_id: int

@@ -19,7 +19,8 @@ from hbtable.switches import switches
 
 @final
 class ServedMetadata:
-    """`reached`: whether any of it could be read at the last look."""
+    """METADATA, read from the servers of a running cluster. `reached`: whether any of it could be read at the last
+    look."""
 
     def __init__(self, locator: Locator) -> None:
         self._locator = locator

@@ -31,7 +31,7 @@ from hbtable.tablet.shared import table_of_path
 
 @final
 class TableRebuild:
-    """`view` need not be complete."""
+    """Rebuilds the records of tables and tablets. `view` need not be complete."""
 
     @switches
     def __init__(

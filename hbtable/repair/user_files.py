@@ -25,7 +25,7 @@ Named = tuple[TabletRecord, str, SSTableRef]
 
 @final
 class UserFiles:
-    """Each damaged file is dealt with once, however many tablets name it."""
+    """Replaces damaged SSTables of user tables. Each damaged file is dealt with once, however many tablets name it."""
 
     def __init__(
         self, fs: FileSystem, evidence: Evidence, writer: RepairWriter, backup: Backup, report: Report,

@@ -30,7 +30,8 @@ _STACK = layout.FAMILY.decode()
 
 @final
 class RepairWriter:
-    """`new_incarnation`: a name that no server ever had, when the first file is written; all are named after it."""
+    """Writes the SSTables of a repair. `new_incarnation`: a name that no server ever had, when the first file is
+    written; all are named after it."""
 
     def __init__(self, fs: FileSystem, new_incarnation: Callable[[], str]) -> None:
         self._fs = fs

@@ -70,7 +70,7 @@ class BloomBuilder:
 
 @final
 class BloomFilter:
-    """`may_hold(prefix)` is never False for an entry that was added."""
+    """The Bloom filter of one SSTable. `may_hold(prefix)` is never False for an entry that was added."""
 
     __slots__ = ("_bits", "_hashes", "_size", "kind")
 

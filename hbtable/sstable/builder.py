@@ -44,7 +44,7 @@ class SSTableOptions:
 
 @final
 class SSTableBuilder:
-    """`properties`, `length_bytes` and `footer_checksum` are final after finish()."""
+    """Builds one SSTable. `properties`, `length_bytes` and `footer_checksum` are final after finish()."""
 
     __slots__ = (
         "_block_bytes",

@@ -16,7 +16,8 @@ _Place = tuple[str, int]
 
 @final
 class BlockCache:
-    """`used_bytes` <= `capacity_bytes` after every call. Evicting forgets: readers in the middle of a block keep it."""
+    """The block cache of one process. `used_bytes` <= `capacity_bytes` after every call. Evicting forgets: readers in
+    the middle of a block keep it."""
 
     __slots__ = (
         "_blocks",

@@ -46,7 +46,7 @@ class Handle(NamedTuple):
 
 
 class Footer(NamedTuple):
-    """`checksum` is what METADATA keeps of the file (model.tablet.SSTableRef.footer_checksum)."""
+    """The footer of an SSTable. METADATA keeps its `checksum` (model.tablet.SSTableRef.footer_checksum)."""
 
     filter_part: Handle
     index_part: Handle

@@ -28,7 +28,8 @@ the search at the damaged block takes longer."""
 
 @dataclass(slots=True)
 class SSTableSalvage:
-    """`lost`: ranges of cell keys, [start, stop), b"" without a bound, that stood in damaged blocks."""
+    """The readable part of a damaged SSTable. `lost`: ranges of cell keys, [start, stop), b"" without a bound, that
+    stood in damaged blocks."""
 
     properties: Properties | None = None
     """None when they cannot be read."""

@@ -48,7 +48,7 @@ def owns_files(fs: FileSystem, record: TabletRecord) -> bool:
 
 @final
 class _NewFile:
-    """Made with its first byte."""
+    """A new SSTable, whose file is made with its first byte."""
 
     __slots__ = ("_file", "_fs", "_path", "begun")
 

@@ -42,7 +42,8 @@ class Throttle:
 
 @final
 class Pacer:
-    """`check` runs at each look at the clock; it may raise to end the work."""
+    """Lets other tasks run now and then during long work. `check` runs at each look at the clock; it may raise to end
+    the work."""
 
     __slots__ = ("_check", "_runtime", "_slice_seconds", "_until")
 

@@ -31,7 +31,7 @@ def table_of_path(path: str) -> int:
 
 @final
 class SharedState:
-    """One per tablet server."""
+    """The state that all tablets of one server share."""
 
     __slots__ = (
         "_files",

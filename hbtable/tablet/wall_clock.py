@@ -24,7 +24,8 @@ _NEVER: Final = 2**62
 
 @final
 class SteadyWallClock:
-    """One per tablet server, and one per master. millis() is hot: once per write and per read."""
+    """The wall clock of a tablet server or a master, without its jumps. millis() is hot: once per write and per
+    read."""
 
     __slots__ = (
         "_clock_seconds",

@@ -71,8 +71,8 @@ class TabletServerOptions:
 
 
 class TabletServerRole:
-    """`service` and `admin` are what a transport offers to others. `on_lost` is called once when the lock is lost: the
-    process must stop."""
+    """A tablet server, built from its parts. `service` and `admin` are what a transport offers to others. `on_lost` is
+    called once when the lock is lost: the process must stop."""
 
     failure = ""
     """After stop(): why it may be that not all is stored that was acknowledged; "": all is well."""

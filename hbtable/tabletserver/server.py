@@ -25,7 +25,7 @@ from hbtable.tablet.tablet import Tablet
 
 @final
 class TabletServer(TabletService):
-    """Over the tablets this process has loaded."""
+    """Implements TabletService over the tablets that this process has loaded."""
 
     __slots__ = (
         "_appends",

@@ -17,7 +17,7 @@ _LOOK_SECONDS: Final = 0.02
 
 @final
 class Suspension:
-    """`wait_seconds`: how long whoever waits waits."""
+    """Keeps answers and commits waiting while the lease has run out. `wait_seconds`: the longest wait."""
 
     def __init__(self, runtime: Runtime, session: Session, wait_seconds: float) -> None:
         self._runtime = runtime

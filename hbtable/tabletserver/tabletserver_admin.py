@@ -27,9 +27,9 @@ from hbtable.tabletserver.split import Splitter
 
 
 class TabletServerAdmin(TabletAdmin):
-    """`sort_range`: of the log of an incarnation (commitlog.sorting). `check` is Suspension.refuse. `master_epoch`: of
-    the lock of the master that there is, 0 without one. `merging` is Maintenance.merging, `roll_log` CommitLog.roll,
-    `task_deaths` Deaths.ever."""
+    """Carries out the calls of TabletAdmin. `sort_range` sorts a range of the log of an incarnation
+    (commitlog.sorting). `check` is Suspension.refuse. `master_epoch`: the epoch of the master's lock, 0 without a
+    master. `merging` is Maintenance.merging, `roll_log` CommitLog.roll, `task_deaths` Deaths.ever."""
 
     def __init__(
         self,

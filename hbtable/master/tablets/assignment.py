@@ -42,8 +42,8 @@ class ServerLoad(NamedTuple):
 
 
 class ClusterSnapshot(NamedTuple):
-    """`servers` must have been read *after* `tablets`: a tablet assigned in between then looks served, never the
-    other way round."""
+    """The tablets of a cluster and its servers at one moment. `servers` must have been read *after* `tablets`: a tablet
+    assigned in between then looks served, never the other way round."""
 
     tablets: Sequence[TabletRecord]
     servers: Mapping[str, ServerLoad]

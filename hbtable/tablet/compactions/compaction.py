@@ -46,7 +46,7 @@ class CompactionCancelled(Unavailable):
 
 @final
 class Compactor:
-    """One per tablet: one minor compaction at a time, and beside it one other."""
+    """Compacts one tablet: one minor compaction at a time, and beside it one other."""
 
     __slots__ = ("_cancelled", "_flushing", "_merging", "_output", "_state", "_unchanged", "_writer", "replaying")
 

@@ -21,7 +21,7 @@ from hbtable.tablet.compactions.set_back import moved
 
 @dataclass(frozen=True, slots=True)
 class OutputSpec:
-    """All that decides what is written of given pairs."""
+    """The settings that decide what is written of given pairs."""
 
     options: SSTableOptions
     identity: SSTableIdentity

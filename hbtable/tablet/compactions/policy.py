@@ -66,7 +66,7 @@ class StackFacts(NamedTuple):
 
 
 class MemtableFacts(NamedTuple):
-    """All memtables of a tablet."""
+    """The facts about all memtables of a tablet."""
 
     cells: int
     markers: int

@@ -18,7 +18,7 @@ KILLED: Final = "killed"
 
 @dataclass(frozen=True)
 class FakeHdfsQuirks:
-    """Chances are of one call each; 0 switches a quirk off."""
+    """The chance of each quirk at one call; 0 switches it off."""
 
     call_seconds: float = 0.001
     """Longest time of an ordinary call."""
