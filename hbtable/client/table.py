@@ -220,7 +220,7 @@ class Table:
     def _scan_tablet(
         self, row: bytes, before: bool, narrow: Callable[[TabletRecord], ScanRequest]
     ) -> tuple[ScanPage, TabletRecord]:
-        """One page of the tablet of `row`, or of what lies right `before` it, for the request that `narrow` makes."""
+        """One page of the tablet of `row`, or of the tablet right `before` it, for the request that `narrow` makes."""
         retries = None
         while True:
             try:

@@ -105,7 +105,7 @@ def next_group(buffer: bytes, offset: int, seed: int) -> CommitGroup | None:
 
 
 def cut_short(buffer: bytes, offset: int) -> bool:
-    """True when what lies from `offset` to the end looks like an append that never got all its bytes out.
+    """Whether the bytes from `offset` to the end look like an append that never got all its bytes out.
 
     Only words the warning: an append cut short, or one whose last blocks were allocated but read as zeros. False: bytes
     are there in full length and wrong.

@@ -162,7 +162,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Rows of which the member passes every cell."""
+    """Rows whose cells all pass the member."""
 
     member: "Expression"
 

@@ -144,8 +144,8 @@ class AnyNode(ListNode):
 
 @final
 class SkipNode(FilterNode):
-    """Rejects a row of which the member answers anything but a plain "keep" to one cell. The member's row-key stage,
-    row stage and end are not asked for, as in HBase."""
+    """Rejects a row when the member answers anything but a plain "keep" to one of its cells. The member's row-key
+    stage, row stage and end are not asked for, as in HBase."""
 
     __slots__ = ("_member", "_rejects")
 

@@ -133,8 +133,8 @@ class DurableFiles:
 
     @switches
     def set_aside(self, path: str) -> str:
-        """The file of this path, or EPOCHS for "", is as if it had never been, on return; where it lies now. Durable.
-        *Switches.*"""
+        """Moves the file of this path, or EPOCHS for "", aside: it is as if it had never been. Returns its place now.
+        Durable. *Switches.*"""
         stored = _file_of(path) if path else EPOCHS
         kept = f"{FOLDER}/damaged/{stored.rpartition('/')[2]}-{self._wall_millis()}"
         self._fs.rename(stored, kept)

@@ -1,7 +1,7 @@
 """The master's service (rpc.services.MasterService): hands each call to the part that carries it out.
 
-A call to one that is not the master, or not any more, begins nothing and is Unavailable: its caller may ask the master
-that there is now. What a call that fails may have left half done the master's cycle finishes at once.
+A process that is not the master, or not any more, begins nothing and answers Unavailable: its caller may ask the
+present master. When a call fails, the master's cycle finishes at once what it may have left half done.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -58,7 +58,7 @@ class SSTableFound:
         return same and not self.damage
 
     def is_of(self, table_id: int) -> bool:
-        """Lies among the files of this table, and does not say that it is another's."""
+        """Whether it is among the files of this table, and does not say that it belongs to another."""
         if table_of_path(self.path) != table_id:
             return False
         return self.properties is None or self.properties.identity.table_id == table_id

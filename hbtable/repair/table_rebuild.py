@@ -296,7 +296,7 @@ class TableRebuild:
         )  # fmt: skip
 
     def unknown_records(self) -> None:
-        """Records of tablets of which neither METADATA nor a file says which table they were of."""
+        """Reports log records of tablets whose table neither METADATA nor a file tells."""
         for tablet_id, records in sorted(self._records.items()):
             if tablet_id >= 16 and not self._view.complete:
                 rows = sorted({row_of(record.pairs[0][0]) for record in records if record.pairs})

@@ -79,7 +79,7 @@ class Lost(Exception):
 
 @final
 class RpcConnection:
-    """One socket. After any error it is of no more use: close it."""
+    """One connection to a peer. After any error it cannot be used again: close it."""
 
     __slots__ = ("_deadline", "_frames", "_lives", "_runtime", "_socket", "_watch_seconds", "sequence", "theirs")
 

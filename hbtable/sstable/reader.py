@@ -52,7 +52,7 @@ class DamagedBlock(Corruption):
 
 
 class Meter(Protocol):
-    """Is told of a scan's blocks, as they are read."""
+    """Hears of a scan's blocks as they are read."""
 
     def several_blocks(self) -> None:
         """There will be more than one."""

@@ -140,7 +140,7 @@ class Maintenance:
 
     @switches
     def look(self) -> list[Decision]:
-        """Plans once and starts what there is a place for; what it started. *Switches* among many tablets."""
+        """Plans once, starts the work that has a place, and returns what it started. *Switches* among many tablets."""
         for gone in [tablet_id for tablet_id in self._noted if tablet_id not in self._tablets]:
             del self._noted[gone]
         facts = []

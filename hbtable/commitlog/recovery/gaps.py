@@ -1,4 +1,4 @@
-"""Gaps: what of a dead server's log cannot be read, and which tablets may miss something of it.
+"""The gaps of a dead server's log: the parts that cannot be read, and the tablets that may miss something of them.
 
 A tablet's sequences have no holes in its log, so one whose records go on right behind the gap has none in it. Nor has a
 tablet that needs only later ones, nor one that the log's high-water mark (high_water.py) shows to have had nothing

@@ -29,8 +29,8 @@ _META = b"hbase:meta"
 
 
 class _Look(NamedTuple):
-    """METADATA, read once, and afterwards who lives and what they serve: whoever begins to serve in between is known
-    to live."""
+    """A look at the cluster: METADATA, read once, and after that the living servers with what they serve. A server that
+    begins to serve in between is known to live."""
 
     records: list[TabletRecord]
     tables: list[TableRecord]

@@ -11,7 +11,8 @@ from hbtable.errors import InvalidRequest
 
 
 class MissingField(InvalidRequest):
-    """Goes out as what Thrift's own libraries say of it: a TApplicationException of code 7."""
+    """A required field is missing. It is answered as Thrift's own libraries answer it: by a TApplicationException of
+    code 7."""
 
 
 class Missing(NamedTuple):

@@ -1,4 +1,4 @@
-"""Between which bounds each number of the configuration lies.
+"""The bounds of each number of the configuration.
 
 A value outside of them would make a server that cannot work: writers that wait for a compaction that never comes
 (`stall_files = 1`), tasks that never run (`parallel_flushes = 0`), a deadline that is never reached (`nan`). What two

@@ -60,8 +60,8 @@ def garbage_files(
 def dropped_tables(
     listed: Sequence[ListedFile], garbage: Sequence[str], first: MetadataScan, second: MetadataScan
 ) -> list[int]:
-    """Ascending: the tables that had files of which all are garbage, and that neither scan has a row of. Ids of tables
-    are never used again, so nothing that counts will ever be written to their folders."""
+    """The ids, ascending, of tables whose files are all garbage and of which neither scan has a row. Ids of tables are
+    never used again, so nothing that counts will ever be written to their folders."""
     gone = set(garbage)
     kept = first.ids_by_table().keys() | second.ids_by_table().keys()
     kept |= {file.table_id for file in listed if file.path not in gone}

@@ -71,9 +71,9 @@ class Decommissions:
 
     @switches
     def mark(self, servers: Sequence[str], offload: bool) -> None:
-        """Durable on return; a second time says anew whether they are leaving. InvalidRequest for one that there is
-        not, or when no other server would be left to take tablets: none was marked, but for those before one that died
-        at this moment."""
+        """Marks these servers; durable on return. A second call says anew whether they are leaving. InvalidRequest for
+        a server that is not there, or when no other one would be left to take tablets: none was marked, but for those
+        before one that died at this moment."""
         with self._turn:
             reports = self._reports()
             for server in servers:

@@ -3,8 +3,8 @@ tablet-server load). Pure: a snapshot in, moves with their reasons out.
 
 Only a calm cluster is balanced: while a tablet has no server, or a server is silent or about to stop, there are no
 moves, because each of these changes what is fair. METADATA's tablets count but stay: every other tablet's commits need
-them. Decommissioned servers neither give nor take (decommissions.py). Of the fullest server goes a tablet of the table
-that it has most of in comparison, so that one table's tablets are spread as well.
+them. Decommissioned servers neither give nor take (decommissions.py). The fullest server gives a tablet of that table
+of which it has most in comparison with the others, so that one table's tablets are spread as well.
 """
 
 from collections import Counter

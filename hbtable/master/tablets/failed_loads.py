@@ -94,7 +94,7 @@ class FailedLoads:
         return found
 
     def keep_only(self, tablet_ids: Iterable[int]) -> None:
-        """Tablets that there are no more are forgotten."""
+        """Forgets every tablet but these."""
         there = set(tablet_ids)
         for gone in self._failed.keys() - there:
             del self._failed[gone]

@@ -43,9 +43,9 @@ class Moves:
 
     @switches
     def move(self, name: bytes, tablet_id: int, server: str = "") -> None:
-        """Served by `server` on return, which may be the one that had it: then it was loaded anew. "": by the least
-        loaded other server, or by the same one when there is no other. TableNotFound, TableNotEnabled,
-        InvalidRequest for a tablet or server that there is not; Unavailable: still where it was, or without a server
+        """The tablet is served by `server` on return, which may be the one that had it: then it was loaded anew. "": by
+        the least loaded other server, or by the same one when there is no other. TableNotFound, TableNotEnabled,
+        InvalidRequest for a tablet or server that is not there; Unavailable: still where it was, or without a server
         until the master's next cycle."""
         with self._operation(name):
             table = enabled(self._catalog, name)

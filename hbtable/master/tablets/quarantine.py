@@ -87,7 +87,7 @@ class Quarantine:
                 del self._stories[tablet.tablet_id]
 
     def keep_only(self, tablet_ids: Iterable[int]) -> None:
-        """Tablets that there are no more are forgotten, and servers whose death nobody is blamed for any more."""
+        """Forgets every tablet but these, and servers whose death no tablet is blamed for any more."""
         there = set(tablet_ids)
         self._stories = {tablet_id: story for tablet_id, story in self._stories.items() if tablet_id in there}
         named = {story.server for story in self._stories.values()}

@@ -1,2 +1,2 @@
-"""Commands, one idea per file. Each is (context, arguments) -> what it evaluates to; the first line of its answer
-goes out before the server is asked where HBase does so."""
+"""Commands, one idea per file. Each takes (context, arguments) and returns the command's value; it prints the first
+line of its answer before the server is asked, where HBase does so."""

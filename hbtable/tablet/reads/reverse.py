@@ -21,7 +21,7 @@ _LONG_BYTES: Final = 1 << 20
 
 
 class PartTaker(Protocol):
-    """Whoever takes long rows in parts (tablet.page)."""
+    """Takes long rows in parts (tablet.page)."""
 
     @property
     def ended(self) -> bool: ...
