@@ -79,6 +79,7 @@ def answers(sent: bytes) -> list[tuple[int, dict[bytes, bytes], bytes]]:
         f"Authorization: Bearer {TOKEN}",
         f"authorization: bearer  {TOKEN}",
     ],
+    ids=["password", "token for a password", "Bearer", "in small letters"],  # the token changes from run to run
 )
 def test_a_password_and_a_token_say_who_it_is(asking: Any, header: str) -> None:
     ((status, _, _),) = answers(asking.talk(request(header)).sent)
