@@ -224,6 +224,23 @@ struct AdminMutation {
   2: list<AdminOperation> operations
 }
 
+/** Rights of a user, or a group as @NAME: letters of RWXCA. Without names everywhere, else on a namespace, a table (in any
+ * spelling), a family or a column of one; a qualifier may be empty. */
+struct AdminGrant {
+  1: string holder,
+  2: string actions,
+  3: binary namespaceName,
+  4: binary table,
+  5: binary family,
+  6: optional binary qualifier
+}
+
+/** Whose calls those of a connection are; without a name nobody's, where nobody has to say who he is. */
+struct AdminUser {
+  1: string name,
+  2: list<string> groups
+}
+
 service HbtableAdmin {
   /* ------------------------------------------------------------------------------------------ tables */
   /** By name, ascending; tables being created or dropped are left out. */
@@ -297,6 +314,16 @@ service HbtableAdmin {
    * Whether it was done. */
   bool adminCheckAndMutate(1: binary table, 2: binary row, 3: binary family, 4: binary qualifier, 5: binary expected,
     6: list<AdminOperation> operations) throws (1: IOError io, 2: IllegalArgument ia)
+
+  /* ----------------------------------------------------------------------------------- permissions */
+  /** Added to what the holder has at exactly this scope, or with `replace` in its place. In force everywhere within a
+   * second. */
+  void adminGrant(1: AdminGrant grant, 2: bool replace = 0) throws (1: IOError io, 2: IllegalArgument ia)
+  /** At exactly this scope; without actions all that the holder has there. */
+  void adminRevoke(1: AdminGrant grant) throws (1: IOError io, 2: IllegalArgument ia)
+  /** At the scope that `wanted` names, and below a table or a family; of its holder alone, if it has one. */
+  list<AdminGrant> adminGrants(1: AdminGrant wanted) throws (1: IOError io, 2: IllegalArgument ia)
+  AdminUser adminWhoAmI() throws (1: IOError io)
 
   /* ------------------------------------------------------- what rpc/services.py declares: make interfaces */
   /** All cells are gone and the table is enabled on return; one tablet, or those it had. TableNotFound,

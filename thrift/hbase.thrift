@@ -318,9 +318,9 @@ service Hbase {
 
   string getClusterId()
 
-  /** Refused: there is no access control. */
+  /** Refused without access control (auth.enabled). Of a table or a namespace; added to what the user has there. */
   bool grant(1: TAccessControlEntity info) throws (1: IOError io)
 
-  /** Refused: there is no access control. */
+  /** Refused without access control. The actions that are named, at exactly this table or namespace. */
   bool revoke(1: TAccessControlEntity info) throws (1: IOError io)
 }

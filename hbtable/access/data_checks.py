@@ -12,6 +12,7 @@ from hbtable.access.actions import Action
 from hbtable.access.permissions import Permissions
 from hbtable.access.table_rights import TableRights
 from hbtable.access.user import User
+from hbtable.errors import AccessDenied
 from hbtable.model.mutation import DELETE_FAMILY, DELETE_FAMILY_VERSION, RowMutation
 from hbtable.model.read import Columns
 
@@ -38,6 +39,10 @@ class DataChecks:
         if not found:
             raise denials.reading(user, table)
         return found
+
+    def unreadable(self, table: bytes) -> AccessDenied:
+        """The refusal of a read, to be raised."""
+        return denials.reading(self._caller(), table)
 
     def check_all_readable(self, table: bytes, asked: Columns | None) -> None:
         """Whether there is such a cell is told only of what may be read as a whole."""

@@ -13,6 +13,7 @@ from typing import Final, final
 
 from hbtable.access import grants_record
 from hbtable.access.grants import NO_GRANTS, Grants
+from hbtable.access.scopes import Scope
 from hbtable.errors import (
     AlreadyExists,
     Corruption,
@@ -73,6 +74,16 @@ class GrantsFile:
         if edited != known:
             self._session.write(GRANTS, _encoded(edited), file.version)
         return edited
+
+
+@switches
+def forget(session: Session, gone: Scope) -> None:
+    """A namespace, table or family comes to an end, and so do the rights to it: whatever gets its name later is another
+    one. Repeatable. A file of grants that cannot be understood grants nothing, and is in nobody's way."""
+    try:
+        GrantsFile(session).change(lambda grants: grants.without_below(gone))
+    except (Corruption, UnsupportedFormat) as error:
+        log.warning("permissions on %s could not be removed: %s", gone, error)
 
 
 def _encoded(grants: Grants) -> bytes:

@@ -1,20 +1,26 @@
 """The tables below the gateway, to read and write, by the names that clients give.
 
-hbtable.client offers them, and their administration (client.admin.Admin); tests hand in fakes of both.
+hbtable.client offers them, and their administration (client.admin.Admin); tests hand in fakes of both. With
+authentication each is as the calling user may use it (permissions/guarded_table.py).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
-from hbtable.client.table_calls import TableCalls
+from hbtable.access.data_checks import DataChecks
+from hbtable.client.table_calls import NamedTableCalls, TableCalls
 from hbtable.hbase.errors import BadArgument
+from hbtable.hbase.permissions.guarded_table import GuardedTable
 from hbtable.model import names
+from hbtable.model.mutation import RowMutation
+from hbtable.model.read import Columns
+from hbtable.switches import switches
 
 Address = Callable[[str], tuple[bytes, int]]
 """Of the gateway of a tablet server, by its incarnation: host and port."""
 
 
-OpenTable = Callable[[bytes], TableCalls]
+OpenTable = Callable[[bytes], NamedTableCalls]
 """The table of a name in any spelling; it need not exist yet. InvalidRequest for a name that no table can have."""
 
 
@@ -22,18 +28,54 @@ OpenTable = Callable[[bytes], TableCalls]
 class TableBackend:
     """Tables by whatever form of the name a client sends."""
 
-    __slots__ = ("_open_table",)
+    __slots__ = ("_checks", "_open_table")
 
-    def __init__(self, open_table: OpenTable) -> None:
+    def __init__(self, open_table: OpenTable, checks: DataChecks | None = None) -> None:
+        """Without `checks` everybody may do everything."""
         self._open_table = open_table
+        self._checks = checks
 
     def named(self, name: bytes | None) -> TableCalls:
         if name is None:
             raise BadArgument("the call has no table name")
-        return self._open_table(name)
+        table = self._open_table(name)
+        return table if self._checks is None else GuardedTable(table, self._checks)
 
     def canonical(self, name: bytes | None) -> bytes:
         """For administration: the one spelling by which tables are known."""
         if name is None:
             raise BadArgument("the call has no table name")
         return names.parse(name)
+
+    # ---------------------------------------------------------------- what the calls of a table do not say
+
+    @switches
+    def check_scan(self, name: bytes, asked: Columns | None) -> None:
+        """AccessDenied when nothing of it may be seen: each page is checked again."""
+        guarded = self._guarded(name)
+        if guarded is not None:
+            guarded.check_scan(asked)
+
+    @switches
+    def check_existence(self, name: bytes, asked: Columns | None) -> None:
+        """AccessDenied unless all of it may be seen."""
+        guarded = self._guarded(name)
+        if guarded is not None:
+            guarded.check_existence(asked)
+
+    @switches
+    def check_condition(self, name: bytes, family: bytes, qualifier: bytes, mutation: RowMutation) -> None:
+        """Before a condition is looked at whose answer may end the call."""
+        guarded = self._guarded(name)
+        if guarded is not None:
+            guarded.check_condition(family, qualifier, mutation)
+
+    @switches
+    def check_counters(self, name: bytes, columns: Sequence[tuple[bytes, bytes]]) -> None:
+        """Before the first of several counters is changed."""
+        guarded = self._guarded(name)
+        if guarded is not None:
+            guarded.check_counters(columns)
+
+    def _guarded(self, name: bytes) -> GuardedTable | None:
+        return None if self._checks is None else GuardedTable(self._open_table(name), self._checks)

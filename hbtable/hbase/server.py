@@ -17,6 +17,7 @@ from hbtable.hbase.admin.chores import AdminChoreCalls
 from hbtable.hbase.admin.cluster import AdminClusterCalls
 from hbtable.hbase.admin.compactions import AdminCompactionCalls
 from hbtable.hbase.admin.declared import DeclaredAdminCalls
+from hbtable.hbase.admin.grants import AdminGrantCalls
 from hbtable.hbase.admin.tables import AdminTableCalls
 from hbtable.hbase.admin.tablets import AdminTabletCalls
 from hbtable.hbase.backend import Address, OpenTable, TableBackend
@@ -34,6 +35,7 @@ from hbtable.hbase.codec.large_answers import paced
 from hbtable.hbase.codec.wires import wires
 from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.connection_context import ConnectionContext
+from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.server_names import ServerNames
 from hbtable.hbase.slow import SlowRequests
@@ -134,11 +136,13 @@ class ThriftGateway:
         reserve_scanner_ids: Reserve | None = None,
         cluster: ClusterBackend | None = None,
         security: GatewaySecurity = NO_SECURITY,
+        guard: Guard | None = None,
     ) -> None:
-        """Without `cluster` our own admin service is not offered."""
+        """Without `cluster` there is no service of our own, without `guard` everybody may do everything."""
         options = options or ThriftGatewayOptions()
         self._runtime = runtime
         self._listen = listen
+        self._guard = guard
         self._options = options
         self._listener: GatewayListener | None = None
         self._connections = Occupancy[GatewayConnection]()
@@ -172,10 +176,10 @@ class ThriftGateway:
         )
         scanner_calls, table_calls = self._bind(interface, open_table, admin, identity)
         if cluster is not None:
-            self._bind_admin(interface, TableBackend(open_table), cluster, identity)
+            self._bind_admin(interface, self._backend(open_table), cluster, identity)
             self._context.measure(interface.admin_methods.values())
             self._bind_thrift2(
-                interface, TableBackend(open_table), admin, cluster, identity, scanner_calls, table_calls
+                interface, self._backend(open_table), admin, cluster, identity, scanner_calls, table_calls
             )
             self._context.measure(interface.thrift2_methods.values())
         registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(len(self._connections)))
@@ -185,7 +189,7 @@ class ThriftGateway:
         self, interface: ThriftInterface, open_table: OpenTable, admin: Admin, identity: ClusterIdentity
     ) -> tuple[ScannerCalls, TableAdminCalls]:
         options, pause = self._options, self._context.pause
-        tables = TableBackend(open_table)
+        tables = self._backend(open_table)
 
         scanner_calls = ScannerCalls(
             tables,
@@ -197,7 +201,13 @@ class ThriftGateway:
             self._context.budget,
         )
         table_calls = TableAdminCalls(
-            self._runtime, tables, admin, identity.cluster_id, identity.address, options.compaction_wait_seconds
+            self._runtime,
+            tables,
+            admin,
+            identity.cluster_id,
+            identity.address,
+            options.compaction_wait_seconds,
+            self._guard,
         )
         parts = (
             ReadCalls(tables, options.answer_bytes, pause, self._context.budget),
@@ -205,7 +215,7 @@ class ThriftGateway:
             scanner_calls,
             table_calls,
         )
-        bind(interface, parts)
+        bind(interface, parts, self._guard)
         return scanner_calls, table_calls
 
     def _bind_thrift2(
@@ -225,7 +235,7 @@ class ThriftGateway:
             Thrift2ScannerCalls(scanner_calls, options.answer_bytes, pause),
             Thrift2TableCalls(tables, admin, cluster, ServerNames(cluster, identity.address), table_calls),
         )
-        bind_thrift2(interface, parts)
+        bind_thrift2(interface, parts, self._guard)
 
     def _bind_admin(
         self, interface: ThriftInterface, tables: TableBackend, cluster: ClusterBackend, identity: ClusterIdentity
@@ -238,9 +248,13 @@ class ThriftGateway:
             AdminCompactionCalls(self._runtime, tables, cluster, names),
             AdminChoreCalls(tables, cluster, names, self.slow),
             AdminCellCalls(tables, self._options.answer_bytes),
+            AdminGrantCalls(self._guard),
             DeclaredAdminCalls(tables, cluster, names),
         )
-        bind_admin(interface, parts)
+        bind_admin(interface, parts, self._guard)
+
+    def _backend(self, open_table: OpenTable) -> TableBackend:
+        return TableBackend(open_table, None if self._guard is None else self._guard.data)
 
     @property
     def port(self) -> int:
@@ -254,6 +268,8 @@ class ThriftGateway:
     @switches
     def start(self, host: str = "127.0.0.1") -> None:
         """Opens the port. `host` is what a lost HTTP client is told to connect to."""
+        if self._guard is not None:
+            self._guard.start()
         self._scanner_ids.prepare()
         self._listener = self._listen(self._serve)
         self._context.host = host
@@ -282,6 +298,8 @@ class ThriftGateway:
         if self._expiry is not None:
             self._expiry.kill()
             self._expiry = None
+        if self._guard is not None:
+            self._guard.stop()
         for connection in self._connections:
             connection.close()
 

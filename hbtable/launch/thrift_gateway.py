@@ -10,6 +10,7 @@ from hbtable.errors import FileNotFound, InvalidConfiguration
 from hbtable.fs.interface import FileSystem
 from hbtable.hbase.backend import Address
 from hbtable.hbase.cluster_backend import ClusterBackend, LivingMaster, LivingServer, Masters
+from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ClusterIdentity, Listen, ThriftGateway, ThriftGatewayOptions
 from hbtable.lockservice.interface import Session
@@ -72,6 +73,9 @@ def make_thrift_gateway(
             lambda living: unreachable_servers(session, living),
         ),
         security,
+        Guard(runtime, session, security.auth.superuser_names(), client.admin.namespaces)
+        if security.auth.enabled
+        else None,
     )
     return gateway
 

@@ -235,3 +235,21 @@ class AdminOperation(NamedTuple):
     qualifier: bytes = b""
     timestamp: int = -1
     value: bytes = b""
+
+
+class AdminGrant(NamedTuple):
+    """Rights of a user or @group at a scope; empty names are none."""
+
+    holder: str = ""
+    actions: str = ""
+    namespace: bytes = b""
+    table: bytes = b""
+    family: bytes = b""
+    qualifier: bytes | None = None
+
+
+class AdminUser(NamedTuple):
+    """The user of a connection."""
+
+    name: str = ""
+    groups: list[str] | None = None

@@ -123,6 +123,7 @@ class ScannerCalls:
     ) -> int:
         """`rows_left`: after so many rows the scan is at its end."""
         name = self._tables.canonical(table)
+        self._tables.check_scan(name, request.spec.columns)
         known = self._known.get(name)
         if known is None or any(family not in known for family in request.spec.columns or ()):
             self._check(name, request)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from hbtable.access.user import acting_user
 from hbtable.errors import Corruption, ScannerNotFound, UnsupportedFormat
 from hbtable.hbase.calls.scanner_ids import ScannerIds
 from hbtable.model.ranges import RowRange
@@ -42,6 +43,7 @@ class Scanner:
         "ended",
         "last_used",
         "lock",
+        "owner",
         "position",
         "request",
         "rows_left",
@@ -62,6 +64,8 @@ class Scanner:
         self.ended = ended
         self.rows_left: int | None = None
         """None: all there are."""
+        self.owner = ""
+        """The name of the user who opened it, whose alone it is; empty: of somebody who did not say who he is."""
         self.last_used = 0.0
         self.size_bytes = _size(table, request)
 
@@ -93,6 +97,8 @@ class Scanners:
         number = self._ids.take(self._open)
         scanner = Scanner(table, request, sorted_columns, self._runtime.lock())
         scanner.rows_left = rows_left
+        user = acting_user()
+        scanner.owner = "" if user is None else user.name
         self._keep(number, scanner, self._clock())
         while self._bytes > self._options.memory_bytes and len(self._open) > 1:
             self._drop(next(iter(self._open)))
@@ -105,10 +111,12 @@ class Scanners:
         return scanner
 
     def use(self, number: int | None) -> Scanner:
-        """Restarts its hour. ScannerNotFound when it was closed, expired or never given out."""
-        scanner = self._open.pop(number, None)  # type: ignore[arg-type]  # None is never a key
-        if scanner is None or number is None:
+        """Restarts its hour. ScannerNotFound when it was closed, expired or never given out; also to all but its owner,
+        who could otherwise lose rows to them."""
+        scanner = self._open.get(number)  # type: ignore[arg-type]  # None is never a key
+        if scanner is None or number is None or (scanner.owner and not _is_caller(scanner.owner)):
             raise ScannerNotFound(f"scanner {number} is not open")
+        del self._open[number]
         now = self._clock()
         if now - scanner.last_used > self._options.idle_seconds:
             self._bytes -= scanner.size_bytes
@@ -171,6 +179,12 @@ class Scanners:
         self._bytes -= self._open.pop(number).size_bytes
 
 
+def _is_caller(owner: str) -> bool:
+    """Whether the call is of this user, or nobody has to say who he is any more."""
+    user = acting_user()
+    return user is None or user.name == owner
+
+
 def _size(table: bytes, request: ScanRequest) -> int:
     total = _OVERHEAD_BYTES + len(table) + len(request.range.start) + len(request.range.stop)
     total += len(request.spec.filter or b"")
@@ -206,6 +220,7 @@ def _to_json(number: int, scanner: Scanner, idle_seconds: float) -> dict[str, An
         **({} if spec.max_versions == 1 else {"max_versions": spec.max_versions}),
         **_times_to_json(request),
         **({} if scanner.rows_left is None else {"rows_left": scanner.rows_left}),
+        **({"owner": scanner.owner} if scanner.owner else {}),
         "position": position
         and {
             "row": _text(position.row),
@@ -238,6 +253,7 @@ def _from_json(record: dict[str, Any], lock: Lock) -> Scanner:
     )
     scanner = Scanner(_bytes(record["table"]), request, record["sorted"], lock, record["ended"])
     scanner.rows_left = record.get("rows_left")
+    scanner.owner = str(record.get("owner", ""))
     place = record["position"]
     if place is not None:
         scanner.position = ScanPosition(

@@ -7,12 +7,15 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
+from hbtable.access.actions import actions_of
+from hbtable.access.scopes import Scope, of_table
 from hbtable.client.admin import Admin
 from hbtable.errors import HbtableError, TableExists, TableNotFound
 from hbtable.hbase.backend import Address, TableBackend
 from hbtable.hbase.codec.thrift_structs import AccessControlEntity, ColumnDescriptor
 from hbtable.hbase.conversion import family_schemas, shown
 from hbtable.hbase.errors import DO_NOT_RETRY, NAME_IN_USE, PLAIN, BadArgument, JavaError
+from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.regions import Region, at_or_before, region, region_name, table_of_region
 from hbtable.model import names
 from hbtable.model.file_settings import families_as_done
@@ -24,6 +27,8 @@ from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
 _THRIFT_ONE: Final = 1
+_OF_TABLE: Final = 0
+_OF_NAMESPACE: Final = 1
 _ENABLED: Final = (TableState.ENABLED, TableState.ENABLING)
 
 
@@ -40,6 +45,7 @@ class TableAdminCalls:
         cluster_id: Callable[[], str],
         address: Address,
         compaction_wait_seconds: float,
+        guard: Guard | None = None,
     ) -> None:
         self._runtime = runtime
         self._tables = tables
@@ -47,6 +53,7 @@ class TableAdminCalls:
         self._cluster_id = cluster_id
         self._address = address
         self._compaction_wait_seconds = compaction_wait_seconds
+        self._guard = guard
 
     # ---------------------------------------------------------------- tables
 
@@ -182,8 +189,34 @@ class TableAdminCalls:
         except ValueError:
             return identity
 
-    def grant(self, _: AccessControlEntity | None) -> bool:
-        raise JavaError(DO_NOT_RETRY, "access control is not enabled")
+    # ---------------------------------------------------------------- permissions
 
-    def revoke(self, _: AccessControlEntity | None) -> bool:
-        raise JavaError(DO_NOT_RETRY, "access control is not enabled")
+    @switches
+    def grant(self, info: AccessControlEntity | None) -> bool:
+        guard, entity = self._permitted(info)
+        guard.grant(entity.username or "", _scope_of(entity), actions_of(entity.actions or ""))
+        return True
+
+    @switches
+    def revoke(self, info: AccessControlEntity | None) -> bool:
+        guard, entity = self._permitted(info)
+        guard.revoke(entity.username or "", _scope_of(entity), actions_of(entity.actions or ""))
+        return True
+
+    def _permitted(self, info: AccessControlEntity | None) -> tuple[Guard, AccessControlEntity]:
+        if self._guard is None:
+            raise JavaError(DO_NOT_RETRY, "access control is not enabled")
+        if info is None:
+            raise BadArgument("the call has no permission")
+        return self._guard, info
+
+
+def _scope_of(entity: AccessControlEntity) -> Scope:
+    """Of a namespace or a table: this service knows no others."""
+    if entity.scope == _OF_NAMESPACE:
+        name = (entity.namespace or "").encode()
+        names.check_namespace(name)
+        return Scope(name)
+    if entity.scope != _OF_TABLE:
+        raise BadArgument(f"there is no scope {entity.scope} of permissions: 0 is a table, 1 a namespace")
+    return of_table(names.parse(entity.table or b""))

@@ -46,6 +46,7 @@ _STRUCTS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "AdminScan": admin_structs.AdminScan,
     "AdminOperation": admin_structs.AdminOperation,
     "AdminMutation": admin_structs.AdminMutation,
+    "AdminGrant": admin_structs.AdminGrant,
 }
 _FAST: Final[dict[str, FastList]] = {"Mutation": fast_mutations, "BatchMutation": fast_batches}
 

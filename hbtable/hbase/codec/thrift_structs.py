@@ -71,7 +71,7 @@ class TScan(NamedTuple):
 
 
 class AccessControlEntity(NamedTuple):
-    """A permission; there is no access control to give it to."""
+    """A permission."""
 
     username: str | None = None
     scope: int | None = None

@@ -33,13 +33,13 @@ class Thrift2ReadCalls:
 
     @switches
     def exists(self, table: bytes, get: TGet) -> bool:
-        return bool(self._cells(table, get, self._answer_bytes))
+        return bool(self._cells(table, get, self._answer_bytes, is_existence=True))
 
     @switches
     def existsAll(self, table: bytes, gets: Sequence[TGet]) -> list[bool]:
         found = []
         for number, get in enumerate(gets, 1):
-            found.append(bool(self._cells(table, get, self._answer_bytes)))
+            found.append(self.exists(table, get))
             if not number % _GETS_BETWEEN_PAUSES:
                 self._pause()
         return found
@@ -83,9 +83,11 @@ class Thrift2ReadCalls:
         return result(get.row, cells, self._pause)
 
     @switches
-    def _cells(self, table: bytes, get: TGet, left_bytes: int) -> Sequence[Cell]:
+    def _cells(self, table: bytes, get: TGet, left_bytes: int, is_existence: bool = False) -> Sequence[Cell]:
         row = check_row(get.row)
         spec = read_spec(get, left_bytes)
+        if is_existence or get.existence_only:
+            self._tables.check_existence(table, spec.columns)
         found = self._tables.named(table).read_rows((row,), spec)
         cells = found[0][1] if found else ()
         return cells if get.store_limit is None and not get.store_offset else _of_each_family(cells, get)

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Final, final
 
 from hbtable.client.table_calls import TableCalls
-from hbtable.errors import InvalidRequest, LimitExceeded
+from hbtable.errors import AccessDenied, InvalidRequest, LimitExceeded
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.codec.missing import MissingField
 from hbtable.hbase.codec.thrift2_structs import (
@@ -106,6 +106,8 @@ class Thrift2WriteCalls:
         try:
             for first in range(0, len(mutations), _ROWS_AT_ONCE):
                 named.mutate(mutations[first : first + _ROWS_AT_ONCE])
+        except AccessDenied:
+            raise  # of all rows together, as of one region's in HBase
         except InvalidRequest:
             if len(mutations) > 1:
                 self._one_by_one(table, mutations)
@@ -208,6 +210,7 @@ class Thrift2WriteCalls:
         """Makes the change if the condition holds for the stored value, and that is still stored; if it is not any
         more, all is looked at again. Returns whether the change was made. A missing column never matches."""
         self._check_rows(row, mutation)
+        self._tables.check_condition(table, family, qualifier, mutation)
         named = self._tables.named(table)
         spec = ReadSpec({family: frozenset((qualifier,))}, max_bytes=self._answer_bytes)
         while True:
@@ -236,6 +239,7 @@ class Thrift2WriteCalls:
         row = check_row(increment.row)
         if not increment.columns:
             raise BadArgument(f"No columns to increment in row {shown(row)}")
+        self._tables.check_counters(table, [(column.family, column.qualifier) for column in increment.columns])
         named = self._tables.named(table)
         last = {(column.family, column.qualifier): _amount(column) for column in increment.columns}
         totals = {name: self._add(named, row, *name, amount) for name, amount in last.items()}

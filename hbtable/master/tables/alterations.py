@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import final
 
+from hbtable.access.grants_file import forget
+from hbtable.access.scopes import of_table
 from hbtable.errors import Conflict
 from hbtable.lockservice.features import FAMILY_IDENTITIES, require
 from hbtable.lockservice.interface import Session
@@ -56,6 +58,10 @@ class Alterations:
             # Who does not know them would take cells of a dropped family for those of the new one.
             require(self._session, FAMILY_IDENTITIES)
             self._tell_servers(record)
+        for family in record.schema.families.keys() - schema.families.keys():
+            forget(
+                self._session, of_table(schema.name, family)
+            )  # first: no right to a family of this name stays behind
         changed = replace(record, schema=identified(record.schema, schema))
         self._catalog.replace_table(record, changed)
         self._tell_servers(changed)

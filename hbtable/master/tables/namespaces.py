@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, final
 
+from hbtable.access.grants_file import forget
+from hbtable.access.scopes import Scope
 from hbtable.errors import InvalidRequest, NamespaceNotFound
+from hbtable.lockservice.interface import Session
 from hbtable.master.tables.schema_check import check_properties
 from hbtable.metadata.catalog import Catalog
 from hbtable.model import names
@@ -25,7 +28,8 @@ class Namespaces:
     """Creates, alters and deletes namespaces, one after another each. `check_master` raises when this is not the
     master."""
 
-    def __init__(self, runtime: Runtime, catalog: Catalog, check_master: Callable[[], None]) -> None:
+    def __init__(self, runtime: Runtime, session: Session, catalog: Catalog, check_master: Callable[[], None]) -> None:
+        self._session = session
         self._catalog = catalog
         self._check_master = check_master
         self._locks = KeyedLocks[bytes](runtime)
@@ -63,6 +67,7 @@ class Namespaces:
                 raise InvalidRequest(
                     f"Only empty namespaces can be removed. Namespace {_shown(name)} has {held} tables"
                 )
+            forget(self._session, Scope(name))  # first: should this end here, nobody has a right too many
             self._catalog.delete_namespace(name)
 
     @contextmanager

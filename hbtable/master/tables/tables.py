@@ -8,7 +8,7 @@ DISABLING or DELETING table after a crash finishes the operation (resume).
                A crash before all tablet rows stand is undone: the caller was told nothing, and the split rows are lost.
     disable    DISABLING -> every tablet flushed, unloaded, without owner -> DISABLED
     enable     ENABLING -> every tablet loaded, or refused as damaged -> ENABLED
-    delete     DELETING -> tablet rows gone -> name row gone; files go with the next garbage collection
+    delete     DELETING -> tablet rows gone -> grants gone -> name row gone; files go with the next garbage collection
     truncate   tablet rows of a new table id -> name row points at that id, ENABLING -> old rows gone -> ENABLED
     alter      one compare-and-set of the schema, then servers are told (alterations.py)
 
@@ -27,6 +27,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
+from hbtable.access.grants_file import forget
+from hbtable.access.scopes import of_table
 from hbtable.errors import (
     Conflict,
     Corruption,
@@ -101,6 +103,7 @@ class TableOperations:
         clock that does not jump; None: the machine's."""
         self._runtime = runtime
         self._wall_millis = wall_millis = wall_millis or runtime.wall_millis
+        self._session = session
         self._catalog = catalog
         self._placement = placement
         self._reports = reports
@@ -112,7 +115,7 @@ class TableOperations:
         """Ids of tables whose tablets could not be flushed when they were to be disabled: the disk was full."""
         self._locks = KeyedLocks[bytes](runtime)
         self._rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
-        self.namespaces = Namespaces(runtime, catalog, check_master)
+        self.namespaces = Namespaces(runtime, session, catalog, check_master)
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
         self.merges = Merges(
             catalog,
@@ -359,6 +362,7 @@ class TableOperations:
         tablets = self.settled(record.table_id)
         self._rows.delete(tablets)
         self._placement.discard(tablets)
+        forget(self._session, of_table(record.schema.name))
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
         # rows would look like a damaged table.
         self._catalog.delete_table(record)

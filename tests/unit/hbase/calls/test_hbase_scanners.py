@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from hbtable.access.user import User, acting_as
 from hbtable.errors import Corruption, OutOfSpace, ScannerNotFound, Unavailable, UnsupportedFormat
-from hbtable.hbase.calls.scanner_ids import ScannerIds
+from hbtable.hbase.calls.scanner_ids import ScannerIds, unsaved
 from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPosition, ScanRequest
@@ -314,3 +315,26 @@ def test_what_is_no_saved_scanner_is_said_to_be_damaged(runtime: Any, saved: byt
 
 def test_the_planted_bug_is_found(runtime: Any) -> None:
     is_found("leaking", lambda: test_an_hour_of_silence_is_fine_and_a_longer_one_is_not(runtime))
+
+
+def test_a_scanner_is_its_owners_alone(gateway: Any) -> None:
+    def scanners() -> Scanners:
+        return Scanners(gateway.runtime, ScannerIds(unsaved()), ScannerOptions())
+
+    before, after = scanners(), scanners()
+    anybodys = before.open(b"t", ScanRequest())
+    with acting_as(User("ann")):
+        anns = before.open(b"t", ScanRequest())
+    saved = before.save()
+    after.restore(saved)
+    assert [record.get("owner") for record in json.loads(saved)["scanners"]] == [None, "ann"]
+    for kept in (before, after):
+        with acting_as(User("bob")):
+            kept.use(anybodys)
+            with pytest.raises(ScannerNotFound):
+                kept.use(anns)
+            with pytest.raises(ScannerNotFound):
+                kept.close(anns)
+        with acting_as(User("ann")):
+            kept.use(anns)
+            kept.close(anns)

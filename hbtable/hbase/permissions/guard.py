@@ -1,0 +1,136 @@
+"""The checks of one gateway, over the grants that this process knows; and their changes."""
+
+from collections.abc import Callable, Iterable
+from typing import Final, final
+
+from hbtable.access import denials
+from hbtable.access.actions import EVERY_ACTION, Action
+from hbtable.access.data_checks import DataChecks
+from hbtable.access.grants import Grant, Grants
+from hbtable.access.grants_file import WatchedGrants
+from hbtable.access.permissions import Permissions
+from hbtable.access.scopes import GLOBAL, Scope, of_table
+from hbtable.access.user import User, acting_user
+from hbtable.errors import AccessDenied, NamespaceNotFound
+from hbtable.lockservice.interface import Session
+from hbtable.model.names import shown
+from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
+
+_SUPERUSERS_KEPT: Final = "Granting or revoking superusers's or supergroups's permissions is not allowed"
+"""Told to everybody but superusers."""
+
+
+@final
+class Guard:
+    """start(), then stop(). Before start() superusers alone may do something."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        superusers: frozenset[str],
+        namespaces: Callable[[], list[bytes]],
+        caller: Callable[[], User | None] = acting_user,
+    ) -> None:
+        """`superusers`: names, and groups as @NAME. `namespaces`: those that there are. `caller`: the user of
+        the call."""
+        self._caller = caller
+        self._namespaces = namespaces
+        self._permissions = Permissions(superusers)
+        self._watched = WatchedGrants(runtime, session, self._know)
+        self.data = DataChecks(lambda: self._permissions, caller)
+
+    def _know(self, grants: Grants) -> None:
+        self._permissions = self._permissions.with_grants(grants)
+
+    @switches
+    def start(self) -> None:
+        """The grants are known on return."""
+        self._watched.start()
+
+    @switches
+    def stop(self) -> None:
+        """Later changes are not heard of any more."""
+        self._watched.stop()
+
+    # ---------------------------------------------------------------- checks
+
+    def check(self, scope: Scope, *actions: Action, filter_user: str = "") -> None:
+        """AccessDenied unless the caller holds one of these at the scope or a wider one; it names the first."""
+        if not self.may(scope, *actions):
+            raise denials.at(self._caller(), scope, actions[0], filter_user)
+
+    def check_everything(self, named: Scope, action: Action) -> None:
+        """AccessDenied unless the caller holds it everywhere. `named`: the scope in the message to those who do not
+        even hold it there."""
+        self.check(named, action)
+        self.check(GLOBAL, action)
+
+    def may(self, scope: Scope, *actions: Action) -> bool:
+        """Whether the caller holds one of these."""
+        wanted = 0
+        for action in actions:
+            wanted |= action
+        return self._permissions.allowed(self._caller(), wanted, scope)
+
+    @switches
+    def check_create(self, table: bytes, families: Iterable[bytes]) -> None:
+        """To make tables is a right on their namespace: one on the table itself is none. NamespaceNotFound, which
+        everybody is told."""
+        namespace = Scope(of_table(table).namespace)
+        if self.may(namespace, Action.CREATE, Action.ADMIN):
+            return
+        if namespace.namespace not in self._namespaces():
+            raise NamespaceNotFound(f"namespace {shown(namespace.namespace)} of table {shown(table)} does not exist")
+        raise denials.creating(self._caller(), table, families)
+
+    def knows_of(self, table: bytes) -> bool:
+        """Whether the table is in the caller's lists."""
+        return self._permissions.anything(self._caller(), table)
+
+    def describes(self, table: bytes) -> bool:
+        """Whether the caller may see how the table is made."""
+        return self.may(of_table(table), Action.CREATE, Action.ADMIN)
+
+    def caller(self) -> User | None:
+        """The user of this call."""
+        return self._caller()
+
+    # ---------------------------------------------------------------- grants
+
+    @switches
+    def grant(self, holder: str, scope: Scope, actions: int, merge: bool = True) -> None:
+        """In force everywhere within a second. AccessDenied; InvalidRequest for a holder that cannot be."""
+        self._check_change(holder, scope)
+        self._watched.change(lambda grants: grants.with_grant(holder, scope, actions, merge))
+
+    @switches
+    def revoke(self, holder: str, scope: Scope, actions: int = EVERY_ACTION) -> None:
+        """At exactly this scope. AccessDenied."""
+        self._check_change(holder, scope)
+        self._watched.change(lambda grants: grants.without(holder, scope, actions))
+
+    def _check_change(self, holder: str, scope: Scope) -> None:
+        self.check(scope, Action.ADMIN)
+        permissions = self._permissions
+        if permissions.is_superuser_name(holder) and not permissions.is_superuser(self._caller()):
+            raise AccessDenied(_SUPERUSERS_KEPT)
+
+    @switches
+    def give_to_creator(self, table: bytes) -> None:
+        """Every right to a table that the caller has just made."""
+        user = self._caller()
+        if user is not None:
+            self._watched.change(lambda grants: grants.with_grant(user.name, of_table(table), EVERY_ACTION))
+
+    def grants_at(self, scope: Scope, holder: str = "") -> list[Grant]:
+        """Of a table or a family what is held below it as well. `holder`: of this one only. AccessDenied."""
+        self.check(scope, Action.ADMIN, filter_user=holder)
+        narrow = bool(scope.table)
+        found = [one for one in self._permissions.grants if one.scope == scope or (narrow and scope.holds(one.scope))]
+        if scope == GLOBAL:
+            users = sorted(name for name in self._permissions.superusers if not name.startswith("@"))
+            found = [one for one in found if one.holder not in users]
+            found += [Grant(name, GLOBAL, EVERY_ACTION) for name in users]
+        return [one for one in found if holder in ("", one.holder)]

@@ -1,0 +1,144 @@
+"""A table as the calling user may use it. Every read and write of Thrift1, Thrift2 and the admin service passes here.
+
+HBase's order of checks: that a table is missing or disabled is told to everybody, and so is a missing family to a get;
+then comes the permission; then everything else. To look that up costs a read of METADATA: it is done for refused calls
+only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NoReturn, final
+
+from hbtable.access.data_checks import DataChecks
+from hbtable.client.table_calls import NamedTableCalls
+from hbtable.errors import AccessDenied, NoSuchFamily, TableNotEnabled
+from hbtable.hbase.conversion import check_families
+from hbtable.model.cell import Cell, Row
+from hbtable.model.mutation import RowMutation
+from hbtable.model.read import Columns, ReadSpec, ScanPage, ScanRequest
+from hbtable.model.table import TableState
+from hbtable.switches import switches
+
+
+@final
+class GuardedTable:
+    """A client.table_calls.TableCalls. AccessDenied, before anything was looked at or changed."""
+
+    __slots__ = ("_checks", "_table")
+
+    def __init__(self, table: NamedTableCalls, checks: DataChecks) -> None:
+        self._table = table
+        self._checks = checks
+
+    # ---------------------------------------------------------------- reads
+
+    @switches
+    def read_rows(self, rows: Sequence[bytes], spec: ReadSpec) -> list[Row]:
+        table = self._table
+        try:
+            columns = self._checks.readable(table.name, spec.columns)
+        except AccessDenied as denied:
+            self._refuse(denied, spec.columns)
+        if columns is spec.columns:
+            return table.read_rows(rows, spec)
+        narrowed = replace(spec, columns=columns)
+        try:
+            return table.read_rows(rows, narrowed)
+        except NoSuchFamily:
+            return table.read_rows(rows, replace(spec, columns=self._of_families_there(spec.columns, columns)))
+
+    @switches
+    def scan_page(self, request: ScanRequest) -> ScanPage:
+        """Each page by the rights at its time: an open scanner keeps none."""
+        table, spec = self._table, request.spec
+        columns = self.check_scan(spec.columns)
+        if columns is spec.columns:
+            return table.scan_page(request)
+        try:
+            return table.scan_page(replace(request, spec=replace(spec, columns=columns)))
+        except NoSuchFamily:
+            there = self._of_families_there(spec.columns, columns)
+            return table.scan_page(replace(request, spec=replace(spec, columns=there)))
+
+    @switches
+    def check_scan(self, asked: Columns | None) -> Columns | None:
+        """The part of these columns that may be seen."""
+        try:
+            return self._checks.readable(self._table.name, asked)
+        except AccessDenied as denied:
+            self._refuse(denied)
+
+    @switches
+    def check_existence(self, asked: Columns | None) -> None:
+        """Whether there is something is told of what may be read as a whole."""
+        try:
+            self._checks.check_all_readable(self._table.name, asked)
+        except AccessDenied as denied:
+            self._refuse(denied, asked)
+
+    @switches
+    def _of_families_there(self, asked: Columns | None, granted: Columns | None) -> Columns:
+        """Without families to which there is a right and which the table does not have. NoSuchFamily for one that was
+        asked for by name."""
+        families = self._table.record().schema.families
+        check_families(asked, families, self._table.name)
+        found = {family: held for family, held in (granted or {}).items() if family in families}
+        if not found:
+            raise self._checks.unreadable(self._table.name)
+        return found
+
+    # ---------------------------------------------------------------- writes
+
+    @switches
+    def mutate(self, mutations: Sequence[RowMutation]) -> None:
+        try:
+            self._checks.check_mutations(self._table.name, mutations)
+        except AccessDenied as denied:
+            self._refuse(denied)
+        self._table.mutate(mutations)
+
+    @switches
+    def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:
+        self._check_read_and_written(((family, qualifier),))
+        return self._table.increment(row, family, qualifier, amount)
+
+    @switches
+    def append(self, row: bytes, values: Sequence[tuple[bytes, bytes, bytes]], ttl_millis: int = 0) -> list[Cell]:
+        self._check_read_and_written([(family, qualifier) for family, qualifier, _ in values])
+        return self._table.append(row, values, ttl_millis)
+
+    @switches
+    def check_and_mutate(
+        self, row: bytes, family: bytes, qualifier: bytes, expected: bytes | None, mutation: RowMutation
+    ) -> bool:
+        self.check_condition(family, qualifier, mutation)
+        return self._table.check_and_mutate(row, family, qualifier, expected, mutation)
+
+    @switches
+    def check_condition(self, family: bytes, qualifier: bytes, mutation: RowMutation) -> None:
+        try:
+            self._checks.check_condition(self._table.name, family, qualifier, mutation)
+        except AccessDenied as denied:
+            self._refuse(denied)
+
+    @switches
+    def check_counters(self, columns: Sequence[tuple[bytes, bytes]]) -> None:
+        """All columns of a call that changes them one after the other."""
+        self._check_read_and_written(columns)
+
+    @switches
+    def _check_read_and_written(self, columns: Sequence[tuple[bytes, bytes]]) -> None:
+        try:
+            self._checks.check_read_and_written(self._table.name, columns)
+        except AccessDenied as denied:
+            self._refuse(denied)
+
+    @switches
+    def _refuse(self, denied: AccessDenied, asked: Columns | None = None) -> NoReturn:
+        """`asked`: of a get."""
+        table = self._table
+        record = table.record()
+        if record.state in (TableState.DISABLED, TableState.DISABLING):
+            raise TableNotEnabled(f"{table.shown_name()} is disabled.") from denied
+        check_families(asked, record.schema.families, table.name)
+        raise denied

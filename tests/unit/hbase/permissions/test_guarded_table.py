@@ -1,0 +1,105 @@
+"""A table as a user may use it: what is left of reads, and what is asked before anything is changed."""
+
+from typing import Any
+
+import pytest
+
+from hbtable.access.actions import Action
+from hbtable.access.data_checks import DataChecks
+from hbtable.access.grants import NO_GRANTS, Grants
+from hbtable.access.permissions import Permissions
+from hbtable.access.scopes import of_table
+from hbtable.access.user import User
+from hbtable.errors import AccessDenied, NoSuchFamily, TableNotEnabled, TableNotFound
+from hbtable.hbase.permissions.guarded_table import GuardedTable
+from hbtable.model.mutation import PUT, RowMutation
+from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableRecord, TableState
+
+ANN = User("ann")
+
+
+class Table:
+    """Remembers which columns it was asked for."""
+
+    name = b"t"
+
+    def __init__(self, families: tuple[bytes, ...] = (b"f", b"g")) -> None:
+        self.families = families
+        self.asked: list[Any] = []
+        self.changes = 0
+        self.state: TableState | None = TableState.ENABLED
+
+    def shown_name(self) -> str:
+        return "t"
+
+    def record(self) -> TableRecord:
+        if self.state is None:
+            raise TableNotFound("t")
+        return TableRecord(1, self.state, TableSchema(b"t", {name: FamilySchema(name) for name in self.families}))
+
+    def read_rows(self, _: Any, spec: ReadSpec) -> list[Any]:
+        self._ask(spec)
+        return [(b"r", [])]
+
+    def scan_page(self, request: ScanRequest) -> ScanPage:
+        self._ask(request.spec)
+        return ScanPage([], None)
+
+    def _ask(self, spec: ReadSpec) -> None:
+        for family in spec.columns or ():
+            if family not in self.families:
+                raise NoSuchFamily(family.decode())
+        self.asked.append(spec.columns)
+
+    def mutate(self, _: Any) -> None:
+        self.changes += 1
+
+
+def guarded(table: Table, grants: Grants, user: User | None = ANN) -> GuardedTable:
+    permissions = Permissions(("admin",), grants)
+    return GuardedTable(table, DataChecks(lambda: permissions, lambda: user))
+
+
+def test_who_may_read_all_asks_for_what_he_asked_for() -> None:
+    table, spec = Table(), ReadSpec()
+    guarded(table, NO_GRANTS.with_grant("ann", of_table(b"t"), Action.READ)).read_rows((b"r",), spec)
+    guarded(table, NO_GRANTS, User("admin")).scan_page(ScanRequest())
+    assert table.asked == [None, None]
+
+
+def test_a_right_to_a_family_that_is_not_there_is_in_nobodys_way() -> None:
+    table = Table()
+    grants = NO_GRANTS.with_grant("ann", of_table(b"t", b"f"), Action.READ)
+    grants = grants.with_grant("ann", of_table(b"t", b"gone"), Action.READ)
+    mine = guarded(table, grants)
+    mine.read_rows((b"r",), ReadSpec())
+    mine.scan_page(ScanRequest())
+    assert table.asked == [{b"f": None}, {b"f": None}]
+    with pytest.raises(NoSuchFamily):
+        mine.read_rows((b"r",), ReadSpec({b"f": None, b"gone": None}))
+    only = NO_GRANTS.with_grant("ann", of_table(b"t", b"gone"), Action.READ)
+    with pytest.raises(AccessDenied):
+        guarded(table, only).read_rows((b"r",), ReadSpec())
+
+
+@pytest.mark.parametrize("user", [ANN, None])
+def test_what_everybody_is_told_comes_before_the_refusal(user: User | None) -> None:
+    table = Table()
+    nothing = guarded(table, NO_GRANTS, user)
+    put = (RowMutation(b"r", [(PUT, b"zz", b"q", 1, b"")]),)
+    with pytest.raises(NoSuchFamily):
+        nothing.read_rows((b"r",), ReadSpec({b"zz": None}))
+    with pytest.raises(AccessDenied):
+        nothing.scan_page(ScanRequest(spec=ReadSpec({b"zz": None})))
+    with pytest.raises(AccessDenied):
+        nothing.mutate(put)
+    table.state = TableState.DISABLED
+    with pytest.raises(TableNotEnabled):
+        nothing.mutate(put)
+    table.state = None
+    with pytest.raises(TableNotFound):
+        nothing.scan_page(ScanRequest())
+    assert not table.asked
+    assert not table.changes
