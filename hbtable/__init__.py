@@ -107,7 +107,11 @@ def open(path: str, *, durability: str = "sync", read_only: bool = False) -> "Em
     number of processes may have it open in this way. What the last process had only in its log is read into memory.
     Every change is refused (InvalidRequest).
 
-    AlreadyExists names the process that holds the folder; UnsupportedFormat when a newer hbtable wrote it.
+    What this process has open already is opened once more, with the same settings, by another handle: each is used and
+    closed by itself, and the last one that is closed, or that nobody refers to any more, closes the database.
+
+    AlreadyExists names the process that holds the folder, or the settings with which this one has it; UnsupportedFormat
+    when a newer hbtable wrote it.
     """
     # By name: the packages below import this one, and must not seem to import launch.
     database: EmbeddedDatabase = import_module("hbtable.launch.embedded").open_database(path, durability, read_only)

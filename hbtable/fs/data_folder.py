@@ -51,6 +51,11 @@ class DataFolder:
         self._ids = (_id_of(os.fstat(descriptor)), _id_of(os.fstat(lock)))
         _HELD.add((os.getpid(), self._ids[0]))
 
+    @property
+    def id(self) -> tuple[int, int]:
+        """As folder_at() has it of this folder, wherever it is moved."""
+        return self._ids[0]
+
     @staticmethod
     def open(root: str, address: str = "") -> "DataFolder":
         """Makes the folder if need be, takes its lock and removes what an interrupted write left. Blocks for some
@@ -141,6 +146,11 @@ class FolderForReading:
         except OSError as error:
             raise _unusable(error, root) from error
 
+    @property
+    def id(self) -> tuple[int, int]:
+        """As DataFolder.id."""
+        return self._ids[0]
+
     def check_format(self) -> None:
         """Corruption, UnsupportedFormat; InvalidConfiguration when the folder is no hbtable data folder."""
         if not os.path.exists(f"{self.root}/FORMAT"):
@@ -164,6 +174,16 @@ def looked_at(root: str, alone: bool = False) -> Iterator[None]:
         with contextlib.suppress(Corruption):
             _read_format(folder.root)
         yield
+
+
+def folder_at(root: str) -> tuple[int, int] | None:
+    """Its device and inode, however its path is spelled: while somebody has it open, no other one has the
+    same. None when nothing is there, or that is not known."""
+    _check_name(root)
+    try:
+        return _id_at(root)
+    except OSError:
+        return None
 
 
 def _check_same(root: str, ids: tuple[tuple[int, int], tuple[int, int] | None]) -> None:

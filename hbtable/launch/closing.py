@@ -1,82 +1,63 @@
-"""Closes databases of hbtable.open(): by close(), when nobody refers to them any more, or with the program.
+"""Closes a database of hbtable.open(): by close(), when nobody refers to it any more, or with the program.
 
 close() may come from any thread, from a signal handler that interrupts another close(), and from the garbage collector
 in the middle of anything. So the work is done once, in a thread of its own, and whoever can wait for it does.
-
-At the interpreter's end no other thread runs any more, the hub's neither, and whoever waited for it would wait for
-ever. So what is left open is closed before (atexit).
 """
 
-import atexit
-import gc
 import os
 import sys
-import weakref
 from collections.abc import Callable
-from typing import Final, final
+from typing import final
 
-from hbtable.runtime.native_threads import NativeThread, allocate_rlock
-
-_OPEN: Final["weakref.WeakSet[Closing]"] = weakref.WeakSet()
-_UNDER_WAY: Final["set[Closing]"] = set()
+from hbtable.runtime.native_threads import NativeEvent, NativeThread, allocate_lock
 
 
 @final
 class Closing:
-    """Closes the database at `path`; `work` does it."""
+    """Of one database, which this process opened."""
 
-    def __init__(self, path: str, work: Callable[[], None]) -> None:
-        self.path = path
-        self._work = weakref.WeakMethod(work)
+    def __init__(self) -> None:
         self._process = os.getpid()
-        self._gate = allocate_rlock()
+        self._works: list[Callable[[], None]] = []
+        self._first = allocate_lock()
+        """Held for good by the thread that does the work."""
+        self._done = NativeEvent()
         self._thread: NativeThread | None = None
         self._error: BaseException | None = None
-        _OPEN.add(self)
 
-    def begin(self) -> bool:
-        """Whether there is anything to wait for: not in a forked child, where the hub's thread does not exist and the
-        folder stays the parent's, and not when the interpreter ends."""
-        if os.getpid() != self._process or sys.is_finalizing():
-            return False
-        with self._gate:
-            if self._thread is None:
-                _UNDER_WAY.add(self)
-                work = [self._work()]  # refers to the database, until it is closed
-                self._thread = NativeThread(lambda: self._run(work.pop()), "hbtable close")
-                self._thread.start()
-        return True
+    def is_possible(self) -> bool:
+        """Not in a forked child, where the hub's thread does not exist and the folder stays the parent's. Not when the
+        interpreter ends: no other thread runs any more, and whoever waited for one would wait for ever."""
+        return os.getpid() == self._process and not sys.is_finalizing()
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Only where it is possible. Nothing, from the second time on, whatever `work` is.
+
+        A second thread is no harm. A signal handler that interrupts the start of the first one needs it, or it would
+        wait for a thread that cannot start before the handler returns.
+        """
+        if self._thread is None:
+            self._works.append(work)
+            thread = NativeThread(self._run, "hbtable close")
+            thread.start()
+            self._thread = thread
 
     def wait(self) -> None:
         """After begin(). Raises what closing failed with, to the first one."""
-        assert self._thread is not None
-        self._thread.join()
+        self._done.wait()
+        if self._thread is not None:
+            self._thread.join()
         error, self._error = self._error, None
         if error is not None:
             raise error
 
-    def _run(self, work: Callable[[], None] | None) -> None:
+    def _run(self) -> None:
+        work = self._works.pop()
+        if not self._first.acquire(False):
+            return
         try:
-            if work is not None:
-                work()
+            work()
         except BaseException as error:  # noqa: BLE001  it is raised again by wait()
             self._error = error
         finally:
-            _OPEN.discard(self)
-            _UNDER_WAY.discard(self)
-
-
-def give_back(path: str) -> bool:
-    """Waits until databases at `path` that nobody refers to are closed. Whether there was one."""
-    gc.collect()
-    found = [closing for closing in list(_UNDER_WAY) if closing.path == path and closing.begin()]
-    for closing in found:
-        closing.wait()
-    return bool(found)
-
-
-@atexit.register
-def _close_all() -> None:
-    for closing in {*_OPEN, *_UNDER_WAY}:
-        if closing.begin():
-            closing.wait()
+            self._done.set()

@@ -2,10 +2,9 @@
 
 import logging
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from hbtable.errors import LockLost
-from hbtable.fs.data_folder import DataFolder, FolderForReading
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.supervision import supervise
@@ -14,6 +13,15 @@ from hbtable.switches import switches
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 0.1
+
+
+class HeldFolder(Protocol):
+    """A DataFolder, a FolderForReading, or what stands for them."""
+
+    @property
+    def root(self) -> str: ...
+
+    def check_held(self) -> None: ...
 
 
 @final
@@ -25,7 +33,7 @@ class FolderWatch:
     def __init__(
         self,
         runtime: Runtime,
-        folder: DataFolder | FolderForReading,
+        folder: HeldFolder,
         lock_service: LocalLockService,
         on_lost: Callable[[LockLost], None],
     ) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar, final
 
 from hbtable.errors import HbtableError, LockLost
-from hbtable.fs.data_folder import DataFolder, FolderForReading
-from hbtable.launch.folder_watch import FolderWatch
+from hbtable.launch.folder_watch import FolderWatch, HeldFolder
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Event, Task
 from hbtable.runtime.portal import Portal
@@ -23,10 +22,10 @@ T = TypeVar("T")
 
 @final
 class LibraryCalls:
-    """Carries calls from any thread into the hub. call() from any thread; the other methods in the hub. end() comes
-    before the cluster stops: its sessions end then, which would look like a loss."""
+    """Carries calls from any thread into the hub. call() and check_not_lost() from any thread; the others in the hub.
+    end() comes before the cluster stops: its sessions end then, which would look like a loss."""
 
-    def __init__(self, portal: Portal, folder: DataFolder | FolderForReading) -> None:
+    def __init__(self, portal: Portal, folder: HeldFolder) -> None:
         self._portal = portal
         self._folder = folder
         self._why = ""
@@ -37,6 +36,12 @@ class LibraryCalls:
         """Portal.call. LockLost once the cluster is lost."""
         answer: T = self._portal.call(self._run, function, arguments)
         return answer
+
+    def check_not_lost(self) -> None:
+        """From any thread. LockLost once the cluster is lost, and when its folder is seen moved or replaced."""
+        if self._why:
+            raise self._refusal()
+        self._folder.check_held()
 
     def _run(self, function: Callable[..., T], arguments: tuple[object, ...]) -> T:
         try:

@@ -32,6 +32,7 @@ get_ident: Final[Callable[[], int]] = get_original("_thread", "get_ident")
 _start: Final[Callable[[Callable[[], object], tuple[()]], int]] = get_original("_thread", "start_new_thread")
 
 __all__ = [
+    "CallerMark",
     "Latch",
     "NativeEvent",
     "NativeThread",
@@ -133,6 +134,22 @@ class NativeEvent:
             except IndexError:
                 return
             waited_for.release()
+
+
+@final
+class CallerMark:
+    """Tells later on whether whoever made it can go on meanwhile: not if the one that asks is a signal handler that
+    interrupted him."""
+
+    __slots__ = ("_greenlet", "_ident")
+
+    def __init__(self) -> None:
+        self._ident, self._greenlet = get_ident(), getcurrent()
+
+    def waits_for_the_caller(self) -> bool:
+        if self._ident != get_ident():
+            return False
+        return _hub_of_the_caller() is None or self._greenlet is getcurrent()
 
 
 class Latch(Protocol):

@@ -4,18 +4,14 @@ Between two of Python's instructions the interpreter may run a signal handler in
 thread holds is held until the handler has returned, so a handler that needs it would wait for ever.
 """
 
-import sys
-import threading
 from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 import pytest
 
 from hbtable.errors import Unavailable
 from hbtable.runtime import native_threads, portal
 from hbtable.runtime.portal import Portal
-from tests.harness.waiting import SOON_SECONDS
+from tests.harness.interruption import Interruption
 
 FILES = {portal.__file__, native_threads.__file__}
 
@@ -32,36 +28,6 @@ def closed(portal: Portal) -> object:
     return "closed"
 
 
-class Interruption:
-    """Runs `work` in a thread of its own, and `handler` in the same one before the instruction of number `step`."""
-
-    def __init__(self, work: Callable[[], object], handler: Callable[[], object], step: int) -> None:
-        self.answers: dict[str, object] = {}
-        self._work, self._handler = work, handler
-        self._left = step
-        thread = threading.Thread(target=self._live, daemon=True)
-        thread.start()
-        thread.join(SOON_SECONDS)
-        assert not thread.is_alive(), f"interrupted before instruction {step}, it waits for ever: {self.answers}"
-
-    def _live(self) -> None:
-        sys.settrace(self._trace)
-        try:
-            self.answers["work"] = self._work()
-        finally:
-            sys.settrace(None)
-
-    def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
-        if frame.f_code.co_filename not in FILES:
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode":
-            self._left -= 1
-            if self._left == 0:
-                self.answers["handler"] = self._handler()  # the interpreter does not trace it
-        return self._trace
-
-
 @pytest.mark.parametrize("handler", [called, closed])
 @pytest.mark.parametrize("work", [called, closed])
 def test_a_handler_at_any_step_is_answered_and_so_is_what_it_interrupts(
@@ -70,7 +36,7 @@ def test_a_handler_at_any_step_is_answered_and_so_is_what_it_interrupts(
     seen: set[tuple[str, object]] = set()
     for step in range(1, 1000):
         portal = Portal()
-        answers = Interruption(lambda: work(portal), lambda: handler(portal), step).answers  # noqa: B023  run at once
+        answers = Interruption(lambda: work(portal), lambda: handler(portal), step, FILES).answers  # noqa: B023  run at once
         portal.close()
         seen |= set(answers.items())
         if "handler" not in answers:

@@ -1,0 +1,105 @@
+"""The storage of a database of hbtable.open(): a data folder, or one that is only read."""
+
+from abc import ABC, abstractmethod
+from typing import Final, final
+
+from hbtable.fs.data_folder import DataFolder, FolderForReading
+from hbtable.fs.local import LocalFileSystem
+from hbtable.fs.memory import MemoryFileSystem
+from hbtable.fs.overlay import OverlayFileSystem
+from hbtable.fs.under_way import MarksFile
+from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
+from hbtable.lockservice.local import LocalLockService
+from hbtable.runtime.interface import Runtime
+
+_REFUSAL: Final = (
+    "the database {} was opened with read_only=True, and nothing in it can be changed: open it without that to write"
+)
+
+
+class Storage(ABC):
+    """Belongs to one database from its opening to close()."""
+
+    root: str
+    folder_id: tuple[int, int]
+    """fs.data_folder.folder_at() of the folder, wherever it is moved."""
+    outlives: bool
+    """Whether it is worth writing memtables out before the end."""
+
+    @abstractmethod
+    def check_held(self) -> None:
+        """LockLost when another process may use it by now."""
+
+    @abstractmethod
+    def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
+        """In the hub. A cluster on this storage, which is not started yet, and the lock service below it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """After everything on it is closed."""
+
+
+def storage_at(path: str, read_only: bool) -> Storage:
+    """AlreadyExists: a process has it."""
+    return _Reading(path) if read_only else _Folder(path)
+
+
+@final
+class _Folder(Storage):
+    outlives = True
+
+    def __init__(self, path: str) -> None:
+        folder = DataFolder.open(path, "hbtable.open(), no port")
+        try:
+            self._marks = MarksFile(path)
+        except BaseException:
+            folder.close()
+            raise
+        self.root, self.folder_id = folder.root, folder.id
+        self._folder = folder
+
+    def check_held(self) -> None:
+        self._folder.check_held()
+
+    def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
+        local = LocalFileSystem(self.root, runtime)
+        local.check_held = self.check_held
+        lock_service = LocalLockService(local, runtime)
+        return EmbeddedCluster(runtime, local, lock_service, options, room=local, marks=self._marks), lock_service
+
+    def close(self) -> None:
+        self._marks.close()
+        self._folder.close()
+
+
+@final
+class _Reading(Storage):
+    """Its database begins as any other, over an overlay: what the start would write stays in memory, and what would
+    change the database afterwards is refused (rpc.read_only)."""
+
+    outlives = False
+
+    def __init__(self, path: str) -> None:
+        folder = FolderForReading(path)
+        try:
+            folder.check_format()
+        except BaseException:
+            folder.close()
+            raise
+        self.root, self.folder_id = folder.root, folder.id
+        self._folder = folder
+
+    def check_held(self) -> None:
+        self._folder.check_held()
+
+    def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
+        local = LocalFileSystem(self.root, runtime)
+        local.check_held = self.check_held
+        overlay = OverlayFileSystem(local, MemoryFileSystem(runtime))
+        lock_service = LocalLockService(overlay, runtime)
+        return EmbeddedCluster(
+            runtime, overlay, lock_service, options, refusal=_REFUSAL.format(self.root)
+        ), lock_service
+
+    def close(self) -> None:
+        self._folder.close()
