@@ -107,6 +107,9 @@ def open(path: str, *, durability: str = "sync", read_only: bool = False) -> "Em
     number of processes may have it open in this way. What the last process had only in its log is read into memory.
     Every change is refused (InvalidRequest).
 
+    `path` ":memory:": a new and empty database in the memory of this process, which ends with close(). Each open()
+    makes another one.
+
     What this process has open already is opened once more, with the same settings, by another handle: each is used and
     closed by itself, and the last one that is closed, or that nobody refers to any more, closes the database.
 

@@ -16,6 +16,7 @@ from hbtable.commitlog.options import LogOptions
 from hbtable.errors import InvalidRequest, Unavailable
 from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.launch.shared_database import Opening, SharedDatabase, shared_database
+from hbtable.launch.storage import MEMORY
 from hbtable.library.database import AdminCalls, Database
 from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
@@ -83,7 +84,9 @@ class EmbeddedDatabase(Database):
     ) -> None:
         """Starts the cluster, unless it runs. AlreadyExists names the process that has the folder open, or says with
         which other settings it is this one."""
-        self.path = os.path.abspath(path)
+        self.path = os.fspath(path)
+        if self.path != MEMORY:
+            self.path = os.path.abspath(self.path)
         self._closed = False
         self._handle = object()
         opening = Opening(self.path, options or EmbeddedOptions(), read_only)

@@ -3,7 +3,7 @@
 A program opens a folder that it has open already: a notebook's cell is run again, while its variable still refers to
 the first database; two modules open the same folder. Each gets a handle of its own, and the last one that is closed or
 dropped closes the database. A folder is told by its device and inode, since paths are spelled in many ways, and since
-another folder may have come to stand at the path.
+another folder may have come to stand at the path. A database in memory has one handle.
 
 All that is left open is closed before the interpreter ends (atexit): afterwards no other thread runs, nor the hub's.
 """
@@ -20,7 +20,7 @@ from hbtable.fs.data_folder import folder_at
 from hbtable.launch.closing import Closing
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.launch.library_calls import LibraryCalls
-from hbtable.launch.storage import storage_at
+from hbtable.launch.storage import MEMORY, storage_at
 from hbtable.runtime.native_threads import CallerMark, NativeEvent, allocate_rlock
 from hbtable.runtime.portal import Portal
 from hbtable.switches import switches
@@ -196,11 +196,11 @@ def _found_or_taken(opening: Opening, handle: object) -> tuple[SharedDatabase, b
     """And whether it was taken, and has to be started. What was found may have ended, and not be closed yet."""
     path = opening.path
     with _gate:
-        folder_id = folder_at(path)
+        folder_id = None if path == MEMORY else folder_at(path)
         for database in list(_OPEN):
-            if database.folder_id == folder_id:
+            if folder_id is not None and database.folder_id == folder_id:
                 return database, False
-        if path in _TAKING:
+        if path in _TAKING and path != MEMORY:
             raise _interrupted(path)
         _TAKING.add(path)
         try:

@@ -1,8 +1,10 @@
-"""The storage of a database of hbtable.open(): a data folder, or one that is only read."""
+"""The storage of a database of hbtable.open(): a data folder, one that is only read, or the memory of this process."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Final, final
 
+from hbtable.errors import InvalidRequest
 from hbtable.fs.data_folder import DataFolder, FolderForReading
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
@@ -11,6 +13,9 @@ from hbtable.fs.under_way import MarksFile
 from hbtable.launch.embedded_cluster import EmbeddedCluster, EmbeddedOptions
 from hbtable.lockservice.local import LocalLockService
 from hbtable.runtime.interface import Runtime
+
+MEMORY: Final = ":memory:"
+"""The path of a database that ends with its handle."""
 
 _REFUSAL: Final = (
     "the database {} was opened with read_only=True, and nothing in it can be changed: open it without that to write"
@@ -21,7 +26,7 @@ class Storage(ABC):
     """Belongs to one database from its opening to close()."""
 
     root: str
-    folder_id: tuple[int, int]
+    folder_id: tuple[int, int] | None
     """fs.data_folder.folder_at() of the folder, wherever it is moved."""
     outlives: bool
     """Whether it is worth writing memtables out before the end."""
@@ -41,7 +46,11 @@ class Storage(ABC):
 
 def storage_at(path: str, read_only: bool) -> Storage:
     """AlreadyExists: a process has it."""
-    return _Reading(path) if read_only else _Folder(path)
+    if path != MEMORY:
+        return _Reading(path) if read_only else _Folder(path)
+    if read_only:
+        raise InvalidRequest(f"{MEMORY} is a new and empty database, and with read_only=True it would stay one")
+    return _Memory()
 
 
 @final
@@ -103,3 +112,24 @@ class _Reading(Storage):
 
     def close(self) -> None:
         self._folder.close()
+
+
+@final
+class _Memory(Storage):
+    """Nothing of it is on a disk, and no other process can have it."""
+
+    outlives = False
+    root = MEMORY
+    folder_id = None
+
+    def check_held(self) -> None:
+        """It is."""
+
+    def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
+        memory = MemoryFileSystem(runtime)
+        lock_service = LocalLockService(memory, runtime)
+        collector = replace(options.collector, trash_bytes=1)  # no file fits: nobody could take one back
+        return EmbeddedCluster(runtime, memory, lock_service, replace(options, collector=collector)), lock_service
+
+    def close(self) -> None:
+        """It goes with the objects."""
