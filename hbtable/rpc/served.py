@@ -8,13 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, final
 
+from hbtable.rpc.hbase_clients import COMPACT_CALL
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
 from hbtable.thrift.frames import GOODBYE, Frames
 
-_UNFRAMED: Final = b"\x80\x01\x00"
-"""As the length of a frame it would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
+_UNFRAMED: Final = (b"\x80\x01\x00", COMPACT_CALL)
+"""As the length of a frame each would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
 
 
 class Foreign(Exception):

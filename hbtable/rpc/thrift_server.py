@@ -20,7 +20,7 @@ from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import Role, RpcMethod
 from hbtable.rpc.codec.errors import described
 from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
-from hbtable.rpc.hbase_clients import is_named_by_hbase, refusal
+from hbtable.rpc.hbase_clients import COMPACT_CALL, compact_refusal, is_named_by_hbase, refusal
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.served import Foreign, Served
 from hbtable.runtime.interface import Runtime
@@ -173,12 +173,8 @@ class RpcServer:
         connection would take the message away."""
         _LOG.warning("%s:%s speaks HBase's Thrift: it was sent to a tablet server's Thrift port", peer[0], peer[1])
         try:
-            _, name, sequence, _ = calls.read_head(data)
-        except Corruption:
-            name, sequence = b"", 0  # its head has not arrived whole
-        try:
             socket.settimeout(self._options.stall_seconds)
-            socket.sendall(refusal(name, sequence, OTHER_PORT)[4:])
+            socket.sendall(_refused(data))
             socket.shutdown(SHUT_WR)
             socket.settimeout(_FAREWELL_SECONDS)
             for _ in range(_FAREWELL_READS):
@@ -190,6 +186,9 @@ class RpcServer:
     @switches
     def _answer(self, message: bytes, peer: str) -> tuple[bytes, bool]:
         """(the frame to send, whether the connection goes on). Corruption when not even the head can be read."""
+        if message.startswith(COMPACT_CALL):
+            answer = compact_refusal(message, OTHER_PORT)
+            return len(answer).to_bytes(4, "big") + answer, True
         kind, name, sequence, position = calls.read_head(message)
         if kind != CALL:
             raise Corruption("a message", 3, f"message type {kind} is no call")
@@ -241,3 +240,15 @@ class RpcServer:
     @switches
     def _pause(self) -> None:
         self._runtime.sleep(0)
+
+
+@switches
+def _refused(data: bytes) -> bytes:
+    """The answer, without a frame, to a client of HBase's Thrift that has sent `data` first."""
+    if data.startswith(COMPACT_CALL):
+        return compact_refusal(data, OTHER_PORT)
+    try:
+        _, name, sequence, _ = calls.read_head(data)
+    except Corruption:
+        name, sequence = b"", 0  # its head has not arrived whole
+    return refusal(name, sequence, OTHER_PORT)[4:]

@@ -437,14 +437,15 @@ def test_a_peer_that_talks_nonsense_is_cut_off_and_logged(serving, caplog, garba
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
 @pytest.mark.parametrize("transport", ["buffered", "framed"])
-def test_a_client_of_hbase_is_told_where_to_go(serving, transport):
+def test_a_client_of_hbase_is_told_where_to_go(serving, transport, protocol):
     """happybase itself, in a thread of its own."""
     _, _, address = serving(Service())
     port = int(address.rpartition(":")[2])
 
     def ask():
-        client = happybase.Connection(HOST, port, transport=transport, timeout=60_000)
+        client = happybase.Connection(HOST, port, transport=transport, protocol=protocol, timeout=60_000)
         with pytest.raises(HBaseError) as refused:
             client.tables()
         client.close()
@@ -468,6 +469,35 @@ def test_a_call_of_hbase_that_declares_no_error_gets_an_undeclared_one(serving, 
         assert piece, found
         found += piece
     assert found[4 * framed :].startswith(b"\x80\1\0\3\0\0\0\x13getThriftServerType\0\0\0\7")
+    client.close()
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_call_in_the_compact_protocol_that_declares_no_error_gets_an_undeclared_one(serving, framed):
+    _, _, address = serving(Service())
+    client = create_connection((HOST, int(address.rpartition(":")[2])), 60)
+    call = b"\x82\x21\x07\x13getThriftServerType\0"
+    client.sendall(len(call).to_bytes(4, "big") + call if framed else call)
+    text = OTHER_PORT.encode()
+    expected = b"\x82\x61\x07\x13getThriftServerType\x18" + bytes((len(text) & 0x7F | 0x80, len(text) >> 7)) + text
+    expected += b"\x15\x02\0"
+    found = b""
+    while len(found) < 4 * framed + len(expected):
+        piece = client.recv(65536)
+        assert piece, found
+        found += piece
+    assert found[4 * framed :] == expected
+    client.close()
+
+
+def test_half_a_call_in_the_compact_protocol_is_told_so_too(serving):
+    _, _, address = serving(Service())
+    client = create_connection((HOST, int(address.rpartition(":")[2])), 60)
+    client.sendall(b"\x82\x21\xff\xff\x07\x13getThr")
+    found = b""
+    while piece := client.recv(65536):
+        found += piece
+    assert OTHER_PORT.encode() in found
     client.close()
 
 
