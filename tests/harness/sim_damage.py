@@ -19,13 +19,15 @@ from hbtable.lockservice.files import MemoryFiles
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.state_number import STATE_NUMBER
 from hbtable.metadata.layout import ROOT_PATH
+from hbtable.model.tablet import TabletRecord
 from tests.harness.disks import disk_copy
 from tests.harness.sim_cluster import SimCluster
+from tests.harness.sim_withheld import WITHHELD
 
 KINDS = (
     "sstable flipped", "sstable cut", "sstable lost", "sstable swapped", "metadata flipped", "metadata lost",
     "log flipped", "log cut", "log zeroed", "log lost", "log swapped", "node lost", "node older", "locks older",
-    "files older", "all older", "clocks ahead", "clocks behind",
+    "files older", "all older", "clocks ahead", "clocks behind", WITHHELD,
 )  # fmt: skip
 METADATA_FOLDER = "sstables/00000000/"
 CLOSING_NODES = (ROOT_PATH, "/cluster")
@@ -50,6 +52,8 @@ class Damage:
     """It looks like an end that was never longer: nothing need be said."""
     restored: bool = False
     """All of the state is as it was in the backup."""
+    withheld: TabletRecord | None = None
+    """The tablet whose rows must be refused, whatever its files hold."""
     undo: Callable[[], None] | None = None
     """Puts the right file back; None where that brings nothing back."""
 
@@ -100,7 +104,7 @@ class Damager:
         self._needed = sorted(needed)
 
     def do(self, kind: str) -> Damage | None:
-        """One of KINDS."""
+        """One of KINDS, but WITHHELD."""
         ends = _ends_of_logs(self._files)
         done: Damage | None = getattr(self, "_" + kind.replace(" ", "_"))()
         if done is not None and done.path.startswith("logs/"):

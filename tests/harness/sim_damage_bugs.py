@@ -12,28 +12,35 @@ while a seed runs.
     clocks          a tablet's time begins with what the wall clock says
     any clock       a server starts with whatever clock it finds
     one group       SSTables of an earlier grouping of the families are forgotten
+    unmarked        that a tablet is withheld is not read from its record
+    ownerless       files of withheld tablets are taken for garbage
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
 from hbtable.commitlog.recovery import reading
 from hbtable.commitlog.recovery.gaps import Gap
+from hbtable.encoding import tablet_record
 from hbtable.errors import Corruption, DataDamaged
 from hbtable.master import bootstrap, master
+from hbtable.master.files.garbage import MetadataScan
 from hbtable.master.new_ids import NewIds
 from hbtable.metadata.id_allocator import IdAllocator
 from hbtable.metadata.numbers_in_use import NumbersInUse
+from hbtable.model.tablet import TabletRecord
 from hbtable.tablet import recovery
 from hbtable.tablet.damage import Damage, DamagedFiles
 from hbtable.tablet.writes.clock import TabletClock
 from hbtable.tabletserver import role
 from tests.harness.sim_damaged import run_damaged_seed
 from tests.harness.sim_schedule import Outcome
+from tests.harness.sim_withheld import WITHHELD
 
+_decode_row, _everyone = tablet_record.decode_row, MetadataScan.everyone
 _open, _open_files, _install_files = recovery._open, recovery._open_files, recovery._install_files
 
 
@@ -65,6 +72,15 @@ def _raise(self: DamagedFiles, error: Corruption) -> Corruption:
 
 def _forgives(self: Gap, tablet_id: int, first_needed: int, behind_the_mark: bool = True) -> bool:
     return False
+
+
+def _unmarked(data: bytes, path: str) -> Any:
+    found = _decode_row(data, path)
+    return replace(found, withheld_millis=0) if isinstance(found, TabletRecord) else found
+
+
+def _who_serve(self: MetadataScan) -> list[Any]:
+    return [record for record in _everyone(self) if not record.withheld_millis]
 
 
 def _believe(runtime: Any, fs: Any, wall_millis: Any, max_skew_seconds: float) -> None:
@@ -104,6 +120,8 @@ DAMAGE_BUGS = {
         ("clocks ahead",),
         ((role, "refuse_other_time", _believe), (master, "refuse_other_time", _believe)),
     ),
+    "unmarked": DamageBug((WITHHELD,), ((tablet_record, "decode_row", _unmarked),)),
+    "ownerless": DamageBug((WITHHELD,), ((MetadataScan, "everyone", _who_serve),)),
     "one group": DamageBug((), ((recovery, "_install_files", _forget_earlier_groups),), ("regroup",)),
 }
 

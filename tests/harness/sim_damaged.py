@@ -38,6 +38,7 @@ from tests.harness.sim_damage import (
 )
 from tests.harness.sim_faults import Faults
 from tests.harness.sim_schedule import Outcome
+from tests.harness.sim_withheld import WITHHELD, refuses, release, withhold
 from tests.harness.sim_workload import ROWS, SPLITS, TABLE, schema
 
 FAULTS = ("kill", "pause", "expire", "clock")
@@ -182,7 +183,10 @@ class DamagedSchedule:
         self._kill_all(reader, 5.0)
         assert self._backup is not None
         needed = [path for path in _files(self._records) if path in cluster.disk.files]
-        damage = Damager(cluster, chance, self._backup, needed).do(self._kind)
+        if self._kind == WITHHELD:
+            damage = self._withhold(reader)
+        else:
+            damage = Damager(cluster, chance, self._backup, needed).do(self._kind)
         if damage is None:
             self.outcome.count["nothing to damage"] += 1
             return
@@ -190,6 +194,13 @@ class DamagedSchedule:
         self._damage = damage
         if damage.restored:
             self._promised = {row: set(values) for row, values in self._backup.promised.items()}
+
+    def _withhold(self, reader: ClientProcess) -> Damage | None:
+        chosen = self.cluster.in_process(reader, withhold, reader, self._records, self._chance)
+        if chosen is None:
+            return None
+        what = f"tablet {chosen.tablet_id} is withheld"
+        return Damage(what, withheld=chosen, undo=lambda: self._inside(reader, lambda one: release(one, chosen)))
 
     def _kill_all(self, reader: ClientProcess, seconds: float) -> None:
         """The lock service, too, which reads its files when it starts again. `seconds`: writes under way arrive."""
@@ -246,6 +257,8 @@ class DamagedSchedule:
                 reader.runtime.sleep(0.2)
                 continue
             self._check_times(row, found)
+            withheld = self._damage.withheld
+            assert withheld is None or not withheld.range.holds(row), f"{row!r} is served, and {self._damage.what}"
             values = {column: value for column, _, value in found[0][1] if column in (b"f:v", b"g:v")} if found else {}
             assert len(set(values.values())) <= 1, f"{row!r} is half of this and half of that: {values}"
             assert len(values) in (0, 2), f"{row!r} is a half: {values}"
@@ -262,7 +275,9 @@ class DamagedSchedule:
         assert seconds < WITHIN_SECONDS, f"{row!r} is refused for {seconds:.0f} s: {refusal}; {self._said()}"
 
     def _may_refuse(self, row: bytes, error: HbtableError) -> bool:
-        path = self._damage.path
+        path, withheld = self._damage.path, self._damage.withheld
+        if withheld is not None:
+            return refuses(withheld, row, error)
         if not path:
             return False
         if path.startswith("sstables/") and not self._closes_all():

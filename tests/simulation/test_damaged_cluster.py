@@ -2,8 +2,8 @@
 
 One kind of damage for each seed: a block or the end of an SSTable, of a log or of METADATA, a lost file, one that is
 replaced by an older copy of itself, lost and old files of the lock service, all or a part of the state put back from a
-backup, clocks that jumped. Before it families are dropped and added again, and regrouped. `python -m
-tests.campaigns.cluster_simulation --damage` runs many more.
+backup, clocks that jumped, a tablet that an operator withholds and releases. Before it families are dropped and added
+again, and regrouped. `python -m tests.campaigns.cluster_simulation --damage` runs many more.
 """
 
 from collections import Counter
