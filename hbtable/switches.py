@@ -32,5 +32,5 @@ def switches_if_given(function: F) -> F:
 
 
 def is_marked(code: CodeType) -> bool:
-    """With either mark."""
+    """Whether a function has either mark."""
     return code in _MARKED

@@ -64,7 +64,7 @@ class RowResults:
         return len(self.data) + 8 * len(self._value_starts) + 4 * (len(self._offsets) + entries)
 
     def values(self, first: int, last: int) -> list[bytes]:
-        """Those of the pairs [first, last)."""
+        """The values of the pairs [first, last)."""
         data = self.data
         if last - first == 1:
             return [data[self._value_starts[first] : self._value_ends[first]]]

@@ -42,8 +42,8 @@ _NOT_FOUND, _FOUND, _UNKNOWN = b"01?"
 
 
 def answer(parts: Sequence[bytes]) -> Sequence[bytes]:
-    """In a worker process. `parts`: kind of comparison, value, b"hurried" or b"", and what to search in. A byte for
-    each of these; or b"" and why there is none."""
+    """Answers a question, in a worker process. `parts`: kind of comparison, value, b"hurried" or b"", and what to
+    search in. A byte for each of these; or b"" and why there is none."""
     kind, value, hurried, *texts = parts
     found = bytearray()
     try:
@@ -98,7 +98,7 @@ class Searches:
 
     @property
     def may_ask(self) -> bool:
-        """There are tests that some parts are too much for."""
+        """Whether some parts are too much for one of the tests."""
         return bool(self._asked)
 
     @switches

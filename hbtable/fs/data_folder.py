@@ -228,7 +228,7 @@ def _unusable(error: OSError, root: str) -> InvalidConfiguration:
 
 
 def _check_name(root: str) -> None:
-    """Before the system sees it: Python refuses such names with a ValueError that does not say which."""
+    """Refuses a name before the system sees it: Python refuses it with a ValueError that does not say which."""
     try:
         possible = b"\0" not in os.fsencode(root)
     except UnicodeEncodeError:

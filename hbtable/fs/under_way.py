@@ -49,7 +49,7 @@ class MarksFile:
             self.close()  # a full disk, or a folder that may only be read: without marks, then
 
     def was_removed(self) -> bool:
-        """By somebody, since it was asked last. There is a new one then."""
+        """Whether somebody has removed the file since this was asked last. There is a new one then."""
         if self._descriptor < 0 or os.path.exists(self._path):
             return False
         os.close(self._descriptor)

@@ -65,8 +65,8 @@ def put_folder_id(runtime: Runtime, fs: FileSystem, new_id: str = "") -> str:
 
 @switches
 def settle_folder_id(runtime: Runtime, fs: FileSystem, cluster_id: str) -> None:
-    """At the start of one machine's cluster: the folder has this id on return. InvalidConfiguration when it has another
-    one: then the lock service is another folder's."""
+    """Gives one machine's folder this id, at the cluster's start. InvalidConfiguration when it has another one: then
+    the lock service is another folder's."""
     if fs.log_kind != LOCAL:
         return  # who joined the cluster has compared them (launch.cluster_identity)
     found = folder_id(fs)
@@ -86,7 +86,7 @@ def settle_folder_id(runtime: Runtime, fs: FileSystem, cluster_id: str) -> None:
 
 @switches
 def check_same(session: Session, fs: FileSystem) -> None:
-    """Before files are deleted: InvalidConfiguration unless both places have the same id."""
+    """Raises InvalidConfiguration unless both places have the same id. To be called before files are deleted."""
     named, found = str(json.loads(session.read(CLUSTER).data)["id"]), folder_id(fs)
     if named != found:
         raise InvalidConfiguration(

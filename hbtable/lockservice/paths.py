@@ -130,7 +130,7 @@ class ServerFile:
     @staticmethod
     @switches
     def living(session: Session) -> "dict[str, ServerFile]":
-        """By incarnation: of those that hold their locks, and so may serve. Corruption."""
+        """The server files, by incarnation, of the servers that hold their locks, and so may serve. Corruption."""
         names = session.list(SERVERS)
         found: dict[str, ServerFile] = {}
         for name in names:

@@ -293,7 +293,7 @@ class Master:
 
     @switches
     def _check_own(self) -> None:
-        """Before files are deleted. InvalidConfiguration when they may be another cluster's."""
+        """Raises InvalidConfiguration when the files may be another cluster's. To be called before any is deleted."""
         self._check()
         check_same(self._session, self._fs)
 

@@ -163,6 +163,7 @@ class Memtable:
 
 
 def _visible(keys: list[bytes], read_sequence: int) -> list[bytes]:
-    """Those of sequence <= `read_sequence`. It stands inverted in bytes -9 to -1 of a key: smaller is newer."""
+    """The visible keys: those of sequence <= `read_sequence`. It stands inverted in bytes -9 to -1 of a key: smaller is
+    newer."""
     newest = (INVERT - read_sequence).to_bytes(8, "big")
     return [key for key in keys if key[-9:-1] >= newest]

@@ -132,7 +132,7 @@ class Catalog:
 
     @switches
     def forget_gone(self, gone: GoneTablet) -> None:
-        """Its row is removed, if it is still the same."""
+        """Removes the row of a tablet that is gone, if it is still the same."""
         key = layout.tablet_key(gone.table_id, gone.range.stop)
         self._change(key, tablet_record.encode_gone(gone), None, _tablet)
 

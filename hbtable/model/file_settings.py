@@ -34,7 +34,7 @@ def done_for(families: Collection[FamilySchema]) -> FileSettings:
 
 
 def families_as_done(schema: TableSchema) -> dict[bytes, FamilySchema]:
-    """For people: each family with the compression and the block size that its files have."""
+    """Each family, for people, with the compression and the block size that its files have."""
     shown: dict[bytes, FamilySchema] = {}
     for names in schema.groups().values():
         families = [schema.families[name] for name in names]

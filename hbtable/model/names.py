@@ -113,10 +113,10 @@ def _check_qualifier(qualifier: bytes, full_name: bytes) -> None:
 
 
 def shown(name: bytes) -> str:
-    """For a message: as text, with bytes that are no UTF-8 escaped."""
+    """The name for a message: as text, with bytes that are no UTF-8 escaped."""
     return name.decode("utf-8", "backslashreplace")
 
 
 def _quoted(name: bytes) -> str:
-    """For a message about what is wrong with it: what cannot be printed is escaped, too."""
+    """The name for a message about what is wrong with it: what cannot be printed is escaped, too."""
     return repr(shown(name))

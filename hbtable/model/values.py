@@ -45,7 +45,8 @@ def whole_number(what: str, given: object, least: int, most: int) -> int:
 
 
 def check_text(what: str, given: object, most_bytes: int) -> int:
-    """Its length in bytes. It is stored as UTF-8, with surrogates only for bytes that are none."""
+    """Checks a text and returns its length in bytes. It is stored as UTF-8, with surrogates only for bytes that are
+    none."""
     if type(given) is not str:
         raise _not(what, given, "text")
     try:
@@ -84,7 +85,7 @@ def _kind(given: object) -> str:
 
 
 def shown(given: object) -> str:
-    """For a message: as Python writes it, long ones cut. Never fails: what is shown is wrong already."""
+    """The value for a message: as Python writes it, long ones cut. Never fails: what is shown is wrong already."""
     try:
         if isinstance(given, int):
             text = repr(given) if abs(given) < 10**_SHOWN else f"with more than {_SHOWN} digits"

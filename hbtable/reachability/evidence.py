@@ -58,7 +58,7 @@ def may_report(target: str, reached: Collection[str], observed: Iterable[str]) -
 
 
 def who_does_not_reach(server: str, living: Collection[str], reports: Reports) -> str:
-    """For people: who says that it does not reach this server; "" when everybody does."""
+    """A message for people that names those who do not reach this server; "" when everybody does."""
     said = reports.unreached.get(server, frozenset())
     watching = watchers(server, living)
     peers = sum(one in said for one in watching)

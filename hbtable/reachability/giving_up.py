@@ -78,7 +78,7 @@ class GivingUp:
             self._task = None
 
     def reasons(self) -> list[str]:
-        """For /readyz. Does not switch."""
+        """The reasons for /readyz. Does not switch."""
         return [reason for reason in (self._said, self._refused) if reason]
 
     @switches

@@ -53,7 +53,7 @@ class Backup:
 
     @switches
     def keep(self, path: str) -> None:
-        """Before it is replaced; fine when it is not there."""
+        """Copies a file before it is replaced; fine when it is not there."""
         try:
             self._copy(path)
         except FileNotFound:
@@ -61,7 +61,7 @@ class Backup:
 
     @switches
     def remove(self, path: str) -> None:
-        """It is in the backup alone on return. FileNotFound."""
+        """Moves a file to the backup. FileNotFound."""
         self._copy(path)
         self.held()
         self._fs.delete(path)
@@ -74,7 +74,7 @@ class Backup:
 
     @switches
     def end(self) -> None:
-        """Nothing more will be changed."""
+        """Ends the backup: nothing more will be changed."""
         if self._begun:
             self._target.delete(self._marker)
 

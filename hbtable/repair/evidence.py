@@ -130,7 +130,7 @@ class Evidence:
             return None if file is not None and file.damage and file.properties is None else file
 
     def somewhere(self, path: str) -> SSTableFound | None:
-        """In its place, or in the trash."""
+        """The file, in its place or in the trash."""
         return self.sstables.get(path) or self.trash.get(path)
 
 

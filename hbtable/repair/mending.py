@@ -357,7 +357,7 @@ class Repair:
 
 
 def _spans(numbers: set[int]) -> str:
-    """At most some, ascending."""
+    """The spans of these numbers as text, ascending, the first few of them."""
     spans: list[list[int]] = []
     for number in sorted(numbers):
         if spans and spans[-1][1] == number - 1:

@@ -67,7 +67,7 @@ class MetadataView:
                     self.doubts.append(str(error))
 
     def tables(self) -> dict[bytes, TableRecord]:
-        """By name."""
+        """The tables by name."""
         found = {}
         for key in sorted(self.rows):
             if layout.TABLE_ROWS.holds(key):

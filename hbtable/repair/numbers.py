@@ -42,7 +42,7 @@ class Seen:
 def look_everywhere(
     seen: Seen, locks: LockFiles, evidence: Evidence, view: MetadataView, reader: MetadataReader
 ) -> None:
-    """At every file's name and identity, every log record, and every row that METADATA has or had."""
+    """Looks at every file's name and identity, every log record, and every row that METADATA has or had."""
     for path in (*evidence.sstables, *evidence.trash, *evidence.logs, *locks.sound):
         seen.name(path)
     for file in (*evidence.sstables.values(), *evidence.trash.values()):

@@ -33,7 +33,7 @@ class Orphan(NamedTuple):
 
 
 def orphans(tables: Mapping[int, TableEvidence], records: Mapping[int, Sequence[LogRecord]]) -> dict[int, list[Orphan]]:
-    """By table id."""
+    """The orphaned records by table id."""
     known = {span.tablet_id for table in tables.values() for span in table.spans}
     found: dict[int, list[Orphan]] = {}
     for tablet_id in sorted(records):

@@ -185,7 +185,7 @@ class RpcConnectionPool:
             raise
 
     def give(self, connection: RpcConnection) -> None:
-        """Its call was answered."""
+        """Takes back a connection whose call was answered."""
         if self._closed or len(self._idle) >= self._options.idle_connections:
             connection.close()
         else:

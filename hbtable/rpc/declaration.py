@@ -113,6 +113,6 @@ def _in_order(signature: inspect.Signature, arguments: tuple[Any, ...], named: M
 
 
 def calls_of(service: type[Service]) -> dict[str, DeclaredCall]:
-    """By name, in the order of their declaration."""
+    """The declared calls by name, in the order of their declaration."""
     found = ((name, getattr(method, _DECLARED, None)) for name, method in vars(service).items())
     return {name: declared for name, declared in found if declared is not None}

@@ -143,7 +143,7 @@ class RpcServer:
 
     @switches
     def _calls(self, served: Served) -> None:
-        """Until the peer has ended, or does not speak as agreed."""
+        """Answers calls until the peer has ended, or does not speak as agreed."""
         wait_for_turn, clock = self._runtime.request_gate(served.host, _ANY_NUMBER), self._runtime.clock_seconds
         while (message := served.receive()) is not None:
             wait_for_turn(clock())

@@ -144,7 +144,7 @@ class RpcTransport:
                 self._forget(incarnation)
 
     def _forget(self, incarnation: str) -> None:
-        """Its idle connections are closed, and its address is asked for again."""
+        """Closes the idle connections of a server, whose address is asked for again."""
         server = self._servers.pop(incarnation, None)
         if server is not None:
             server.peer.pool.close()

@@ -23,7 +23,7 @@ class Guest(Protocol):
 
     @property
     def idle_since(self) -> float:
-        """On the clock of all guests: when its last request ended, or when it came."""
+        """The time, on the clock of all guests, at which its last request ended, or it came."""
 
     @property
     def working(self) -> bool:
@@ -31,7 +31,7 @@ class Guest(Protocol):
 
     @property
     def answered(self) -> bool:
-        """It got an answer once."""
+        """Whether it ever got an answer."""
 
     def turn_out(self, most: int) -> None:
         """Ends the connection to make room among `most`, with a message where its protocol has a place for one. Does

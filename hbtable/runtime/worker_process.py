@@ -104,7 +104,7 @@ class WorkerProcess:
         return False, self._answer(status, job)
 
     def go_on(self, job: AskingJob, parts: Sequence[bytes], seconds: float) -> tuple[bool, list[bytes]]:
-        """After a question: `parts` are what it asked for. As begin()."""
+        """Answers a question of the job: `parts` are what it asked for. As begin()."""
         self._write(packed(parts))
         return self._next(job, seconds)
 
@@ -130,12 +130,13 @@ class WorkerProcess:
         return [self._read(length) for length in lengths]
 
     def has_ended(self) -> bool:
-        """It was idle for long, or was killed between two calls."""
+        """Whether it has ended: it was idle for long, or was killed between two calls."""
         # Before an answer nothing is to be read but the end.
         return _ready(self._answers, select.POLLIN, 0.0)
 
     def stop(self) -> None:
-        """At once. Any thread; whoever waits for an answer gets WorkerDied, and has to kill() it all the same."""
+        """Ends the process at once. Any thread; whoever waits for an answer gets WorkerDied, and has to kill() it all
+        the same."""
         with self._guard, contextlib.suppress(OSError):
             if self._closed:
                 return
@@ -145,7 +146,7 @@ class WorkerProcess:
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     def kill(self) -> None:
-        """At once, and for good."""
+        """Ends the process at once, and for good."""
         self.stop()
         with contextlib.suppress(ChildProcessError):  # whoever waits for any child has met it
             waitpid(self._id, 0)
@@ -279,7 +280,7 @@ class WorkerProcesses:
         return None
 
     def take(self) -> WorkerProcess:
-        """In a thread: one that is nobody else's until it is put back or killed."""
+        """A worker process, in a thread, that is nobody else's until it is put back or killed."""
         process = self._one_that_waits() or WorkerProcess(self._memory_bytes)
         self._busy.add(process)
         if self._stopped:

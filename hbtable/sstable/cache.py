@@ -100,7 +100,7 @@ class BlockCache:
         self._shrink()
 
     def recount(self, block: Block) -> None:
-        """To be called when a block's `memory_bytes` changed. Nothing happens if it is not in the cache any more."""
+        """Counts a block again whose `memory_bytes` changed. Nothing happens if it is not in the cache any more."""
         if block.charged_bytes:
             self._charge(block, block.memory_bytes)
             self._shrink()

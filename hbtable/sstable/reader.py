@@ -55,7 +55,7 @@ class Meter(Protocol):
     """Hears of a scan's blocks as they are read."""
 
     def several_blocks(self) -> None:
-        """There will be more than one."""
+        """Announces that there will be more than one."""
 
     def read(self, block_bytes: int) -> None:
         """One more is in memory for the scan."""
@@ -255,7 +255,7 @@ class SSTableReader:
 
     @switches
     def blocks(self, number: int, end: int, cache_blocks: bool) -> Iterator[tuple[int, Block]]:
-        """Those of [number, end), each with its number. May switch at each."""
+        """The blocks of [number, end), each with its number. May switch at each."""
         ahead: dict[int, Block] = {}
         run = 1
         for current in range(number, end):

@@ -139,7 +139,7 @@ class DamagedFiles:
         return self._found
 
     def messages(self) -> dict[str, str]:
-        """By path."""
+        """Messages about the damage, by path."""
         return {path: str(damage.error(self._tablet_id, self._table)) for path, damage in self._found.items()}
 
     def __contains__(self, path: object) -> bool:

@@ -25,7 +25,7 @@ def stack_key(families: tuple[bytes, ...]) -> str:
 
 
 def shown_key(key: str) -> str:
-    """For a message: without the identities of families."""
+    """The key for a message, without the identities of families."""
     return stack_key(tuple(map(family_name, families_of_key(key))))
 
 

@@ -39,7 +39,7 @@ def may_split_at(row: bytes, rows: RowRange, first_row: bytes) -> bool:
 
 
 def middle_row(sizes: Iterable[tuple[bytes, int]]) -> bytes | None:
-    """For a small tablet: the row at half of the bytes, from (row, bytes) of all its cells in order. None when there is
+    """The row at half of the bytes of a small tablet, from (row, bytes) of all its cells in order. None when there is
     but one row."""
     starts: list[tuple[bytes, int]] = []
     total = 0

@@ -26,7 +26,7 @@ class Spreading:
         self._left_out: Counter[bytes] = Counter()
 
     def spread(self, layout: LocalityGroupLayout, pairs: list[Pair]) -> list[list[Pair]]:
-        """By place of their stack. Call say() when a run of them is through."""
+        """The pairs by place of their stack. Call say() when a run of them is through."""
         spread: list[list[Pair]] = [[] for _ in layout.keys]
         for pair in pairs:
             family = family_of(pair[0])

@@ -162,7 +162,7 @@ class Tablet:
 
     @property
     def cells_examined(self) -> int:
-        """By all reads so far, whatever they gave out (merge.tally)."""
+        """The cells examined by all reads so far, whatever they gave out (merge.tally)."""
         return self._state.tally.examined
 
     @property

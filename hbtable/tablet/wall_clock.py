@@ -104,7 +104,7 @@ class SteadyWallClock:
 
 
 def span(millis: int) -> str:
-    """For a message: '1.5 days ahead of', '3.0 hours behind'."""
+    """A span of time for a message: '1.5 days ahead of', '3.0 hours behind'."""
     seconds, way = abs(millis) / 1000, "ahead of" if millis > 0 else "behind"
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:

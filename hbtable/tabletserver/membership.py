@@ -49,8 +49,8 @@ class Membership:
 
     @switches
     def join(self, description: ServerFile) -> None:
-        """After claim(). Durable on return: the master may assign tablets to this server from now on. LockLost when
-        the session ended meanwhile."""
+        """Puts the server file; durable on return. To be called after claim(). The master may assign tablets to this
+        server from now on. LockLost when the session ended meanwhile."""
         try:
             self._session.create(server_file(self.incarnation), description.encode())
         except AlreadyExists as error:
@@ -86,7 +86,7 @@ class Membership:
 
     @switches
     def leave(self) -> None:
-        """After the last tablet was unloaded and the log closed: frees the lock at once, so that the master need not
+        """Frees the lock at once, after the last tablet was unloaded and the log closed, so that the master need not
         wait for the session to end. Idempotent."""
         try:
             # The file goes first: without it nobody takes the free lock for a death that needs recovery.

@@ -215,8 +215,8 @@ class TabletServerRole:
         return bool(self._online_tablets.tablets)
 
     def end_serving(self) -> None:
-        """Nothing is served from now on, and nothing is flushed: the process must end, and others recover the tablets
-        from its log. Does not switch. Idempotent."""
+        """Ends serving at once, and flushes nothing: the process must end, and others recover the tablets from its log.
+        Does not switch. Idempotent."""
         self._online_tablets.end()
 
     def damage(self) -> list[str]:
@@ -225,8 +225,8 @@ class TabletServerRole:
 
     @switches
     def finish_merges(self, limit_bytes: int) -> None:
-        """For a process that may never run for long: merges that are due of tablets of up to `limit_bytes` have ended
-        on return."""
+        """Has merges that are due of tablets of up to `limit_bytes` end before it returns. For a process that may never
+        run for long."""
         self._maintenance.finish_merges(limit_bytes)
 
     @switches

@@ -54,7 +54,7 @@ class MemoryLockService:
         return session
 
     def cut(self, session: Session, requests: bool = True, replies: bool = True) -> None:
-        """From now on what the session's process asks does not arrive, or its answers do not."""
+        """Cuts a session off: what its process asks does not arrive from now on, or its answers do not."""
         own = self._own(session)
         own.requests_pass, own.replies_pass = not requests, not replies
 

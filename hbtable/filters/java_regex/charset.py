@@ -98,7 +98,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def either_case(chars: CharSet) -> CharSet:
-    """With the other case of its ASCII letters: CASE_INSENSITIVE without UNICODE_CASE."""
+    """The set with the other case of its ASCII letters: CASE_INSENSITIVE without UNICODE_CASE."""
     other: list[tuple[int, int]] = []
     for first, last in chars.ranges:
         for begin, distance in ((ord("a"), -32), (ord("A"), 32)):

@@ -25,7 +25,7 @@ def read_class(source: PatternSource) -> CharSet:
 
 
 def _operands(source: PatternSource, negated: bool) -> CharSet:
-    """Up to the closing bracket, which is left. A bracket where no operand stands yet is a character."""
+    """Reads operands up to the closing bracket, which is left. A bracket where no operand stands yet is a character."""
     found: CharSet | None = None
     last: CharSet | None = None  # what an `&&` with nothing behind it intersects with
     singles: CharSet | None = None  # Java gathers the single characters up to U+00FF apart

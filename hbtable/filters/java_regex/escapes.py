@@ -175,7 +175,7 @@ def _reference(source: PatternSource, number: int) -> Node:
 
 
 def read_group_name(source: PatternSource) -> str:
-    """Up to its `>`, which is taken."""
+    """Reads a group's name up to its `>`, which is taken."""
     name = source.take()
     if not (len(name) == 1 and name.isascii() and name.isalpha()):
         raise source.error("capturing group name does not start with a Latin letter")

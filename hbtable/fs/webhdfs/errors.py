@@ -12,7 +12,7 @@ _FORBIDDEN: Final = frozenset(("AccessControlException", "SecurityException", "A
 
 
 def is_absent(error: HadoopError) -> bool:
-    """There is no such file. (A path that leads through a file is forbidden rather than absent.)"""
+    """Whether there is no such file. (A path that leads through a file is forbidden rather than absent.)"""
     return error.java_class in _ABSENT or (
         error.java_class in ("AccessControlException", "ParentNotDirectoryException")
         and "is not a directory" in error.message
@@ -24,7 +24,7 @@ def exists_already(error: HadoopError) -> bool:
 
 
 def refused(error: HadoopError, path: str, doing: str) -> HbtableError:
-    """For calls that the NameNode answers alone: what was refused was not done."""
+    """The error of a refused call that the NameNode answers alone: what was refused was not done."""
     if exists_already(error):
         return AlreadyExists(f"{path} exists already")
     if is_absent(error):
@@ -33,14 +33,15 @@ def refused(error: HadoopError, path: str, doing: str) -> HbtableError:
 
 
 def unread(error: HadoopError, path: str) -> HbtableError:
-    """For reads: FileNotFound, or an error worth another try."""
+    """The error of a read: FileNotFound, or one worth another try."""
     if is_absent(error):
         return FileNotFound(f"there is no file {path}")
     return _failed(Unavailable, error, path, "reading")
 
 
 def put_refused(error: HadoopError, path: str) -> HbtableError:
-    """For a new file's content, which a DataNode writes: only "exists already" is certain to have left nothing."""
+    """The error of a refused write of a new file's content, which a DataNode carries out: only "exists already" is
+    certain to have left nothing."""
     if exists_already(error):
         return AlreadyExists(f"{path} exists already")
     return (

@@ -69,7 +69,7 @@ class WebHdfsFileSystem:
         self._renames = Renames(self._namenodes)
 
     def close(self) -> None:
-        """After the last call: closes connections."""
+        """Closes connections. To be called after the last call."""
         self._on_close()
 
     # ------------------------------------------------------------ writing

@@ -171,8 +171,8 @@ class WholeFilePuts:
         return self._taken(response, path, node)
 
     def _taken(self, response: WebHdfsResponse, path: str, node: str) -> str:
-        """Nothing when the DataNode said 201; else why it takes nothing just now, where it may have begun. OutOfSpace,
-        StorageFailed, Stalled, AlreadyExists."""
+        """Empty when the DataNode said 201; else the reason why it takes nothing just now, where it may have begun.
+        OutOfSpace, StorageFailed, Stalled, AlreadyExists."""
         refusal = remote_error(response)
         if refusal is None:
             return ""

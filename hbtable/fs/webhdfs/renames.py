@@ -87,15 +87,15 @@ class Renames:
 
     @switches
     def _taken_back(self, temporary: str) -> bool:
-        """After a rename without an answer: it was not done, or that is unknown. False: it was, for nobody else knows
-        the name of its source. Stalled."""
+        """Deletes the source of a rename that had no answer. True: the rename was not done, or that is unknown. False:
+        it was done, for nobody else knows the name of its source. Stalled."""
         answer = self._namenodes.ask("DELETE", temporary, "DELETE")
         return answer.repeated or answer.error is not None or boolean_of(answer.response) is not False
 
     @switches
     def _landed(self, source: str, target: str, status: NodeStatus, repeated: bool) -> bool:
-        """After an answer that denies it: the file stands at `target` all the same, because this adapter or a proxy
-        asked twice. Stalled when that cannot be known."""
+        """Whether the file stands at `target` although the answer denies it, because this adapter or a proxy asked
+        twice. Stalled when that cannot be known."""
         try:
             there = look(self._namenodes, target)
             if there is not None and there.inode > 0:

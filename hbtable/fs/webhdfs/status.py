@@ -27,7 +27,7 @@ def parse_status(body: bytes) -> NodeStatus:
 
 
 def status_of(fields: dict[str, object]) -> NodeStatus:
-    """From the JSON of one status. KeyError, TypeError."""
+    """A status, made of its JSON. KeyError, TypeError."""
     length, modified, inode = fields["length"], fields["modificationTime"], fields.get("fileId", 0)
     if not (isinstance(length, int) and isinstance(modified, int) and isinstance(inode, int)):
         raise TypeError("numbers are expected")

@@ -254,7 +254,7 @@ class Collector:
 
     @switches
     def _in_flight(self, reports: ServerReports) -> dict[str, set[str]]:
-        """By server that answered: tables of the others are spared."""
+        """The files in flight, by server that answered: tables of the others are spared."""
         found: dict[str, set[str]] = {}
         for server in reports.loads:
             try:

@@ -166,7 +166,8 @@ class _Round:
 
     @switches
     def run(self) -> list[SortedRun]:
-        """In the order of the parts. What is still under way on return does no harm."""
+        """Has every part sorted. Returns the runs in the order of the parts. What is still under way on return does no
+        harm."""
         runtime, straggler_seconds = self._sorting.runtime, self._sorting.options.patience_seconds
         while len(self._runs) < len(self._log_ranges):
             self._changed.clear()

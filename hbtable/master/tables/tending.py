@@ -64,14 +64,14 @@ class Tending:
         self._waiting.clear()
 
     def under_way(self) -> str:
-        """For the log; "" when nothing is."""
+        """The work under way, for the log; "" when there is none."""
         names = [*self._begun, *(name for name, _ in self._waiting)]
         more = f" and {len(names) - 1} more" if names[1:] else ""
         return f"table {shown(names[0])}{more}" if names else ""
 
     @switches
     def wait(self, interrupted: Callable[[], bool]) -> None:
-        """Until all is done, or `interrupted`, but not at once."""
+        """Waits until all is done, or `interrupted`, but not at once."""
         self._watched = True
         try:
             until = self._runtime.clock_seconds() + _UNINTERRUPTED_SECONDS

@@ -145,7 +145,7 @@ def least_loaded(servers: Mapping[str, ServerLoad]) -> str:
 
 
 def takers(servers: Mapping[str, ServerLoad]) -> dict[str, ServerLoad]:
-    """Those that are struggling only when there are no others."""
+    """The servers that take tablets; those that are struggling only when there are no others."""
     able = {server: load for server, load in servers.items() if load.takes_tablets()}
     return {server: load for server, load in able.items() if not load.struggling} or able
 

@@ -65,7 +65,7 @@ def is_aged(files: Sequence[Aging], period_millis: int, now_millis: int, seed: b
 
 
 def jittered(period_millis: int, seed: bytes) -> int:
-    """From half of the period to one and a half."""
+    """The period, shortened or lengthened by up to a half."""
     return period_millis // 2 + period_millis * crc32(seed) // _JITTER_STEPS
 
 

@@ -102,7 +102,7 @@ class TabletClock:
         self.highest = max(self.highest, time)
 
     def restore(self, highest: int) -> None:
-        """After a restart, or for a split's child: everything assigned up to `highest` lies in the past."""
+        """Takes everything assigned up to `highest` for past, after a restart or for a split's child."""
         if highest:
             # One past it: whether a marker sits there is not known any more, and a put must not be masked by it.
             self.last = max(self.last, highest + 1)

@@ -58,7 +58,8 @@ class Gate:
         self._note_change()
 
     def hold(self) -> None:
-        """By a writer that was admitted, without a switch since: no other one is until let_go()."""
+        """Keeps every other writer out until let_go(). To be called by a writer that was admitted, without a switch
+        since."""
         assert not self._held
         self._held = True
         self._note_change()
@@ -85,7 +86,7 @@ class Gate:
             self._note_change()
 
     def close(self, reason: str) -> None:
-        """For good. Waiting writers get StaleLocation."""
+        """Shuts the gate for good. Waiting writers get StaleLocation."""
         self._closed = reason
         self._note_change()
 

@@ -102,7 +102,7 @@ class RowLocks:
             self._wait(self.in_flight[-1])
 
     def land(self, write: InFlightWrite) -> None:
-        """It is visible now, or refused. Does not switch."""
+        """Ends a write in flight: it is visible now, or refused. Does not switch."""
         in_flight = self.in_flight
         if in_flight and in_flight[0] is write:
             in_flight.popleft()

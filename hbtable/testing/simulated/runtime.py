@@ -224,8 +224,9 @@ class SimulatedRuntime:
         self.scheduler.crash(self._process)
 
     def pause(self) -> None:
-        """From now on no task of this process runs, as after SIGSTOP; its clock goes on, and what it asked of others
-        before (offloaded calls, timers) comes to its end meanwhile. The caller's own task goes on to its next wait."""
+        """Pauses the process. From now on no task of this process runs, as after SIGSTOP; its clock goes on, and what
+        it asked of others before (offloaded calls, timers) comes to its end meanwhile. The caller's own task goes on to
+        its next wait."""
         self._process.paused = True
 
     def resume(self) -> None:
