@@ -59,6 +59,7 @@ _CLASSES: Final[tuple[tuple[type[HbtableError], str, bool], ...]] = (
     (errors.OutOfSpace, PLAIN, True),
     (errors.Unavailable, PLAIN, True),
     (errors.Conflict, PLAIN, True),
+    (errors.AlreadyExists, HBASE + "NamespaceExistException", False),
     (errors.OutcomeUnknown, DO_NOT_RETRY, False),
     (errors.Corruption, DO_NOT_RETRY, False),
     (errors.StorageFailed, DO_NOT_RETRY, False),

@@ -1,19 +1,22 @@
 """Tables by name and their administration, by happybase's names: the same in this process and behind Thrift."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from hbtable.client.given import bytes_of, members
+from hbtable.client.rows import row_range
 from hbtable.client.table_calls import NamedTableCalls
-from hbtable.errors import TableNotFound
+from hbtable.errors import Conflict, TableNotFound
 from hbtable.hbase.regions import region
 from hbtable.library.options import Families, families_of
+from hbtable.library.schema_changes import FamilyChanges, altered
 from hbtable.library.table import RegionDescription, Table, described
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
+from hbtable.model.values import check_flag
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -46,6 +49,24 @@ class AdminCalls(Protocol):
     def tablets(self, name: bytes) -> list[TabletRecord]: ...
     @switches
     def split(self, name: bytes, row: bytes | None = None) -> bool: ...
+    @switches
+    def exists(self, name: bytes) -> bool: ...
+    @switches
+    def alter_table(self, schema: TableSchema) -> None: ...
+    @switches
+    def truncate_table(self, name: bytes, keep_splits: bool) -> None: ...
+    @switches
+    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None: ...
+    @switches
+    def namespaces(self) -> list[bytes]: ...
+    @switches
+    def namespace_properties(self, name: bytes) -> dict[str, str]: ...
+    @switches
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None: ...
+    @switches
+    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None: ...
+    @switches
+    def delete_namespace(self, name: bytes) -> None: ...
 
 
 class Database(ABC):
@@ -130,6 +151,85 @@ class Database(ABC):
         table = self._table_name(name)
         split_row = None if row is None else bytes_of("the row", row)
         return self._ask(lambda admin: admin.split(table, split_row))
+
+    def table_exists(self, name: str | bytes) -> bool:
+        """Also of a disabled one."""
+        table = self._table_name(name)
+        return self._ask(lambda admin: admin.exists(table))
+
+    def alter_table(
+        self,
+        name: str | bytes,
+        *,
+        add: Families = (),
+        change: FamilyChanges | None = None,
+        drop: Collection[str | bytes] = (),
+        split_bytes: int | None = None,
+    ) -> None:
+        """One change of the schema, in effect everywhere on return: families to add, as in create_table(); options to
+        change, by family, all others staying; families to drop, with their cells; and the size at which tablets split
+        (0: the server's). What somebody else changes at the same time stays."""
+        table = self._table_name(name)
+
+        @switches
+        def alter(admin: AdminCalls) -> None:
+            while True:
+                try:
+                    return admin.alter_table(altered(admin.record(table).schema, add, change or {}, drop, split_bytes))
+                except Conflict:
+                    continue  # somebody else's change came first: this one is made of the schema with it
+
+        self._ask(alter)
+
+    def truncate_table(self, name: str | bytes, keep_splits: bool = False, disable: bool = False) -> None:
+        """All rows are gone and the table is enabled on return, with one tablet, or those that it had. TableNotDisabled
+        unless it is disabled, or `disable` says to do that first."""
+        check_flag("'keep_splits'", keep_splits)
+        if disable and self.is_table_enabled(name):
+            self.disable_table(name)
+        table = self._table_name(name)
+        self._ask(lambda admin: admin.truncate_table(table, keep_splits))
+
+    def merge_table(
+        self, name: str | bytes, row_start: str | bytes | None = None, row_stop: str | bytes | None = None
+    ) -> bool:
+        """The tablets that hold rows from `row_start` (inclusive) to `row_stop` (exclusive) become one; None: there is
+        no bound. False when it was one already."""
+        table = self._table_name(name)
+        wanted = row_range(row_start, row_stop, None)
+
+        @switches
+        def merge(admin: AdminCalls) -> bool:
+            found = [one.tablet_id for one in admin.tablets(table) if not one.range.intersect(wanted).is_empty()]
+            if len(found) > 1:
+                admin.merge_tablets(table, found)
+            return len(found) > 1
+
+        return self._ask(merge)
+
+    def namespaces(self) -> list[bytes]:
+        """Ascending, `default` and `hbase` included."""
+        return self._ask(lambda admin: admin.namespaces())
+
+    def namespace(self, name: str | bytes) -> dict[str, str]:
+        """Its properties. NamespaceNotFound."""
+        namespace = bytes_of("the namespace", name)
+        return self._ask(lambda admin: admin.namespace_properties(namespace))
+
+    def create_namespace(self, name: str | bytes, properties: Mapping[str, str] | None = None) -> None:
+        """AlreadyExists. Tables of it are called `namespace:table`."""
+        namespace = bytes_of("the namespace", name)
+        self._ask(lambda admin: admin.create_namespace(namespace, {} if properties is None else properties))
+
+    def alter_namespace(self, name: str | bytes, properties: Mapping[str, str]) -> None:
+        """All its properties from now on. NamespaceNotFound."""
+        namespace = bytes_of("the namespace", name)
+        self._ask(lambda admin: admin.alter_namespace(namespace, properties))
+
+    def delete_namespace(self, name: str | bytes) -> None:
+        """NamespaceNotFound; InvalidRequest while it has tables."""
+        namespace = bytes_of("the namespace", name)
+        self._ask(lambda admin: admin.delete_namespace(namespace))
 
     def regions_of(self, name: bytes) -> list[RegionDescription]:
         """Table.regions()."""

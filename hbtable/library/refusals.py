@@ -29,6 +29,8 @@ _BY_MESSAGE: Final[tuple[tuple[str, str, type[HbtableError]], ...]] = (
     (DO_NOT_RETRY, "KeyValue size too large", errors.LimitExceeded),
     (ILLEGAL, "KeyValue size too large", errors.LimitExceeded),
     (ILLEGAL, "Row length", errors.LimitExceeded),
+    (PLAIN, "was changed by someone else", errors.Conflict),
+    (PLAIN, "read the schema again", errors.Conflict),
     (PLAIN, "The same puts may be sent again", errors.OutcomeUnknown),
 )
 """Class, a part of the message, and the error. Each is told by the server in one place only."""

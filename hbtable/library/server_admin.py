@@ -1,9 +1,9 @@
 """The administration of tables behind a server: the calls that Database stands on, over Thrift."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import final
 
-from hbtable.errors import WrongType
+from hbtable.errors import TableNotFound, WrongType
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable, AdminTablet
 from hbtable.library.server_calls import ServerCalls
 from hbtable.library.table import RegionDescription
@@ -87,6 +87,48 @@ class ServerAdmin:
     def split(self, name: bytes, row: bytes | None = None) -> bool:
         done: bool = self._server.admin("adminSplit", name, row or b"", 0)
         return done
+
+    @switches
+    def exists(self, name: bytes) -> bool:
+        try:
+            self.record(name)
+        except TableNotFound:
+            return False
+        return True
+
+    @switches
+    def alter_table(self, schema: TableSchema) -> None:
+        self._server.admin("adminAlterTable", _table(schema))
+
+    @switches
+    def truncate_table(self, name: bytes, keep_splits: bool) -> None:
+        self._server.admin("adminTruncateTable", name, keep_splits)
+
+    @switches
+    def merge_tablets(self, name: bytes, tablet_ids: Sequence[int]) -> None:
+        self._server.admin("adminMerge", name, list(tablet_ids))
+
+    @switches
+    def namespaces(self) -> list[bytes]:
+        names: list[bytes] = self._server.admin("adminNamespaces")
+        return names
+
+    @switches
+    def namespace_properties(self, name: bytes) -> dict[str, str]:
+        properties: dict[str, str] = self._server.admin("adminNamespace", name)
+        return properties
+
+    @switches
+    def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        self._server.admin("adminCreateNamespace", name, properties)
+
+    @switches
+    def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
+        self._server.admin("adminAlterNamespace", name, properties)
+
+    @switches
+    def delete_namespace(self, name: bytes) -> None:
+        self._server.admin("adminDeleteNamespace", name)
 
     def regions_of(self, name: bytes) -> list[RegionDescription]:
         """With the address of the server of each."""

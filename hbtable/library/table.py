@@ -1,13 +1,25 @@
 """A table of the library: rows, and what there is to know of the table itself."""
 
+from collections.abc import Iterable
+from functools import cache
 from typing import Protocol, TypedDict, final
 
+from hbtable.client.columns import Key, full, listed
+from hbtable.client.given import bytes_of
 from hbtable.client.rows import Rows
 from hbtable.client.table_calls import NamedTableCalls
+from hbtable.errors import WrongType
 from hbtable.hbase.regions import Region
 from hbtable.library.options import FamilyDescription, described_family
+from hbtable.library.row_changes import Comparison, RowChanges, comparison
 from hbtable.model.file_settings import families_as_done
+from hbtable.model.mutation import RowMutation
+from hbtable.model.read import ReadSpec
+from hbtable.model.values import shown
 from hbtable.switches import switches
+
+_DELETES_AT_ONCE = 1000
+_KEYS_ONLY = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 
 
 class RegionDescription(TypedDict):
@@ -50,6 +62,68 @@ class Table(Rows):
     def regions(self) -> list[RegionDescription]:
         """Ascending by row; [] when there is no such table."""
         return self.connection.regions_of(self.name)
+
+    @switches
+    def mutate_row(self, row: Key, changes: RowChanges) -> None:
+        """All `changes` or none; durable on return."""
+        self.table.mutate([self._mutation(row, changes)])
+
+    @switches
+    def check_and_mutate(
+        self, row: Key, column: Key, operator: Comparison, value: Key | None, changes: RowChanges
+    ) -> bool:
+        """Makes `changes` if the newest value of `column` stands in this relation to `value`, bytes being compared:
+        "<" means that the stored one is smaller. Whether it did.
+
+        A missing value meets "=" None alone, and any value that is there meets "!=" None. For "=" an empty value and
+        none are the same (HBase).
+        """
+        holds = comparison(operator)
+        mutation = self._mutation(row, changes)
+        family, qualifier = full(column)
+        given = None if value is None else bytes_of("the value", value)
+        if operator == "=":
+            return self.table.check_and_mutate(mutation.row, family, qualifier, given, mutation)
+        if given is None and operator != "!=":
+            raise WrongType(f"None has no order: compare it with '=' or '!=', not {operator!r}")
+        spec = ReadSpec({family: frozenset((qualifier,))})
+        while True:  # until nobody changed the value between the look at it and the change
+            found = self.table.read_rows([mutation.row], spec)
+            if not found:
+                return False
+            stored = found[0][1][0][2]
+            if given is not None and not holds(stored, given):
+                return False
+            if self.table.check_and_mutate(mutation.row, family, qualifier, stored, mutation):
+                return True
+
+    @switches
+    def delete_rows(
+        self,
+        row_start: Key | None = None,
+        row_stop: Key | None = None,
+        row_prefix: Key | None = None,
+        columns: Iterable[Key] | None = None,
+        timestamp: int | None = None,
+    ) -> int:
+        """Deletes all rows of a range, or with a prefix, or `columns` of them: how many had something. Row by row: who
+        reads meanwhile sees some of them gone. For all rows of a table there is Database.truncate_table."""
+        if not row_start and not row_stop and not row_prefix:
+            raise WrongType("give 'row_start', 'row_stop' or 'row_prefix'; truncate_table() deletes all rows")
+        names = None if columns is None else listed(columns)
+        if names == []:
+            return 0
+        rows = 0
+        with self.batch(timestamp=timestamp, batch_size=_DELETES_AT_ONCE) as batch:
+            for row, _ in self.scan(row_start, row_stop, row_prefix, names, filter=_KEYS_ONLY):
+                batch.delete(row, names)
+                rows += 1
+        return rows
+
+    def _mutation(self, row: Key, changes: RowChanges) -> RowMutation:
+        if not isinstance(changes, RowChanges):
+            raise WrongType(f"'changes' {shown(changes)} has to be hbtable.RowChanges")
+        return changes.of(bytes_of("the row", row), cache(lambda: self.schema().families))
 
 
 def described(region: Region) -> RegionDescription:

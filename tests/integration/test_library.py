@@ -6,6 +6,7 @@ import inspect
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import cache
 from typing import Any
@@ -514,3 +515,178 @@ def test_versions_and_time_ranges(ours: Any, name: str) -> None:
     for wrong in ({"versions": "1"}, {"time_range": 5}, {"time_range": (1,)}, {"time_range": (1, 2), "timestamp": 3}):
         with pytest.raises(TypeError):
             table.row(b"a", **wrong)
+
+
+def test_one_change_of_a_row(ours: Any, name: str) -> None:
+    table = made(ours, name)
+    for time in (1, 2, 3):
+        table.put(b"r", {b"f:a": b"%d" % time, b"f:b": b"x", b"g:c": b"x"}, timestamp=time)
+    changes = hbtable.RowChanges().put({"f:n": "new"}, timestamp=9).delete(["g"]).delete([b"f:b"], timestamp=2)
+    assert table.mutate_row("r", changes.delete_version("f:a", 3)) is None
+    assert table.cells(b"r", b"f:a") == [b"2", b"1"]
+    assert table.row(b"r", include_timestamp=True) == {b"f:a": (b"2", 2), b"f:b": (b"x", 3), b"f:n": (b"new", 9)}
+    table.mutate_row(b"r", hbtable.RowChanges().delete_version(b"f:a"))
+    assert table.cells(b"r", b"f:a") == [b"1"]
+    table.mutate_row(b"r", hbtable.RowChanges().delete().put({b"f:after": b"1"}))
+    assert table.row(b"r") == {b"f:after": b"1"}
+    table.mutate_row(b"r", hbtable.RowChanges().delete(timestamp=5))
+    assert table.row(b"r") == {b"f:after": b"1"}, "it is newer"
+    with pytest.raises(hbtable.NoSuchFamily):
+        table.mutate_row(b"r", hbtable.RowChanges().put({b"f:after": b"2"}).put({b"h:a": b"1"}))
+    assert table.row(b"r") == {b"f:after": b"1"}, "all or nothing"
+    for wrong, error in ((hbtable.RowChanges(), ValueError), ({b"f:a": b"1"}, TypeError), (None, TypeError)):
+        with pytest.raises(error):
+            table.mutate_row(b"r", wrong)
+
+
+HOLDS = {
+    "=": {b"b": True, b"a": False, b"c": False, None: False, b"": False},
+    "!=": {b"b": False, b"a": True, b"c": True, None: True, b"": True},
+    "<": {b"b": False, b"a": False, b"c": True, b"": False},
+    "<=": {b"b": True, b"a": False, b"c": True, b"": False},
+    ">": {b"b": False, b"a": True, b"c": False, b"": True},
+    ">=": {b"b": True, b"a": True, b"c": False, b"": True},
+}
+
+
+@pytest.mark.parametrize("operator", HOLDS)
+def test_conditions(ours: Any, name: str, operator: Any) -> None:
+    table = made(ours, name)
+    done = hbtable.RowChanges().put({b"g:done": b"1"}).delete([b"g:old"])
+    for value, expected in HOLDS[operator].items():
+        table.put(b"r", {b"f:a": b"b", b"g:old": b"1"})
+        assert table.check_and_mutate(b"r", "f:a", operator, value, done) is expected, value
+        assert table.row(b"r", ["g"]) == ({b"g:done": b"1"} if expected else {b"g:old": b"1"}), value
+        table.delete(b"r")
+        there = table.check_and_mutate(b"r", "f:a", operator, value, done)
+        assert there is (operator == "=" and not value), "a missing value"
+        table.delete(b"r")
+    with pytest.raises(ValueError, match="no comparison '<>'; there are ="):
+        table.check_and_mutate(b"r", b"f:a", "<>", b"b", done)
+    if operator not in ("=", "!="):
+        with pytest.raises(TypeError, match="None has no order"):
+            table.check_and_mutate(b"r", b"f:a", operator, None, done)
+    with pytest.raises(hbtable.NoSuchFamily):
+        table.check_and_mutate(b"r", b"h:a", operator, b"b", done)
+
+
+def test_ranges_and_prefixes_are_deleted(ours: Any, name: str) -> None:
+    table = made(ours, name)
+
+    def rows() -> list[bytes]:
+        return [row for row, _ in table.scan()]
+
+    with table.batch() as batch:
+        for row in (b"a", b"b", b"c1", b"c2", b"c3", b"d"):
+            batch.put(row, {b"f:a": b"1", b"g:a": b"1"})
+    assert table.delete_rows(row_prefix="c", columns=["g"]) == 3
+    assert table.row(b"c1") == {b"f:a": b"1"}
+    assert table.delete_rows(row_prefix=b"c", columns=[b"g"]) == 0
+    assert table.delete_rows(row_start=b"c2", row_stop=b"d") == 2
+    assert rows() == [b"a", b"b", b"c1", b"d"]
+    assert table.delete_rows(row_stop=b"b") == 1
+    assert table.delete_rows(row_prefix=b"x") == 0
+    assert rows() == [b"b", b"c1", b"d"]
+    for wrong in ({}, {"row_prefix": b"b", "row_stop": b"c"}):
+        with pytest.raises(TypeError):
+            table.delete_rows(**wrong)
+
+
+def test_schemas_change(ours: Any, name: str) -> None:
+    table = made(ours, name)
+    table.put(b"r", {b"f:a": b"1", b"g:a": b"1"})
+    ours.alter_table(
+        name,
+        add={"h": {"locality_group": "cold"}, "i": None},
+        change={"f": {"max_versions": 2}},
+        drop=["g"],
+        split_bytes=1 << 30,
+    )
+    families = table.schema().families
+    assert list(families) == [b"f", b"h", b"i"]
+    assert (families[b"f"].max_versions, families[b"h"].locality_group) == (2, "cold")
+    assert table.schema().split_bytes == 1 << 30
+    assert table.row(b"r") == {b"f:a": b"1"}
+    ours.alter_table(name, add=["g"])
+    assert table.row(b"r") == {b"f:a": b"1"}, "it is another family of that name"
+    for arguments, error in (
+        ({"add": ["f"]}, ValueError),
+        ({"drop": ["x"]}, hbtable.NoSuchFamily),
+        ({"change": {"x": {}}}, hbtable.NoSuchFamily),
+        ({"change": {"f": {"versions": 3}}}, TypeError),
+        ({"change": ["f"]}, TypeError),
+        ({"change": {"f": {"max_versions": 0}}}, hbtable.InvalidRequest),
+        ({"drop": ["f", "g", "h", "i"]}, ValueError),
+        ({"split_bytes": -1}, ValueError),
+    ):
+        with pytest.raises(error):
+            ours.alter_table(name, **arguments)
+    assert sorted(table.families()) == [b"f", b"g", b"h", b"i"]
+    with pytest.raises(hbtable.TableNotFound):
+        ours.alter_table("missing", add=["f"])
+
+
+def test_two_who_change_a_schema_at_once_both_do(ours: Any, name: str) -> None:
+    table = made(ours, name)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: ours.alter_table(name, add=[f"n{number}"]), range(8)))
+    assert sorted(table.families()) == [b"f", b"g", *(b"n%d" % number for number in range(8))]
+
+
+def test_tables_are_truncated_and_seen(ours: Any, name: str) -> None:
+    assert ours.table_exists(name) is False
+    table = ours.create_table(name, ["f"], split_rows=["m"])
+    assert ours.table_exists(name.encode()) is True
+    for keep in (True, False):
+        table.put(b"r", {b"f:a": b"1"})
+        with pytest.raises(hbtable.TableNotDisabled):
+            ours.truncate_table(name)
+        ours.truncate_table(name, keep_splits=keep, disable=True)
+        assert list(table.scan()) == []
+        assert len(table.regions()) == (2 if keep else 1)
+    with pytest.raises(hbtable.TableNotFound):
+        ours.truncate_table("missing")
+
+
+def test_tablets_are_split_and_merged_and_flushed(ours: Any, name: str) -> None:
+    table = ours.create_table(name, ["f"])
+    with table.batch() as batch:
+        for row in b"abcdefgh":
+            batch.put(bytes((row,)), {b"f:a": b"1"})
+    ours.flush_table(name)
+
+    def starts() -> list[bytes]:
+        return [region["start_key"] for region in table.regions()]
+
+    for row in ("c", b"e", b"g"):
+        assert ours.split_table(name, row) is True
+    assert starts() == [b"", b"c", b"e", b"g"]
+    assert ours.merge_table(name, "c", b"e") is False
+    assert ours.merge_table(name, b"d", b"f") is True
+    assert starts() == [b"", b"c", b"g"]
+    assert ours.merge_table(name) is True
+    assert starts() == [b""]
+    assert len(list(table.scan())) == 8
+    with pytest.raises(hbtable.TableNotFound):
+        ours.merge_table("missing")
+
+
+def test_namespaces(ours: Any, name: str) -> None:
+    assert ours.create_namespace(name, {"owner": "ann"}) is None
+    assert name.encode() in ours.namespaces()
+    assert {b"default", b"hbase"} <= set(ours.namespaces())
+    assert ours.namespace(name.encode()) == {"owner": "ann"}
+    ours.alter_namespace(name, {"owner": "ben", "why": "tests"})
+    assert ours.namespace(name) == {"owner": "ben", "why": "tests"}
+    with pytest.raises(hbtable.AlreadyExists):
+        ours.create_namespace(name)
+    table = ours.create_table(f"{name}:t", ["f"])
+    table.put(b"r", {b"f:a": b"1"})
+    assert ours.table(f"{name}:t").row(b"r") == {b"f:a": b"1"}
+    with pytest.raises(hbtable.InvalidRequest):
+        ours.delete_namespace(name)
+    ours.delete_table(f"{name}:t", disable=True)
+    ours.delete_namespace(name)
+    for call in (ours.namespace, ours.delete_namespace, lambda missing: ours.alter_namespace(missing, {"a": "b"})):
+        with pytest.raises(hbtable.NamespaceNotFound):
+            call(name)

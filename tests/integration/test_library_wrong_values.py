@@ -50,7 +50,17 @@ DATABASE: dict[str, dict[str, Any]] = {
     "split_table": {"name": "made", "row": b"m"},
     "tablets": {"name": "t"},
     "regions_of": {"name": "t"},
+    "table_exists": {"name": "t"},
+    "alter_table": {"name": "made", "add": ["g"], "change": {}, "drop": [], "split_bytes": None},
+    "truncate_table": {"name": "made", "keep_splits": False, "disable": True},
+    "merge_table": {"name": "made", "row_start": None, "row_stop": None},
+    "namespaces": {},
+    "namespace": {"name": "default"},
+    "create_namespace": {"name": "space", "properties": {"a": "b"}},
+    "alter_namespace": {"name": "space", "properties": {"a": "b"}},
+    "delete_namespace": {"name": "space"},
 }
+CHANGES = hbtable.RowChanges().put({b"f:m": b"v"})
 BEYOND = {"versions": None, "time_range": None}
 ROWS: dict[str, dict[str, Any]] = {
     "families": {},
@@ -86,6 +96,9 @@ ROWS: dict[str, dict[str, Any]] = {
     "delete": {"row": ROW, "columns": [b"f:m"], "timestamp": None, "wal": True},
     "batch": {"timestamp": None, "batch_size": None, "transaction": False, "wal": True},
     "append": {"row": ROW, "data": {b"f:m": b"v"}},
+    "mutate_row": {"row": ROW, "changes": CHANGES},
+    "check_and_mutate": {"row": ROW, "column": b"f:absent", "operator": "=", "value": None, "changes": CHANGES},
+    "delete_rows": {"row_start": None, "row_stop": None, "row_prefix": b"m", "columns": None, "timestamp": None},
     "check_and_put": {"row": ROW, "column": b"f:absent", "expected": None, "data": {b"f:m": b"v"}},
     "counter_get": {"row": ROW, "column": b"f:counter"},
     "counter_set": {"row": ROW, "column": b"f:counter", "value": 3},

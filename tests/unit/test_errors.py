@@ -7,6 +7,7 @@ from importlib import import_module
 
 import pytest
 
+import hbtable
 from hbtable.errors import HbtableError
 
 for module in ("hbtable.sstable.reader", "hbtable.tablet.compactions.compaction", "hbtable.hbase.errors"):
@@ -37,3 +38,14 @@ def test_every_error_survives_pickling(kind: type[HbtableError]) -> None:
     assert type(again) is kind
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+def test_every_error_is_exported() -> None:
+    there = {kind for kind in subclasses(HbtableError) if kind.__module__ == "hbtable.errors"}
+    assert len(there) > 20
+    assert {kind.__name__ for kind in there} - set(hbtable.__all__) == set()
+    assert all(getattr(hbtable, kind.__name__) is kind for kind in there)
+
+
+def test_every_exported_name_is_there() -> None:
+    assert [name for name in hbtable.__all__ if getattr(hbtable, name, None) is None] == []

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from hbtable.client.admin import Admin
-from hbtable.errors import AlreadyExists, InvalidRequest, TableExists, TableNotFound
+from hbtable.errors import InvalidRequest, TableExists, TableNotFound
 from hbtable.filters.patterns import finder
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.tables import TableAdminCalls
@@ -234,10 +234,7 @@ class Thrift2TableCalls:
 
     @switches
     def createNamespace(self, descriptor: TNamespaceDescriptor) -> None:
-        try:
-            self._cluster.admin.create_namespace(descriptor.name.encode(), descriptor.configuration or {})
-        except AlreadyExists as error:
-            raise JavaError(HBASE + "NamespaceExistException", str(error)) from error
+        self._cluster.admin.create_namespace(descriptor.name.encode(), descriptor.configuration or {})
 
     @switches
     def modifyNamespace(self, descriptor: TNamespaceDescriptor) -> None:
