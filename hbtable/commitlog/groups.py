@@ -57,9 +57,23 @@ def frame(
 ) -> bytes:
     """The bytes to append at `offset` of the segment with `seed` (segment.seed). `expected`: the CRC32 that the payload
     had when it was handed to the log. MemoryDamaged: it has another one now."""
+    return header(seed, offset, lsn, watermark, oldest_segment, payload, flags, expected) + payload
+
+
+def header(
+    seed: int,
+    offset: int,
+    lsn: int,
+    watermark: int,
+    oldest_segment: int,
+    payload: bytes,
+    flags: int = 0,
+    expected: int | None = None,
+) -> bytes:
+    """The beginning of what frame() makes, without the payload."""
     checksum = checked(payload, expected)
     tail = _TAIL.pack(checksum, len(payload), flags, oldest_segment, lsn, watermark)
-    return b"".join((_LEAD.pack(MAGIC, crc32(tail, (seed + offset) & _MASK)), tail, payload))
+    return _LEAD.pack(MAGIC, crc32(tail, (seed + offset) & _MASK)) + tail
 
 
 def checked(payload: bytes, expected: int | None) -> int:

@@ -11,7 +11,7 @@ Invariants
 """
 
 import logging
-from typing import final
+from typing import Final, final
 
 from hbtable.commitlog import groups
 from hbtable.commitlog.segments.segment import (
@@ -29,6 +29,8 @@ from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 logger = logging.getLogger(__name__)
+
+_LARGE_BYTES: Final = 64 << 10
 
 
 @final
@@ -65,12 +67,16 @@ class SegmentAppender:
         if file is None:
             raise StorageFailed(f"{self._folder} has no open segment")
         lsn = self.lsn + 1
-        group = groups.frame(
+        header = groups.header(
             self._seed, self.offset, lsn, self.watermark, self.oldest_segment, payload, flags, expected
         )
-        file.append(group)
+        if len(payload) < _LARGE_BYTES:
+            file.append(header + payload)
+        else:  # one call more of the system costs less than another copy
+            file.append(header)
+            file.append(payload)
         self.lsn = lsn
-        self.offset += len(group)
+        self.offset += len(header) + len(payload)
 
     @switches
     def sync(self) -> None:

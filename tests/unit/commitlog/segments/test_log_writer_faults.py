@@ -27,6 +27,34 @@ def test_a_refused_commit_is_cut_off_however_much_of_it_reached_the_file(bench, 
 
 
 @BOTH
+@pytest.mark.parametrize("kept_bytes", [0, 1, 60_000, 1 << 20])
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_large_group_goes_in_two_appends_and_is_cut_off_when_either_is_refused(
+    bench, durability, kept_bytes: int, place: int
+) -> None:
+    appends: list[int] = []
+
+    def refuse() -> None:
+        appends.append(1)
+        if len(appends) == place:
+            bench.fs.append_errors.append((NO_ROOM, kept_bytes))
+
+    def main() -> None:
+        log = bench.writer(durability=durability)
+        bench.commit(log, 1, 1, bytes(100_000))
+        bench.fs.before_append = refuse
+        with pytest.raises(OutOfSpace):
+            bench.commit(log, 1, 2, b"refused" * 20_000)
+        bench.fs.before_append = lambda: None
+        assert bench.written() == [(1, 1)]
+        bench.commit(log, 1, 3, bytes(100_000))
+        assert bench.applied == bench.written() == [(1, 1), (1, 3)]
+        log.close()
+
+    bench.run(main)
+
+
+@BOTH
 def test_a_full_disk_refuses_commits_until_there_is_room_and_collects_no_files(bench, durability) -> None:
     def main() -> None:
         log = bench.writer(durability=durability)
