@@ -16,9 +16,11 @@ those that it locked (check_held): otherwise a second process could be serving t
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 import re
 import socket
+import stat
 from collections.abc import Iterator
 from typing import Final, final
 
@@ -27,6 +29,7 @@ from hbtable.fs import disk
 from hbtable.fs.entry_kinds import of_wrong_kind
 from hbtable.fs.paths import NO_ROOM, UNFINISHED, read_error, write_error
 
+_LOG: Final = logging.getLogger(__name__)
 FORMAT_VERSION: Final = 1
 
 _FORMAT_TEXT: Final = "hbtable data folder\nformat {version}\n"
@@ -69,6 +72,7 @@ class DataFolder:
         try:
             _make(root)
             _check_ours(root)
+            _close_to_others(root)
             descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise _unusable(error, root) from error
@@ -242,8 +246,22 @@ def _make(root: str) -> None:
     if os.path.exists(root) and not os.path.isdir(root):
         raise InvalidConfiguration(why_no_store(root))
     if not os.path.isdir(root):
-        os.makedirs(root)
+        os.makedirs(root, 0o700)
         disk.sync_folder_of(root)
+
+
+def _close_to_others(root: str) -> None:
+    """Takes everybody else's rights to the folder away, which earlier versions gave. Those of the owner's group stay:
+    somebody may have given them, to a backup for example."""
+    mode = stat.S_IMODE(os.stat(root).st_mode)
+    if not mode & stat.S_IRWXO:
+        return
+    try:
+        os.chmod(root, mode & ~stat.S_IRWXO)
+    except OSError as error:
+        _LOG.warning("everybody on this machine has a right to %s (mode %04o): %s", root, mode, error.strerror)
+    else:
+        _LOG.info("took everybody else's rights to %s away: its mode was %04o", root, mode)
 
 
 def _check_ours(root: str) -> None:

@@ -25,6 +25,7 @@ from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import ServerOptions, embedded_options
 from hbtable.launch.embedded_cluster import EmbeddedCluster
+from hbtable.launch.exposure import refuse_exposed
 from hbtable.launch.folder_watch import FolderWatch
 from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.memory_watch import MemoryWatch
@@ -236,8 +237,10 @@ def run(
     host: str | None,
     port: int | None,
     when_ready: Callable[[SingleServer], None] | None = None,
+    insecure: bool = False,
 ) -> int:
-    """Serves until a signal; the exit code. `when_ready` prints instead of the banner."""
+    """Serves until a signal; the exit code. `when_ready` prints instead of the banner. `insecure`: also where other
+    machines reach it and nobody asks who they are."""
     prepare()
     check_open_files(configuration)
     given = configuration.options("server", ServerOptions)
@@ -247,6 +250,8 @@ def run(
         port=given.port if port is None else port,
         http_port=given.http_port,
     )
+    if not insecure:
+        refuse_exposed(configuration, options.host, "server.host")
     server = SingleServer(configuration, options, options.folder(os.environ))
     on_stop_signals(
         server.ask_to_stop, partial(reload_security, server.security) if server.security.has_files else None

@@ -126,7 +126,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_host_that_is_not_ours_is_a_message(tmp_path: Path) -> None:
-    done = run("start", "--data", str(tmp_path / "data"), "--port", "0", "--host", "192.0.2.1")
+    done = run("start", "--data", str(tmp_path / "data"), "--port", "0", "--host", "192.0.2.1", "--insecure")
     assert done.returncode == 2
     assert "192.0.2.1" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

@@ -16,6 +16,7 @@ from hbtable.switches import switches
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
+INSECURE_HELP: Final = "Starts although other machines reach it and nobody asks who they are, or without TLS."
 _OPTIONS: Final = (
     click.option(
         "--config", "path", metavar="FILE", required=True, envvar="HBTABLE_CONFIG", help="See conf/cluster.toml."
@@ -24,6 +25,7 @@ _OPTIONS: Final = (
     click.option("--rpc-port", type=click.IntRange(0, 65535), help="Port for the other roles; 0 picks a free one."),
     click.option("--http-port", type=click.IntRange(0, 65535), help="Port of status pages; 0: none."),
     click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help="Overrides one configuration key."),
+    click.option("--insecure", is_flag=True, help=INSECURE_HELP),
     click.option(
         "--supervised",
         is_flag=True,
@@ -68,7 +70,7 @@ def _run(role: str, given: dict[str, Any], **ports: int | None) -> NoReturn:
     wanted: dict[str, Any] = {"host": given["host"], "http_port": given["http_port"], **ports}
     overrides = {key: value for key, value in wanted.items() if value is not None}
     listen = replace(configuration.options("listen", ListenOptions), **overrides)
-    run_role.run_to_the_end(role, configuration, listen)
+    run_role.run_to_the_end(role, configuration, listen, given["insecure"])
 
 
 COMMANDS: Final = (master, tabletserver)

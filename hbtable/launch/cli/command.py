@@ -60,19 +60,25 @@ def version() -> None:
 @main.command()
 @click.option("--data", metavar="DIR", help="Where everything is kept. Default: ~/.local/share/hbtable.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Thrift port; 0 picks a free one. Default: 9090.")
-@click.option("--host", help="Address to listen on. Default: 127.0.0.1, because there is no access control.")
+@click.option("--host", help="Address to listen on. Default: 127.0.0.1, this machine alone.")
 @click.option("--config", "config_path", metavar="FILE", help="Configuration file (TOML); see conf/hbtable.toml.")
 @click.option("-D", "define", multiple=True, metavar="SECTION.KEY=VALUE", help=DEFINE_HELP)
+@click.option("--insecure", is_flag=True, help=cluster_commands.INSECURE_HELP)
 @switches
 def start(
-    data: str | None, port: int | None, host: str | None, config_path: str | None, define: tuple[str, ...]
+    data: str | None,
+    port: int | None,
+    host: str | None,
+    config_path: str | None,
+    define: tuple[str, ...],
+    insecure: bool,
 ) -> None:
     """Starts a durable server in the foreground; SIGTERM or Ctrl-C drains and stops it."""
     from hbtable.launch import serve
     from hbtable.launch.config.sections import read_configuration
 
     configuration = read_configuration(config_path, os.environ, define)
-    sys.exit(serve.run(configuration, data, host, port))
+    sys.exit(serve.run(configuration, data, host, port, insecure=insecure))
 
 
 @main.command()

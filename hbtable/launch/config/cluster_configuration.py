@@ -57,7 +57,8 @@ class ListenOptions:
     """Options: the address at which a role listens."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. Anything but loopback lets everybody who can connect in, unless tls.client_ca is set."""
+    """Address to listen on. Anything but loopback needs auth.enabled and tls.certificate, or --insecure on the command
+    line."""
     announce: str = ""
     """Name or address by which other roles and HBase clients reach this one. Empty: host."""
     thrift_port: int = 9090

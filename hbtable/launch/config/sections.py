@@ -30,7 +30,8 @@ class ServerOptions:
     data: str = ""
     """Folder of everything durable. Empty: $XDG_DATA_HOME/hbtable, or ~/.local/share/hbtable."""
     host: str = "127.0.0.1"
-    """Address to listen on. Anything but loopback lets everybody who can connect in, unless tls.client_ca is set."""
+    """Address to listen on. Anything but loopback needs auth.enabled and tls.certificate, or --insecure on the command
+    line."""
     port: int = 9090
     """Thrift port, HBase's own. 0: any free one."""
     http_port: int = 0

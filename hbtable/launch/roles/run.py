@@ -8,6 +8,7 @@ from typing import Final, NoReturn
 from hbtable.errors import HbtableError, InvalidConfiguration, LockLost
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
+from hbtable.launch.exposure import refuse_exposed
 from hbtable.launch.process import check_open_files, exit_now, log_to_stderr, prepare, say
 from hbtable.launch.roles.master import MasterProcess
 from hbtable.launch.roles.supervisor import supervise
@@ -36,10 +37,13 @@ def run_supervised(name: str, configuration: Configuration, arguments: list[str]
 
 
 @switches
-def run_to_the_end(name: str, configuration: Configuration, listen: ListenOptions) -> NoReturn:
+def run_to_the_end(name: str, configuration: Configuration, listen: ListenOptions, insecure: bool = False) -> NoReturn:
     """Runs a role and ends the process with its exit code; 2 for a configuration that cannot be and 1 for anything else
-    that is in the way, with the message."""
+    that is in the way, with the message. `insecure`: also where other machines reach it, and nobody asks who they
+    are."""
     try:
+        if not insecure:
+            refuse_exposed(configuration, listen.host, "listen.host")
         code = _run(name, configuration, listen)
     except HbtableError as error:
         # Here, and not where all commands' errors are shown: what was tried may have left calls that hang.

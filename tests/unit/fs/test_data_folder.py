@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -238,3 +239,34 @@ def test_a_folder_that_may_not_be_listed_is_named(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "listdir", refused)
     with pytest.raises(InvalidConfiguration, match=f"{tmp_path} cannot be used: Permission denied"):
         check_readable(str(tmp_path))
+
+
+def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    DataFolder.open(str(root)).close()
+    assert stat.S_IMODE(root.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(0o755, 0o750), (0o777, 0o770), (0o750, 0o750), (0o700, 0o700), (0o701, 0o700)]
+)
+def test_a_folder_of_an_earlier_version_opens_and_loses_everybody_elses_rights(
+    tmp_path: Path, before: int, after: int
+) -> None:
+    root = tmp_path / "data"
+    root.mkdir()
+    root.chmod(before)
+    DataFolder.open(str(root)).close()
+    assert stat.S_IMODE(root.stat().st_mode) == after
+
+
+def test_a_folder_whose_rights_are_somebody_elses_opens_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(path: str, mode: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(os, "chmod", refuse)
+    DataFolder.open(str(tmp_path)).close()
+    assert "everybody on this machine has a right to" in caplog.text

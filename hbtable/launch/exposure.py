@@ -1,0 +1,43 @@
+"""Refuses to serve other machines without asking who they are, unless somebody said that this is meant."""
+
+import ipaddress
+import socket
+
+from hbtable.access.options import AuthOptions
+from hbtable.errors import InvalidConfiguration
+from hbtable.launch.config.configuration import Configuration
+from hbtable.runtime.tls import TlsOptions
+
+
+def refuse_exposed(configuration: Configuration, host: str, key: str) -> None:
+    """InvalidConfiguration when others than this machine reach a port at `host` and nobody asks who they are, or the
+    answer can be read on the way. `key`: of the configuration."""
+    if is_loopback(host):
+        return
+    tls, auth = configuration.options("tls", TlsOptions), configuration.options("auth", AuthOptions)
+    if not auth.enabled:
+        missing = "auth.enabled is not set: whoever can connect could do everything"
+    elif not tls.certificate:
+        missing = "tls.certificate is not set: passwords and data could be read on the way"
+    elif auth.plain_text and not tls.required:
+        missing = "auth.plain_text is set without tls.required: passwords could be read on the way"
+    else:
+        return
+    raise InvalidConfiguration(
+        f"{key} = {host!r} is more than this machine, and {missing}. docs/security.md says how to set it; --insecure "
+        "starts without, as in a network in which everybody may read and write everything"
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this machine alone reaches a port there. A name counts by all its addresses, and one without an address
+    does not."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host, None) if host else []
+    except (OSError, UnicodeError):
+        return False
+    return bool(found) and all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)

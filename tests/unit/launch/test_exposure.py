@@ -1,0 +1,63 @@
+"""Listening to other machines needs users and TLS, or a word that it is meant."""
+
+import socket
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hbtable.errors import InvalidConfiguration
+from hbtable.launch.cli.command import main
+from hbtable.launch.config.sections import read_configuration
+from hbtable.launch.exposure import is_loopback, refuse_exposed
+
+TLS = "tls.certificate=c.pem"
+AUTH = "auth.enabled=true"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_loopback_needs_nothing(host: str) -> None:
+    assert is_loopback(host)
+    refuse_exposed(read_configuration(None, {}), host, "server.host")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.0.2.7", "10.0.0.1", "a\ud800"])
+def test_everything_else_is_more_than_this_machine(host: str) -> None:
+    assert not is_loopback(host)
+
+
+def test_a_name_without_an_address_is_taken_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(host: str, port: object) -> list[object]:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", nowhere)
+    assert not is_loopback("no-such-host")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ([], "auth.enabled is not set"),
+        ([TLS], "auth.enabled is not set"),
+        ([TLS, "tls.required=true", "tls.client_ca=ca.pem"], "auth.enabled is not set"),
+        ([AUTH], "tls.certificate is not set"),
+        ([AUTH, TLS, "auth.plain_text=true"], "auth.plain_text is set without tls.required"),
+    ],
+)
+def test_without_users_or_without_tls_it_is_refused(settings: list[str], words: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=words) as refused:
+        refuse_exposed(read_configuration(None, {}, settings), "192.0.2.7", "server.host")
+    assert "server.host = '192.0.2.7'" in str(refused.value)
+    assert "--insecure" in str(refused.value)
+
+
+@pytest.mark.parametrize("more", [[], ["auth.plain_text=true", "tls.required=true"]])
+def test_with_both_it_is_served(more: list[str]) -> None:
+    refuse_exposed(read_configuration(None, {}, [AUTH, TLS, *more]), "192.0.2.7", "server.host")
+
+
+def test_the_server_refuses_before_anything_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    done = CliRunner().invoke(main, ["start", "--data", str(folder), "--host", "192.0.2.7", "--config", "/dev/null"])
+    assert (done.exit_code, "auth.enabled is not set" in done.output) == (2, True), done.output
+    assert not folder.exists()
