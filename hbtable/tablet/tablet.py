@@ -312,7 +312,8 @@ class Tablet:
                     candidates.append(SplitCandidate(middle, file.bytes_in((start, stop))))
         chosen = choose_row(candidates, state.range, first)
         if chosen is None and self.sstable_bytes() + self.memtable_bytes <= _SMALL_TABLET_BYTES:
-            chosen = middle_row((row_of(key), len(key) + len(value)) for key, value in self._pairs(start, stop))
+            sizes = [(row_of(key), len(key) + len(value)) for key, value in self._pairs(start, stop)]
+            chosen = middle_row(sizes)  # it does not switch, and reading the pairs does
         if chosen is None:
             # The middle lies in the first row, which is large: what follows it is the only place.
             chosen = self._first_row(row_stop(first), stop)
