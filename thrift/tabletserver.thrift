@@ -140,6 +140,21 @@ struct TabletStatus {
   10: optional i64 damaged = 0
 }
 
+struct ServedTablet {
+  1: required i64 tableId,
+  2: required i64 tabletId,
+  3: required i64 schemaVersion,
+  4: required i64 sstableBytes
+}
+
+/** `whole`: of everything that is served, so what is not named is not. `number`: of the last change. */
+struct ServedChanges {
+  1: required i64 number,
+  2: required bool whole,
+  3: required list<ServedTablet> served,
+  4: required list<i64> gone
+}
+
 /** What a block cache lost when it was emptied of a table. */
 struct CacheEviction {
   1: required i64 blocks,
@@ -214,6 +229,9 @@ service TabletAdmin {
   /** The tablets that it serves. `table_id`: of this table only; older releases answer with the tablets of every table.
    * */
   list<TabletStatus> tablets(1: string incarnation, 2: optional i64 tableId) throws (1: RpcError error),
+  /** The tablets that came, went or changed their schema after the change of this number; 0: all that it serves. Older
+   * releases do not know the call: ask for tablets(). */
+  ServedChanges served_changes(1: string incarnation, 2: i64 since) throws (1: RpcError error),
   /** Paths of SSTables written or being written that METADATA may not name yet. */
   set<string> files_in_flight(1: string incarnation) throws (1: RpcError error),
   /** No block of the SSTables of its tablets of this table is in the cache on return. */

@@ -26,6 +26,27 @@ class TabletStatus(NamedTuple):
     """Files of it that cannot be read, or not whole."""
 
 
+class ServedTablet(NamedTuple):
+    """A served tablet, for the master."""
+
+    table_id: int
+    tablet_id: int
+    schema_version: int
+    sstable_bytes: int
+
+
+class ServedChanges(NamedTuple):
+    """A tablet server's tablets since the master asked last."""
+
+    number: int
+    """Of the last change; it counts from 1 in each life of a server."""
+    whole: bool
+    """Of everything that is served: a tablet that is not named is not served."""
+    served: list[ServedTablet]
+    """Tablets that came, or changed their schema. Sizes are as of now."""
+    gone: list[int]
+
+
 class CacheEviction(NamedTuple):
     """The blocks that a tablet server's cache lost when it was emptied of a table."""
 

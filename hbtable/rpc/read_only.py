@@ -17,6 +17,7 @@ READING: Final = frozenset(
         "read_rows",
         "scan",
         "tablets",
+        "served_changes",
         "files_in_flight",
         "task_deaths",
         "ping",

@@ -14,7 +14,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import EVERY_TABLE, CacheEviction, Collection, TabletStatus
+from hbtable.model.status import EVERY_TABLE, CacheEviction, Collection, ServedChanges, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call
 
@@ -112,6 +112,11 @@ class TabletAdmin(Service):
     def tablets(self, table_id: Annotated[int, ADDED] = EVERY_TABLE) -> list[TabletStatus]:
         """The tablets that it serves. `table_id`: of this table only; older releases answer with the tablets of every
         table."""
+
+    @call(CallTimeout.REPORTS, repeatable=True)
+    def served_changes(self, since: int) -> ServedChanges:
+        """The tablets that came, went or changed their schema after the change of this number; 0: all that it serves.
+        Older releases do not know the call: ask for tablets()."""
 
     @call(CallTimeout.REPORTS, repeatable=True)
     def files_in_flight(self) -> set[str]:

@@ -36,6 +36,7 @@ from hbtable.switches import switches
 from hbtable.tablet.recovery import LeftUnflushed
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.schemas import Schemas
+from hbtable.tabletserver.served_tablets import ServedTablets
 from hbtable.tabletserver.tablet_locks import TabletLocks
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class OnlineTablets:
         CommitLog.highest_needed. `on_unflushed` is called when only this server's log has something of a tablet that
         it does not serve; it must not switch. `shares_cluster`: METADATA's log may be another server's. `note` is
         TabletHistory.note."""
-        self.tablets: dict[int, Tablet] = {}
+        self.tablets = ServedTablets()
         """Shared with server.py: what is in here is served."""
         self.refused: dict[int, DataDamaged] = {}
         """Tablets that are this server's and cannot be served, because what recovers them is damaged; shared with
@@ -274,6 +275,7 @@ class OnlineTablets:
         for tablet in list(self.tablets.values()):
             if tablet.record.table_id == table_id and tablet.schema.version < schema.version:
                 tablet.schema = schema
+                self.tablets.changed(tablet.record.tablet_id)
 
     @switches
     def _current(self, record: TabletRecord) -> TabletRecord:

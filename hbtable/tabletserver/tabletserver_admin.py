@@ -11,7 +11,7 @@ from itertools import chain
 from hbtable.commitlog.recovery.sorted_runs import SortedRun
 from hbtable.errors import LockLost, SwitchedOff, Unavailable
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import EVERY_TABLE, CacheEviction, TabletStatus
+from hbtable.model.status import EVERY_TABLE, CacheEviction, ServedChanges, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.services import TabletAdmin
 from hbtable.runtime.interface import Runtime
@@ -114,6 +114,15 @@ class TabletServerAdmin(TabletAdmin):
             tablet: self._status(tablet, merging) for tablet in in_slices(self._runtime, self._tablets_of(table_id))
         }
         return [found.get(tablet) or self._status(tablet, merging) for tablet in self._tablets_of(table_id)]
+
+    @switches
+    def served_changes(self, since: int) -> ServedChanges:
+        """*Switches* among many. As of when it ends."""
+        tablets = self._online_tablets.tablets
+        sizes: dict[Tablet, int] = {}
+        if tablets.is_whole(since):
+            sizes = {tablet: tablet.sstable_bytes() for tablet in in_slices(self._runtime, list(tablets.values()))}
+        return tablets.changes_since(since, sizes)
 
     def _tablets_of(self, table_id: int) -> list[Tablet]:
         served = self._online_tablets.tablets.values()

@@ -33,6 +33,7 @@ READS = frozenset(
         "scan",
         "scan_with_times",
         "tablets",
+        "served_changes",
         "files_in_flight",
         "task_deaths",
         "ping",
@@ -40,7 +41,7 @@ READS = frozenset(
         "ping_master",
     }
 )
-REPEATABLE = frozenset({"load_tablet", "unload_tablet", "update_schema", "tablets", "sort_log_part"})
+REPEATABLE = frozenset({"load_tablet", "unload_tablet", "update_schema", "tablets", "served_changes", "sort_log_part"})
 _PING_SECONDS = 0.4
 _LONG = frozenset({"load_tablet", "unload_tablet", "sort_log_part", "split", "flush", "compact"})
 

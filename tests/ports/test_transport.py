@@ -21,7 +21,7 @@ from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.model.status import CacheEviction, Collection, TabletStatus
+from hbtable.model.status import CacheEviction, Collection, ServedChanges, ServedTablet, TabletStatus
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
@@ -110,6 +110,8 @@ ADMIN_CALLS = [
     ("tablets", (16,), [TabletStatus(RECORD, 1, 2, 3, 4, 5, 6)]),
     ("tablets", (16,), [TabletStatus(RECORD, 1, 2, 3, 4, 5, 6, True, False)]),
     ("tablets", (-1,), []),
+    ("served_changes", (0,), ServedChanges(0, True, [], [])),
+    ("served_changes", (2**40,), ServedChanges(2**40 + 1, False, [ServedTablet(16, 22, 3, 2**33)], [23, 2**40])),
     ("files_in_flight", (), {"f/1", "f/2"}),
     ("clear_block_cache", (16,), CacheEviction(3, 1 << 40)),
     ("task_deaths", (), ["one", "two"]),

@@ -1,8 +1,9 @@
 """Asks every living tablet server which tablets it serves (paper, section 5.2, master startup step 3).
 
-Who places the tablets of one table asks for that table's only. What else a server has only counts towards how full it
-is, and for that its last answer will do. To ask for everything for each table that is made, or brought back at a start,
-would cost the more, the more tables there are.
+Each answer tells what changed since the one before (known_tablets.py): that is mostly nothing, whatever number of
+tablets a server has, and whoever places the tablets of one table knows of all others as well. Servers of older releases
+tell of every tablet, or of those of the table that was asked for; what else they had in their last answer then counts
+towards how full they are.
 """
 
 import logging
@@ -13,10 +14,10 @@ from typing import Final, NamedTuple, Protocol, final
 from hbtable.errors import HbtableError
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import ServerFile
+from hbtable.master.servers.known_tablets import KnownTablets
 from hbtable.master.servers.liveness import list_servers
 from hbtable.master.tablets.assignment import ServerLoad
-from hbtable.model.status import EVERY_TABLE, TabletStatus
-from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.model.status import EVERY_TABLE
 from hbtable.rpc.transport import Transport
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
@@ -35,7 +36,7 @@ class ServerReports(NamedTuple):
     silent: frozenset[str]
     """They hold their lock but did not answer."""
     oldest_schemas: Mapping[str, Mapping[int, int]] = MappingProxyType({})
-    """By server and table, of those that were asked for: the oldest version of the schema that it uses."""
+    """By server and table: the oldest version of the schema that it uses."""
     starting: frozenset[str] = frozenset()
     """They have their lock and are not known otherwise yet."""
 
@@ -56,14 +57,6 @@ class AskServers(Protocol):
     def __call__(self, table_id: int = EVERY_TABLE) -> ServerReports: ...
 
 
-class _OfTable(NamedTuple):
-    """A server's last answer about the tablets that it serves of one table."""
-
-    tablet_ids: frozenset[int]
-    sstable_bytes: int
-    oldest_schema: int
-
-
 @final
 class ReportCollector:
     """Expires dead servers and asks the living ones."""
@@ -76,8 +69,8 @@ class ReportCollector:
         self._runtime = runtime
         self._session = session
         self._transport = transport
-        self._last: dict[str, dict[int, _OfTable]] = {}
-        """By living server and table, its last answers."""
+        self._known: dict[str, KnownTablets] = {}
+        """By living server, as of its last answers."""
 
     @switches
     def collect(self, struggling: frozenset[str] = frozenset(), table_id: int = EVERY_TABLE) -> ServerReports:
@@ -87,42 +80,29 @@ class ReportCollector:
             self._on_death()
             log.info("tablet server %s is dead: nobody holds its lock", name)
         names = sorted(living)
-        self._last = {name: last for name, last in self._last.items() if name in living}
-        asked = {name: table_id if name in self._last else EVERY_TABLE for name in names}
+        self._known = {name: self._known.get(name) or KnownTablets() for name in names}
 
-        def question(name: str) -> Callable[[], list[TabletStatus]]:
-            return lambda: self._transport.tablet_admin(name).tablets(asked[name])
+        def question(name: str, known: KnownTablets) -> Callable[[], None]:
+            return lambda: known.ask(self._transport.tablet_admin(name), table_id, self._runtime.clock_seconds())
 
-        answers = run_all(self._runtime, _PARALLEL, [question(name) for name in names], "server reports")
+        jobs = [question(name, known) for name, known in self._known.items()]
+        known = self._known  # another one may have begun by the time this ends
+        answers = run_all(self._runtime, _PARALLEL, jobs, "server reports")
         loads: dict[str, ServerLoad] = {}
-        oldest: dict[str, dict[int, int]] = {}
         for name, answer in zip(names, answers, strict=True):
-            if isinstance(answer, HbtableError):
-                continue
-            told = _by_table(answer)
-            oldest[name] = {table: one.oldest_schema for table, one in told.items()}
-            served = self._last.get(name, {}) if asked[name] != EVERY_TABLE else {}
-            served = self._last[name] = {**{table: one for table, one in served.items() if table != table_id}, **told}
-            loads[name] = _load(living[name], served, name in struggling)
+            if not isinstance(answer, HbtableError):
+                loads[name] = _load(living[name], known[name], name in struggling)
+        oldest = {name: dict(known[name].oldest_schemas) for name in loads}
         return ServerReports(loads, frozenset(names).difference(loads), oldest, starting)
 
 
-def _by_table(statuses: list[TabletStatus]) -> dict[int, _OfTable]:
-    grouped: dict[int, list[TabletStatus]] = {}
-    for status in statuses:
-        grouped.setdefault(status.record.table_id, []).append(status)
-    return {
-        table_id: _OfTable(
-            frozenset(status.record.tablet_id for status in some),
-            sum(status.sstable_bytes for status in some),
-            min(status.schema_version for status in some),
-        )
-        for table_id, some in grouped.items()
-    }
-
-
-def _load(file: ServerFile, served: dict[int, _OfTable], struggling: bool) -> ServerLoad:
-    ids = frozenset[int]().union(*(one.tablet_ids for one in served.values()))
-    size = sum(one.sstable_bytes for one in served.values())
-    users = sum(len(one.tablet_ids) for table_id, one in served.items() if table_id != METADATA_TABLE_ID)
-    return ServerLoad(ids, size, file.draining, file.decommissioned, file.leaving, struggling, users)
+def _load(file: ServerFile, known: KnownTablets, struggling: bool) -> ServerLoad:
+    return ServerLoad(
+        known.tablet_ids,
+        known.sstable_bytes,
+        file.draining,
+        file.decommissioned,
+        file.leaving,
+        struggling,
+        known.user_tablets,
+    )

@@ -19,7 +19,7 @@ from hbtable.model.cell import Cell, Row
 from hbtable.model.mutation import RowMutation
 from hbtable.model.read import FamilyTimes, ReadSpec, ScanPage, ScanRequest
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import CacheEviction, Collection, TabletStatus
+from hbtable.model.status import CacheEviction, Collection, ServedChanges, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec import model
 from hbtable.rpc.codec.cells import CELLS, ROW_MUTATION, ROW_MUTATIONS, ROWS
@@ -193,6 +193,7 @@ _SHAPES: Final[dict[object, ValueType]] = {
     Sequence[RowMutation]: ROW_MUTATIONS,
     ScanPage: model.SCAN_PAGE,
     ScanRequest: model.SCAN_REQUEST,
+    ServedChanges: model.SERVED_CHANGES,
     SortedRun: model.RUN,
     TableSchema: model.TABLE_SCHEMA,
     TabletRecord: model.TABLET_RECORD,

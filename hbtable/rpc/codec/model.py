@@ -17,7 +17,7 @@ from hbtable.model.read import (
     ScanRequest,
 )
 from hbtable.model.schema import TableSchema
-from hbtable.model.status import CacheEviction, Collection, TabletStatus
+from hbtable.model.status import CacheEviction, Collection, ServedChanges, ServedTablet, TabletStatus
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec.cells import ROWS
@@ -162,6 +162,24 @@ TABLET_STATUS: Final = Struct(
         Field(10, "damaged", INTEGER, 0),
     ],
     TabletStatus,
+)
+SERVED_TABLET: Final = Struct(
+    [
+        Field(1, "tableId", INTEGER),
+        Field(2, "tabletId", INTEGER),
+        Field(3, "schemaVersion", INTEGER),
+        Field(4, "sstableBytes", INTEGER),
+    ],
+    ServedTablet,
+)
+SERVED_CHANGES: Final = Struct(
+    [
+        Field(1, "number", INTEGER),
+        Field(2, "whole", BOOLEAN),
+        Field(3, "served", Sequences(SERVED_TABLET)),
+        Field(4, "gone", Sequences(INTEGER)),
+    ],
+    ServedChanges,
 )
 CACHE_EVICTION: Final = Struct([Field(1, "blocks", INTEGER), Field(2, "capacityBytes", INTEGER)], CacheEviction)
 COLLECTION: Final = Struct([Field(1, "rows", INTEGER), Field(2, "waiting", INTEGER)], Collection)

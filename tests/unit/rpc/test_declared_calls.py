@@ -14,7 +14,7 @@ from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import EVERYTHING, ScanPage, ScanRequest
 from hbtable.model.schema import FamilySchema, TableSchema
-from hbtable.model.status import CacheEviction, Collection, TabletStatus
+from hbtable.model.status import CacheEviction, Collection, ServedChanges, ServedTablet, TabletStatus
 from hbtable.model.tablet import TabletRecord
 from hbtable.rpc.codec.calls import METHODS, Role
 from hbtable.rpc.declaration import ADDED, CallTimeout, Service, call, calls_of, type_of
@@ -45,6 +45,7 @@ ARGUMENTS = {
     "switch_compactions": [(True,)],
     "split": [(1, None), (1, b"")],
     "tablets": [(-1,), (16,)],
+    "served_changes": [(0,), (7,)],
     "files_in_flight": [()],
     "clear_block_cache": [(5,)],
     "task_deaths": [()],
@@ -81,6 +82,7 @@ ANSWERS = {
     "switch_compactions": True,
     "split": False,
     "tablets": [TabletStatus(RECORD, 1, 2, 3, 4, 5, 6)],
+    "served_changes": ServedChanges(9, False, [ServedTablet(1, 2, 3, 4)], [5]),
     "files_in_flight": {"a"},
     "clear_block_cache": CacheEviction(1, 2),
     "task_deaths": ["a", ""],

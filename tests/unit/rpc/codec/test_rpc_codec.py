@@ -29,7 +29,7 @@ from hbtable.model.mutation import RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanPosition, ScanRequest
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FamilySchema, TableSchema
-from hbtable.model.status import CacheEviction, Collection, TabletStatus
+from hbtable.model.status import CacheEviction, Collection, ServedChanges, ServedTablet, TabletStatus
 from hbtable.model.tablet import LogRef, SSTableRef, TabletRecord
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import METHODS, Failure, Role, decode, read_head
@@ -123,6 +123,7 @@ ARGUMENTS = {
     "switch_compactions": (text, st.booleans()),
     "split": (text, count, st.none() | raw),
     "tablets": (text, count),
+    "served_changes": (text, count),
     "files_in_flight": (text,),
     "clear_block_cache": (text, count),
     "task_deaths": (text,),
@@ -160,6 +161,13 @@ RESULTS = {
     "balance_switch": st.booleans(),
     "balancer_enabled": st.booleans(),
     "tablets": st.lists(status, max_size=2),
+    "served_changes": st.builds(
+        ServedChanges,
+        count,
+        flags,
+        st.lists(st.builds(ServedTablet, count, count, count, count), max_size=3),
+        st.lists(count, max_size=3),
+    ),
     "files_in_flight": st.frozensets(text, max_size=3),
     "clear_block_cache": st.builds(CacheEviction, count, count),
     "task_deaths": st.lists(text, max_size=3),

@@ -1,0 +1,95 @@
+"""The tablets of one server as the master knows them: its answers tell what changed, and are applied here."""
+
+import math
+from collections import Counter
+from typing import Final, final
+
+from hbtable.errors import UnsupportedFormat
+from hbtable.model.status import EVERY_TABLE, ServedChanges, ServedTablet
+from hbtable.model.tablet import METADATA_TABLE_ID
+from hbtable.rpc.services import TabletAdmin
+from hbtable.switches import switches
+
+_WHOLE_SECONDS: Final = 60.0
+"""After which everything is asked for again: how large tablets are is told with their other changes only."""
+
+
+@final
+class KnownTablets:
+    """Of one living server. The attributes are as of the last answer."""
+
+    def __init__(self) -> None:
+        self.tablet_ids: frozenset[int] = frozenset()
+        self.sstable_bytes = 0
+        self.user_tablets = 0
+        """Of them, those that are not METADATA's."""
+        self.oldest_schemas: dict[int, int] = {}
+        """By table."""
+        self._tablets: dict[int, ServedTablet] = {}
+        self._versions: dict[int, Counter[int]] = {}
+        """By table: of each version of its schema, how many tablets use it."""
+        self._number = 0
+        """Of the server's last change that is known."""
+        self._whole_at = -math.inf
+        self._tells_changes = True
+
+    @switches
+    def ask(self, server: TabletAdmin, table_id: int, now: float) -> None:
+        """Of this table at least, everything is as of the call. Errors of the call."""
+        if self._tells_changes:
+            since = self._number if now - self._whole_at < _WHOLE_SECONDS else 0
+            try:
+                self._apply(server.served_changes(since), now)
+                return
+            except UnsupportedFormat:
+                self._tells_changes = False  # of an older release
+        table_id = table_id if self._whole_at > -math.inf else EVERY_TABLE
+        found = server.tablets(table_id)
+        self._whole_at = now
+        kept = [one for one in self._tablets.values() if table_id not in (EVERY_TABLE, one.table_id)]
+        told = [
+            ServedTablet(one.record.table_id, one.record.tablet_id, one.schema_version, one.sstable_bytes)
+            for one in found
+        ]
+        tables = {one.table_id for one in told}  # some answer with every table
+        self._hold([*(one for one in kept if one.table_id not in tables), *told])
+
+    def _apply(self, changes: ServedChanges, now: float) -> None:
+        if changes.number < self._number:
+            return  # a later question was answered first, and told of all this
+        if changes.whole:
+            self._whole_at = now
+            self._hold(changes.served)
+        elif changes.served or changes.gone:
+            self._leave(changes.gone)
+            self._leave([one.tablet_id for one in changes.served])
+            self._come(changes.served)
+        self._number = changes.number
+
+    def _hold(self, tablets: list[ServedTablet]) -> None:
+        self._leave(list(self._tablets))
+        self._come(tablets)
+
+    def _leave(self, tablet_ids: list[int]) -> None:
+        for tablet_id in tablet_ids:
+            one = self._tablets.pop(tablet_id, None)
+            if one is not None:
+                self._count(one, -1)
+
+    def _come(self, tablets: list[ServedTablet]) -> None:
+        for one in tablets:
+            self._tablets[one.tablet_id] = one
+            self._count(one, 1)
+        self.tablet_ids = frozenset(self._tablets)
+
+    def _count(self, one: ServedTablet, by: int) -> None:
+        self.sstable_bytes += by * one.sstable_bytes
+        self.user_tablets += by * (one.table_id != METADATA_TABLE_ID)
+        versions = self._versions.setdefault(one.table_id, Counter())
+        versions[one.schema_version] += by
+        if not versions[one.schema_version]:
+            del versions[one.schema_version]
+        if versions:
+            self.oldest_schemas[one.table_id] = min(versions)
+        else:
+            del self._versions[one.table_id], self.oldest_schemas[one.table_id]

@@ -1,0 +1,75 @@
+"""The tablets that a server serves, and what changed of them last: a master asks every second, and of thousands of
+tablets as a rule nothing did."""
+
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from typing import Any, Final, final
+
+from hbtable.model.status import ServedChanges, ServedTablet
+from hbtable.tablet.tablet import Tablet
+
+_KEPT: Final = 1000
+"""Changes of tablets that are gone, and of those that are served, at least."""
+
+
+@final
+class ServedTablets(dict[int, Tablet]):
+    """By id. Nothing here switches, and reading costs what reading a dict does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._number = 0
+        """Of the last change."""
+        self._changed: dict[int, int] = {}
+        """By tablet, the number of its last change, ascending."""
+        self._forgotten = 0
+        """The number up to which changes may be missing there."""
+
+    def __setitem__(self, tablet_id: int, tablet: Tablet) -> None:
+        super().__setitem__(tablet_id, tablet)
+        self.changed(tablet_id)
+
+    def __delitem__(self, tablet_id: int) -> None:
+        super().__delitem__(tablet_id)
+        self.changed(tablet_id)
+
+    def pop(self, tablet_id: int, *default: Any) -> Any:
+        if tablet_id in self:
+            self.changed(tablet_id)
+        return super().pop(tablet_id, *default)
+
+    def clear(self) -> None:
+        super().clear()
+        self._number += 1
+        self._forgotten = self._number
+        self._changed.clear()
+
+    def changed(self, tablet_id: int) -> None:
+        """Whether it is served, or its schema."""
+        self._number += 1
+        self._changed.pop(tablet_id, None)
+        self._changed[tablet_id] = self._number
+        while len(self._changed) > 2 * max(len(self), _KEPT):
+            oldest = next(iter(self._changed))
+            self._forgotten = self._changed.pop(oldest)
+
+    def is_whole(self, since: int) -> bool:
+        """Whether changes_since() tells of everything that is served."""
+        return not self._forgotten <= since <= self._number or since <= 0
+
+    def changes_since(self, since: int, sizes: dict[Tablet, int]) -> ServedChanges:
+        """Those after the change of this number; 0: everything. `sizes` are of tablets that were looked at before."""
+        whole = self.is_whole(since)
+        ids: Iterable[int] = self if whole else [tablet_id for tablet_id, _ in self._after(since)]
+        served = [self[tablet_id] for tablet_id in ids if tablet_id in self]
+        gone = [] if whole else [tablet_id for tablet_id in ids if tablet_id not in self]
+        return ServedChanges(self._number, whole, [_told(tablet, sizes) for tablet in served], gone)
+
+    def _after(self, since: int) -> Iterator[tuple[int, int]]:
+        return takewhile(lambda change: change[1] > since, reversed(self._changed.items()))
+
+
+def _told(tablet: Tablet, sizes: dict[Tablet, int]) -> ServedTablet:
+    size = sizes.get(tablet)
+    size = tablet.sstable_bytes() if size is None else size
+    return ServedTablet(tablet.record.table_id, tablet.record.tablet_id, tablet.schema.version, size)
