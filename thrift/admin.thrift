@@ -61,14 +61,15 @@ struct AdminTablet {
   12: i32 damaged = 0
 }
 
-/** A tablet server and what it serves. */
+/** A tablet server and what it serves; `silent`: it did not answer when it was asked, so nobody knows. */
 struct AdminServer {
   1: string name,
   2: string host,
   3: i32 port,
   4: i64 startedMillis,
   5: list<AdminTablet> tablets,
-  6: i32 families = 0
+  6: i32 families = 0,
+  7: bool silent = 0
 }
 
 /** A master process; `startedMillis` 0: it does not say. */

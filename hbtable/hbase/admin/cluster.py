@@ -170,7 +170,8 @@ class AdminClusterCalls:
                 families += len(schema.families) if schema is not None else 1
                 name = schema.name if schema is not None else _META
                 tablets.append(admin_tablet(self._names, name, status.record, status, server.started_millis))
-            found.append(AdminServer(server.name, host, port, server.started_millis, tablets, families))
+            silent = server.name not in statuses
+            found.append(AdminServer(server.name, host, port, server.started_millis, tablets, families, silent))
         return found
 
     def _master(self, address: str, started_millis: int, servers: Sequence[LivingServer]) -> AdminMaster:

@@ -65,6 +65,7 @@ class AdminServer(NamedTuple):
     started_millis: int = 0
     tablets: list[AdminTablet] | None = None
     families: int = 0
+    silent: bool = False
 
 
 class AdminMaster(NamedTuple):

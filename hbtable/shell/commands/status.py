@@ -30,6 +30,7 @@ def status(context: Context, arguments: list[Value]) -> Value:
             {"masters": active, "backup_masters": standbys, "servers": len(servers), "dead": dead, "regions": tablets},
         )
     _unreachable(context, found)
+    _silent(context, servers)
     _task_deaths(context, found)
     _damage(context, servers)
     _not_served(context, found)
@@ -40,6 +41,14 @@ def _unreachable(context: Context, found: AdminStatus) -> None:
     """They are no dead ones: they hold their locks."""
     for one in found.unreachable or ():
         context.out.note(f"unreachable: {one.server}; by: {one.who}")
+
+
+def _silent(context: Context, servers: list[AdminServer]) -> None:
+    """They live, and may be busy; they would seem to serve nothing."""
+    for server in servers:
+        if server.silent:
+            name = f"{server.host},{server.port},{server.started_millis}"
+            context.out.note(f"did not answer: {name}; its regions are not counted")
 
 
 def _task_deaths(context: Context, found: AdminStatus) -> None:
@@ -73,7 +82,9 @@ def _records(context: Context, servers: list[AdminServer], detailed: bool) -> No
     for server in servers:
         of_server: dict[str, object] = {"server": f"{server.host},{server.port},{server.started_millis}"}
         tablets = server.tablets or []
-        if not detailed:
+        if server.silent:
+            context.out.row((), {**of_server, "silent": True})
+        elif not detailed:
             context.out.row((), {**of_server, "regions": len(tablets), **_sizes(tablets)})
         for tablet in tablets if detailed else ():
             context.out.row((), {**of_server, "region": tablet.name, **_sizes([tablet])})
@@ -136,6 +147,8 @@ def _masters(context: Context, found: AdminStatus) -> None:
 
 
 def _load(server: AdminServer) -> str:
+    if server.silent:
+        return "did not answer"
     tablets = server.tablets or []
     pairs = {
         "numberOfOnlineRegions": len(tablets),
