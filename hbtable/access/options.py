@@ -19,6 +19,9 @@ class AuthOptions:
     proxies: str = ""
     """Users and @groups who may act for others, as gateways of their own do (`doAs` over HTTP, the authorization
     identity of SASL), but not for superusers. Superusers may act for everybody."""
+    audit: str = "log"
+    """A line of JSON for each denied call and each administrative one goes to `log`, to the file of this name, or, when
+    it is empty, nowhere."""
     plain_text: bool = False
     """Passwords and tokens are taken over connections without TLS as well, where whoever listens reads them."""
 

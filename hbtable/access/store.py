@@ -59,13 +59,17 @@ class AccountFile:
             return Accounts()
         except OSError as error:
             raise self._unreadable(error) from error
-        with open(descriptor, "rb") as file:
+        try:
             status = os.fstat(descriptor)
             _check_private(status, self._path)
             looks = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
             if looks != self._known_as:
-                self._known = Accounts.decode(file.read(), self._path)
+                self._known = Accounts.decode(_all_of(descriptor), self._path)
                 self._known_as = looks
+        except OSError as error:  # it is a folder, for one
+            raise self._unreadable(error) from error
+        finally:
+            os.close(descriptor)
         return self._known
 
     @switches
@@ -159,6 +163,13 @@ class AccountNode:
         else:
             changed = edit(Accounts.decode(file.data, USERS_PATH))
             self._session.write(USERS_PATH, changed.encode(), file.version)
+
+
+def _all_of(descriptor: int) -> bytes:
+    pieces = []
+    while piece := os.read(descriptor, 1 << 20):
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _check_private(status: os.stat_result, path: str) -> None:

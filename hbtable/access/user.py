@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from hbtable.errors import InvalidRequest
@@ -26,6 +26,8 @@ class User:
 
     name: str
     groups: frozenset[str] = frozenset()
+    through: str = field(default="", compare=False)
+    """The user who acts for this one, and has proved who he is. Empty: nobody else."""
 
     def is_one_of(self, names: frozenset[str]) -> bool:
         """Whether `names`, of users and @groups, has this user."""

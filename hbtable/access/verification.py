@@ -10,6 +10,7 @@ import hmac
 import logging
 import os
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Final, final
 
 from hbtable.access.accounts import Account
@@ -93,7 +94,7 @@ class Verifier:
         found = self._options.user(other)
         if found.is_one_of(superusers) and not user.is_one_of(superusers):
             raise NotAuthenticated(f"{user.name} may act for others (auth.proxies), but not for {other}, a superuser")
-        return found
+        return replace(found, through=user.name)
 
     @switches
     def _by_token(self, token: tuple[str, bytes], host: str, name: str) -> User:

@@ -13,6 +13,7 @@ from typing import Final, final
 from hbtable.access.user import User, act_as
 from hbtable.errors import HbtableError, Overloaded
 from hbtable.hbase import errors
+from hbtable.hbase.audit import DENIED, come_from
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
@@ -101,6 +102,7 @@ class GatewayConnection:
     def serve(self) -> None:
         """Returns when the connection is over. Raises nothing that a client can cause."""
         try:
+            come_from(self.client)
             opened = open_stream(self._stream, self.client, self._context)
             if opened is None:
                 return
@@ -242,6 +244,7 @@ class GatewayConnection:
     def _refuse_calls(self, source: MessageInput, wire: Wire, error: HbtableError) -> None:
         """All of them: each of the client's calls tells it why."""
         self._warn("refused the calls of %s: %s", self.client, error)
+        self._context.security.denied(self.client, "login", str(error))
         context, wait_for_turn = self._context, self._context.request_gate(self.host)
         self._wire, self.framed = wire, source.framed
         pending = bool(source.data)
@@ -277,6 +280,8 @@ class GatewayConnection:
             return answer, "MissingField"
         if isinstance(error, HbtableError):
             field, message, can_retry = errors.declared(error, method.declares)
+            if self.busy and message.startswith(DENIED):  # not busy: one line says it of the whole connection
+                self._context.security.denied(self.client, method.name, str(error))
         else:
             _LOG.exception("%s of %s failed in an unforeseen way", method.name, self.client, exc_info=error)
             field, message, can_retry = errors.internal(error)

@@ -4,7 +4,9 @@ from typing import Final, final
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.verification import Verifier
-from hbtable.hbase.errors import HBASE, JavaError
+from hbtable.hbase.audit import DENIED, AuditTrail
+from hbtable.hbase.codec.interface import ThriftInterface
+from hbtable.hbase.errors import JavaError
 from hbtable.runtime.tls import ServerTls, TlsOptions
 
 _NEEDS_TLS: Final = (
@@ -15,7 +17,6 @@ _NEEDS_USER: Final = (
     "this server takes calls only of users who prove who they are (auth.enabled), and this connection said of nobody "
     "that it is his. docs/security.md has the lines for each client"
 )
-_DENIED: Final = HBASE + "security.AccessDeniedException"
 
 
 @final
@@ -26,12 +27,26 @@ class GatewaySecurity:
         self.tls = ServerTls(tls) if tls.certificate else None
         self.auth = auth or AuthOptions()
         self.verifier: Verifier | None = None
+        self.audit: AuditTrail | None = None
         self._tls_required = tls.required
 
-    def ask(self, verifier: Verifier) -> None:
-        """From now on it finds out who a client is, if that is asked for at all. To be called before the port opens."""
+    def ask(self, verifier: Verifier, audit: AuditTrail | None = None) -> None:
+        """From now on it finds out who a client is, if that is asked for at all, and writes down who was denied what.
+        To be called before the gateway is made."""
         if self.auth.enabled:
             self.verifier = verifier
+            self.audit = audit
+
+    def watch(self, interface: ThriftInterface) -> None:
+        """Has the audit hear of its calls, when they are bound."""
+        if self.audit is not None:
+            parts = (interface.methods, interface.admin_methods, interface.thrift2_methods)
+            self.audit.watch({id(one): one for part in parts for one in part.values()}.values())
+
+    def denied(self, client: str, call: str, why: str) -> None:
+        """Writes it down, if that is asked for."""
+        if self.audit is not None:
+            self.audit.denied(client, call, why)
 
     @property
     def has_files(self) -> bool:
@@ -47,9 +62,9 @@ class GatewaySecurity:
         """The error that answers every call of a connection; None: they are carried out. `is_known`: the client proved
         who it is, or does so with each request."""
         if self._tls_required and not encrypted:
-            return JavaError(_DENIED, _NEEDS_TLS)
+            return JavaError(DENIED, _NEEDS_TLS)
         if self.auth.enabled and not is_known:
-            return JavaError(_DENIED, _NEEDS_USER)
+            return JavaError(DENIED, _NEEDS_USER)
         return None
 
 

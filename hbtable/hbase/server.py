@@ -182,6 +182,7 @@ class ThriftGateway:
                 interface, self._backend(open_table), admin, cluster, identity, scanner_calls, table_calls
             )
             self._context.measure(interface.thrift2_methods.values())
+        security.watch(interface)
         registry.gauge("hbtable_rpc_connections", "Clients connected.", lambda: float(len(self._connections)))
         registry.gauge("hbtable_open_scanners", "Scanners open.", lambda: float(len(self.scanners)))
 

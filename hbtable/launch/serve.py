@@ -21,6 +21,7 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.under_way import MarksFile
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
+from hbtable.launch.audit_log import open_audit
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import ServerOptions, embedded_options
@@ -87,7 +88,8 @@ class SingleServer:
         self._memory_line = memory.banner(self._embedded.server.block_cache_bytes)
         self._path = folder
         self.runtime = GeventRuntime()
-        self.security.ask(Verifier(self.runtime, AccountFile(folder), self.security.auth))
+        auth = self.security.auth
+        self.security.ask(Verifier(self.runtime, AccountFile(folder), auth), open_audit(auth, self.runtime.wall_millis))
         self.registry = Registry()
         self._stop_asked = self.runtime.event()
         self._folder: DataFolder

@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import json
 import os
 import ssl
 import subprocess
@@ -26,6 +27,7 @@ from hbtable.access.passwords import PasswordHash, new_token
 from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_certificate
 from tests.harness.server import ServerProcess
+from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.integration
 IDL = Path(hbtable.__file__).parent / "idl" / "hbase.thrift"
@@ -109,6 +111,29 @@ def test_a_wrong_password_is_explained(
         connection.open()
     connection.transport.close()
     assert "a wrong one" not in server.errors.read_text()
+
+
+def test_what_was_denied_and_what_was_changed_is_in_the_log(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sasl(monkeypatch, TCySaslClientTransport, "ann", "correct horse")
+    connection = happybase.Connection("localhost", server.port)
+    connection.create_table("written-down", {"f": {}})
+    connection.close()
+    over_http(server, basic("nobody", "a wrong one"))
+
+    def lines() -> list[Any]:
+        return [
+            json.loads(line.partition("hbtable.audit: ")[2])
+            for line in server.errors.read_text().splitlines()
+            if "hbtable.audit: " in line
+        ]
+
+    def found() -> bool:
+        heard = [(line["user"], line["call"], line["outcome"]) for line in lines()]
+        return ("ann", "createTable", "ok") in heard and (None, "login", "denied") in heard
+
+    eventually(found, SOON_SECONDS, "both lines")
 
 
 def test_a_password_in_plain_text_is_not_taken(server: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> None:

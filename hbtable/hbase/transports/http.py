@@ -162,11 +162,14 @@ class HttpStream:
         """Whether the request is of a user, for whom this task works from now on; otherwise it was refused."""
         context, headers = self._context, list(request.headers)
         if not self._encrypted and not context.security.auth.plain_text and sends_secret(headers):
+            context.security.denied(self._client, "login", NEEDS_TLS)
             self._refuse(403, NEEDS_TLS)
             return False
         try:
             act_as(user_of(headers, request.target, self._client, context, verifier, self._user))
         except NotAuthenticated as error:
+            act_as(None)
+            context.security.denied(self._client, "login", str(error))
             self._refuse(401, f"You were not let in: {error}.")
             return False
         except Unavailable as error:

@@ -114,6 +114,7 @@ def negotiate(
         return None
     except (_Refused, NotAuthenticated, Unavailable) as error:
         context.log_limiter.warning("did not let %s in: %s", client, error)
+        context.security.denied(client, "login", str(error))
         messages.send(_BAD, str(error).encode())
         discard(stream, context)
         return None

@@ -20,6 +20,7 @@ from hbtable.client.suspects import Suspects
 from hbtable.errors import HbtableError
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
+from hbtable.launch.audit_log import open_audit
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import tabletserver_options
@@ -100,8 +101,8 @@ class TabletServerProcess:
         announced = self._listen.announced()
         suspects = Suspects(runtime, session)
         suspects.start()
-        users = AccountNode(session, runtime.clock_seconds)
-        self._security.ask(Verifier(runtime, users, self._security.auth))
+        auth, users = self._security.auth, AccountNode(session, runtime.clock_seconds)
+        self._security.ask(Verifier(runtime, users, auth), open_audit(auth, runtime.wall_millis))
         self.gateway = make_thrift_gateway(
             runtime,
             Client(runtime, session, transport, locator=locator, suspects=suspects),

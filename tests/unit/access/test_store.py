@@ -102,6 +102,12 @@ def test_a_link_to_another_file_is_refused(tmp_path: Path) -> None:
         AccountFile(str(tmp_path)).read()
 
 
+def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "users").mkdir(mode=0o700)
+    with pytest.raises(InvalidConfiguration, match="Is a directory"):
+        AccountFile(str(tmp_path)).read()
+
+
 def test_what_an_interrupted_change_left_is_in_nobodys_way(tmp_path: Path) -> None:
     (tmp_path / "users.new").write_bytes(b"half")
     store = AccountFile(str(tmp_path))

@@ -1,0 +1,117 @@
+"""Writes down who was denied what, and who changed what others depend on: a line of JSON for each.
+
+A call that reads or writes cells, or only asks something, leaves a line when it is denied; every other one always.
+Of a connection that is let in by nobody there is one line, however often it calls.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Final, final
+
+from hbtable.access.user import acting_user
+from hbtable.hbase import errors
+from hbtable.hbase.codec.interface import ThriftMethod
+from hbtable.switches import switches
+
+_CLIENT: Final[ContextVar[str]] = ContextVar("client", default="")
+come_from: Final = _CLIENT.set
+"""The calling task works for the client at this address from now on."""
+DENIED: Final = errors.HBASE + "security.AccessDeniedException"
+
+_CELLS: Final = (
+    # Thrift1
+    "get getVer getVerTs getRow getRowTs getRowWithColumns getRowWithColumnsTs getRows getRowsTs getRowsWithColumns "
+    "getRowsWithColumnsTs mutateRow mutateRowTs mutateRows mutateRowsTs deleteAll deleteAllTs deleteAllRow "
+    "deleteAllRowTs atomicIncrement increment incrementRows append checkAndPut scannerOpen scannerOpenTs "
+    "scannerOpenWithStop scannerOpenWithStopTs scannerOpenWithPrefix scannerOpenWithScan scannerGet scannerGetList "
+    "scannerClose "
+    # Thrift2
+    "exists existsAll getMultiple put putMultiple deleteSingle deleteMultiple checkAndDelete checkAndMutate "
+    "openScanner getScannerRows getScannerResults closeScanner "
+    # hbtable's own
+    "adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate"
+)
+_QUESTIONS: Final = (
+    "getTableNames getTableNamesWithIsTableEnabled isTableEnabled getTableRegions getRegionInfo getColumnDescriptors "
+    "getThriftServerType getClusterId "
+    "tableExists isTableDisabled isTableAvailable getRegionLocation getAllRegionLocations listNamespaces "
+    "getTableDescriptor getTableDescriptors getTableDescriptorsByPattern getTableDescriptorsByNamespace "
+    "getTableNamesByPattern getTableNamesByNamespace getNamespaceDescriptor listNamespaceDescriptors "
+    "adminTablets adminServers adminStatus adminNamespaces adminNamespace adminCompactionState adminIsOn "
+    "adminBalancerEnabled adminTransitions adminDeadServers adminUnknownServers adminTables adminTable "
+    "adminDecommissioned adminSlowRequests adminTabletHistory adminGrants adminWhoAmI"
+)
+UNHEARD: Final = frozenset((*_CELLS.split(), *_QUESTIONS.split()))
+"""Methods that leave no line when they are carried out. One that is not among them does, also a new one."""
+_MOST_LETTERS: Final = 200
+_MOST_ARGUMENTS: Final = 8
+
+
+@final
+class AuditTrail:
+    """Gives each line to `write`, which must not switch."""
+
+    def __init__(self, write: Callable[[str], object], wall_millis: Callable[[], int]) -> None:
+        self._write = write
+        self._wall_millis = wall_millis
+
+    def denied(self, client: str, call: str, why: str) -> None:
+        """`call`: a method, or `login`."""
+        self._line(client, call, "denied", why=why)
+
+    def watch(self, methods: Iterable[ThriftMethod]) -> None:
+        """From now on each of their calls leaves a line, but those of UNHEARD."""
+        for method in methods:
+            if method.name not in UNHEARD:
+                method.call = self._watched(method.name, method.call)
+
+    def _watched(self, name: str, call: Callable[..., object]) -> Callable[..., object]:
+        @switches
+        def watched(*arguments: Any) -> object:
+            try:
+                answer = call(*arguments)
+            except Exception as error:
+                why = getattr(error, "java_class", "") or type(error).__name__
+                if type(error).__name__ != "AccessDenied" and why != DENIED:  # those are written down as denied
+                    self._line(_CLIENT.get(), name, "failed", on=_shown(arguments), why=f"{why}: {error}")
+                raise
+            self._line(_CLIENT.get(), name, "ok", on=_shown(arguments))
+            return answer
+
+        return watched
+
+    def _line(self, client: str, call: str, outcome: str, on: list[object] | None = None, why: str = "") -> None:
+        user = acting_user()
+        at = datetime.fromtimestamp(self._wall_millis() / 1000, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, object] = {"at": at, "user": user.name if user else None, "from": client, "call": call}
+        if user is not None and user.through:
+            line["through"] = user.through
+        if on:
+            line["on"] = on
+        line["outcome"] = outcome
+        if why:
+            line["why"] = why[:_MOST_LETTERS]
+        self._write(json.dumps(line))
+
+
+def _shown(arguments: Iterable[object]) -> list[object]:
+    """Names, numbers and words; of a description of a table its name."""
+    return [_short(one) for one in list(arguments)[:_MOST_ARGUMENTS] if one is not None]
+
+
+def _short(argument: object) -> object:
+    for attribute in ("table_name", "name", "qualifier"):
+        inside = getattr(argument, attribute, None)
+        if inside is not None:
+            return _short(inside)
+    if isinstance(argument, bytes):
+        argument = argument.decode("utf-8", "backslashreplace")
+    if isinstance(argument, str):
+        return argument[:_MOST_LETTERS]
+    if isinstance(argument, bool | int):
+        return argument
+    if isinstance(argument, list | tuple):
+        return [_short(one) for one in argument[:_MOST_ARGUMENTS]]
+    return type(argument).__name__

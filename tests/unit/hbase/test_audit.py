@@ -1,0 +1,141 @@
+"""The lines of an audit: who, from where, what, outcome."""
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hbtable.access.accounts import Accounts
+from hbtable.access.options import AuthOptions
+from hbtable.access.user import User, act_as
+from hbtable.access.verification import Verifier
+from hbtable.errors import AlreadyExists
+from hbtable.hbase.audit import DENIED, UNHEARD, AuditTrail
+from hbtable.hbase.codec.interface import ThriftInterface
+from hbtable.hbase.errors import JavaError
+from hbtable.hbase.security import GatewaySecurity
+from hbtable.runtime.tls import TlsOptions
+from tests.harness.cheap_passwords import cheap
+
+CHANGES = re.compile(
+    r"(create|delete|enable|disable|truncate|modify|add|grant|revoke|compact|majorCompact"
+    r"|admin(Alter|Balance|BalanceSwitch|Clear|Compact|CompactServer|CompactionSwitch|Create|Decommission|Delete|Flush"
+    r"|Merge|Move|Recommission|Roll|Run|Split|Switch|Truncate|Grant|Revoke))([A-Z].*)?"
+)
+OF_CELLS = {"deleteAll", "deleteAllTs", "deleteAllRow", "deleteAllRowTs", "deleteSingle", "deleteMultiple"}
+
+
+def methods(interface: ThriftInterface) -> list[Any]:
+    parts = (interface.methods, interface.admin_methods, interface.thrift2_methods)
+    return [method for part in parts for method in part.values()]
+
+
+def test_every_method_that_changes_more_than_cells_leaves_a_line_and_no_other_does() -> None:
+    names = {method.name for method in methods(ThriftInterface())}
+    heard = names - UNHEARD
+    assert {name for name in heard if not CHANGES.fullmatch(name)} == set()
+    assert {name for name in names & UNHEARD if CHANGES.fullmatch(name)} == OF_CELLS & names
+
+
+@pytest.fixture
+def heard(gateway: Any) -> Any:
+    """A gateway that asks who its clients are, and the lines that it writes down."""
+    lines: list[dict[str, Any]] = []
+    options = AuthOptions(enabled=True, superusers="ann", plain_text=True)
+    kept: Any = type("Kept", (), {"read": lambda self: Accounts().with_user("ann", cheap(b"correct horse"))})()
+    gateway.runtime.offload = lambda kind, function, *arguments: function(*arguments)
+    trail = AuditTrail(lambda line: lines.append(json.loads(line)), lambda: 1_700_000_000_123)
+    gateway.context.security = GatewaySecurity(TlsOptions(), options)
+    gateway.context.security.ask(Verifier(gateway.runtime, kept, options), trail)
+    trail.watch(gateway.interface.methods.values())
+    gateway.lines = lines
+    return gateway
+
+
+ANN = {"at": "2023-11-14T22:13:20.123+00:00", "user": "ann", "from": "client:1"}
+
+
+def test_a_change_leaves_a_line_and_a_read_none(heard: Any, connect: Callable[..., Any]) -> None:
+    heard.context.user = User("ann")
+    client = connect(heard)
+    client.call("getTableNames")
+    client.call("getRow", tableName=b"t", row=b"r")
+    client.call("mutateRow", tableName=b"t", row=b"r", mutations=[], attributes={})
+    assert heard.lines == []
+    client.call("createTable", tableName=b"new", columnFamilies=[client.thrift.ColumnDescriptor(name=b"f:")])
+    assert heard.lines == [{**ANN, "call": "createTable", "on": ["new", ["f:"]], "outcome": "ok"}]
+
+
+def test_a_change_that_fails_says_why(heard: Any, connect: Callable[..., Any]) -> None:
+    heard.context.user = User("ann")
+    client = connect(heard)
+    with pytest.raises(client.thrift.IOError):
+        client.call("deleteTable", tableName=b"none")
+    (line,) = heard.lines
+    assert (line["call"], line["on"], line["outcome"]) == ("deleteTable", ["none"], "failed")
+    assert line["why"] == "java.io.IOException: table does not exist"
+
+
+def test_a_denied_call_leaves_one_line_whatever_it_is(heard: Any, connect: Callable[..., Any]) -> None:
+    def denied(*_: object) -> object:
+        raise JavaError(DENIED, "ben may not read t")
+
+    heard.context.user = User("ben", through="ann")
+    trail = heard.context.security.audit
+    for name in ("getRow", "deleteTable"):
+        method = heard.interface.methods[name.encode()]
+        method.call = denied
+        trail.watch([method])
+    for name, arguments in (("getRow", {"row": b"r"}), ("deleteTable", {})):
+        with pytest.raises(Exception, match="AccessDenied"):
+            connect(heard).call(name, tableName=b"t", **arguments)
+    assert heard.lines == [
+        {**ANN, "user": "ben", "through": "ann", "call": call, "outcome": "denied", "why": "ben may not read t"}
+        for call in ("getRow", "deleteTable")
+    ]
+
+
+def test_a_connection_of_nobody_leaves_one_line(heard: Any, connect: Callable[..., Any]) -> None:
+    client = connect(heard)
+    heard.talk(client.encode("getTableNames") + client.encode("getTableNames"))
+    (line,) = heard.lines
+    assert (line["user"], line["call"], line["outcome"]) == (None, "login", "denied")
+
+
+def test_a_login_that_fails_leaves_a_line_without_the_password(heard: Any) -> None:
+    response = b"\0ann\0secret word"
+    heard.talk(b"\x01\0\0\0\x05PLAIN\x02" + len(response).to_bytes(4, "big") + response)
+    pair = base64.b64encode(b"ann:secret word").decode()
+    heard.talk(f"POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic {pair}\r\nContent-Length: 1\r\n\r\nx".encode())
+    why = "the user or the password is wrong"
+    assert heard.lines == [{**ANN, "user": None, "call": "login", "outcome": "denied", "why": why}] * 2
+
+
+def test_what_is_shown_of_arguments_is_short() -> None:
+    lines: list[str] = []
+    trail = AuditTrail(lines.append, lambda: 0)
+    interface = ThriftInterface()
+    method = interface.methods[b"createTable"]
+    method.call = lambda *_: None
+    trail.watch([method])
+    act_as(None)
+    method.call(b"t" * 100_000, [b"f" * 1000] * 1000)
+    assert len(lines[0]) < 3000
+
+
+def test_any_error_of_a_change_is_written_down() -> None:
+    lines: list[str] = []
+    trail = AuditTrail(lines.append, lambda: 0)
+    method = ThriftInterface().methods[b"createTable"]
+
+    def fail(*_: object) -> object:
+        raise AlreadyExists("t is there")
+
+    method.call = fail
+    trail.watch([method])
+    with pytest.raises(AlreadyExists):
+        method.call(b"t", None)
+    assert json.loads(lines[0])["why"] == "AlreadyExists: t is there"
