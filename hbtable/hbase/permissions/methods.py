@@ -171,7 +171,7 @@ def _listed(guard: Guard, answer: Sequence[AdminTable]) -> list[AdminTable]:
 
 
 ADMIN: Final[dict[str, Requirement]] = {
-    **_each("adminGet adminScan adminMutate adminMutateRows", of_cells),
+    **_each("adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate", of_cells),
     **_each(
         "adminTablets adminServers adminStatus adminNamespaces adminCompactionState adminIsOn adminBalancerEnabled "
         "adminTransitions adminDeadServers adminUnknownServers adminWhoAmI",
@@ -181,7 +181,7 @@ ADMIN: Final[dict[str, Requirement]] = {
     "adminTable": lists(_shown),
     "adminCreateTable": creates(_created),
     "adminAlterTable": changes(_altered),
-    **_each("adminTruncateTable adminFlush adminCompact", _CHANGES_TABLE),
+    **_each("adminTruncateTable adminFlush adminCompact adminTabletHistory", _CHANGES_TABLE),
     **_each("adminSplit adminMove adminMerge", _ADMINISTERS_TABLE),
     "adminNamespace": needs(namespace(), Action.ADMIN),
     **_each("adminCreateNamespace adminDeleteNamespace", _ADMINISTRATORS),

@@ -59,6 +59,7 @@ CHECKED: dict[str, tuple[Scope, set[Action], tuple[Any, ...]]] = {
     "admin adminTruncateTable": (TABLE, C_OR_A, (b"ns:t", True)),
     "admin adminFlush": (TABLE, C_OR_A, (b"ns:t", 0)),
     "admin adminCompact": (TABLE, C_OR_A, (b"ns:t", True, 0, b"")),
+    "admin adminTabletHistory": (TABLE, C_OR_A, (b"ns:t", b"row")),
     "admin adminSplit": (TABLE, A, (b"ns:t", b"r", 0)),
     "admin adminMove": (TABLE, A, (b"ns:t", 1, b"")),
     "admin adminMerge": (TABLE, A, (b"ns:t", [1, 2])),
