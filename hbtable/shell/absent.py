@@ -18,7 +18,6 @@ _GROUPS: Final = {
     "hbtable has no quotas": """
         disable_exceed_throttle_quota disable_rpc_throttle enable_exceed_throttle_quota enable_rpc_throttle
         list_quota_snapshots list_quota_table_sizes list_snapshot_sizes set_quota""",
-    "hbtable has no access control: keep its port on 127.0.0.1": "grant revoke",
     "hbtable has no visibility labels": "add_labels clear_auths get_auths set_auths set_visibility",
     "hbtable has no groups of servers": """
         add_rsgroup alter_rsgroup_config balance_rsgroup get_namespace_rsgroup get_rsgroup get_server_rsgroup

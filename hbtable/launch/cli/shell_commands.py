@@ -198,6 +198,13 @@ _PLAIN: Final = {
     "incr": ("TABLE ROW FAMILY:QUALIFIER [AMOUNT]", "Adds to a counter; a negative amount goes behind --."),
     "get_counter": ("TABLE ROW FAMILY:QUALIFIER", "Shows a counter."),
     "append": ("TABLE ROW FAMILY:QUALIFIER VALUE", "Writes bytes behind a cell's value."),
+    "grant": (
+        "USER|@GROUP RWXCA [@NAMESPACE|TABLE [FAMILY [QUALIFIER]]]",
+        "Gives permissions: letters of RWXCA (read, write, execute, create, administer).",
+    ),
+    "revoke": ("USER|@GROUP [@NAMESPACE|TABLE [FAMILY [QUALIFIER]]]", "Takes permissions back."),
+    "user_permission": ("[REGEX|@REGEX]", "Shows permissions: everywhere, on tables, or on namespaces."),
+    "whoami": ("", "Shows for whom the server takes you."),
 }
 _NUMBERED: Final = ("delete", "deleteall", "incr")
 """Their fourth argument is a number."""

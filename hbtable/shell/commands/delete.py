@@ -42,6 +42,12 @@ def deleteall(context: Context, arguments: list[Value]) -> Value:
     return None
 
 
+def _families(context: Context, table: bytes) -> list[bytes]:
+    """ServerError for a user who may not see which there are, and so cannot delete whole rows."""
+    found = [family.name for family in context.table(table).families or ()]
+    return found or [name.removesuffix(b":") for name in context.server.hbase("getColumnDescriptors", table)]
+
+
 def _apply(context: Context, table: bytes, row: Value, operations: list[AdminOperation]) -> None:
     """To a row, or to all rows of {ROWPREFIXFILTER => ...}."""
     if not isinstance(row, dict):
@@ -55,8 +61,7 @@ def _apply(context: Context, table: bytes, row: Value, operations: list[AdminOpe
 
 def _operations(context: Context, table: bytes, column: Value, timestamp: int) -> list[AdminOperation]:
     if not column:
-        families = context.table(table).families or []
-        return [AdminOperation(DELETE_FAMILY, family.name, b"", timestamp) for family in families]
+        return [AdminOperation(DELETE_FAMILY, name, b"", timestamp) for name in _families(context, table)]
     parsed = columns.parse(column)
     if parsed.qualifier is None:
         return [AdminOperation(DELETE_FAMILY, parsed.family, b"", timestamp)]

@@ -1,5 +1,6 @@
 """describe 't': state, options of the table, one line for each family."""
 
+from hbtable.hbase.admin.structs import AdminTable
 from hbtable.shell.answers.description import family_line, table_line
 from hbtable.shell.arguments.names import table_of
 from hbtable.shell.commands.states import existing, is_on
@@ -7,14 +8,22 @@ from hbtable.shell.context import Context, show_name
 from hbtable.shell.language.literals import Value
 
 
+def described(context: Context, name: bytes) -> AdminTable:
+    """With its families; ServerError for a user who may not see them."""
+    table = existing(context, name)
+    if not table.families:
+        context.server.hbase("getColumnDescriptors", name)
+    return table
+
+
 def get_all_columns(context: Context, arguments: list[Value]) -> Value:
     """For references to tables: the families, each with a colon."""
-    table = existing(context, table_of(arguments[0]))
+    table = described(context, table_of(arguments[0]))
     return [family.name + b":" for family in table.families or ()]
 
 
 def describe(context: Context, arguments: list[Value]) -> Value:
-    table = existing(context, table_of(arguments[0]))
+    table = described(context, table_of(arguments[0]))
     out = context.out
     families = table.families or []
     if out.wants_records:

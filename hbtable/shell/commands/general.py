@@ -3,6 +3,7 @@
 import os
 
 from hbtable import __version__
+from hbtable.hbase.admin.structs import AdminUser
 from hbtable.shell.arguments.options import whole
 from hbtable.shell.context import Context
 from hbtable.shell.errors import Leave
@@ -17,6 +18,18 @@ def version(context: Context, _: list[Value]) -> Value:
 
 
 def whoami(context: Context, _: list[Value]) -> Value:
+    known: AdminUser = context.server.admin("adminWhoAmI")
+    user, groups = (known.name, known.groups or []) if known.name else _user_of_process()
+    if context.out.wants_records:
+        context.out.row((), {"user": user, "auth": "SIMPLE", "groups": groups})
+        return None
+    context.out.say(f"{user} (auth:SIMPLE)")
+    if groups:
+        context.out.say(f"    groups: {', '.join(groups)}")
+    return None
+
+
+def _user_of_process() -> tuple[str, list[str]]:
     import grp
     import pwd
 
@@ -30,19 +43,16 @@ def whoami(context: Context, _: list[Value]) -> Value:
             groups.append(grp.getgrgid(number).gr_name)
         except KeyError:
             groups.append(str(number))
-    if context.out.wants_records:
-        context.out.row((), {"user": user, "auth": "SIMPLE", "groups": groups})
-        return None
-    context.out.say(f"{user} (auth:SIMPLE)")
-    context.out.say(f"    groups: {', '.join(groups)}")
-    return None
+    return user, groups
 
 
 def list_security_capabilities(context: Context, _: list[Value]) -> Value:
-    """HBase's word for a server that takes everyone for who he says he is (whoami)."""
-    word = "SIMPLE_AUTHENTICATION"
-    context.out.row((word,), {"capability": word})
-    return [word.encode()]
+    """HBase's words."""
+    known: AdminUser = context.server.admin("adminWhoAmI")
+    words = ["AUTHORIZATION", "SIMPLE_AUTHENTICATION"] if known.name else ["SIMPLE_AUTHENTICATION"]
+    for word in words:
+        context.out.row((word,), {"capability": word})
+    return [word.encode() for word in words]
 
 
 def table_help(context: Context, _: list[Value]) -> Value:

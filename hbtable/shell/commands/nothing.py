@@ -49,8 +49,3 @@ def list_labels(context: Context, _: list[Value]) -> Value:
 def processlist(context: Context, _: list[Value]) -> Value:
     context.out.say("No general tasks currently running.")
     return None
-
-
-def user_permission(context: Context, _: list[Value]) -> Value:
-    _empty(context, "User", "Namespace,Table,Family,Qualifier:Permission")
-    return None

@@ -1,0 +1,128 @@
+"""HBase's shell on permissions (compat-tests/shell/access_cases.jsonl), by hbtable's shell over a gateway in this
+process."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from hbtable.access.user import User
+from hbtable.shell.connection import ShellConnection
+from tests.harness.guarded_gateway import GuardedGateway, interface
+from tests.harness.recorded_shell import FOLDER, load_checker, run_here
+
+GROUPS = {"gina": ("team",), "gus": ("team", "readers"), "sue": ("supers",)}
+CASES: list[dict[str, Any]] = [
+    case
+    for case in map(json.loads, (FOLDER / "access_cases.jsonl").read_text().splitlines())
+    if "quota" not in case["group"] + case["name"] and case["group"] not in ("help", "throttle")
+]
+_ERRORS = {"thrift1": ("IOError", "IllegalArgument", "AlreadyExists"), "admin": ("IOError", "IllegalArgument")}
+BETTER = "better: the message says more"
+NOT_THERE = "hbtable does not have it"
+LETTERS = "an unknown letter, and a name that no user can have, are refused"
+DIFFERENT: dict[str, str] = {
+    "grant/unknown-letter-p": LETTERS,
+    "grant/empty-user-p": LETTERS,
+    "grant/cells-p": NOT_THERE,
+    "grant/cells-no-scan-p": NOT_THERE,
+    "revoke/user-not-string-p": BETTER,
+    "user_permission/bad-regex-p": BETTER,
+    "whoami/root-p": "the groups are those of auth.groups, and not of the operating system",
+    "list_security_capabilities/on-p": "there are no permissions of cells",
+    "refused/grant-p": "the right that granting needs is named, not the one to see the table",
+    "refused/revoke-p": "the right that revoking needs is named, not the one to see the table",
+    "refused/snapshot-p": NOT_THERE,
+    "refused/balancer-p": "refused, instead of an answer to which nothing was done",
+}
+"""Case -> why its answer is not HBase's."""
+_CLASS = re.compile(r"org\.apache\.hadoop\.hbase\.security\.AccessDeniedException: ")
+"""The shell shows messages without Java's class, of all errors."""
+
+
+class Shells:
+    """`hbtable shell` of several users in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.gateway = GuardedGateway()
+        self._user = User("root")
+        shells = self
+
+        def connected(connection: Any) -> None:
+            client = shells.gateway.client
+            connection._admin_structs, connection._hbase_structs = interface("admin"), interface("thrift1")
+            connection._exceptions = tuple(
+                getattr(interface(service), name) for service, names in _ERRORS.items() for name in names
+            )
+            connection._clients = {
+                "hbase": client(shells._user, "thrift1"),
+                "admin": client(shells._user, "admin"),
+            }
+
+        monkeypatch.setattr(ShellConnection, "_open", connected)
+        # The shell is a program of its own: what of it waits for an answer has no mark.
+        monkeypatch.setattr("hbtable.testing.simulated.scheduler.unmarked_functions", lambda *_: [])
+
+    def run(self, user: str, script: str) -> tuple[str, str, int]:
+        self._user = User(user, frozenset(GROUPS.get(user, ())))
+        return run_here("127.0.0.1:1", script)
+
+    def inside(self, body: Callable[[], Any]) -> Any:
+        def main() -> Any:
+            self.gateway.start()
+            try:
+                return body()
+            finally:
+                self.gateway.stop()
+
+        return self.gateway.runtime.run(main)
+
+
+def sorted_rows(text: str) -> str:
+    """user_permission's rows come in the order of a hash table."""
+    header = "User  Namespace,Table,Family,Qualifier:Permission\n"
+    return re.sub(
+        f"({re.escape(header)})((?: .*\n)+)", lambda found: found[1] + "".join(sorted(found[2].splitlines(True))), text
+    )
+
+
+def differences(shells: Shells, case: dict[str, Any]) -> list[Any]:
+    check = load_checker()
+    plain = check.normalise
+    check.normalise = lambda text, *more, **named: sorted_rows(plain(text, *more, **named) + "\n").rstrip()
+    case = {**case, "stderr_first_line": _CLASS.sub("", case["stderr_first_line"])}
+    if case["setup"]:
+        shells.run("root", check.text(case["setup"]))
+    out, err, code = shells.run(case.get("user", "root"), check.text(case["commands"]))
+    for group in case["teardown"]:
+        shells.run("root", check.text(group))
+    answer = {"stdout": out, "stderr_first_line": check.first_error_line(err) if code else "", "exit": code}
+    return list(check.compare(case, answer))
+
+
+@pytest.fixture
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The time zone of the recordings."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_utc")
+def test_recorded_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    shells, failed = Shells(monkeypatch), {}
+
+    def body() -> None:
+        for case in CASES:
+            found = differences(shells, case)
+            if bool(found) != (case["name"] in DIFFERENT):
+                failed[case["name"]] = found or "passes now"
+
+    shells.inside(body)
+    assert not failed, "\n".join(f"{name}: {found}" for name, found in failed.items())
+    assert len(CASES) > 80
