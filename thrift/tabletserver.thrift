@@ -232,6 +232,8 @@ service TabletAdmin {
   /** The tablets that came, went or changed their schema after the change of this number; 0: all that it serves. Older
    * releases do not know the call: ask for tablets(). */
   ServedChanges served_changes(1: string incarnation, 2: i64 since) throws (1: RpcError error),
+  /** Of a tablet that it serves. StaleLocation when it does not. Older releases do not know the call. */
+  binary served_record(1: string incarnation, 2: i64 tabletId) throws (1: RpcError error),
   /** Paths of SSTables written or being written that METADATA may not name yet. */
   set<string> files_in_flight(1: string incarnation) throws (1: RpcError error),
   /** No block of the SSTables of its tablets of this table is in the cache on return. */

@@ -18,6 +18,7 @@ READING: Final = frozenset(
         "scan",
         "tablets",
         "served_changes",
+        "served_record",
         "files_in_flight",
         "task_deaths",
         "ping",

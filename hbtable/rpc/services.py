@@ -119,6 +119,10 @@ class TabletAdmin(Service):
         Older releases do not know the call: ask for tablets()."""
 
     @call(CallTimeout.REPORTS, repeatable=True)
+    def served_record(self, tablet_id: int) -> TabletRecord:
+        """Of a tablet that it serves. StaleLocation when it does not. Older releases do not know the call."""
+
+    @call(CallTimeout.REPORTS, repeatable=True)
     def files_in_flight(self) -> set[str]:
         """Paths of SSTables written or being written that METADATA may not name yet."""
 

@@ -124,6 +124,9 @@ class TabletServerAdmin(TabletAdmin):
             sizes = {tablet: tablet.sstable_bytes() for tablet in in_slices(self._runtime, list(tablets.values()))}
         return tablets.changes_since(since, sizes)
 
+    def served_record(self, tablet_id: int) -> TabletRecord:
+        return self._online_tablets.served(tablet_id).record
+
     def _tablets_of(self, table_id: int) -> list[Tablet]:
         served = self._online_tablets.tablets.values()
         return [tablet for tablet in served if table_id in (EVERY_TABLE, tablet.record.table_id)]

@@ -38,6 +38,7 @@ is no field: it takes a new call, which the older role refuses by name, or a new
 LATER_CALLS = {
     "TabletAdmin.ping": "that it is not known is an answer",
     "TabletAdmin.served_changes": "the master asks for all tablets each time, as it did of every server",
+    "TabletAdmin.served_record": "the master reads the rows of the whole table",
     "TabletAdmin.task_deaths": "`status` shows none of that server",
     "TabletService.scan_with_times": "the scan is refused, and the message says which server to upgrade",
     "MasterService.master_task_deaths": "`status` shows none of the master",

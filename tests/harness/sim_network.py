@@ -34,6 +34,7 @@ READS = frozenset(
         "scan_with_times",
         "tablets",
         "served_changes",
+        "served_record",
         "files_in_flight",
         "task_deaths",
         "ping",

@@ -112,6 +112,7 @@ ADMIN_CALLS = [
     ("tablets", (-1,), []),
     ("served_changes", (0,), ServedChanges(0, True, [], [])),
     ("served_changes", (2**40,), ServedChanges(2**40 + 1, False, [ServedTablet(16, 22, 3, 2**33)], [23, 2**40])),
+    ("served_record", (22,), RECORD),
     ("files_in_flight", (), {"f/1", "f/2"}),
     ("clear_block_cache", (16,), CacheEviction(3, 1 << 40)),
     ("task_deaths", (), ["one", "two"]),

@@ -1,8 +1,11 @@
 """Tablets that change servers because somebody asked: nothing is lost, nobody notices but by the server's name."""
 
+from collections import Counter
+
 import pytest
 
 from hbtable.errors import HbtableError, InvalidRequest, TableNotEnabled, TableNotFound, Unavailable
+from hbtable.metadata.catalog import Catalog
 from tests.harness.delegating_fake import DelegatingFake
 from tests.harness.many_servers import Cluster
 from tests.harness.planted_bugs import is_found
@@ -38,6 +41,47 @@ def test_a_tablet_moves_to_the_server_that_is_named(cluster_of, machine):
         assert machine.contents(cluster) == machine.expected(range(300))
         machine.write(cluster, range(300), b"again")
         assert machine.contents(cluster) == machine.expected(range(300), b"again")
+
+    cluster.runtime.run(body)
+
+
+def test_a_move_reads_no_row_but_its_own(cluster_of, machine, monkeypatch):
+    """However many tablets the table has, and whoever asked for it."""
+    read = Counter()
+    inner = Catalog.tablet_rows
+
+    def counted(catalog, table_id, damage=None):
+        read[table_id] += 1
+        return inner(catalog, table_id, damage)
+
+    monkeypatch.setattr(Catalog, "tablet_rows", counted)
+    cluster = cluster_of(5)
+
+    def body():
+        cluster.start(3)
+        cluster.client.admin.create_table(machine.schema(), SPLITS)
+        machine.write(cluster, range(300))
+        table = cluster.client.admin.record(b"t").table_id
+        (tablet, *_), moves = cluster.client.admin.tablets(b"t"), cluster.master.tables.moves
+        spawn = cluster.master_node.runtime.spawn
+        for number, planned in enumerate([False, True, False]):
+            record = cluster.client.operations.tablet_of_row(table, b"")
+            target = next(name for name in sorted(cluster.servers) if name != record.owner)
+            read.clear()
+            known = [record] if planned else []
+            task = spawn(moves.move, b"t", tablet.tablet_id, target, *known, name=f"move {number}")
+            task.join()
+            assert task.error is None
+            assert not read[table]
+            assert owners(cluster)[tablet.tablet_id] == target
+        read.clear()
+        # One that was split meanwhile is looked for, and not found.
+        cluster.client.admin.split(b"t", b"row000025")
+        task = spawn(moves.move, b"t", tablet.tablet_id, "", record, name="move")
+        task.join()
+        assert isinstance(task.error, InvalidRequest)
+        assert read[table]
+        assert machine.contents(cluster) == machine.expected(range(300))
 
     cluster.runtime.run(body)
 

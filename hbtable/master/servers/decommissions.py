@@ -139,6 +139,6 @@ class Decommissions:
             name = names.get(tablet.table_id)
             if name is None or self._is_busy(name):
                 return False
-            self._moves.move(name, tablet.tablet_id, move.target)
+            self._moves.move(name, tablet.tablet_id, move.target, tablet)
         log.info("master: %s", move.why)
         return True

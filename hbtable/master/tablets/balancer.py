@@ -102,4 +102,4 @@ class Balancer:
     @switches
     def _move(self, names: dict[int, bytes], move: Move) -> None:
         log.info("balancer: %s", move.why)
-        self._moves.move(names[move.record.table_id], move.record.tablet_id, move.target)
+        self._moves.move(names[move.record.table_id], move.record.tablet_id, move.target, move.record)

@@ -16,6 +16,7 @@ from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tablets.assignment import Assign, describe, least_loaded, takers
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
+from hbtable.metadata.split_repair import complete_split
 from hbtable.model.names import shown
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
@@ -42,14 +43,14 @@ class Moves:
         self._settled = settled
 
     @switches
-    def move(self, name: bytes, tablet_id: int, server: str = "") -> None:
+    def move(self, name: bytes, tablet_id: int, server: str = "", planned: TabletRecord | None = None) -> None:
         """The tablet is served by `server` on return, which may be the one that had it: then it was loaded anew. "": by
         the least loaded other server, or by the same one when there is no other. TableNotFound, TableNotEnabled,
         InvalidRequest for a tablet or server that is not there; Unavailable: still where it was, or without a server
-        until the master's next cycle."""
+        until the master's next cycle. `planned`: the record that whoever planned this saw."""
         with self._operation(name):
             table = enabled(self._catalog, name)
-            tablet = self.tablet(table, tablet_id)
+            tablet = self._alone(table, tablet_id, planned) or self.tablet(table, tablet_id)
             reports = self._reports(table.table_id)
             target = self._target(tablet, reports, server)
             try:
@@ -63,6 +64,19 @@ class Moves:
                     self._placement.metrics.moves.value += 1
             except Conflict as error:
                 raise Unavailable(f"{describe(tablet)} changed while it was moved; try again: {error}") from error
+
+    @switches
+    def _alone(self, table: TableRecord, tablet_id: int, planned: TabletRecord | None) -> TabletRecord | None:
+        """The tablet, by its own row: a table may have thousands. None when it has to be looked for."""
+        seen = planned or self._placement.owners_record(tablet_id, self._reports(table.table_id))
+        if seen is None or seen.table_id != table.table_id:
+            return None
+        current = self._catalog.read_tablet(seen.table_id, seen.range.stop)
+        if current is not None and current.left is not None:
+            current = complete_split(self._catalog, current)
+        if current is None or current.tablet_id != tablet_id or current.is_merging():
+            return None
+        return current
 
     @switches
     def tablet(self, table: TableRecord, tablet_id: int) -> TabletRecord:

@@ -148,6 +148,19 @@ class Placement:
         self.quarantine.answered(record.tablet_id)
 
     @switches
+    def owners_record(self, tablet_id: int, reports: ServerReports) -> TabletRecord | None:
+        """As the server has it that serves the tablet; None: nobody says so now."""
+        for name, load in reports.loads.items():
+            if tablet_id in load.tablet_ids:
+                try:
+                    return self._transport.tablet_admin(name).served_record(tablet_id)
+                except LockLost:
+                    raise
+                except HbtableError as error:  # it has left, or its server is of an older release
+                    log.debug("%s does not say where tablet %d is: %s", name, tablet_id, error)
+        return None
+
+    @switches
     def place_all(
         self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Collection[str]
     ) -> list[NotPlaced]:

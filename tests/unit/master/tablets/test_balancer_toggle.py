@@ -41,7 +41,7 @@ def test_a_round_ends_with_the_move_under_way_when_something_else_is_to_be_done(
     moves: list[int] = []
 
     class Moves:
-        def move(self, name: bytes, tablet_id: int, server: str) -> None:
+        def move(self, name: bytes, tablet_id: int, server: str, planned: object) -> None:
             moves.append(tablet_id)
 
     def main() -> str:
