@@ -59,6 +59,8 @@ class Quarantine:
         self._clock = clock
         self._options = options or QuarantineOptions()
         self._stories: dict[int, _Story] = {}
+        self._accused: set[int] = set()
+        """Those with deaths, and perhaps more. Each placement asks for them, and nearly all tablets are well."""
         self._blamed: dict[str, frozenset[int]] = {}
         """By dead server."""
 
@@ -90,6 +92,7 @@ class Quarantine:
         """Forgets every tablet but these, and servers whose death no tablet is blamed for any more."""
         there = set(tablet_ids)
         self._stories = {tablet_id: story for tablet_id, story in self._stories.items() if tablet_id in there}
+        self._accused = {number for number in self._accused if number in self._stories and self._stories[number].dead}
         named = {story.server for story in self._stories.values()}
         self._blamed = {server: blamed for server, blamed in self._blamed.items() if server in named}
 
@@ -101,6 +104,7 @@ class Quarantine:
         story.server = ""
         if tablet.tablet_id in blamed:
             story.dead.append(tablet.owner)
+            self._accused.add(tablet.tablet_id)
         elif not self._is_fresh(story):
             story.dead.clear()
         excess = len(story.dead) - options.deaths
@@ -132,12 +136,15 @@ class Quarantine:
 
     def suspects(self) -> frozenset[int]:
         """Tablets to be spread."""
-        return frozenset(number for number, story in self._stories.items() if story.dead)
+        return frozenset(number for number, story in self._accused_stories() if story.dead)
 
     def held(self) -> frozenset[int]:
         """Tablets that are not to be handed out now."""
         now = self._clock()
-        return frozenset(number for number, story in self._stories.items() if story.held_until > now)
+        return frozenset(number for number, story in self._accused_stories() if story.held_until > now)
+
+    def _accused_stories(self) -> list[tuple[int, _Story]]:
+        return [(number, self._stories[number]) for number in self._accused if number in self._stories]
 
     def message(self, tablets: Iterable[TabletRecord]) -> str:
         """About the first of them that is held back, "" for none."""

@@ -1,6 +1,7 @@
 """Which tablets are held back because their servers die, and for how long."""
 
 from dataclasses import replace
+from typing import Never
 
 import pytest
 
@@ -150,3 +151,20 @@ def test_those_that_are_blamed_together_wait_only_briefly(story: Story) -> None:
 def test_the_planted_bug_is_found(caplog: pytest.LogCaptureFixture) -> None:
     held_back = test_after_three_deaths_in_a_row_it_is_held_back_each_time_for_longer
     is_found("poisonous", lambda: held_back(Story(), caplog))
+
+
+def test_placing_a_tablet_does_not_cost_more_the_more_tablets_are_well(story: Story) -> None:
+    """As when one table after the other is made, or a new master has given out all tablets."""
+
+    class Looked(dict[int, object]):
+        def __iter__(self) -> Never:
+            raise AssertionError("each tablet is looked at")
+
+        items = values = keys = __iter__  # type: ignore[assignment]
+
+    for server in "abc":
+        story.dies(server, BAD)
+    story.quarantine.given(GOOD.tablet_id, "d")
+    story.quarantine._stories = Looked(story.quarantine._stories)  # type: ignore[assignment]
+    assert story.quarantine.suspects() == story.quarantine.held() == {20}
+    assert "tablet 20" in story.quarantine.message([GOOD, BAD])
