@@ -12,11 +12,12 @@ The errors of hbtable.errors and the classes of hbtable.library are here as well
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from hbtable.client.batch import Batch
     from hbtable.errors import (
+        AccessDenied,
         AlreadyExists,
         BadFilter,
         Conflict,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         NamespaceNotFound,
         NoSuchFamily,
         NotACounter,
+        NotAuthenticated,
         NotFound,
         OutcomeUnknown,
         OutOfSpace,
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccessDenied",
     "AlreadyExists",
     "BadFilter",
     "Batch",
@@ -83,6 +86,7 @@ __all__ = [
     "NamespaceNotFound",
     "NoSuchFamily",
     "NotACounter",
+    "NotAuthenticated",
     "NotFound",
     "OutOfSpace",
     "OutcomeUnknown",
@@ -124,7 +128,7 @@ _MODULES: Final = {
 """The modules of the public classes that are not in hbtable.errors."""
 
 
-def open(path: str, *, durability: str = "sync", read_only: bool = False) -> "EmbeddedDatabase":
+def open(path: str, *, durability: Literal["sync", "os"] = "sync", read_only: bool = False) -> "EmbeddedDatabase":
     """Opens, or makes, the database in folder `path`, served by a cluster of one inside this process.
 
     `durability` "sync": what is acknowledged is on the disk. "os": it is in the operating system's hands, which is much
@@ -155,9 +159,9 @@ def connect(
     autoconnect: bool = True,
     table_prefix: str | bytes | None = None,
     table_prefix_separator: str | bytes = b"_",
-    compat: str = "0.98",
-    transport: str = "buffered",
-    protocol: str = "binary",
+    compat: Literal["0.90", "0.92", "0.94", "0.96", "0.98"] = "0.98",
+    transport: Literal["buffered", "framed"] = "buffered",
+    protocol: Literal["binary", "compact"] = "binary",
 ) -> "ConnectedDatabase":
     """Connects to an hbtable server, and gives what open() gives: the tables are the server's.
 
@@ -181,14 +185,16 @@ def connect(
     return database
 
 
-def __getattr__(name: str) -> object:
-    """The public errors and classes, with their first use."""
-    if name in _MODULES:
-        return getattr(import_module(f"hbtable.{_MODULES[name]}"), name)
-    if name in __all__:
-        # The attribute, once it is there: at the interpreter's end nothing can be imported any more.
-        return getattr(globals().get("errors") or import_module("hbtable.errors"), name)
-    raise AttributeError(f"module 'hbtable' has no attribute {name!r}")
+if not TYPE_CHECKING:  # who reads types is to see that a name is not there
+
+    def __getattr__(name: str) -> object:
+        """The public errors and classes, with their first use."""
+        if name in _MODULES:
+            return getattr(import_module(f"hbtable.{_MODULES[name]}"), name)
+        if name in __all__:
+            # The attribute, once it is there: at the interpreter's end nothing can be imported any more.
+            return getattr(globals().get("errors") or import_module("hbtable.errors"), name)
+        raise AttributeError(f"module 'hbtable' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import final
 
 from hbtable.client import columns as column_names
-from hbtable.client.columns import Data, Key
+from hbtable.client.columns import Data, K, Key
 from hbtable.client.given import bytes_of, whole_number
 from hbtable.errors import WrongType, WrongValue
 from hbtable.model.mutation import Operation, RowMutation
@@ -46,7 +46,7 @@ class Batch:
         self._count = 0
 
     @switches
-    def put(self, row: Key, data: Data, wal: bool | None = None) -> None:
+    def put(self, row: Key, data: Data[K], wal: bool | None = None) -> None:
         timestamp = self._timestamp
         cells = column_names.cells(data)
         self._add(row, [column_names.put(column, value, timestamp) for column, value in cells], wal)

@@ -5,6 +5,7 @@ f:q     one column; the qualifier may hold ':' itself
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from hbtable.client.given import bytes_of, members, whole_number
 from hbtable.errors import WrongType, WrongValue
@@ -14,7 +15,9 @@ from hbtable.model.values import shown
 
 Key = bytes | str
 """A row, a column or a value."""
-Data = Mapping[bytes, Key] | Mapping[str, Key] | Mapping[Key, Key]
+K = TypeVar("K", bound=Key)
+"""The keys of a dict, all of a kind: a type checker takes no union of dicts for one that is written out."""
+Data = Mapping[K, Key]
 """Of a put: values by column."""
 
 
@@ -29,7 +32,7 @@ def put(column: Key, value: Key, timestamp: int) -> Operation:
     return (PUT, family, qualifier, timestamp, value)
 
 
-def cells(data: Data) -> Iterable[tuple[Key, Key]]:
+def cells(data: Data[K]) -> Iterable[tuple[K, Key]]:
     """Column and value of each cell of a put. InvalidRequest unless it is a dict, or something like one."""
     try:
         return data.items()

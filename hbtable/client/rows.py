@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from hbtable.client.batch import Batch
-from hbtable.client.columns import Data, Key, full, listed, put, write_time
+from hbtable.client.columns import Data, K, Key, full, listed, put, write_time
 from hbtable.client.columns import cells as cells_of
 from hbtable.client.given import at_least_one, bytes_of, members, whole_number
 from hbtable.client.table_calls import NamedTableCalls
@@ -160,7 +160,7 @@ class Rows:
     # ---------------------------------------------------------------- writes
 
     @switches
-    def put(self, row: Key, data: Data, timestamp: int | None = None, wal: bool = True) -> None:
+    def put(self, row: Key, data: Data[K], timestamp: int | None = None, wal: bool = True) -> None:
         """All columns or none; durable on return unless `wal` is False."""
         at = SERVER_TIME if timestamp is None else write_time(timestamp)
         operations = [put(column, value, at) for column, value in cells_of(data)]
@@ -187,13 +187,13 @@ class Rows:
         )
 
     @switches
-    def append(self, row: Key, data: Data) -> dict[bytes, bytes]:
+    def append(self, row: Key, data: Data[K]) -> dict[bytes, bytes]:
         """Atomically appends to each column; the new values."""
         values = [(*full(column), bytes_of("the value", value)) for column, value in cells_of(data)]
         return {column: value for column, _, value in self.table.append(bytes_of("the row", row), values)}
 
     @switches
-    def check_and_put(self, row: Key, column: Key, expected: Key | None, data: Data) -> bool:
+    def check_and_put(self, row: Key, column: Key, expected: Key | None, data: Data[K]) -> bool:
         """Puts `data` if the newest value of `column` is `expected` (None: there is none)."""
         key = bytes_of("the row", row)
         operations = [put(name, value, SERVER_TIME) for name, value in cells_of(data)]

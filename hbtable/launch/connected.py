@@ -40,8 +40,10 @@ class ConnectedDatabase(Database):
         timeout: int | None,
         prefix: str | bytes | None,
         separator: str | bytes,
+        compat: str,
     ) -> None:
         """`timeout`: milliseconds."""
+        self.compat = compat
         self.host = host or _DEFAULT_HOST
         self.port = whole_number("the port", port or _DEFAULT_PORT, 1, 65535)
         self.timeout = None if timeout is None else whole_number("the timeout", timeout, 1, LARGEST_I64)
@@ -89,7 +91,7 @@ def connect_database(
             raise WrongValue(f"{name!r} must be one of {', '.join(_CHOICES[name])}, not {shown(given)}")
     if host is not None and not isinstance(host, str):
         raise WrongType(f"the host {shown(host)} has to be text")
-    database = ConnectedDatabase(host, port, timeout, table_prefix, table_prefix_separator)
+    database = ConnectedDatabase(host, port, timeout, table_prefix, table_prefix_separator, choices["compat"])
     if autoconnect:
         database.open()
     return database

@@ -5,13 +5,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+from hbtable.client.columns import K
 from hbtable.client.given import bytes_of, members
 from hbtable.client.rows import row_range
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.errors import Conflict, TableNotFound
 from hbtable.hbase.regions import region
 from hbtable.library.options import Families, families_of
-from hbtable.library.schema_changes import FamilyChanges, altered
+from hbtable.library.schema_changes import K2, FamilyChanges, altered
 from hbtable.library.table import RegionDescription, Table, described
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord
@@ -103,7 +104,7 @@ class Database(ABC):
         prefix = self._table_name(b"")
         return [name[len(prefix) :] for name in names if name.startswith(prefix)]
 
-    def create_table(self, name: str | bytes, families: Families, split_rows: Sequence[str | bytes] = ()) -> Table:
+    def create_table(self, name: str | bytes, families: Families[K], split_rows: Sequence[str | bytes] = ()) -> Table:
         """Made, enabled and served on return; one tablet, or len(split_rows) + 1. `families`: options by name, or the
         names alone. TableExists."""
         schema = TableSchema(self._table_name(name), families_of(name, families))
@@ -161,8 +162,8 @@ class Database(ABC):
         self,
         name: str | bytes,
         *,
-        add: Families = (),
-        change: FamilyChanges | None = None,
+        add: Families[K] = (),
+        change: FamilyChanges[K2] | None = None,
         drop: Collection[str | bytes] = (),
         split_bytes: int | None = None,
     ) -> None:

@@ -2,8 +2,10 @@
 and by hbtable's for what Thrift has no name for."""
 
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypedDict
 
+from hbtable.client.columns import K
 from hbtable.client.given import bytes_of, members
 from hbtable.errors import WrongType, WrongValue
 from hbtable.model.names import check_family
@@ -36,14 +38,8 @@ class FamilyOptions(TypedDict, total=False):
     ttl_seconds: int
 
 
-Families = (
-    Mapping[str, FamilyOptions]
-    | Mapping[bytes, FamilyOptions]
-    | Mapping[str, FamilyOptions | None]
-    | Mapping[bytes, FamilyOptions | None]
-    | Mapping[str | bytes, FamilyOptions | None]
-    | Collection[str | bytes]
-)
+Families = Mapping[K, FamilyOptions | None] | list[K] | tuple[K, ...] | AbstractSet[K]
+"""Any collection of names will do. Not said to type checkers: a dict with wrong options is one, too."""
 
 
 class FamilyDescription(TypedDict):
@@ -67,13 +63,15 @@ _IGNORED: Final = ("bloom_filter_vector_size", "bloom_filter_nb_hashes")
 _WORDS: Final = ("compression", "bloom")
 
 
-def families_of(table: object, families: Families) -> dict[bytes, FamilySchema]:
+def families_of(table: object, families: Families[K]) -> dict[bytes, FamilySchema]:
     """Of a table to be made. InvalidRequest."""
-    if isinstance(families, (str, bytes)) or not isinstance(families, Collection):
+    kind: object = families
+    if isinstance(kind, (str, bytes)) or not isinstance(kind, Collection):
         raise WrongType(f"table {table!r} needs column families: a list of names, or a dict of their options")
     if not families:
-        raise WrongValue(f"table {table!r} needs column families, and none is given")
-    named: Collection[tuple[str | bytes, FamilyOptions | None]]
+        error = WrongValue if isinstance(families, Mapping) else WrongType  # happybase takes no list at all
+        raise error(f"table {table!r} needs column families, and none is given")
+    named: Collection[tuple[K, FamilyOptions | None]]
     if isinstance(families, Mapping):
         named = families.items()
     else:

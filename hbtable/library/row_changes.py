@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final, Literal, Self, final
 
-from hbtable.client.columns import Data, Key, cells, delete, full, listed, put, write_time
+from hbtable.client.columns import Data, K, Key, cells, delete, full, listed, put, write_time
 from hbtable.errors import WrongValue
 from hbtable.model.mutation import DELETE_FAMILY, DELETE_VERSION, Operation, RowMutation
 from hbtable.model.values import shown
@@ -39,7 +39,7 @@ class RowChanges:
         self._steps: list[Operation | int] = []
         """A number is a delete of the whole row, up to this time."""
 
-    def put(self, data: Data, timestamp: int | None = None) -> Self:
+    def put(self, data: Data[K], timestamp: int | None = None) -> Self:
         time = write_time(timestamp)
         self._steps += [put(column, value, time) for column, value in cells(data)]
         return self

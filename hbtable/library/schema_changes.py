@@ -2,20 +2,23 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
+from hbtable.client.columns import K, Key
 from hbtable.client.given import members, whole_number
 from hbtable.errors import NoSuchFamily, WrongType, WrongValue
 from hbtable.library.options import Families, FamilyOptions, changes, families_of, family_name
 from hbtable.model.schema import TableSchema
 from hbtable.model.values import LARGEST_I64, shown
 
-FamilyChanges = Mapping[str, FamilyOptions] | Mapping[bytes, FamilyOptions]
+K2 = TypeVar("K2", bound=Key)
+FamilyChanges = Mapping[K, FamilyOptions]
 
 
 def altered(
     schema: TableSchema,
-    add: Families,
-    change: FamilyChanges,
+    add: Families[K],
+    change: FamilyChanges[K2],
     drop: Collection[str | bytes],
     split_bytes: int | None,
 ) -> TableSchema:
