@@ -18,6 +18,7 @@ from hbtable.client.suspects import Suspects
 from hbtable.errors import (
     LimitExceeded,
     LockLost,
+    NoSuchFamily,
     OutcomeUnknown,
     OutOfSpace,
     StaleLocation,
@@ -25,6 +26,7 @@ from hbtable.errors import (
     TableNotFound,
     Unavailable,
 )
+from hbtable.filters.grammar import parse
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator
 from hbtable.metadata.retry_policy import RetryCounter
@@ -212,7 +214,7 @@ class Table:
         nothing follows and `next` is None. `next` is for this method alone: it may lie between tablets."""
         check_request(request)
         if request.range.is_empty():
-            self._check_enabled()
+            self._check_as_tablets_do(request.spec)
             return ScanPage([], None)
         return scanning.page(request, self._scan_tablet)
 
@@ -269,10 +271,19 @@ class Table:
         return record
 
     @switches
-    def _check_enabled(self) -> None:
-        """Raises TableNotFound or TableNotEnabled by the table's record in METADATA. A call with a row needs no such
-        question: the tablet refuses it."""
-        self._refuse_disabled(self.record())
+    def _check_as_tablets_do(self, spec: ReadSpec) -> None:
+        """A scan that asks no tablet: TableNotFound, TableNotEnabled, NoSuchFamily and BadFilter all the same."""
+        record = self.record()
+        self._refuse_disabled(record)
+        families = record.schema.families
+        for family in spec.columns or ():
+            if family not in families:
+                there = ", ".join(shown(name) for name in sorted(families))
+                raise NoSuchFamily(
+                    f"Column family {shown(family)} does not exist in table {self.shown_name()}; it has {there}"
+                )
+        if spec.filter is not None:
+            parse(spec.filter, partial(self._runtime.sleep, 0))
 
     def _refuse_disabled(self, record: TableRecord) -> None:
         if record.state in (TableState.DISABLED, TableState.DISABLING):

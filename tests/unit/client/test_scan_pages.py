@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import DataDamaged, LimitExceeded, TableNotEnabled, TableNotFound, UnsupportedFormat
+from hbtable.errors import (
+    BadFilter,
+    DataDamaged,
+    LimitExceeded,
+    NoSuchFamily,
+    TableNotEnabled,
+    TableNotFound,
+    UnsupportedFormat,
+)
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.ranges import RowRange
 from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
@@ -144,6 +152,16 @@ def test_an_empty_range_reports_the_table_as_any_other(cluster, client, rows):
     cluster.put_table(b"d", state=TableState.DISABLED)
     with pytest.raises(TableNotEnabled):
         client.table(b"d").scan_page(ScanRequest(rows))
+
+
+def test_an_empty_range_reports_mistakes_as_any_other(cluster, client):
+    """Found by programs that are run over happybase and the library: the gateway looks when a scanner is opened."""
+    cluster.put_table(b"e", families=(b"f",))
+    table, rows = client.table(b"e"), RowRange(b"c", b"b")
+    with pytest.raises(NoSuchFamily, match="Column family h does not exist in table e; it has f"):
+        table.scan_page(ScanRequest(rows, ReadSpec({b"h": None})))
+    with pytest.raises(BadFilter):
+        table.scan_page(ScanRequest(rows, ReadSpec(filter=b"NoFilter(")))
 
 
 def test_an_empty_table_is_one_empty_page(cluster, client):
