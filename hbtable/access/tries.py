@@ -2,7 +2,7 @@
 
 Counted for an address and a name together. By the name alone anybody could keep a user out; by the address alone one
 client with an old password would keep out all others behind the same proxy. Who tries many names is held up by the
-few hashes that are computed at a time.
+one hash that is computed at a time.
 """
 
 from collections import OrderedDict
@@ -11,6 +11,8 @@ from typing import Final, final
 FREE_TRIES: Final = 5
 _FIRST_WAIT_SECONDS: Final = 1.0
 _LONGEST_WAIT_SECONDS: Final = 60.0
+_LETTERS: Final = 128
+"""No user's name has more, and a stranger may send thousands."""
 _REMEMBERED: Final = 10_000
 """Beyond it those that failed longest ago are forgotten."""
 
@@ -26,11 +28,11 @@ class FailedTries:
 
     def wait_seconds(self, host: str, name: str, now: float) -> float:
         """0: a try may be made now."""
-        _, earliest = self._failed.get((host, name), (0, 0.0))
+        _, earliest = self._failed.get((host, name[:_LETTERS]), (0, 0.0))
         return max(0.0, earliest - now)
 
     def failed(self, host: str, name: str, now: float) -> None:
-        key = (host, name)
+        key = (host, name[:_LETTERS])
         times = self._failed.pop(key, (0, 0.0))[0] + 1
         wait = 0.0
         if times >= FREE_TRIES:
@@ -40,4 +42,4 @@ class FailedTries:
             self._failed.popitem(last=False)
 
     def succeeded(self, host: str, name: str) -> None:
-        self._failed.pop((host, name), None)
+        self._failed.pop((host, name[:_LETTERS]), None)

@@ -45,7 +45,7 @@ _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 class GeventOptions:
     """Options: how many threads each kind of blocking work may use."""
 
-    threads_of_kind: Mapping[str, int] = field(default_factory=lambda: {"log-sync": 2})
+    threads_of_kind: Mapping[str, int] = field(default_factory=lambda: {"log-sync": 2, "password": 1})
     """Threads for the named kinds. More: more calls at once on slow storage, and more memory (about 100 KiB each)."""
 
     threads: int = 4

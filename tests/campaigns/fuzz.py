@@ -334,7 +334,9 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="hbtable-fuzz-") as folder:
         real = over_sockets(arguments.real, seed, Path(folder))
-    total = real + in_process(max(arguments.messages - real, 0), seed)
+    from tests.campaigns.login_fuzz import logins  # which is made of this module's parts
+
+    total = real + in_process(max(arguments.messages - real, 0), seed) + logins(arguments.messages // 20, seed)
     print(f"{total} messages, nothing broke (seed {seed})")
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from hbtable.errors import NamespaceNotFound, NoSuchFamily, TableNotFound
 from hbtable.hbase.cluster_backend import ClusterBackend, Masters
+from hbtable.hbase.security import NO_SECURITY, GatewaySecurity
 from hbtable.hbase.server import ClusterIdentity, ThriftGateway, ThriftGatewayOptions
 from hbtable.metrics.registry import Registry
 from hbtable.model import names
@@ -172,11 +173,16 @@ class _Listener:
 class CannedGateway:
     """serve() is what a listening port would call for each connection."""
 
-    def __init__(self, options: ThriftGatewayOptions | None = None) -> None:
+    def __init__(
+        self,
+        options: ThriftGatewayOptions | None = None,
+        cluster: Any = None,
+        security: GatewaySecurity = NO_SECURITY,
+    ) -> None:
         self.runtime = CannedRuntime()
         self.registry = Registry()
         self.serve: Callable[[Stream, tuple[str, int]], None]
-        cluster: Any = CannedCluster()
+        cluster = cluster or CannedCluster()
         identity = ClusterIdentity(lambda: "id", lambda owner: (b"localhost", 9090))
         self.gateway = ThriftGateway(
             self.runtime,  # type: ignore[arg-type]  # the parts of a runtime that a gateway uses
@@ -187,6 +193,7 @@ class CannedGateway:
             identity,
             options,
             cluster=ClusterBackend(cluster, list, cluster, lambda: Masters(None, []), cluster),
+            security=security,
         )
         self.gateway.start()
 

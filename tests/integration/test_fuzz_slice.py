@@ -5,11 +5,17 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.fuzz import in_process, over_sockets
+from tests.campaigns.login_fuzz import logins
 
 
 @pytest.mark.integration
 def test_broken_messages_in_process() -> None:
     assert in_process(30_000, seed=20061106, loud=False) >= 30_000
+
+
+@pytest.mark.integration
+def test_broken_logins() -> None:
+    assert logins(3_000, seed=20061108, loud=False) >= 3_000
 
 
 @pytest.mark.integration

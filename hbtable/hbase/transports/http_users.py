@@ -53,7 +53,7 @@ def _proved(said: bytes, host: str, verifier: Verifier) -> User:
     scheme, _, value = said.partition(b" ")
     value = value.strip()
     if scheme.lower() == b"bearer":
-        return verifier.by_token(value, host)
+        return verifier.by_token(value)
     if scheme.lower() != b"basic":
         name = scheme[:20].decode("latin-1")
         raise NotAuthenticated(f"this server knows Basic and Bearer in Authorization, and not {name!r}")

@@ -29,5 +29,7 @@ def test_who_got_it_right_begins_anew() -> None:
 def test_names_that_are_made_up_take_bounded_memory() -> None:
     tries = FailedTries(most=100)
     for number in range(1000):
-        tries.failed("h", f"u{number}", 0.0)
+        tries.failed("h", f"u{number}" * 1000, 0.0)
     assert len(tries._failed) == 100
+    assert all(len(name) <= 128 for _, name in tries._failed)
+    assert tries.wait_seconds("h", "u999" * 1000, 0.0) == 0.0
