@@ -45,6 +45,7 @@ _QUESTIONS: Final = (
 )
 UNHEARD: Final = frozenset((*_CELLS.split(), *_QUESTIONS.split()))
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""
+STRANGERS_A_MINUTE: Final = 600
 _MOST_LETTERS: Final = 200
 _MOST_ARGUMENTS: Final = 8
 
@@ -56,10 +57,27 @@ class AuditTrail:
     def __init__(self, write: Callable[[str], object], wall_millis: Callable[[], int]) -> None:
         self._write = write
         self._wall_millis = wall_millis
+        self._minute = 0
+        self._of_minute = 0
+        """Refused logins in this minute."""
+        self._left_out = 0
 
     def denied(self, client: str, call: str, why: str) -> None:
         """`call`: a method, or `login`."""
-        self._line(client, call, "denied", why=why)
+        if acting_user() is not None or self._has_room():
+            self._line(client, call, "denied", why=why)
+
+    def _has_room(self) -> bool:
+        """Strangers cannot fill the disk: of their lines there are so many a minute, and the next line counts those
+        that were left out."""
+        minute = self._wall_millis() // 60_000
+        if minute != self._minute:
+            self._minute, self._of_minute = minute, 0
+        self._of_minute += 1
+        if self._of_minute <= STRANGERS_A_MINUTE:
+            return True
+        self._left_out += 1
+        return False
 
     def watch(self, methods: Iterable[ThriftMethod]) -> None:
         """From now on each of their calls leaves a line, but those of UNHEARD."""
@@ -91,6 +109,8 @@ class AuditTrail:
         if on:
             line["on"] = on
         line["outcome"] = outcome
+        if self._left_out:
+            line["left_out"], self._left_out = self._left_out, 0
         if why:
             line["why"] = why[:_MOST_LETTERS]
         self._write(json.dumps(line))

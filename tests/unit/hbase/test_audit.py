@@ -10,10 +10,10 @@ import pytest
 
 from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
-from hbtable.access.user import User, act_as
+from hbtable.access.user import User, act_as, acting_as
 from hbtable.access.verification import Verifier
 from hbtable.errors import AlreadyExists
-from hbtable.hbase.audit import DENIED, UNHEARD, AuditTrail
+from hbtable.hbase.audit import DENIED, STRANGERS_A_MINUTE, UNHEARD, AuditTrail
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.errors import JavaError
 from hbtable.hbase.security import GatewaySecurity
@@ -112,6 +112,22 @@ def test_a_login_that_fails_leaves_a_line_without_the_password(heard: Any) -> No
     heard.talk(f"POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic {pair}\r\nContent-Length: 1\r\n\r\nx".encode())
     why = "the user or the password is wrong"
     assert heard.lines == [{**ANN, "user": None, "call": "login", "outcome": "denied", "why": why}] * 2
+
+
+def test_strangers_cannot_fill_the_disk() -> None:
+    lines: list[dict[str, Any]] = []
+    now = [0]
+    trail = AuditTrail(lambda line: lines.append(json.loads(line)), lambda: now[0])
+    for _ in range(STRANGERS_A_MINUTE + 7):
+        trail.denied("h:1", "login", "wrong")
+    assert len(lines) == STRANGERS_A_MINUTE
+    with acting_as(User("ann")):
+        trail.denied("h:1", "getRow", "no right")
+    assert lines[-1]["left_out"] == 7
+    now[0] = 60_000
+    trail.denied("h:1", "login", "wrong")
+    assert "left_out" not in lines[-1]
+    assert len(lines) == STRANGERS_A_MINUTE + 2
 
 
 def test_what_is_shown_of_arguments_is_short() -> None:
