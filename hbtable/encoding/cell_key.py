@@ -20,6 +20,7 @@ from hbtable.errors import UnsupportedFormat
 from hbtable.model.mutation import KINDS
 
 SUFFIX: Final = struct.Struct(">QBQB")
+_SUFFIX_START: Final = struct.Struct(">QB")
 SUFFIX_BYTES: Final = 18
 TERMINATOR: Final = b"\x00\x01"
 FLAG_TTL: Final = 1
@@ -74,7 +75,7 @@ def suffix(timestamp: int, kind: int, sequence: int, flags: int = 0) -> bytes:
 
 def suffix_start(timestamp: int, kind: int) -> bytes:
     """The bytes that begin the suffix of this timestamp and kind, whatever the sequence."""
-    return (INVERT - timestamp).to_bytes(8, "big") + bytes((kind,))
+    return _SUFFIX_START.pack(INVERT - timestamp, kind)
 
 
 def cell_key(

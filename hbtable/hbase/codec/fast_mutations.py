@@ -14,6 +14,10 @@ _MUTATION: Final = struct.Struct(">I3sI").unpack_from
 _STRING: Final = struct.Struct(">3sI").unpack_from
 _LIST: Final = struct.Struct(">4sI").unpack_from
 _END: Final = struct.Struct(">IB").unpack_from
+_ONE: Final = struct.Struct(">8sI3sI").unpack_from
+_PUT: Final = 0x02000100
+_LOGGED: Final = b"\x02\x00\x04\x01\x00\x00"
+"""The ends of a mutation that goes to the log, and of the batch behind it."""
 
 
 def fast_mutations(data: bytes, position: int, count: int) -> tuple[list[object], int]:
@@ -41,6 +45,18 @@ def fast_batches(data: bytes, position: int, count: int) -> tuple[list[object], 
             start = here + 7
             here = start + length
             row = data[start:here]
+            # The usual batch: one put. A cut that reaches beyond the end is not followed by the two ends.
+            mark, flag, column_mark, length = _ONE(data, here)
+            start = here + 19
+            stop = start + length
+            if mark == b"\x0f\x00\x02\x0c\x00\x00\x00\x01" and flag == _PUT and column_mark == b"\x0b\x00\x02":
+                value_mark, length = _STRING(data, stop)
+                value_start = stop + 7
+                value_stop = value_start + length
+                if value_mark == b"\x0b\x00\x03" and data[value_stop : value_stop + 6] == _LOGGED:
+                    here = position = value_stop + 6
+                    found.append((row, [(0, data[start:stop], data[value_start:value_stop], 1)]))
+                    continue
             mark, length = _LIST(data, here)
             if mark != b"\x0f\x00\x02\x0c":
                 break

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, final
 
 from hbtable.commitlog.records import encode_one_pair, encode_record, encode_record_in_parts
-from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix
+from hbtable.encoding.cell_key import FLAG_TTL, INVERT, SUFFIX, TERMINATOR, Pair, row_prefix, suffix_start
 from hbtable.encoding.pairs_checksum import checksum_in_parts, checksum_of
 from hbtable.errors import HbtableError, InvalidRequest, LimitExceeded, MemoryDamaged, NoSuchFamily, StaleLocation
 from hbtable.memtable.memtable import Memtable
@@ -130,13 +130,12 @@ class WriteBuilder:
         start, stop = self._range
         clock = self._clock
         now = clock.tick()
-        inverted_now = INVERT - now
-        largest = self._max_cell_bytes
-        longest = self._max_row_bytes
+        largest, longest = self._max_cell_bytes, self._max_row_bytes
         tablet_id, generation = self._tablet_id, self._generation
         by_stack: list[list[Pair]] = [[] for _ in layout.keys]
         records: list[bytes] = []
         logged = time = 0
+        known_family = known_qualifier = middle = b""
         sequence -= 1
         for mutation in mutations:
             row = mutation.row
@@ -159,9 +158,10 @@ class WriteBuilder:
                     and b"\x00" not in qualifier
                 ):
                     sequence += 1
-                    key = b"%b\x00\x01%b%b\x00\x01%b" % (
-                        row, place[1], qualifier, SUFFIX.pack(inverted_now, PUT, INVERT - sequence, 0)
-                    )  # fmt: skip
+                    if qualifier != known_qualifier or family != known_family or not middle:
+                        known_family, known_qualifier = family, qualifier
+                        middle = b"".join((TERMINATOR, place[1], qualifier, TERMINATOR, suffix_start(now, PUT)))
+                    key = b"".join((row, middle, (INVERT - sequence).to_bytes(8, "big"), b"\x00"))
                     if len(key) + len(value) > largest:
                         raise self._too_large(mutation, operations[0], len(key) + len(value))
                     by_stack[place[0]].append((key, value))
