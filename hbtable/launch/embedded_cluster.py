@@ -165,7 +165,7 @@ class EmbeddedCluster:
             return
         shared = self.server.shared
         shared.room_bytes, shared.last_room_bytes = ballast.free_bytes, ballast.last_room_bytes
-        self.master.watch_room(lambda: bool(ballast.full))
+        self.master.watch_room(lambda: bool(ballast.full), lambda: not shared.has_room_for(0))
         ballast.on_change = lambda: shared.set_out_of_space(ballast.full)
         ballast.on_change()
         self.registry.gauge(

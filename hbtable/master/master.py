@@ -364,9 +364,11 @@ class Master:
         self.collections.begin()
         return self.collect_garbage()
 
-    def watch_room(self, out_of_space: Callable[[], bool]) -> None:
-        """While the disk is full nothing is written that can be done without, and all that can go goes."""
+    def watch_room(self, out_of_space: Callable[[], bool], in_last_room: Callable[[], bool]) -> None:
+        """While the disk is full nothing is written that can be done without, and all that can go goes. In the last
+        room only that is written which makes some."""
         self.collections.out_of_space = self._placement.logs.out_of_space = out_of_space
+        self._placement.in_last_room = in_last_room
 
     @switches
     def collect_garbage(self) -> str:

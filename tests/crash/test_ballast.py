@@ -57,11 +57,21 @@ def fill_with_two_tables(machine: Machine) -> None:
 
 
 def drop_other(machine: Machine) -> None:
+    """As the messages say."""
+    admin = machine.cluster.client.admin
+
+    def disable() -> None:
+        try:
+            admin.disable_table(b"other")
+        except OutOfSpace as error:
+            if "table other may be dropped or truncated as it is" not in str(error):
+                raise
+
     with suppress(TableNotEnabled):  # a refused call may have been carried out
-        machine.with_retries(lambda: machine.cluster.client.admin.disable_table(b"other"))
+        machine.with_retries(disable)
     with suppress(TableNotFound):  # as above
-        machine.with_retries(lambda: machine.cluster.client.admin.delete_table(b"other"))
-    assert b"other" not in machine.cluster.client.admin.table_names()
+        machine.with_retries(lambda: admin.delete_table(b"other"))
+    assert b"other" not in admin.table_names()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -170,11 +180,12 @@ def test_a_delete_that_finds_the_disk_full_is_carried_out(seed: int, way: str) -
     machine.run(body)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (8, 12, 24))])
 def test_a_server_starts_on_a_full_disk_and_everything_can_be_read_and_dropped(seed: int) -> None:
-    """The start has the last quarter of what was kept back, and nothing more: for some 130 tablets 400 kB are enough,
-    100 kB are not always."""
-    machine = Machine(seed, ballast_bytes=4 * BALLAST_BYTES)
+    """The start has the last quarter of what was kept back, 100 kB, and leaves some 15 kB of that. The seeds have up to
+    200 tablets, which is more than this takes rows in METADATA: it has to do for the first rows that a drop deletes,
+    whose files make room for the next."""
+    machine = Machine(seed)
 
     def body(machine: Machine) -> None:
         fill_with_two_tables(machine)

@@ -220,8 +220,7 @@ class TableOperations:
                 self._unnamed.discard(fresh.table_id)
                 raise
             self._unnamed.discard(fresh.table_id)
-            self._rows.delete(old)
-            self._placement.discard(old)
+            self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
             self._finish_enabling(fresh)
 
     @contextmanager
@@ -338,7 +337,7 @@ class TableOperations:
             living = self._reports(record.table_id).living
 
             def job(tablet: TabletRecord, living: frozenset[str] = living) -> Callable[[], None]:
-                return lambda: self._placement.vacate(tablet, living)
+                return lambda: self._placement.vacate_to_disable(tablet, living)
 
             outcomes = run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in served], "disable")
             # A Conflict is a tablet that changed under us, for example split: the next round sees it as it is.
@@ -359,9 +358,7 @@ class TableOperations:
 
     @switches
     def _finish_deleting(self, record: TableRecord) -> None:
-        tablets = self.settled(record.table_id)
-        self._rows.delete(tablets)
-        self._placement.discard(tablets)
+        self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
         forget(self._session, of_table(record.schema.name))
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
         # rows would look like a damaged table.

@@ -1,7 +1,7 @@
 """The rows of one table's tablets in METADATA: written together when the table is made or emptied; deleted."""
 
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import Final, final
 
 from hbtable.errors import Conflict
 from hbtable.master.servers.server_reports import AskServers
@@ -15,6 +15,8 @@ from hbtable.model.tablet_event import GIVEN
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import results, run_all
 from hbtable.switches import switches
+
+_ROUNDS: Final = 20
 
 
 class IdInUse(Conflict):
@@ -71,6 +73,22 @@ class TabletRows:
             return lambda: self._catalog.delete_tablet(tablet)
 
         results(run_all(self._runtime, self._parallel_rows, [job(tablet) for tablet in tablets], "delete"))
+
+    @switches
+    def delete_all(self, settled: Callable[[], list[TabletRecord]]) -> list[TabletRecord]:
+        """Deletes the rows that `settled` finds, until there are none; those that it found. A table that is dropped
+        because there is no room to disable it is served meanwhile, and its servers change its rows. Conflict: they go
+        on doing so."""
+        found: dict[int, TabletRecord] = {}
+        for _ in range(_ROUNDS):
+            rows = settled()
+            found |= {row.tablet_id: row for row in rows}
+            try:
+                self.delete(rows)
+            except Conflict:
+                continue
+            return list(found.values())
+        raise Conflict(f"the tablets go on changing: {', '.join(str(row.tablet_id) for row in rows[:5])}; try again")
 
     @switches
     def _put_new(self, row: TabletRecord) -> bool:

@@ -19,6 +19,7 @@ from hbtable.errors import (
     HbtableError,
     LockLost,
     OutcomeUnknown,
+    OutOfSpace,
     StaleLocation,
     TabletWithheld,
     Unavailable,
@@ -80,6 +81,8 @@ class Placement:
         self.note = note
         self._sorted: dict[str, Lock] = {}
         self._done: set[str] = set()
+        self.in_last_room: Callable[[], bool] = _never
+        """The disk is full, but for what is kept for deletes and drops (Master.watch_room)."""
 
     def plan(self, table: bytes, tablets: Sequence[TabletRecord], reports: ServerReports) -> list[Action]:
         """The actions for `tablets` of the table with this name, which were read before the list of servers was taken.
@@ -210,6 +213,14 @@ class Placement:
             self.note(current, TAKEN, current.owner, "it did not serve it" if lives else "it was dead")
 
     @switches
+    def vacate_to_disable(self, record: TabletRecord, living: Collection[str]) -> None:
+        """As vacate(). OutOfSpace, before anything is written, where a drop, which makes room, could be left without
+        any for the first rows that it deletes."""
+        if self.in_last_room():
+            raise OutOfSpace("the last room on the disk is kept for deletes and drops")
+        self.vacate(record, living)
+
+    @switches
     def discard(self, tablets: Sequence[TabletRecord]) -> None:
         """Has servers give up tablets of a table whose rows in METADATA are gone, with what only their memory and log
         had of them. Nobody finds them there any more; a server that is not told notices it by itself."""
@@ -247,3 +258,8 @@ class Placement:
                     self.metrics.recoveries.value += 1
                     self.metrics.recovery_seconds.observe(self._runtime.clock_seconds() - began)
                     self._done.add(name)
+
+
+def _never() -> bool:
+    """Nobody counts the room."""
+    return False
