@@ -18,22 +18,18 @@ import errno
 import fcntl
 import logging
 import os
-import re
 import socket
 import stat
 from collections.abc import Iterator
 from typing import Final, final
 
-from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, StorageFailed, UnsupportedFormat
+from hbtable.errors import AlreadyExists, Corruption, InvalidConfiguration, LockLost, StorageFailed
 from hbtable.fs import disk
 from hbtable.fs.entry_kinds import of_wrong_kind
-from hbtable.fs.paths import NO_ROOM, UNFINISHED, read_error, write_error
+from hbtable.fs.folder_format import check_format, format_damage, read_format
+from hbtable.fs.paths import NO_ROOM, UNFINISHED, write_error
 
 _LOG: Final = logging.getLogger(__name__)
-FORMAT_VERSION: Final = 1
-
-_FORMAT_TEXT: Final = "hbtable data folder\nformat {version}\n"
-_FORMAT: Final = re.compile(r"hbtable data folder\nformat ([0-9]{1,9})\n(.*)", re.DOTALL)
 _USERS: Final = ("users", "users.lock", "users.new")
 _MEANS_EMPTY: Final = frozenset(("LOCK", "lost+found", UNFINISHED, *_USERS))
 """Files of a folder that nobody used yet: a new disk's, the traces of a start that crashed, those of `hbtable user`,
@@ -85,7 +81,7 @@ class DataFolder:
             undo.callback(_free, lock)
             try:
                 _lock(root, lock, descriptor, fcntl.LOCK_EX)
-                _check_format(root)
+                check_format(root)
                 disk.delete_folder(f"{root}/{UNFINISHED}")
                 folder = DataFolder(root, lock, descriptor)
             except OSError as error:
@@ -159,7 +155,7 @@ class FolderForReading:
         """Corruption, UnsupportedFormat; InvalidConfiguration when the folder is no hbtable data folder."""
         if not os.path.exists(f"{self.root}/FORMAT"):
             raise InvalidConfiguration(format_damage(self.root) or why_no_store(self.root))
-        _read_format(self.root)
+        read_format(self.root)
 
     def check_held(self) -> None:
         """As DataFolder.check_held."""
@@ -176,7 +172,7 @@ def looked_at(root: str, alone: bool = False) -> Iterator[None]:
     folder = FolderForReading(root, alone)
     with contextlib.closing(folder):
         with contextlib.suppress(Corruption):
-            _read_format(folder.root)
+            read_format(folder.root)
         yield
 
 
@@ -356,58 +352,3 @@ def _id_of(status: os.stat_result) -> tuple[int, int]:
 
 def _text_of(descriptor: int) -> str:
     return os.pread(descriptor, 1000, 0).decode("utf-8", "replace")
-
-
-def format_damage(root: str) -> str:
-    """The reason why FORMAT does not describe this folder, although it holds a store; "" when it does, or when there is
-    no store. UnsupportedFormat is left to DataFolder.open."""
-    path = f"{root}/FORMAT"
-    if not os.path.isfile(path):
-        has_data = any(os.path.isdir(f"{root}/{name}") for name in ("lockservice", "sstables", "logs"))
-        return f"{path} is not there, and the folder holds data" if has_data else ""
-    try:
-        _check_format(root)
-    except Corruption as error:
-        return str(error)
-    except UnsupportedFormat:
-        pass
-    return ""
-
-
-def restore_format(root: str) -> None:
-    """Writes FORMAT anew in a folder with format_damage(), which no process can be using; the file before is
-    FORMAT.damaged. Durable on return."""
-    path = f"{root}/FORMAT"
-    if os.path.exists(path):
-        os.replace(path, f"{path}.damaged")
-    _check_format(root)
-
-
-def _check_format(root: str) -> None:
-    """Writes FORMAT into a new folder; durable on return."""
-    path = f"{root}/FORMAT"
-    if not os.path.exists(path):
-        text = _FORMAT_TEXT.format(version=FORMAT_VERSION)
-        disk.replace(root, f"{root}/{UNFINISHED}/FORMAT", path, text.encode())
-        return
-    _read_format(root)
-
-
-def _read_format(root: str) -> None:
-    """Corruption, UnsupportedFormat. Nothing to read is fine."""
-    path = f"{root}/FORMAT"
-    try:
-        with open(path, "rb") as file:
-            text = file.read(1000).decode("utf-8", "replace")
-    except (FileNotFoundError, IsADirectoryError):  # the latter is of_wrong_kind()
-        return
-    except OSError as error:
-        raise read_error(error, path) from error
-    match = _FORMAT.fullmatch(text)
-    if match is None or (match.group(1) == "1" and match.group(2)):
-        raise Corruption(path, 0, "it does not say which format the data folder has")
-    if int(match.group(1)) > FORMAT_VERSION:  # which may have more to say
-        raise UnsupportedFormat(
-            f"{root} was written by a newer hbtable: it has format {match.group(1)}, this one knows up to "
-            f"{FORMAT_VERSION}; use the newer one"
-        )

@@ -29,10 +29,11 @@ from hbtable.hbase.calls.scanners import ScannerOptions, Scanners
 from hbtable.hbase.calls.tables import TableAdminCalls
 from hbtable.hbase.calls.writes import WriteCalls
 from hbtable.hbase.cluster_backend import ClusterBackend
+from hbtable.hbase.codec import sniffing
 from hbtable.hbase.codec.answers import BinaryDialect, CompactDialect
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.codec.large_answers import paced
-from hbtable.hbase.codec.wires import wires
+from hbtable.hbase.codec.wires import Wire, wires
 from hbtable.hbase.connection import GatewayConnection
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.permissions.guard import Guard
@@ -155,17 +156,10 @@ class ThriftGateway:
         )
         interface = ThriftInterface()
         self.slow = SlowRequests(options.slow_requests, options.slow_seconds, self.scanners.table_of)
-        collect = paced(runtime.clock_seconds, partial(runtime.sleep, 0.0))
-        offload = partial(runtime.offload, "encode")
-        spoken = wires(
-            BinaryDialect(interface, True, collect, offload),
-            BinaryDialect(interface, False, collect, offload),
-            CompactDialect(interface, offload),
-        )
         self._context = ConnectionContext(
             runtime,
             interface,
-            spoken,
+            _spoken(runtime, interface),
             registry,
             self.slow,
             options.message_bytes,
@@ -335,3 +329,14 @@ def _families(admin: Admin) -> Callable[[bytes], list[bytes]]:
         return list(admin.record(name).schema.families)
 
     return families
+
+
+def _spoken(runtime: Runtime, interface: ThriftInterface) -> dict[sniffing.Protocol, Wire]:
+    """The protocols of the port. Large answers are encoded in turns with other work, or in a thread."""
+    collect = paced(runtime.clock_seconds, partial(runtime.sleep, 0.0))
+    offload = partial(runtime.offload, "encode")
+    return wires(
+        BinaryDialect(interface, True, collect, offload),
+        BinaryDialect(interface, False, collect, offload),
+        CompactDialect(interface, offload),
+    )

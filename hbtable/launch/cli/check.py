@@ -10,8 +10,9 @@ import sys
 from typing import Final
 
 from hbtable.errors import DataDamaged, HbtableError, InvalidRequest
-from hbtable.fs.data_folder import check_readable, format_damage, looked_at, why_no_store
+from hbtable.fs.data_folder import check_readable, looked_at, why_no_store
 from hbtable.fs.entry_kinds import of_wrong_kind
+from hbtable.fs.folder_format import format_damage
 from hbtable.fs.interface import FileSystem
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem

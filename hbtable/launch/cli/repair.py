@@ -9,12 +9,11 @@ from hbtable.errors import AlreadyExists, InvalidRequest
 from hbtable.fs.data_folder import (
     DataFolder,
     check_readable,
-    format_damage,
     looked_at,
-    restore_format,
     why_no_store,
 )
 from hbtable.fs.entry_kinds import of_wrong_kind, put_aside
+from hbtable.fs.folder_format import format_damage, restore_format
 from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.memory import MemoryFileSystem
 from hbtable.fs.overlay import OverlayFileSystem
