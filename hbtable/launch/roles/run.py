@@ -26,6 +26,9 @@ _ROLES: Final[dict[str, type[MasterProcess] | type[TabletServerProcess]]] = {
 }
 """By the command that runs it."""
 
+_SPOKEN: Final = {"master": "master", "tabletserver": "tablet server"}
+"""In messages."""
+
 
 def run_supervised(name: str, configuration: Configuration, arguments: list[str]) -> int:
     """Runs the command line `arguments` without --supervised in a child, again and again (supervisor.py)."""
@@ -33,7 +36,8 @@ def run_supervised(name: str, configuration: Configuration, arguments: list[str]
     # -P: not whatever is called hbtable in the folder where it was started.
     command = [sys.executable, "-P", "-m", "hbtable"]
     reloads = name == "tabletserver" and bool(configuration.options("tls", TlsOptions).certificate)
-    return supervise([*command, *(one for one in arguments[1:] if one != "--supervised")], reloads=reloads)
+    rest = [one for one in arguments[1:] if one != "--supervised"]
+    return supervise([*command, *rest], reloads=reloads, name=_SPOKEN[name])
 
 
 @switches

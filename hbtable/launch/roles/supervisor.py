@@ -27,7 +27,7 @@ from typing import Final, Protocol, final
 
 from hbtable.errors import HbtableError
 from hbtable.launch.roles.session_pipe import VARIABLE, SessionRecord, take_over
-from hbtable.launch.roles.watchdog import LIFE
+from hbtable.launch.roles.watchdog import LIFE, LOST
 from hbtable.lockservice.zookeeper import wire
 
 log = logging.getLogger(__name__)
@@ -71,11 +71,13 @@ def supervise(
     spawn: Spawn | None = None,
     clock: Callable[[], float] = time.monotonic,
     reloads: bool = False,
+    name: str = "",
 ) -> int:
     """Runs `command`, again and again, until it ends for good or a signal to stop was forwarded to it; the exit code
     (128 + n for a signal). Takes over the signal handlers; from the main thread only. Blocks.
 
-    `reloads`: SIGHUP is forwarded, and makes the child read its files again instead of stopping it.
+    `reloads`: SIGHUP is forwarded, and makes the child read its files again instead of stopping it. `name`: of the
+    role, for messages; "": the command's.
 
     The environment tells the child its ends of two pipes: one takes its session (session_pipe.VARIABLE), the other one
     ends with the supervisor (LIFE).
@@ -86,7 +88,8 @@ def supervise(
     sessions, childs_session = os.pipe()
     os.set_blocking(sessions, False)
     environ = {**os.environ, VARIABLE: str(childs_session), LIFE: str(childs_end)}
-    supervisor = _Supervisor(command, close, options, spawn or _spawn, clock, environ, sessions, reloads)
+    start = spawn or _spawn
+    supervisor = _Supervisor(command, close, options, start, clock, environ, sessions, reloads, name or command[0])
     # What is ignored stays so: nohup means to outlive the terminal.
     taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     handlers = {number: signal.signal(number, supervisor.forward) for number in taken}
@@ -104,6 +107,16 @@ def close_zookeeper_session(handed: SessionRecord, deadline_seconds: float) -> N
     wire.close_session(wire.parse_hosts(handed.hosts), handed.credentials, deadline_seconds)
 
 
+def described(code: int) -> str:
+    """An exit code as _Supervisor has it, in words."""
+    if code == LOST:
+        return f"code {code}: it lost its lock"
+    try:
+        return f"code {code}: {signal.Signals(code - 128).name}" if code > 128 else f"code {code}"
+    except ValueError:
+        return f"code {code}"
+
+
 @final
 class _Supervisor:
     """One command and its children, one after the other."""
@@ -118,9 +131,11 @@ class _Supervisor:
         environ: Mapping[str, str],
         sessions: int,
         reloads: bool,
+        name: str,
     ) -> None:
         """`sessions`: the end of the pipe from which a dead child's session is read."""
         self._reloads = reloads
+        self._name = name
         self._command = command
         self._close = close
         self._options = options
@@ -146,7 +161,7 @@ class _Supervisor:
                 return code
             if self._clock() - born >= self._options.calm_seconds:
                 pause = self._options.first_pause_seconds
-            log.warning("%s ended with code %d; the next one starts in %.1f s", self._command[0], code, pause)
+            log.warning("%s ended with %s; the next one starts in %.1f s", self._name, described(code), pause)
             if self._asked_to_stop.wait(pause):
                 return code
             pause = min(2 * pause, self._options.longest_pause_seconds)
@@ -175,7 +190,7 @@ class _Supervisor:
             if handed is not None:
                 self._close(handed)
         except (HbtableError, OSError, ValueError, KeyError) as error:
-            log.warning("the child's lock service session ends by its timeout only: %s", error)
+            log.warning("the lock service session of the last %s ends by its timeout only: %s", self._name, error)
 
 
 def _spawn(command: list[str], environ: Mapping[str, str]) -> ChildProcess:

@@ -93,6 +93,25 @@ def test_a_session_that_cannot_be_closed_does_not_keep_the_next_child_waiting() 
     assert children.events == ["spawn", "tried", "spawn", "tried"]
 
 
+def test_messages_name_the_role_and_how_it_ended(caplog: pytest.LogCaptureFixture) -> None:
+    children = Children([ends(-9), ends(3), ends(1), ends(200), ends(0)])
+
+    def fail(handed):
+        raise Unavailable("no lock service")
+
+    with caplog.at_level(logging.WARNING):
+        supervise([sys.executable, "-m", "x"], fail, QUICK, children.spawn, name="tablet server")
+    said = [record.getMessage() for record in caplog.records]
+    assert said[0] == "the lock service session of the last tablet server ends by its timeout only: no lock service"
+    assert [message.partition("; ")[0] for message in said if "ended" in message] == [
+        "tablet server ended with code 137: SIGKILL",
+        "tablet server ended with code 3: it lost its lock",
+        "tablet server ended with code 1",
+        "tablet server ended with code 200",
+    ]
+    assert not [message for message in said if sys.executable in message]
+
+
 def test_pauses_double_while_children_die_young() -> None:
     now = [0.0]
     seen: list[float] = []
