@@ -43,6 +43,7 @@ from hbtable.thrift.wire import (
 _LOG: Final = logging.getLogger(__name__)
 _U32: Final = struct.Struct(">I").pack
 _DISCARD_SECONDS: Final = 2.0
+_LARGEST_FRAME_BYTES: Final = 1 << 31
 _DISCARD_AT_MOST_SECONDS: Final = 60.0
 _NOTHING: Final[list[object]] = []
 _TURNED_OUT: Final = (
@@ -172,11 +173,11 @@ class GatewayConnection:
 
     @switches
     def _discard(self, source: MessageInput) -> None:
-        """Throws the rest of a refused message away: a frame says how much that is."""
+        """Throws the rest of a refused message away. A frame says how much that is; without one, happybase's way, it
+        may be as much as a frame could be."""
         clock = self._context.clock
         until = clock() + _DISCARD_AT_MOST_SECONDS
-        most = max(2 * self._context.message_bytes, source.refused_bytes)
-        source.discard(most, _DISCARD_SECONDS, lambda: clock() < until)
+        source.discard(source.refused_bytes or _LARGEST_FRAME_BYTES, _DISCARD_SECONDS, lambda: clock() < until)
 
     @switches
     def _calls(self, source: MessageInput, wire: Wire) -> None:
