@@ -1,17 +1,19 @@
 """The administration of tables behind a server: the calls that Database stands on, over Thrift."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import final
 
-from hbtable.errors import TableNotFound, WrongType
+from hbtable.errors import TableNotFound
 from hbtable.hbase.admin.structs import AdminFamily, AdminTable, AdminTablet
 from hbtable.library.server_calls import ServerCalls
 from hbtable.library.table import RegionDescription
+from hbtable.master.tables.schema_check import check_properties, check_schema
+from hbtable.model.names import parse
 from hbtable.model.ranges import RowRange
 from hbtable.model.schema import Attributes, FamilySchema, TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
-from hbtable.model.values import shown
 from hbtable.switches import switches
 
 
@@ -120,11 +122,13 @@ class ServerAdmin:
 
     @switches
     def create_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
-        self._server.admin("adminCreateNamespace", name, properties)
+        check_properties(name, properties)
+        self._server.admin("adminCreateNamespace", name, dict(properties))
 
     @switches
     def alter_namespace(self, name: bytes, properties: Mapping[str, str]) -> None:
-        self._server.admin("adminAlterNamespace", name, properties)
+        check_properties(name, properties)
+        self._server.admin("adminAlterNamespace", name, dict(properties))
 
     @switches
     def delete_namespace(self, name: bytes) -> None:
@@ -147,8 +151,10 @@ class ServerAdmin:
 
 
 def _table(schema: TableSchema) -> AdminTable:
+    """Checked as the master does: Thrift leaves None out, so that it would be the default, and takes True for 1."""
+    check_schema(replace(schema, name=parse(schema.name)))
     families = [_family(schema.families[name]) for name in sorted(schema.families)]
-    return AdminTable(schema.name, schema.version, "", schema.split_bytes, families, _texts(schema.attributes))
+    return AdminTable(schema.name, schema.version, "", schema.split_bytes, families, dict(schema.attributes))
 
 
 def _family(family: FamilySchema) -> AdminFamily:
@@ -164,15 +170,8 @@ def _family(family: FamilySchema) -> AdminFamily:
         family.block_bytes,
         family.locality_group,
         family.new_version_behavior,
-        _texts(family.attributes),
+        dict(family.attributes),
     )
-
-
-def _texts(attributes: Attributes) -> dict[str, str]:
-    try:
-        return dict(attributes)
-    except (TypeError, ValueError):
-        raise WrongType(f"the attributes {shown(attributes)} have to be pairs of a name and a value") from None
 
 
 def _attributes(given: dict[str, str] | None) -> Attributes:

@@ -173,3 +173,11 @@ def test_server_errors_are_told_by_their_classes(server: ServerProcess) -> None:
             table.row(b"r")
         with pytest.raises(hbtable.TableNotEnabled):
             list(table.scan())
+
+
+@pytest.mark.parametrize("options", [{"max_versions": None}, {"max_versions": True}, {"in_memory": "no"}])
+def test_what_thrift_would_turn_into_another_is_refused(server: ServerProcess, options: dict[str, object]) -> None:
+    with hbtable.connect("127.0.0.1", server.port, timeout=60000) as database:
+        with pytest.raises(hbtable.InvalidRequest):
+            database.create_table("turned", {"f": options})  # type: ignore[dict-item]
+        assert b"turned" not in database.tables()

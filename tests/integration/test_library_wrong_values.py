@@ -182,7 +182,7 @@ def neighbours_are_well(database: EmbeddedDatabase) -> None:
 
 
 @pytest.mark.parametrize(("method", "parameter"), parameters(DATABASE))
-def test_methods_of_the_database(database: EmbeddedDatabase, method: str, parameter: str) -> None:
+def test_methods_of_the_database(database: hbtable.Database, method: str, parameter: str) -> None:
     for value in VALUES.values():
         if b"made" not in database.tables() and method != "create_table":
             database.create_table("made", ["f"])
@@ -218,7 +218,7 @@ IGNORED = ("bloom_filter_vector_size", "bloom_filter_nb_hashes")
 
 
 @pytest.mark.parametrize("option", list(FamilyOptions.__annotations__))
-def test_options_of_a_family(database: EmbeddedDatabase, option: str) -> None:
+def test_options_of_a_family(database: hbtable.Database, option: str) -> None:
     field = FIELDS.get(option, option)
     default = getattr(FamilySchema(b"f"), field, None)
     for number, value in enumerate(VALUES.values()):
@@ -238,7 +238,7 @@ def test_options_of_a_family(database: EmbeddedDatabase, option: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "parameter"), parameters(ROWS))
-def test_methods_of_a_table(database: EmbeddedDatabase, method: str, parameter: str) -> None:
+def test_methods_of_a_table(database: hbtable.Database, method: str, parameter: str) -> None:
     table = database.table("t")
     for what, value in VALUES.items():
         arguments = given(ROWS[method], parameter, value())
@@ -285,7 +285,7 @@ def read_back(table: Table, method: str, arguments: dict[str, Any], answer: Any,
 
 
 @pytest.mark.parametrize(("method", "parameter"), parameters(BATCH))
-def test_methods_of_a_batch(database: EmbeddedDatabase, method: str, parameter: str) -> None:
+def test_methods_of_a_batch(database: hbtable.Database, method: str, parameter: str) -> None:
     table = database.table("t")
     for what, value in VALUES.items():
         batch = table.batch()
