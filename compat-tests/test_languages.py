@@ -8,15 +8,20 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from hbtable.access.passwords import PasswordHash
+from hbtable.access.store import AccountFile
 from tests.harness import languages
+from tests.harness.server import ServerProcess
 
 CHECKS = 32  # in every language, so that none forgets one
 CHECKS_OF_THRIFT2 = 31
 CHECKS_OF_HBASE_CLIENT = 35
+SECRET = "correct horse"
 
 pytestmark = [pytest.mark.languages]
 
@@ -28,7 +33,10 @@ pytestmark = [pytest.mark.languages]
     ],
 )
 def program(request: pytest.FixtureRequest) -> Path:
-    language: str = request.param
+    return built(request.param)
+
+
+def built(language: str) -> Path:
     if reason := languages.missing(language):
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
@@ -41,8 +49,31 @@ def program(request: pytest.FixtureRequest) -> Path:
 @pytest.mark.parametrize("protocol", ["binary", "compact"])
 @pytest.mark.parametrize("transport", ["buffered", "framed"])
 def test_language(address: tuple[str, int], program: Path, transport: str, protocol: str) -> None:
+    run_checks(program, address, transport, protocol)
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """The address of a server that asks who its clients are."""
+    folder: Path = tmp_path_factory.mktemp("asking")
+    users = AccountFile(str(folder / "data"))
+    users.change(lambda accounts: accounts.with_user("ann", PasswordHash.of(SECRET)))
+    with ServerProcess(folder / "data", ["auth.enabled=true", "auth.plain_text=true", "auth.superusers=ann"]) as server:
+        yield "127.0.0.1", server.port
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize("protocol", ["binary", "compact"])
+@pytest.mark.parametrize("language", [pytest.param("java", marks=pytest.mark.java), "python"])
+def test_language_with_a_login(asking: tuple[str, int], language: str, protocol: str) -> None:
+    """The others' libraries have no SASL."""
+    run_checks(built(language), asking, "sasl", protocol)
+
+
+def run_checks(program: Path, address: tuple[str, int], transport: str, protocol: str) -> None:
     host, port = address
-    environment = {**os.environ, "PYTHON": sys.executable}
+    login = {"LANGUAGES_USER": "ann", "LANGUAGES_SECRET": SECRET}
+    environment = {**os.environ, **login, "PYTHON": sys.executable}
     command = [str(program), host, str(port), transport, protocol]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-4000:]

@@ -12,10 +12,15 @@ import java.util.TreeSet;
 import java.util.UUID;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import javax.security.auth.callback.Callback;
+import javax.security.auth.callback.NameCallback;
+import javax.security.auth.callback.PasswordCallback;
+import javax.security.sasl.SaslException;
 import org.apache.hadoop.hbase.thrift.generated.*;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
 import org.apache.thrift.protocol.TCompactProtocol;
+import org.apache.thrift.transport.TSaslClientTransport;
 import org.apache.thrift.transport.TSocket;
 import org.apache.thrift.transport.TTransport;
 import org.apache.thrift.transport.layered.TFramedTransport;
@@ -23,7 +28,9 @@ import org.apache.thrift.transport.layered.TFramedTransport;
 /**
  * The checks of languages/README.md in Java, with code generated from thrift/hbase.thrift.
  *
- * <pre>run HOST PORT buffered|framed binary|compact</pre>
+ * <pre>run HOST PORT buffered|framed|sasl binary|compact</pre>
+ *
+ * With sasl it logs in by PLAIN, as LANGUAGES_USER with LANGUAGES_SECRET.
  *
  * Prints {@code ok <number of checks>} and ends with 0, or says what was wrong and ends with 1. Bytes are written as
  * strings of the characters 0 to 255 here and compared as such. TSocket is buffered by itself.
@@ -214,15 +221,31 @@ public final class Program {
         refusalsAndEnd();
     }
 
-    public static void main(String[] arguments) throws TException {
+    private static void sayWho(Callback[] asked) {
+        for (Callback one : asked) {
+            if (one instanceof NameCallback) {
+                ((NameCallback) one).setName(System.getenv("LANGUAGES_USER"));
+            } else if (one instanceof PasswordCallback) {
+                ((PasswordCallback) one).setPassword(System.getenv("LANGUAGES_SECRET").toCharArray());
+            }
+        }
+    }
+
+    public static void main(String[] arguments) throws TException, SaslException {
         TTransport socket = new TSocket(arguments[0], Integer.parseInt(arguments[1]));
-        TTransport transport = arguments[2].equals("framed") ? new TFramedTransport(socket) : socket;
+        TTransport transport = socket;
+        if (arguments[2].equals("framed")) {
+            transport = new TFramedTransport(socket);
+        } else if (arguments[2].equals("sasl")) {
+            transport = new TSaslClientTransport(
+                    "PLAIN", null, "hbase", arguments[0], Map.of(), Program::sayWho, socket);
+        }
         boolean compact = arguments[3].equals("compact");
         String name = "languages_java_" + UUID.randomUUID().toString().substring(24);
         Program program = new Program(
                 new Hbase.Client(compact ? new TCompactProtocol(transport) : new TBinaryProtocol(transport)), name);
-        try (transport) {
-            transport.open();
+        try (TTransport opened = transport) {
+            opened.open();
             program.everything();
             System.out.println("ok " + program.checks);
         } catch (TException | AssertionError wrong) {

@@ -1,7 +1,8 @@
 """The checks of languages/README.md in Python: Apache Thrift's library, code generated from thrift/hbase.thrift.
 
-    program.py HOST PORT buffered|framed binary|compact
+    program.py HOST PORT buffered|framed|sasl binary|compact
 
+With sasl it logs in by PLAIN, as LANGUAGES_USER with LANGUAGES_SECRET.
 Prints `ok <number of checks>` and ends with 0, or says what was wrong and ends with 1.
 """
 
@@ -25,9 +26,15 @@ from hbase.ttypes import (
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport, TFramedTransport
+from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TSaslClientTransport
 
-TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport}
+
+def with_login(socket: TSocket) -> TSaslClientTransport:
+    user, secret = os.environ["LANGUAGES_USER"], os.environ["LANGUAGES_SECRET"]
+    return TSaslClientTransport(socket, "localhost", "hbase", mechanism="PLAIN", username=user, password=secret)
+
+
+TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport, "sasl": with_login}
 PROTOCOLS = {"binary": TBinaryProtocol, "compact": TCompactProtocol}
 BINARY = {
     b"\x00": bytes(range(256)),
