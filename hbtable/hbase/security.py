@@ -14,8 +14,8 @@ _NEEDS_TLS: Final = (
     "signed the server's. docs/security.md has the lines for each client"
 )
 _NEEDS_USER: Final = (
-    "this server takes calls only of users who prove who they are (auth.enabled), and this connection said of nobody "
-    "that it is his. docs/security.md has the lines for each client"
+    "this server asks its clients who they are (auth.enabled), and this connection did not say: log in by SASL PLAIN "
+    "(hbtable shell --user), over HTTP, or with a certificate. docs/security.md has the lines for each client"
 )
 
 
