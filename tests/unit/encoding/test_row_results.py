@@ -27,7 +27,22 @@ CELLS = st.dictionaries(
 )
 
 
-@given(CELLS)
+# Qualifiers that look, in a key, like the end of a row and another column.
+HOSTILE = st.sampled_from([b"", b"q", b"\xff", b"\xffq", b"\x01f\x00", b"\x01f\x00q", b"\x01", b"\x01f"])
+
+
+@st.composite
+def rows_of_one_column(draw: st.DrawFn) -> dict[tuple[bytes, bytes, bytes], tuple[int, int, bytes]]:
+    """As CELLS: mostly one cell in each row, all of one column; now and then another one in between."""
+    family, qualifier = draw(st.sampled_from(sorted(RULES))), draw(HOSTILE)
+    row = st.binary(min_size=1, max_size=4) | st.sampled_from([b"row1", b"row2", b"row3", b"f", b"f\x00"])
+    cell = st.tuples(st.sampled_from([5, 6]) | st.integers(0, MAX_TIMESTAMP), st.integers(1, 9), st.binary(max_size=3))
+    cells = {(name, family, qualifier): found for name, found in draw(st.dictionaries(row, cell, max_size=12)).items()}
+    other = st.tuples(row, st.sampled_from(sorted(RULES)), HOSTILE)
+    return cells | draw(st.dictionaries(other, cell, max_size=draw(st.sampled_from([0, 0, 1]))))
+
+
+@given(CELLS | rows_of_one_column())
 def test_plain_cells_are_what_a_reader_sees(
     cells: dict[tuple[bytes, bytes, bytes], tuple[int, int, bytes]],
 ) -> None:
@@ -66,3 +81,5 @@ def test_plain_cells_are_what_a_reader_sees(
 )
 def test_nothing_else_is_plain(keys: list[bytes]) -> None:
     assert row_results(keys, [b"12345678v" for _ in keys]) is None
+    others = [cell_key(b"0%d" % n, b"f", b"q", 5, PUT, n) for n in range(3)]  # rows before them, of the same column
+    assert row_results(others + keys, [b"12345678v" for _ in others + keys]) is None
