@@ -199,7 +199,29 @@ service TabletService {
   /** Applies `mutation` (of the same row) if the newest value equals `expected`; None or b"" expects a missing or empty
    * cell. */
   bool check_and_mutate(1: string incarnation, 2: i64 tabletId, 3: binary row, 4: binary family, 5: binary qualifier,
-    6: optional binary expected, 7: RowMutation mutation) throws (1: RpcError error)
+    6: optional binary expected, 7: RowMutation mutation) throws (1: RpcError error),
+  /** As mutate, if the user may. */
+  void mutate_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
+    5: list<RowMutation> mutations) throws (1: RpcError error),
+  /** As read_rows, if the user may. */
+  list<Row> read_rows_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
+    5: list<binary> rows, 6: ReadSpec spec) throws (1: RpcError error),
+  /** As scan, if the user may. */
+  ScanPage scan_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
+    5: ScanRequest request) throws (1: RpcError error),
+  /** As scan_with_times, if the user may. */
+  ScanPage scan_with_times_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
+    5: ScanRequest request, 6: list<FamilyTimeRange> familyTimes) throws (1: RpcError error),
+  /** As increment, if the user may. */
+  i64 increment_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId, 5: binary row,
+    6: binary family, 7: binary qualifier, 8: i64 amount) throws (1: RpcError error),
+  /** As append, if the user may. */
+  list<Cell> append_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
+    5: binary row, 6: list<AppendValue> values, 7: i64 ttlMillis) throws (1: RpcError error),
+  /** As check_and_mutate, if the user may. */
+  bool check_and_mutate_for_user(1: string incarnation, 2: string user, 3: list<string> groups, 4: i64 tabletId,
+    5: binary row, 6: binary family, 7: binary qualifier, 8: optional binary expected, 9: RowMutation mutation)
+    throws (1: RpcError error)
 }
 
 /** `epoch` is that of the master's lock: a smaller one than the highest seen is refused. */

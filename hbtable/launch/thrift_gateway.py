@@ -45,8 +45,10 @@ def make_thrift_gateway(
     cluster_id: str,
     address: Address,
     security: GatewaySecurity,
+    guard: Guard | None,
 ) -> ThriftGateway:
-    """Not yet listening. `port` 0: any free one. `address`: of the gateway beside a tablet server."""
+    """Not yet listening. `port` 0: any free one. `address`: of the gateway beside a tablet server. `guard`: as
+    make_guard makes it."""
 
     def listen(handle: Callable[..., None]) -> object:
         return serve(host, port, handle)
@@ -73,11 +75,16 @@ def make_thrift_gateway(
             lambda living: unreachable_servers(session, living),
         ),
         security,
-        Guard(runtime, session, security.auth.superuser_names(), client.admin.namespaces)
-        if security.auth.enabled
-        else None,
+        guard,
     )
     return gateway
+
+
+def make_guard(runtime: Runtime, session: Session, client: Client, security: GatewaySecurity) -> Guard | None:
+    """None when everybody may do everything."""
+    if not security.auth.enabled:
+        return None
+    return Guard(runtime, session, security.auth.superuser_names(), client.admin.namespaces)
 
 
 def reload_security(security: GatewaySecurity) -> None:

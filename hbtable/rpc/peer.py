@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+from hbtable.access.user import acting_user
 from hbtable.errors import (
     Corruption,
     HbtableError,
@@ -26,7 +27,7 @@ from hbtable.errors import (
     Unavailable,
     UnsupportedFormat,
 )
-from hbtable.rpc.codec.calls import METHODS, Failure, Role, RpcMethod
+from hbtable.rpc.codec.calls import METHODS, USERS_METHODS, Failure, Role, RpcMethod
 from hbtable.rpc.codec.errors import RpcError
 from hbtable.rpc.connections import Lost, RpcConnection, RpcConnectionPool, RpcOptions, Unsent, still_lives
 from hbtable.rpc.declaration import DeclaredCall
@@ -64,6 +65,11 @@ class Peer:
     def carry(self, declared: DeclaredCall, arguments: tuple[Any, ...]) -> Any:
         """*Switches.* Is a declaration.Carry: the result, or the error that the callee raised."""
         method = METHODS[declared.name]
+        if method.role is Role.TABLETS:
+            user = acting_user()
+            if user is not None:
+                given = (self.name, user.name, sorted(user.groups), *arguments)
+                return self.call(USERS_METHODS[declared.name], given)
         return self.call(method, arguments if method.role is Role.MASTER else (self.name, *arguments))
 
     @switches

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from socket import SHUT_WR
 from typing import Any, Final, Protocol, final
 
+from hbtable.access.user import User, acting_as
 from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, UnsupportedFormat
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import Role, RpcMethod
@@ -193,7 +194,7 @@ class RpcServer:
         if kind != CALL:
             raise Corruption("a message", 3, f"message type {kind} is no call")
         shown = name.decode("utf-8", "backslashreplace")
-        method = calls.METHODS.get(shown)
+        method = calls.BY_WIRE_NAME.get(shown)
         if method is None:
             text = f"there is no call {shown}: {OTHER_PORT}"
             if is_named_by_hbase(name):
@@ -229,6 +230,11 @@ class RpcServer:
 
     def _call(self, method: RpcMethod, arguments: tuple[Any, ...]) -> Any:
         target: object
+        if method.for_user:
+            incarnation, name, groups, *others = arguments
+            target = self._roles.tablet_service(incarnation)
+            with acting_as(User(name, frozenset(groups))):
+                return getattr(target, method.for_user)(*others)
         if method.role is Role.MASTER:
             target = self._roles.master()
         elif method.role is Role.TABLETS:

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hbtable.access.data_checks import DataChecks
 from hbtable.commitlog.opening import open_log
 from hbtable.commitlog.options import LogOptions
 from hbtable.commitlog.recovery.fencing import is_fenced
@@ -29,6 +30,7 @@ from hbtable.metadata.tablet_history import TabletHistory
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
 from hbtable.model.tablet import FIRST_FREE_TABLET_ID, TabletRecord
+from hbtable.rpc.services import TabletService
 from hbtable.runtime.interface import Runtime
 from hbtable.sstable.cache import BlockCache
 from hbtable.switches import switches
@@ -38,6 +40,7 @@ from hbtable.tablet.start_clock import refuse_other_time
 from hbtable.tablet.tablet import Tablet
 from hbtable.tabletserver.commits import RecordCommits
 from hbtable.tabletserver.draining import Draining
+from hbtable.tabletserver.guarded_service import GuardedTabletService
 from hbtable.tabletserver.highest_id import highest_tablet_id
 from hbtable.tabletserver.maintenance import Maintenance
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
@@ -133,9 +136,13 @@ class TabletServerRole:
             options.maintenance,
             options.tablet.memtable_bytes,
         )
-        self.service = self._service(session, suspension, registry)
+        self.service: TabletService = self._service(session, suspension, registry)
         self.admin = self._administration(splitter, suspension.refuse)
         self._measure(registry)
+
+    def guard(self, checks: DataChecks) -> None:
+        """Calls are carried out for users who may make them, from now on. Before `service` is given to anybody."""
+        self.service = GuardedTabletService(self.service, self._online_tablets.tablets, checks)
 
     def _service(self, session: Session, suspension: Suspension, registry: Registry) -> TabletServer:
         return TabletServer(

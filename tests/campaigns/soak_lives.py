@@ -159,6 +159,7 @@ def connections(count: int, seed: int) -> Worn:
         "",
         where,
         security,
+        None,
     )
     gateway.start()
 

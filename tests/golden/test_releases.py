@@ -16,6 +16,7 @@ import pytest
 import thriftpy2
 from thriftpy2.thrift import TType
 
+from hbtable.rpc.codec.calls import USERS_METHODS
 from hbtable.rpc.handshake import OURS
 
 HERE = Path(__file__).parent
@@ -40,6 +41,10 @@ LATER_CALLS = {
     "TabletAdmin.served_changes": "the master asks for all tablets each time, as it did of every server",
     "TabletAdmin.served_record": "the master reads the rows of the whole table",
     "TabletAdmin.task_deaths": "`status` shows none of that server",
+    **dict.fromkeys(
+        (f"TabletService.{method.name}" for method in USERS_METHODS.values()),
+        "a user's call is refused, and the message says which server to upgrade",
+    ),
     "TabletService.scan_with_times": "the scan is refused, and the message says which server to upgrade",
     "MasterService.master_task_deaths": "`status` shows none of the master",
     "MasterService.ping_master": "that it is not known is an answer",

@@ -14,7 +14,7 @@ from typing import get_args, get_origin
 
 from hbtable.hbase.admin.declared import OFFERED, OFFERED_BY_SERVERS
 from hbtable.rpc.codec import cells, errors, model
-from hbtable.rpc.codec.calls import METHODS, RpcMethod
+from hbtable.rpc.codec.calls import METHODS, USERS_METHODS, RpcMethod
 from hbtable.rpc.declaration import DeclaredCall, calls_of, type_of
 from hbtable.rpc.services import MasterService, NamespaceName, ServerName, TableName, TabletAdmin, TabletService
 from hbtable.thrift.shapes import BINARY, BOOLEAN, INTEGER, REQUIRED, TEXT, TEXT_MAP, Field, Struct, ValueType
@@ -78,6 +78,9 @@ def service_text(service: type, prefix: str) -> str:
     found = [f"service {service.__name__} {{"]
     for name in calls_of(service):
         found += lines(METHODS[name], getattr(service, name).__doc__ or "", prefix)
+    if service is TabletService:
+        for name, method in USERS_METHODS.items():
+            found += lines(method, f"As {name}, if the user may.", prefix)
     found[-1] = found[-1].removesuffix(",")
     return "\n".join([*found, "}"])
 

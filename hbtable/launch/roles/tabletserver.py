@@ -28,6 +28,7 @@ from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.roles.role_environment import RoleEnvironment
 from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.launch.thrift_gateway import (
+    make_guard,
     make_thrift_gateway,
     reload_security,
     restore_scanners,
@@ -96,16 +97,20 @@ class TabletServerProcess:
         self.role = role = TabletServerRole(
             runtime, session, environment.fs, catalog, registry, self._watchdog.lost, options
         )
+        suspects = Suspects(runtime, session)
+        client = Client(runtime, session, transport, locator=locator, suspects=suspects)
+        guard = make_guard(runtime, session, client, self._security)
+        if guard is not None:
+            role.guard(guard.data)
         local.register_server(role.incarnation, role.service, role.admin)
         self._rpc, self._address = environment.serve_roles(local, self._listen.tabletserver_port)
         announced = self._listen.announced()
-        suspects = Suspects(runtime, session)
         suspects.start()
         auth, users = self._security.auth, AccountNode(session, runtime.clock_seconds)
         self._security.ask(Verifier(runtime, users, auth), open_audit(auth, runtime.wall_millis))
         self.gateway = make_thrift_gateway(
             runtime,
-            Client(runtime, session, transport, locator=locator, suspects=suspects),
+            client,
             transport,
             session,
             registry,
@@ -115,6 +120,7 @@ class TabletServerProcess:
             environment.cluster_id,
             lambda owner: environment.addresses.gateway(owner) or (announced.encode(), self.gateway.port),
             self._security,
+            guard,
         )
         reachability = self._configuration.options("reachability", ReachabilityOptions)
         self._observer = Observer(runtime, session, transport, role.incarnation, reachability, registry)

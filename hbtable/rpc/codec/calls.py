@@ -66,7 +66,7 @@ class Failure(NamedTuple):
 class RpcMethod:
     """One call as messages (declaration.DeclaredCall)."""
 
-    __slots__ = ("_head", "_reply_head", "arguments", "name", "repeatable", "result", "role", "timeout")
+    __slots__ = ("_head", "_reply_head", "arguments", "for_user", "name", "repeatable", "result", "role", "timeout")
 
     def __init__(
         self,
@@ -79,6 +79,8 @@ class RpcMethod:
     ) -> None:
         self.role = role
         self.name = name
+        self.for_user = ""
+        """The declared call that this one is for a user; empty: it is the declared one itself."""
         self.timeout = timeout
         self.repeatable = repeatable
         self.arguments = Struct(fields)
@@ -246,3 +248,28 @@ METHODS: Final[dict[str, RpcMethod]] = {
     for name, declared in calls_of(service).items()
 }
 """By name: that of the method is that on the wire, too."""
+
+FOR_USER: Final = "_for_user"
+"""Behind the name of a call to tablets: the same for a user, whose name and groups come before its arguments."""
+
+
+def _method_for_user(declared: DeclaredCall) -> RpcMethod:
+    """A call of its own: a server of an older release, which would ask nobody whether the user may, refuses it by
+    name."""
+    fields = [Field(1, "incarnation", TEXT), Field(2, "user", TEXT), Field(3, "groups", Sequences(TEXT))]
+    for parameter in declared.parameters:
+        fields.append(_field(len(fields) + 1, parameter))
+    result = None if declared.returns is None else _shape(declared.returns)
+    name = declared.name + FOR_USER
+    method = RpcMethod(Role.TABLETS, name, fields, result, declared.timeout, declared.repeatable)
+    method.for_user = declared.name
+    return method
+
+
+USERS_METHODS: Final[dict[str, RpcMethod]] = {
+    declared.name: _method_for_user(declared) for declared in calls_of(TabletService).values()
+}
+"""By the name of the declared call."""
+
+BY_WIRE_NAME: Final = {**METHODS, **{method.name: method for method in USERS_METHODS.values()}}
+"""All calls that a role answers."""
