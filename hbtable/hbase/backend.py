@@ -71,6 +71,13 @@ class TableBackend:
             guarded.check_condition(family, qualifier, mutation)
 
     @switches
+    def check_mutations(self, name: bytes, mutations: Sequence[RowMutation]) -> None:
+        """Before the first part of many rows is written."""
+        guarded = self._guarded(name)
+        if guarded is not None:
+            guarded.check_mutations(mutations)
+
+    @switches
     def check_counters(self, name: bytes, columns: Sequence[tuple[bytes, bytes]]) -> None:
         """Before the first of several counters is changed."""
         guarded = self._guarded(name)

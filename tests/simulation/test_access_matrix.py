@@ -15,7 +15,7 @@ import pytest
 
 from hbtable.access.user import User
 from tests.harness.access_adapter import Adapter
-from tests.harness.guarded_gateway import SERVICES, GuardedGateway
+from tests.harness.guarded_gateway import SERVICES, GuardedGateway, interface
 
 FOLDER = Path(__file__).parents[2] / "compat-tests" / "access"
 NEEDS_READ_TOO = "what gives a new value back, or answers a condition, needs READ as well"
@@ -126,3 +126,29 @@ def test_sequences_of_several_users(capsys: pytest.CaptureFixture[str]) -> None:
             continue
         assert bool(count["different"]) == (name in SCENARIOS), capsys.readouterr().out
     assert without == WITHOUT_CALLS
+
+
+def test_a_refused_batch_of_many_rows_writes_none_of_them() -> None:
+    """Rows are written a thousand at a time; the refused one is the last of all."""
+    replay, two = Replay(), interface("thrift2")
+    gateway = replay.gateway
+
+    def put(row: bytes, family: bytes) -> Any:
+        return two.TPut(row=row, columnValues=[two.TColumnValue(family, b"q", b"v")])
+
+    def body() -> None:
+        admin, ann = gateway.client(User("admin"), "thrift2"), gateway.client(User("ann"), "thrift2")
+        families = [two.TColumnFamilyDescriptor(name=name) for name in (b"f", b"g")]
+        admin.createTable(two.TTableDescriptor(tableName=two.TTableName(b"default", b"t"), columns=families), [])
+        gateway.client(User("admin"), "admin").adminGrant(
+            interface("admin").AdminGrant(holder="ann", actions="RW", table=b"t", family=b"f"), False
+        )
+        puts = [put(b"%05d" % number, b"f") for number in range(2500)]
+        with pytest.raises(two.TIOError) as refused:
+            ann.putMultiple(b"t", [*puts, put(b"last", b"g")])
+        assert "family=g:q" in refused.value.message
+        assert admin.getScannerResults(b"t", two.TScan(), 10) == []
+        ann.putMultiple(b"t", puts)
+        assert len(admin.getScannerResults(b"t", two.TScan(), 5000)) == 2500
+
+    replay._run(body)

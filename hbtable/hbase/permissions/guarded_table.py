@@ -91,11 +91,16 @@ class GuardedTable:
 
     @switches
     def mutate(self, mutations: Sequence[RowMutation]) -> None:
+        self.check_mutations(mutations)
+        self._table.mutate(mutations)
+
+    @switches
+    def check_mutations(self, mutations: Sequence[RowMutation]) -> None:
+        """All rows of a call that writes them a part at a time."""
         try:
             self._checks.check_mutations(self._table.name, mutations)
         except AccessDenied as denied:
             self._refuse(denied)
-        self._table.mutate(mutations)
 
     @switches
     def increment(self, row: bytes, family: bytes, qualifier: bytes, amount: int) -> int:

@@ -103,6 +103,8 @@ class Thrift2WriteCalls:
             self._tables.canonical(table)
             return
         named = self._tables.named(table)
+        if len(mutations) > _ROWS_AT_ONCE:
+            self._tables.check_mutations(table, mutations)
         try:
             for first in range(0, len(mutations), _ROWS_AT_ONCE):
                 named.mutate(mutations[first : first + _ROWS_AT_ONCE])
