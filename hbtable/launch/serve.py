@@ -35,7 +35,6 @@ from hbtable.launch.roles.startup_checks import check_ports
 from hbtable.launch.roles.watchdog import LOST
 from hbtable.launch.thrift_gateway import (
     SCANNERS_FILE,
-    make_guard,
     make_thrift_gateway,
     reload_security,
     restore_scanners,
@@ -144,7 +143,6 @@ class SingleServer:
             cluster_id(self.runtime, cluster.session, self._fs.log_kind),
             lambda owner: (options.host.encode(), self.gateway.port),
             self.security,
-            make_guard(self.runtime, cluster.session, cluster.client, self.security),
         )
         restore_scanners(self.gateway, self._fs, SCANNERS_FILE)
         self.gateway.start(options.host)

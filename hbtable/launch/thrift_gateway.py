@@ -45,10 +45,10 @@ def make_thrift_gateway(
     cluster_id: str,
     address: Address,
     security: GatewaySecurity,
-    guard: Guard | None,
+    guard: Guard | None = None,
 ) -> ThriftGateway:
-    """Not yet listening. `port` 0: any free one. `address`: of the gateway beside a tablet server. `guard`: as
-    make_guard makes it."""
+    """Not yet listening. `port` 0: any free one. `address`: of the gateway beside a tablet server. `guard`: None:
+    one is made, if `security` demands it."""
 
     def listen(handle: Callable[..., None]) -> object:
         return serve(host, port, handle)
@@ -75,7 +75,7 @@ def make_thrift_gateway(
             lambda living: unreachable_servers(session, living),
         ),
         security,
-        guard,
+        guard or make_guard(runtime, session, client, security),
     )
     return gateway
 

@@ -159,7 +159,6 @@ def connections(count: int, seed: int) -> Worn:
         "",
         where,
         security,
-        None,
     )
     gateway.start()
 
