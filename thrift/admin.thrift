@@ -107,7 +107,8 @@ struct AdminTaskDeath {
 }
 
 /** `active`: one, or none while no process holds the master's lock; `standbys` wait for it. `dead` and `transitions` as
- * adminDeadServers and adminTransitions have them. */
+ * adminDeadServers and adminTransitions have them. `balancerRests`: why tablets stay although servers have more of them
+ * than others, in words; empty: they move, or are spread evenly. */
 struct AdminStatus {
   1: list<AdminMaster> active,
   2: list<AdminMaster> standbys,
@@ -115,7 +116,8 @@ struct AdminStatus {
   4: list<string> dead,
   5: list<AdminTransition> transitions,
   6: list<AdminUnreachable> unreachable,
-  7: list<AdminTaskDeath> taskDeaths
+  7: list<AdminTaskDeath> taskDeaths,
+  8: string balancerRests = ""
 }
 
 /** One of a tablet's events: `what` became of it with `server`, which are names as AdminTablet.server has them, or an

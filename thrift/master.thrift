@@ -53,6 +53,9 @@ service MasterService {
   void delete_namespace(1: binary name) throws (1: tabletserver.RpcError error),
   /** As TabletAdmin.task_deaths, of the master's process. */
   list<string> master_task_deaths() throws (1: tabletserver.RpcError error),
+  /** The reason why tablets stay although servers have more of them than others, for people; "": they move, or are
+   * spread evenly. Older releases do not know the call. */
+  string balancer_rests() throws (1: tabletserver.RpcError error),
   /** Nothing: that it is answered says that the master can be reached. */
   void ping_master() throws (1: tabletserver.RpcError error)
 }

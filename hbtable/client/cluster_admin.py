@@ -95,6 +95,14 @@ class ClusterAdmin:
         return self._transport.tablet_admin(server).task_deaths()
 
     @switches
+    def balancer_rests(self) -> str:
+        """As MasterService.balancer_rests, once; "" if there is no master now that knows the call."""
+        try:
+            return self._transport.master().balancer_rests()
+        except (StaleLocation, Unavailable, UnsupportedFormat):
+            return ""
+
+    @switches
     def master_task_deaths(self) -> list[str]:
         """As MasterService.master_task_deaths, once, and of nobody if there is no master now that knows the call."""
         try:

@@ -61,6 +61,7 @@ class Reconciler:
     @switches
     def system(self, reports: ServerReports) -> Decision:
         """The root tablet, then METADATA's others: what is needed to read the rest."""
+        self._tables.balancer.rest(reports, "METADATA is not served")
         decision = self._place_system([self._catalog.read_root()], reports)
         if decision.message:
             return decision
@@ -109,6 +110,7 @@ class Reconciler:
         suspects = self._placement.quarantine.suspects().difference(
             row.tablet_id for row in rows if row.table_id in off
         )
+        self._tables.balancer.rest(reports, message or _rests(bool(damage), bool(suspects)))
         if damage and not message:
             return Decision(f"waiting: a part of METADATA cannot be read: {damage[0]}", waits=True)
         if not message and may_balance and not suspects:
@@ -253,6 +255,15 @@ class Reconciler:
         # The left child's row may have been there already.
         unique = {layout.key_of(row): row for row in repaired}
         return list(unique.values())
+
+
+def _rests(damage: bool, suspects: bool) -> str:
+    """The reason why the balancer does nothing although all tablets are served."""
+    if damage:
+        return "a part of METADATA cannot be read"
+    if suspects:
+        return "tablets of which servers died are watched"
+    return "a server came or went a short while ago (master.balance_after_seconds)"
 
 
 def _first_of(messages: list[str]) -> str:

@@ -133,6 +133,10 @@ class MasterCalls(MasterService):
         self._check_master()
         self._request_cycle()
 
+    def balancer_rests(self) -> str:
+        self._check_master()
+        return self._tables.balancer.rests
+
     def master_task_deaths(self) -> list[str]:
         return self._task_deaths()
 

@@ -23,6 +23,7 @@ READING: Final = frozenset(
         "task_deaths",
         "ping",
         "balancer_enabled",
+        "balancer_rests",
         "master_task_deaths",
         "ping_master",
     )

@@ -226,5 +226,10 @@ class MasterService(Service):
         """As TabletAdmin.task_deaths, of the master's process."""
 
     @call(CallTimeout.REPORTS, repeatable=True)
+    def balancer_rests(self) -> str:
+        """The reason why tablets stay although servers have more of them than others, for people; "": they move, or
+        are spread evenly. Older releases do not know the call."""
+
+    @call(CallTimeout.REPORTS, repeatable=True)
     def ping_master(self) -> None:
         """Nothing: that it is answered says that the master can be reached."""

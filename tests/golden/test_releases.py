@@ -47,6 +47,7 @@ LATER_CALLS = {
     ),
     "TabletService.scan_with_times": "the scan is refused, and the message says which server to upgrade",
     "MasterService.master_task_deaths": "`status` shows none of the master",
+    "MasterService.balancer_rests": "`status` does not say it",
     "MasterService.ping_master": "that it is not known is an answer",
 }
 """Calls that a release does not know, and what its refusal means."""

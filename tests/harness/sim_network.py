@@ -39,6 +39,7 @@ READS = frozenset(
         "task_deaths",
         "ping",
         "master_task_deaths",
+        "balancer_rests",
         "ping_master",
     }
 )

@@ -134,6 +134,7 @@ MASTER_CALLS = [
     ("recommission", ("server-1",), None),
     ("collect_garbage", (), Collection(2, 2**40)),
     ("look_at_everything", (), None),
+    ("balancer_rests", (), "it is switched off"),
     ("master_task_deaths", (), ["one"]),
     ("ping_master", (), None),
     ("create_namespace", (b"n", {"k": "v"}), None),

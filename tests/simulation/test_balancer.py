@@ -68,6 +68,37 @@ def test_the_toggle_is_obeyed_and_outlives_the_master(cluster_of, machine):
     cluster.runtime.run(body)
 
 
+def test_status_says_why_the_balancer_rests(cluster_of, machine):
+    cluster = cluster_of(9)
+
+    def body():
+        cluster.start(1)
+        operations, admin = cluster.client.operations, cluster.client.admin
+        admin.create_table(machine.schema(), SPLITS)
+        assert operations.balancer_rests() == ""  # one server has all
+        admin.balance_switch(False)
+        cluster.start_server()
+
+        def until(what):
+            began = cluster.runtime.clock_seconds()
+            while operations.balancer_rests() != what:
+                assert cluster.runtime.clock_seconds() < began + 60, operations.balancer_rests()
+                cluster.runtime.sleep(0.2)
+
+        until("a server came or went a short while ago (master.balance_after_seconds)")
+        until("it is switched off")
+        (_, old), (_, new) = (cluster.servers[name] for name in sorted(cluster.servers))
+        admin.balance_switch(True)
+        until("")
+        counts = [len(role._online_tablets.tablets) for role in (old, new)]
+        while max(counts) - min(counts) > 1:
+            cluster.runtime.sleep(1)
+            counts = [len(role._online_tablets.tablets) for role in (old, new)]
+        assert operations.balancer_rests() == ""
+
+    cluster.runtime.run(body)
+
+
 def test_a_server_that_only_just_came_gets_nothing_yet(cluster_of, machine):
     """One that is restarted would be given tablets, and lose them again, each time."""
     cluster = cluster_of(12)

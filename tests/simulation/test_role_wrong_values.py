@@ -60,6 +60,7 @@ WITHOUT_VALUES = {
     "look_at_everything",
     "ping_master",
     "master_task_deaths",
+    "balancer_rests",
 }
 """Calls that store nothing a caller gave them."""
 

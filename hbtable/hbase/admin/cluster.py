@@ -75,6 +75,7 @@ class AdminClusterCalls:
             self._transitions(look),
             self._unreachable(look.living()),
             self._task_deaths(look, active),
+            self._cluster.operations.balancer_rests(),
         )
 
     @switches

@@ -135,6 +135,7 @@ class AdminStatus(NamedTuple):
     transitions: list[AdminTransition] | None = None
     unreachable: list[AdminUnreachable] | None = None
     task_deaths: list[AdminTaskDeath] | None = None
+    balancer_rests: str = ""
 
 
 class AdminSlowRequest(NamedTuple):

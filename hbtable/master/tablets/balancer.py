@@ -9,7 +9,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import BALANCER
 from hbtable.lockservice.toggles import Toggle
 from hbtable.master.servers.server_reports import ServerReports
-from hbtable.master.tablets.balancing import Move, plan_moves
+from hbtable.master.tablets.balancing import Move, is_uneven, plan_moves, why_not_calm
 from hbtable.master.tablets.moves import Moves
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.table import TableRecord, TableState
@@ -35,6 +35,9 @@ class Balancer:
         is_busy: Callable[[bytes], bool],
     ) -> None:
         self.toggle = Toggle(session, BALANCER)
+        self.rests = ""
+        """The reason why tablets stay although servers have more of them than others, as of the master's last look
+        at all tablets; "": they move, or are spread evenly."""
         self._catalog = catalog
         self._reports = reports
         self._moves = moves
@@ -51,9 +54,21 @@ class Balancer:
         """A few moves, one at least, until it is `interrupted`; what was done, "" for nothing, and whether a move
         failed. `reports` is not much older than `rows`."""
         names, moves = self._plan(tables, rows, reports)
-        if not moves or not self.toggle.is_on():
+        if not self.toggle.is_on():
+            self.rest(reports, "it is switched off")
             return "", False
-        return self._carry_out(names, moves, interrupted)
+        if not moves:
+            wanted = [row for row in rows if row.table_id in names]
+            why = why_not_calm(wanted, reports.loads, reports.silent)
+            self.rest(reports, why or "what could move are METADATA's tablets, which stay")
+            return "", False
+        done, failed = self._carry_out(names, moves, interrupted)
+        self.rest(reports, done if failed else "")
+        return done, failed
+
+    def rest(self, reports: ServerReports, why: str) -> None:
+        """Nothing moves now, and this is why. Does not switch."""
+        self.rests = why if is_uneven(reports.loads) else ""
 
     @switches
     def run(self) -> bool:

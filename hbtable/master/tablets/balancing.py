@@ -28,7 +28,7 @@ def plan_moves(
 ) -> list[Move] | None:
     """At most `most` moves that make the fullest and the emptiest server more equal, while they differ by two or more;
     [] when they do not. `tablets`: of enabled tables. None: the cluster is not calm enough to say."""
-    if silent or any(load.draining for load in servers.values()) or not all(_served(one, servers) for one in tablets):
+    if why_not_calm(tablets, servers, silent):
         return None
     counts = tablet_counts(takers(servers))
     held: dict[str, list[TabletRecord]] = {name: [] for name in counts}
@@ -54,6 +54,23 @@ def plan_moves(
         counts[source] -= 1
         counts[target] += 1
     return moves
+
+
+def why_not_calm(tablets: Sequence[TabletRecord], servers: Mapping[str, ServerLoad], silent: frozenset[str]) -> str:
+    """The first reason; empty: it is."""
+    if silent:
+        return f"tablet server {min(silent)} holds its lock and does not answer"
+    for name, load in servers.items():
+        if load.draining:
+            return f"tablet server {name} is stopping"
+    missing = next((one for one in tablets if not _served(one, servers)), None)
+    return f"{describe(missing)} is not served" if missing is not None else ""
+
+
+def is_uneven(servers: Mapping[str, ServerLoad]) -> bool:
+    """The fullest and the emptiest of those that take tablets differ by two or more."""
+    counts = tablet_counts(takers(servers)).values()
+    return bool(counts) and max(counts) - min(counts) > 1
 
 
 def _served(tablet: TabletRecord, servers: Mapping[str, ServerLoad]) -> bool:

@@ -34,6 +34,8 @@ def status(context: Context, arguments: list[Value]) -> Value:
     _task_deaths(context, found)
     _damage(context, servers)
     _not_served(context, found)
+    if found.balancer_rests:
+        context.out.note(f"the balancer rests: {found.balancer_rests}")
     return None
 
 

@@ -69,6 +69,7 @@ ARGUMENTS = {
     "create_namespace": [(b"n", {"a": "b", "A": "c"})],
     "alter_namespace": [(b"n", {})],
     "delete_namespace": [(b"n",)],
+    "balancer_rests": [()],
     "master_task_deaths": [()],
     "ping_master": [()],
 }
@@ -92,6 +93,7 @@ ANSWERS = {
     "balance_switch": False,
     "balancer_enabled": True,
     "collect_garbage": Collection(1, 2),
+    "balancer_rests": "it is off",
     "master_task_deaths": [],
 }
 

@@ -35,6 +35,8 @@ class Cluster:
         def carry(declared: DeclaredCall, _arguments: tuple[object, ...]) -> object:
             if declared.name == "tablets":
                 return []
+            if declared.name == "balancer_rests":
+                return ""
             self.asked.append(name)
             if name in self.errors:
                 raise self.errors[name]

@@ -146,6 +146,7 @@ ARGUMENTS = {
     "create_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "alter_namespace": (raw, st.dictionaries(text, text, max_size=3)),
     "delete_namespace": (raw,),
+    "balancer_rests": (),
     "master_task_deaths": (),
 }
 RESULTS = {
@@ -174,6 +175,7 @@ RESULTS = {
     "clear_block_cache": st.builds(CacheEviction, count, count),
     "task_deaths": st.lists(text, max_size=3),
     "collect_garbage": st.builds(Collection, count, count),
+    "balancer_rests": text,
     "master_task_deaths": st.lists(text, max_size=3),
 }
 PLAIN = {bool: st.booleans(), bytes: raw, int: i64, str: text, None: nothing}
