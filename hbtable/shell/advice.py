@@ -92,6 +92,8 @@ def _of_word(error: ShellError, commands: list[str]) -> str:
 
 def _of_constant(name: str, command: str) -> str:
     options = OPTIONS.get(command, ())
+    if name in options:
+        return f"it is an option of {command} and no constant of HBase's: write it in quotes, '{name}'"
     near = nearest(name, options) or nearest(name, sorted(CONSTANTS), 2)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     listed = f"the options of {command} are {', '.join(options)}" if options else "words of your own stand in quotes"

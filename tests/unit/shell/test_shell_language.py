@@ -1,8 +1,13 @@
 """The shell's language: what is understood, what is refused and where, and that nothing is evaluated but itself."""
 
+from typing import Any
+
 import pytest
 
+from hbtable.shell.advice import advice
+from hbtable.shell.arguments.known_options import OPTIONS
 from hbtable.shell.errors import ArgumentTypeError, Incomplete, SyntaxMistake, UnknownMethod, UnknownName
+from hbtable.shell.language.constants import CONSTANTS
 from hbtable.shell.language.evaluate import Interpreter
 from hbtable.shell.language.literals import Symbol, Value, inspect
 from hbtable.shell.language.parser import parse
@@ -158,7 +163,7 @@ def test_values_are_shown_as_ruby_shows_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "advice"),
+    ("text", "advised"),
     [
         ("list.each { |t| puts t }", "Ruby's blocks, loops and conditions are not there"),
         ("for i in 1..3 do puts i end", "Ruby's blocks, loops and conditions are not there"),
@@ -166,12 +171,23 @@ def test_values_are_shown_as_ruby_shows_them() -> None:
         ("scan 't' 't2'; scan 't')", ""),
     ],
 )
-def test_what_ruby_would_take_gets_advice(text: str, advice: str) -> None:
+def test_what_ruby_would_take_gets_advice(text: str, advised: str) -> None:
     with pytest.raises(SyntaxMistake) as caught:
         run(text)
-    assert caught.value.advice.startswith(advice)
-    assert bool(caught.value.advice) == bool(advice)
+    assert caught.value.advice.startswith(advised)
+    assert bool(caught.value.advice) == bool(advised)
 
 
 def test_floats_are_shown_as_ruby_does() -> None:
     assert [inspect(value) for value in (1e20, 1.5e-7, 0.5, float("inf"))] == ["1.0e+20", "1.5e-07", "0.5", "Infinity"]
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [(name, one) for name in OPTIONS for one in OPTIONS[name] if one not in CONSTANTS]
+)
+def test_an_option_that_is_no_constant_is_advised_in_quotes(command: str, option: str) -> None:
+    """And not as one that is meant instead of itself."""
+    error = UnknownName(f"uninitialized constant HBaseReceiver::{option}")
+    error.command = command
+    unused: Any = None
+    assert advice(error, unused, [command], one_shot=False).endswith(f"write it in quotes, '{option}'")
