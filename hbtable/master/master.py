@@ -342,7 +342,9 @@ class Master:
         # A tablet that could not be placed is tried again soon, and less and less often, or when servers come and go.
         self._looked_at = reports.seen()
         self._scan_due = min(now + pause, balanced_at) if now < balanced_at else now + pause
-        return message or self._collect() or _ALL_SERVED
+        # On a full disk a table may wait for room, and callers who try again ask for one cycle after the other.
+        collected = self._collect() if not message or self.collections.out_of_space() else ""
+        return message or collected or _ALL_SERVED
 
     @switches
     def settle(self) -> None:
@@ -365,8 +367,7 @@ class Master:
         return self.collect_garbage()
 
     def watch_room(self, out_of_space: Callable[[], bool], in_last_room: Callable[[], bool]) -> None:
-        """While the disk is full nothing is written that can be done without, and all that can go goes. In the last
-        room only that is written which makes some."""
+        """On a full disk nothing is written that can wait, in the last room only what makes some; what can go goes."""
         self.collections.out_of_space = self._placement.logs.out_of_space = out_of_space
         self._placement.in_last_room = in_last_room
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, final
 
 from hbtable.commitlog.recovery.fencing import FENCED, FencingOptions, fence, give_up, marker_path
 from hbtable.commitlog.segments.segment import LOGS, log_folder
-from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost
+from hbtable.errors import Conflict, FileNotFound, HbtableError, LockLost, OutOfSpace
 from hbtable.fs.interface import LOCAL, FileSystem
 from hbtable.fs.paths import UNFINISHED
 from hbtable.fs.probing import PROBES, probe
@@ -279,6 +279,8 @@ class Collector:
                     self._catalog.delete_tablet(record)
                 except Conflict:
                     continue
+                except OutOfSpace:
+                    break  # the files that are removed next make room for the rest
                 removed += 1
         return removed
 
