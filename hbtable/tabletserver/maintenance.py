@@ -34,6 +34,7 @@ _LOOK_SECONDS: Final = 60
 _PAUSES: Final = 4
 """Of its own length, after each compaction that was due by age: they take a fifth of the processor at most."""
 
+_FULL_DISK_ROLL_SECONDS: Final = 10.0
 _HEADERS_BYTES: Final = 1024
 """More than a segment without any records has."""
 
@@ -150,8 +151,21 @@ class Maintenance:
             if not number % _TABLETS_AT_ONCE:
                 self._runtime.sleep(0)
         decisions = plan(facts, self._log.size_bytes, self._log.tablets_of_oldest_segment(), self._options)
+        decisions += self._flushes_that_make_room(facts) if self._shared.out_of_space else []
         now = self._runtime.clock_seconds()
         return [decision for decision in decisions if self._may_start(decision, now) and self._start(decision)]
+
+    def _flushes_that_make_room(self, facts: list[TabletFacts]) -> list[Decision]:
+        """On a full disk: of the tablets that keep the oldest segment of the log, if they are small beside it. What a
+        table that was dropped had there goes with the segment."""
+        oldest = set(self._log.tablets_of_oldest_segment())
+        needed = [one for one in facts if one.tablet_id in oldest]
+        size = sum(one.memtable_bytes for one in needed)
+        if 2 * size > self._log.size_bytes or not self._shared.has_room_for(size):
+            return []
+        return [
+            Flush(one.tablet_id, "the disk is full, and this tablet keeps what the log could free") for one in needed
+        ]
 
     def waiting(self) -> float:
         """Tablets whose merging compaction is due and has not begun."""
@@ -189,9 +203,12 @@ class Maintenance:
     def _roll_if_due(self) -> None:
         now = self._runtime.clock_seconds()
         self._rolled_bytes = min(self._rolled_bytes, self._log.size_bytes)
-        if now - self._rolled_at >= self._options.roll_seconds:
+        due_seconds, least_bytes = self._options.roll_seconds, _HEADERS_BYTES
+        if self._shared.out_of_space:  # the segment may hold what was dropped
+            due_seconds, least_bytes = min(_FULL_DISK_ROLL_SECONDS, due_seconds), self._shared.last_room_bytes
+        if now - self._rolled_at >= due_seconds:
             self._rolled_at = now
-            if self._log.size_bytes > self._rolled_bytes + _HEADERS_BYTES:
+            if self._log.size_bytes > self._rolled_bytes + least_bytes:
                 self._runtime.spawn(self._roll, name="log-roll")
 
     @switches
