@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PRODUCT = Path(__file__).parents[2] / "hbtable"
-A_FEW = 30
+A_FEW = 60
 """Functions and classes that leave their subject out. Above this number, rewrite those that say least."""
 QUESTION = re.compile(r"(What|Where|Which|Who|Whom|Whose|How|Why|When)\b")
 
