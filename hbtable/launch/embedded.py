@@ -4,16 +4,18 @@ The cluster lives in a background thread with a hub of its own (runtime.portal);
 the calling thread only. Any number of threads may share a Database and its tables.
 """
 
+import ipaddress
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TypeVar, final
 
-from hbtable.client.given import bytes_of
+from hbtable.client.given import bytes_of, whole_number
 from hbtable.client.table import Table
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.commitlog.options import LogOptions
-from hbtable.errors import InvalidRequest, Unavailable
+from hbtable.errors import InvalidRequest, Unavailable, WrongType, WrongValue
 from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.launch.shared_database import Opening, SharedDatabase, shared_database
 from hbtable.launch.storage import MEMORY
@@ -124,6 +126,23 @@ class EmbeddedDatabase(Database):
         """Ascending: each with its `range` of rows and its `files`."""
         return self._call(self._cluster.client.admin.tablets, bytes_of("the name", name))
 
+    def serve(self, host: str = "127.0.0.1", port: int = 9090) -> int:
+        """Lets other programs use the tables over Thrift, as those of `hbtable start`, until the database is closed:
+        happybase, hbtable.connect(), HBase's Thrift clients. The port; `port` 0: any free one. Unavailable when it is
+        in use.
+
+        Without TLS and users: whoever reaches the port may do everything, but write to a database that is read_only.
+        """
+        place, wanted = _address(host), whole_number("the port", port, 0, 65535)
+        assert self._shared is not None
+        return self._call(self._shared.serve, place, wanted)
+
+    def metrics(self) -> str:
+        """Counters, gauges and histograms of this database and of the process, in Prometheus' text format."""
+        page = import_module("hbtable.launch.http.metrics_export").MetricsPage  # open() needs no exporter
+        text: bytes = self._call(lambda: page(self._portal.runtime, self._cluster.registry).text())
+        return text.decode()
+
     def close(self) -> None:
         """From any thread, any number of times. The last handle on the folder waits for calls under way, up to 10 s,
         writes memtables out, so that the next open needs no log, and lets go of the folder: each of its close() returns
@@ -131,6 +150,21 @@ class EmbeddedDatabase(Database):
         self._closed = True
         if self._shared is not None and self._shared.drop(self._handle):
             self._shared.wait()
+
+
+def _address(host: object) -> str:
+    """No name is looked up: of several addresses it would be one, and that may take long."""
+    if not isinstance(host, str):
+        raise WrongType(f"the host {shown(host)} has to be text: an IP address of this machine")
+    if host == "localhost":
+        return "127.0.0.1"
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        message = (
+            f"the host {shown(host)} is no IP address: 127.0.0.1 is this machine alone, 0.0.0.0 each of its networks"
+        )
+        raise WrongValue(message) from None
 
 
 def open_database(path: str, durability: str, read_only: bool) -> EmbeddedDatabase:

@@ -72,6 +72,7 @@ class EmbeddedCluster:
         no file is replaced or collected, either."""
         self._runtime = runtime
         self._fs = fs
+        self.log_kind = fs.log_kind
         self._lock_service = lock_service
         options = options or EmbeddedOptions()
         self._options = _only_read(options) if refusal else options

@@ -13,7 +13,8 @@ import contextlib
 import gc
 import os
 from dataclasses import dataclass
-from typing import Final, final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, final
 
 from hbtable.errors import AlreadyExists, LockLost, Unavailable
 from hbtable.fs.data_folder import folder_at
@@ -24,6 +25,9 @@ from hbtable.launch.storage import MEMORY, storage_at
 from hbtable.runtime.native_threads import CallerMark, NativeEvent, allocate_rlock
 from hbtable.runtime.portal import Portal
 from hbtable.switches import switches
+
+if TYPE_CHECKING:
+    from hbtable.launch.embedded_gateway import EmbeddedGateway
 
 
 @final
@@ -67,6 +71,7 @@ class SharedDatabase:
         self._last: set[object] = set()
         """Dropped handles, after which none seemed to be left."""
         self._closing = Closing()
+        self._gateway: EmbeddedGateway | None = None
         self._storage = storage_at(opening.path, opening.read_only)
         self.folder_id = self._storage.folder_id
 
@@ -146,6 +151,20 @@ class SharedDatabase:
         """Until it is closed, after its end. Raises what closing failed with, to the first one."""
         self._closing.wait()
 
+    @switches
+    def serve(self, host: str, port: int) -> int:
+        """In the hub. As EmbeddedGateway.start()."""
+        if self._gateway is None:
+            # Imported with its first use: open() needs no Thrift.
+            gateway = import_module("hbtable.launch.embedded_gateway")
+            self._gateway = gateway.EmbeddedGateway(self.portal.runtime, self.cluster)
+        return self._gateway.start(host, port)
+
+    @switches
+    def _stop_serving(self) -> None:
+        if self._gateway is not None:
+            self._gateway.stop()
+
     def is_started(self) -> bool:
         return self._started.is_set()
 
@@ -153,6 +172,7 @@ class SharedDatabase:
         closing, path = self.portal.call_to_close, self.opening.path
         try:
             closing(self.portal.drain, lambda: Unavailable(f"the database {path} is closed: open it again"))
+            closing(self._stop_serving)
             closing(self.calls.end)
             closing(self.cluster.stop, self._storage.outlives)
         finally:

@@ -54,6 +54,8 @@ DATABASE: dict[str, dict[str, Any]] = {
     "alter_table": {"name": "made", "add": ["g"], "change": {}, "drop": [], "split_bytes": None},
     "truncate_table": {"name": "made", "keep_splits": False, "disable": True},
     "merge_table": {"name": "made", "row_start": None, "row_stop": None},
+    "serve": {"host": "127.0.0.1", "port": 0},
+    "metrics": {},
     "namespaces": {},
     "namespace": {"name": "default"},
     "create_namespace": {"name": "space", "properties": {"a": "b"}},
