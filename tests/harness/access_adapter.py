@@ -396,13 +396,121 @@ class Session:
         return [_permission(one) for one in self._clients.admin.adminGrants(_grant(call, call.get("user", ""), ""))]
 
 
+class Thrift1Session(Session):
+    """The same calls, of cells by Thrift1."""
+
+    def do_get(self, call: dict[str, Any]) -> list[str]:
+        if call.keys() & {"versions", "filter", "exists_only"}:
+            raise NotImplementedError("Thrift1 has no such get")
+        columns = [name.encode() for name in call.get("columns", ())]
+        table, row = call["table"].encode(), call["row"].encode()
+        one = self._clients.thrift1
+        found = one.getRowWithColumns(table, row, columns, {}) if columns else one.getRow(table, row, {})
+        return [cell for each in found for cell in _cells1(each)]
+
+    def do_scan(self, call: dict[str, Any]) -> Any:
+        if call["table"].startswith("hbase:") or call.keys() & {"raw", "limit", "versions"}:
+            raise NotImplementedError("Thrift1 has no such scan")
+        one = self._clients.thrift1
+        scan = interface("thrift1").TScan(
+            startRow=call.get("start", "").encode(),
+            stopRow=call.get("stop", "").encode(),
+            columns=[name.encode() for name in call.get("columns", ())],
+            caching=call.get("caching"),
+            filterString=call["filter"].encode() if "filter" in call else None,
+            batchSize=call.get("batch"),
+            reversed=call.get("reversed"),
+        )
+        number = one.scannerOpenWithScan(call["table"].encode(), scan, {})
+        found: list[Any] = []
+        while rows := one.scannerGetList(number, 100):
+            found += rows
+        one.scannerClose(number)
+        if call.get("rows"):
+            return [each.row.decode() for each in found]
+        pieces = [_cells1(each) for each in found]
+        return pieces if call.get("batch") else [cell for piece in pieces for cell in piece]
+
+    def do_put(self, call: dict[str, Any]) -> None:
+        if call["table"].startswith("hbase:") or "acl" in call:
+            raise NotImplementedError(call["table"])
+        mutations = self._changes(call)
+        table, row = call["table"].encode(), call["row"].encode()
+        if "ts" in call:
+            self._clients.thrift1.mutateRowTs(table, row, mutations, call["ts"], {})
+        else:
+            self._clients.thrift1.mutateRow(table, row, mutations, {})
+
+    def do_delete(self, call: dict[str, Any]) -> None:
+        one, table, row = self._clients.thrift1, call["table"].encode(), call["row"].encode()
+        kinds = {kind for kind, *_ in call["kinds"]}
+        if kinds == {"row"}:
+            one.deleteAllRow(table, row, {})
+        elif kinds <= {"columns", "family"} and len(call["kinds"]) == 1:
+            one.deleteAll(table, row, call["kinds"][0][1].encode(), {})
+        elif kinds == {"columns"}:
+            one.mutateRow(table, row, self._changes(call), {})
+        else:
+            raise NotImplementedError("Thrift1 has no such delete")
+
+    def _changes(self, what: dict[str, Any]) -> list[Any]:
+        make = interface("thrift1").Mutation
+        puts = [make(column=column.encode(), value=_bytes(value)) for column, value in what.get("cells", {}).items()]
+        return puts + [make(isDelete=True, column=column.encode()) for _, column in what.get("kinds", ())]
+
+    def do_mutate_row(self, call: dict[str, Any]) -> list[str]:
+        raise NotImplementedError("Thrift1 carries deletes of a row out before its puts")
+
+    def do_increment(self, call: dict[str, Any]) -> list[str]:
+        if len(call["cells"]) > 1 or call.get("no_result"):
+            raise NotImplementedError("Thrift1 adds to one counter, and gives it back")
+        ((column, amount),) = call["cells"].items()
+        found = self._clients.thrift1.atomicIncrement(
+            call["table"].encode(), call["row"].encode(), column.encode(), amount
+        )
+        return [f"{call['row']} {column}=#{found}"]
+
+    def do_append(self, call: dict[str, Any]) -> list[str]:
+        if call.get("no_result"):
+            raise NotImplementedError("Thrift1 gives back what was appended to")
+        append = interface("thrift1").TAppend(
+            call["table"].encode(),
+            call["row"].encode(),
+            [column.encode() for column in call["cells"]],
+            [value.encode() for value in call["cells"].values()],
+        )
+        found = self._clients.thrift1.append(append)
+        pairs = zip(call["cells"], found, strict=True)
+        return sorted(f"{call['row']} {column}={_value(cell.value)}" for column, cell in pairs)
+
+    def do_check_and_mutate(self, call: dict[str, Any]) -> bool:
+        check, then = call["check"], call["then"]
+        if "column" not in check or then["kind"] != "put" or len(then["cells"]) > 1:
+            raise NotImplementedError("Thrift1 puts one column if another has a value")
+        (change,) = self._changes(then)
+        return self._clients.thrift1.checkAndPut(
+            call["table"].encode(),
+            call["row"].encode(),
+            check["column"].encode(),
+            None if check.get("absent") else check["value"].encode(),
+            change,
+            {},
+        )
+
+
 class Adapter:
-    """`connect(user, groups)` gives that user's clients."""
+    """`connect(user, groups)` gives that user's clients, `session` says by which of them cells are read and written."""
 
     SUPERUSER, SUPERGROUP, RUNNER = "admin", "supers", "root"
     PROPAGATION = 0.0
 
-    def __init__(self, connect: Callable[[str, Sequence[str]], Clients], refused: type[Exception]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[str, Sequence[str]], Clients],
+        refused: type[Exception],
+        session: type[Session] = Session,
+    ) -> None:
+        self._session = session
         self._connect = connect
         self._refused = refused
         self._sessions: dict[tuple[str, tuple[str, ...]], Session] = {}
@@ -410,7 +518,9 @@ class Adapter:
     def act_as(self, user: str, groups: Sequence[str] = ()) -> Session:
         key = user, tuple(groups)
         if key not in self._sessions:
-            self._sessions[key] = Session(self._connect(user, groups), user, groups, self._refused)
+            # The superuser fills tables and looks at them, in one form for all.
+            made = Session if user == self.SUPERUSER else self._session
+            self._sessions[key] = made(self._connect(user, groups), user, groups, self._refused)
         return self._sessions[key]
 
     def grant(self, to: str, actions: str, **where: str) -> None:
@@ -487,3 +597,9 @@ def _permission(grant: Any) -> str:
     if grant.namespaceName:
         return f"{grant.holder} @{grant.namespaceName.decode()} {grant.actions}"
     return f"{grant.holder} global {grant.actions}"
+
+
+def _cells1(found: Any) -> list[str]:
+    return [
+        f"{found.row.decode()} {name.decode()}={_value(cell.value)}" for name, cell in sorted(found.columns.items())
+    ]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hbtable.access.user import User
-from tests.harness.access_adapter import Adapter
+from tests.harness.access_adapter import Adapter, Session, Thrift1Session
 from tests.harness.guarded_gateway import SERVICES, GuardedGateway, interface
 
 FOLDER = Path(__file__).parents[2] / "compat-tests" / "access"
@@ -50,7 +50,8 @@ WITHOUT_CALLS = 18
 class Replay:
     """A gateway, and check_matrix.py over it."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: type[Session] = Session) -> None:
+        self.session = session
         self.gateway = GuardedGateway()
         self.driver = self._driver()
 
@@ -65,7 +66,7 @@ class Replay:
         return driver
 
     def adapter(self) -> Adapter:
-        return Adapter(self._connect, self.driver.Refused)
+        return Adapter(self._connect, self.driver.Refused, self.session)
 
     def _connect(self, user: str, groups: Sequence[str]) -> Any:
         known = User(user, frozenset(groups))
@@ -100,11 +101,25 @@ class Replay:
         return self.gateway.runtime.run(main)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("holder", ["^none  user$", "^f:a RW user$", "^table A user$"])
 def test_some_holders(holder: str, capsys: pytest.CaptureFixture[str]) -> None:
     count = Replay().matrix(holder, capsys)
     assert count["equal"] > 200
     assert count["different"] < 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("holder", ["^f:a RW user$", "^family f R group$", "^family f . family g R . W user$"])
+def test_some_holders_by_thrift1(holder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    count = Replay(Thrift1Session).matrix(holder, capsys)
+    assert count["equal"] > 150
+    assert count["different"] < 40
+
+
+@pytest.mark.verify
+def test_every_holder_by_thrift1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Replay(Thrift1Session).matrix(".", capsys)["equal"] > 11_000
 
 
 @pytest.mark.verify
@@ -114,6 +129,7 @@ def test_every_holder(capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(count.values()) == 16_999
 
 
+@pytest.mark.slow
 def test_sequences_of_several_users(capsys: pytest.CaptureFixture[str]) -> None:
     """50 scenarios: grants and revokes and when they bite, owners, leaks."""
     names = [one["scenario"] for one in Replay().driver.load(FOLDER / "scenarios.jsonl")]
@@ -128,6 +144,7 @@ def test_sequences_of_several_users(capsys: pytest.CaptureFixture[str]) -> None:
     assert without == WITHOUT_CALLS
 
 
+@pytest.mark.slow
 def test_a_refused_batch_of_many_rows_writes_none_of_them() -> None:
     """Rows are written a thousand at a time; the refused one is the last of all."""
     replay, two = Replay(), interface("thrift2")

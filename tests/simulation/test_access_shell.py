@@ -113,6 +113,7 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_utc")
 def test_recorded_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     shells, failed = Shells(monkeypatch), {}
