@@ -111,10 +111,16 @@ def _web_namenodes(runtime: Runtime, hosts: tuple[str, ...], addresses: str) -> 
         web = _hosts(addresses, f"hdfs.web_addresses = {addresses}")
     else:
         web = tuple(f"{host.rpartition(':')[0]}:{_WEB_PORT}" for host in hosts)
-    user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
     http = HttpConnections(runtime.clock_seconds)
     options = WebHdfsOptions(names_seconds=_WEB_SECONDS, failover_seconds=_WEB_SECONDS)
-    return NameNodes(runtime, ThreadCalls(runtime), http, web, options, {"user.name": user})
+    return NameNodes(runtime, ThreadCalls(runtime), http, web, options, {"user.name": _hadoop_user()})
+
+
+def _hadoop_user() -> str:
+    try:
+        return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+    except (KeyError, OSError):  # in a container the user may have no name
+        return WebHdfsOptions.user
 
 
 def _carrier(connections: HttpConnections, options: WebHdfsOptions) -> tuple[Http, Callable[[], None]]:

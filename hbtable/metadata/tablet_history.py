@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 _GENERATIONS: Final = 16
 _PAUSE_SECONDS: Final = 0.5
 _LONGEST_PAUSE_SECONDS: Final = 30.0
+_STOP_SECONDS: Final = 2.0
 _AT_ONCE: Final = 500
 _MOST: Final = 20_000
 """Events that wait, some 10 MB."""
@@ -88,8 +89,17 @@ class TabletHistory:
 
     @switches
     def stop(self) -> None:
-        """Writes all that waits, if METADATA can be reached now."""
+        """Writes all that waits, if METADATA can be reached now: a server of it that hangs delays nobody's end."""
         self.stopped = True
+        if not self._waiting:
+            return
+        task = self._runtime.spawn(self._write_last, name="last events of tablets")
+        if not task.join(_STOP_SECONDS):
+            task.kill()
+            log.info("the last events of tablets are not noted: no answer within %g s", _STOP_SECONDS)
+
+    @switches
+    def _write_last(self) -> None:
         try:
             self.write()
         except HbtableError as error:

@@ -3,6 +3,7 @@
 import pytest
 
 from hbtable.errors import InvalidConfiguration
+from hbtable.fs import opened
 from hbtable.fs.interface import LOCAL, WEBHDFS
 from hbtable.fs.opened import open_file_system, parse_address
 from hbtable.fs.webhdfs.options import WebHdfsOptions
@@ -35,3 +36,21 @@ def test_the_address_chooses_the_kind() -> None:
 def test_an_unknown_way_to_sign_in_is_refused() -> None:
     with pytest.raises(InvalidConfiguration, match="kerberos"):
         WebHdfsOptions(sign_in="password")
+
+
+def test_a_user_without_a_name_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 1000620000")
+
+    monkeypatch.setattr(opened.getpass, "getuser", nobody)
+    monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
+    assert opened._hadoop_user() == WebHdfsOptions().user
+    monkeypatch.setenv("HADOOP_USER_NAME", "ann")
+    assert opened._hadoop_user() == "ann"
+
+
+def test_addresses_of_the_http_service_are_checked() -> None:
+    runtime = SimulatedRuntime(1)
+    for wrong in ("a", "a:0", "a:9870,b", "http://a:9870"):
+        with pytest.raises(InvalidConfiguration, match="web_addresses"):
+            opened._web_namenodes(runtime, ("a:8020",), wrong)
