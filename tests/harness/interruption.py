@@ -13,6 +13,10 @@ from typing import Any, final
 from tests.harness.waiting import SOON_SECONDS
 
 
+class WaitsForEver(AssertionError):
+    """What was interrupted, or the function that interrupted it, needs what the other one holds."""
+
+
 @final
 class Interruption:
     """Runs `work` in a thread of its own, and `handler` in the same one before the step of this number in `files`: an
@@ -33,7 +37,8 @@ class Interruption:
         thread = threading.Thread(target=self._live, daemon=True)
         thread.start()
         thread.join(SOON_SECONDS)
-        assert not thread.is_alive(), f"interrupted before step {step}, it waits for ever: {self.answers}"
+        if thread.is_alive():
+            raise WaitsForEver(f"interrupted before step {step}: {self.answers}")
         if self._failure is not None:
             raise AssertionError(f"interrupted before step {step}, it fails") from self._failure
 

@@ -20,12 +20,15 @@ The test of the class holds without the bug and fails with it: is_found() runs i
     leaking     22   no scanner expires
     poisonous   23   no tablet is held back
     overtaken   27   what waited for the log while the schema changed keeps its old places
+    interrupted 30   calls pass through a lock
+    unseen      31   the death of a background task is not noted
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
+from threading import Lock
 from typing import Any, NamedTuple
 from unittest.mock import patch
 from zlib import crc32
@@ -44,6 +47,8 @@ from hbtable.merge import compacting
 from hbtable.merge.markers import Markers
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.portal import Portal
+from hbtable.runtime.supervision import TaskDeaths
 from hbtable.tablet import recovery
 from hbtable.tablet.compactions.compaction import Compactor
 from hbtable.tablet.spreading import Spreading
@@ -55,7 +60,7 @@ from hbtable.thrift.message_input import MessageInput
 from tests.harness.delegating_fake import DelegatingFake
 
 _recovered, _spec, _mutate, _insert = recovery.recovered, Compactor._spec, TabletWriter.mutate, TabletState.insert
-_collect, _replace_tablet = Collector.collect, Catalog.replace_tablet
+_collect, _replace_tablet, _submit = Collector.collect, Catalog.replace_tablet, Portal._submit
 
 
 class Patch(NamedTuple):
@@ -131,6 +136,17 @@ def _fill(self: MessageInput, count: int) -> None:
     self.data = self._gather(rest, count)
 
 
+_GATE = Lock()
+
+
+def _through_a_gate(self: Portal, call: Any) -> None:
+    assert _GATE.acquire(timeout=0.2), "it waits for ever"
+    try:
+        _submit(self, call)
+    finally:
+        _GATE.release()
+
+
 PLANTED = {
     "returned": (Patch(recovery, "recovered", _from_the_beginning),),
     "gap": (Patch(chain, "_chain", _what_is_there),),
@@ -149,6 +165,8 @@ PLANTED = {
     "leaking": (Patch(Scanners, "expire", lambda self: 0),),
     "poisonous": (Patch(Quarantine, "held", lambda self: frozenset()),),
     "overtaken": (Patch(Spreading, "spread_again", lambda self, layout, spread, checksums: (spread, checksums)),),
+    "interrupted": (Patch(Portal, "_submit", _through_a_gate),),
+    "unseen": (Patch(TaskDeaths, "died", lambda self, name, error: None),),
 }
 
 

@@ -11,7 +11,8 @@ import pytest
 from hbtable.errors import Unavailable
 from hbtable.runtime import native_threads, portal
 from hbtable.runtime.portal import Portal
-from tests.harness.interruption import Interruption
+from tests.harness.interruption import Interruption, WaitsForEver
+from tests.harness.planted_bugs import is_found
 
 FILES = {portal.__file__, native_threads.__file__}
 
@@ -36,7 +37,13 @@ def test_a_handler_at_any_step_is_answered_and_so_is_what_it_interrupts(
     seen: set[tuple[str, object]] = set()
     for step in range(1, 1000):
         portal = Portal()
-        answers = Interruption(lambda: work(portal), lambda: handler(portal), step, FILES).answers  # noqa: B023  run at once
+        try:
+            answers = Interruption(lambda: work(portal), lambda: handler(portal), step, FILES).answers  # noqa: B023  run at once
+        except WaitsForEver:
+            raise
+        except AssertionError:
+            portal.close()
+            raise
         portal.close()
         seen |= set(answers.items())
         if "handler" not in answers:
@@ -48,3 +55,7 @@ def test_a_handler_at_any_step_is_answered_and_so_is_what_it_interrupts(
     for of, by, what in ((work, handler, "work"), (handler, work, "handler")):
         possible = outcomes[of] | ({refused} if of is called and by is closed else set())
         assert {answer for name, answer in seen if name == what} == possible
+
+
+def test_the_planted_bug_is_found() -> None:
+    is_found("interrupted", lambda: test_a_handler_at_any_step_is_answered_and_so_is_what_it_interrupts(called, called))

@@ -7,13 +7,18 @@ import pytest
 
 from hbtable.runtime.supervision import SHOWN_SECONDS, supervise
 from hbtable.testing.simulated.runtime import SimulatedRuntime
+from tests.harness.planted_bugs import is_found
+
+
+def restarting_runtime() -> SimulatedRuntime:
+    runtime = SimulatedRuntime(1)
+    runtime.deaths.restarts = True  # as in a real process; a simulation reports the bug instead
+    return runtime
 
 
 @pytest.fixture
 def runtime() -> SimulatedRuntime:
-    runtime = SimulatedRuntime(1)
-    runtime.deaths.restarts = True  # as in a real process; a simulation reports the bug instead
-    return runtime
+    return restarting_runtime()
 
 
 def test_a_task_that_dies_goes_on_and_is_shown_for_a_while(
@@ -81,3 +86,10 @@ def test_one_that_ends_or_is_killed_stays_so(runtime: SimulatedRuntime) -> None:
     assert runtime.run(watch) == 2
     assert not runtime.deaths.total
     assert runtime.deaths.ever() == []
+
+
+def test_the_planted_bug_is_found() -> None:
+    def check() -> None:
+        test_one_that_dies_at_once_each_time_is_always_shown_and_does_not_spin(restarting_runtime())
+
+    is_found("unseen", check)
