@@ -15,6 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hbtable.client.batch import Batch
     from hbtable.errors import (
         AccessDenied,
@@ -128,7 +130,13 @@ _MODULES: Final = {
 """The modules of the public classes that are not in hbtable.errors."""
 
 
-def open(path: str, *, durability: Literal["sync", "os"] = "sync", read_only: bool = False) -> "EmbeddedDatabase":
+def open(
+    path: str,
+    *,
+    durability: Literal["sync", "os"] = "sync",
+    read_only: bool = False,
+    config: "Mapping[str, str | int | float | bool] | None" = None,
+) -> "EmbeddedDatabase":
     """Opens, or makes, the database in folder `path`, served by a cluster of one inside this process.
 
     `durability` "sync": what is acknowledged is on the disk. "os": it is in the operating system's hands, which is much
@@ -137,6 +145,10 @@ def open(path: str, *, durability: Literal["sync", "os"] = "sync", read_only: bo
     `read_only`: nothing in the folder is made or changed, so it may be one that this process may only read, and any
     number of processes may have it open in this way. What the last process had only in its log is read into memory.
     Every change is refused (InvalidRequest).
+
+    `config`: keys of a server's configuration (`hbtable config` lists them) by `section.key`, for example
+    {"cache.block_cache_bytes": "256 MiB", "tablet.memtable_bytes": 64 << 20}, of the sections log, tablet, maintenance,
+    cache, master, garbage and disk. Neither files nor the environment are read. InvalidConfiguration.
 
     `path` ":memory:": a new and empty database in the memory of this process, which ends with close(). Each open()
     makes another one.
@@ -148,7 +160,9 @@ def open(path: str, *, durability: Literal["sync", "os"] = "sync", read_only: bo
     when a newer hbtable wrote it.
     """
     # By name: the packages below import this one, and must not seem to import launch.
-    database: EmbeddedDatabase = import_module("hbtable.launch.embedded").open_database(path, durability, read_only)
+    database: EmbeddedDatabase = import_module("hbtable.launch.embedded").open_database(
+        path, durability, read_only, config
+    )
     return database
 
 

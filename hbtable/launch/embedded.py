@@ -14,9 +14,9 @@ from typing import TypeVar, final
 from hbtable.client.given import bytes_of, whole_number
 from hbtable.client.table import Table
 from hbtable.client.table_calls import NamedTableCalls
-from hbtable.commitlog.options import LogOptions
 from hbtable.errors import InvalidRequest, Unavailable, WrongType, WrongValue
 from hbtable.launch.embedded_cluster import EmbeddedOptions
+from hbtable.launch.library_settings import options_of
 from hbtable.launch.shared_database import Opening, SharedDatabase, shared_database
 from hbtable.launch.storage import MEMORY
 from hbtable.library.database import AdminCalls, Database
@@ -26,7 +26,6 @@ from hbtable.model.read import ReadSpec, ScanPage, ScanRequest
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
 from hbtable.model.values import shown
-from hbtable.tabletserver.role import TabletServerOptions
 
 T = TypeVar("T")
 
@@ -167,7 +166,7 @@ def _address(host: object) -> str:
         raise WrongValue(message) from None
 
 
-def open_database(path: str, durability: str, read_only: bool) -> EmbeddedDatabase:
+def open_database(path: str, durability: str, read_only: bool, config: object) -> EmbeddedDatabase:
     """hbtable.open()."""
     if path in ("", b""):
         raise InvalidRequest("the path of the database is empty; '.' is the current folder")
@@ -177,5 +176,4 @@ def open_database(path: str, durability: str, read_only: bool) -> EmbeddedDataba
         raise InvalidRequest(f"durability {shown(durability)} is {type(durability).__name__}: it is 'sync' or 'os'")
     if type(read_only) is not bool:
         raise InvalidRequest(f"read_only {shown(read_only)} is {type(read_only).__name__}: it is True or False")
-    options = EmbeddedOptions(server=TabletServerOptions(log=LogOptions(durability=durability)))
-    return EmbeddedDatabase(os.fsdecode(path), options, read_only)
+    return EmbeddedDatabase(os.fsdecode(path), options_of(durability, config), read_only)

@@ -25,6 +25,7 @@ from hbtable.launch.storage import MEMORY, storage_at
 from hbtable.runtime.native_threads import CallerMark, NativeEvent, allocate_rlock
 from hbtable.runtime.portal import Portal
 from hbtable.switches import switches
+from hbtable.tabletserver.role import TabletServerOptions
 
 if TYPE_CHECKING:
     from hbtable.launch.embedded_gateway import EmbeddedGateway
@@ -45,7 +46,9 @@ class Opening:
     def settings(self) -> str:
         if self.read_only:
             return "read_only=True"
-        return f"durability={self.options.server.log.durability!r}, read_only=False"
+        text = f"durability={self.options.server.log.durability!r}, read_only=False"
+        plain = EmbeddedOptions(server=TabletServerOptions(log=self.options.server.log))
+        return text if self.options == plain else f"{text} and a config of its own"
 
 
 @final

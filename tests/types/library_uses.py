@@ -33,6 +33,7 @@ def ways_in() -> None:
     with hbtable.open("folder", durability="os", read_only=True) as embedded:
         right(embedded)
         print(embedded.tablets("t")[0].files)
+    hbtable.open(":memory:", config={"cache.block_cache_bytes": "64 MiB", "tablet.memtable_bytes": 1 << 20}).close()
     with hbtable.connect("host", 9090) as connected:
         right(connected)
         print(connected.host)
@@ -46,6 +47,7 @@ def wrong(db: hbtable.Database, table: hbtable.Table) -> None:
     hbtable.open("folder", durability="none")  # type: ignore[arg-type]
     hbtable.open("folder", read_only="yes")  # type: ignore[arg-type]
     hbtable.open("folder", durabilty="os")  # type: ignore[call-arg]
+    hbtable.open("folder", config=["log.durability"])  # type: ignore[arg-type]
     hbtable.connect(9090)  # type: ignore[arg-type]
     hbtable.connect(transport="slow")  # type: ignore[arg-type]
     options: hbtable.FamilyOptions = {"max_versions": "3"}  # type: ignore[typeddict-item]
