@@ -1,6 +1,6 @@
 """Grants against a model that keeps (holder, scope, letter), and what follows from them for columns."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hbtable.access import grants_record
@@ -60,6 +60,7 @@ def is_below(scope: Scope, gone: Scope) -> bool:
     )
 
 
+@settings(deadline=None)
 @given(steps)
 def test_grants_are_what_was_granted_and_not_revoked(script: list[tuple[str, str, Scope, str]]) -> None:
     grants, model = played(script)
@@ -67,6 +68,7 @@ def test_grants_are_what_was_granted_and_not_revoked(script: list[tuple[str, str
     assert grants_record.decode(grants_record.encode(grants)) == grants
 
 
+@settings(deadline=None)
 @given(steps, steps)
 def test_equal_grants_give_equal_bytes(
     first: list[tuple[str, str, Scope, str]], second: list[tuple[str, str, Scope, str]]
@@ -79,6 +81,7 @@ def test_equal_grants_give_equal_bytes(
     assert (grants_record.encode(other) == grants_record.encode(one)) == (one == other)
 
 
+@settings(deadline=None)
 @given(steps, st.sampled_from(USERS), st.sampled_from(SCOPES), st.sampled_from(LETTERS))
 def test_a_right_is_held_where_it_or_a_wider_one_was_granted(
     script: list[tuple[str, str, Scope, str]], user: User, scope: Scope, letter: str
@@ -91,6 +94,7 @@ def test_a_right_is_held_where_it_or_a_wider_one_was_granted(
     assert not Permissions((user.name,), grants).allowed(None, actions_of(letter), scope)
 
 
+@settings(deadline=None)
 @given(
     steps,
     st.sampled_from(USERS),
