@@ -205,3 +205,21 @@ def test_standby_masters_are_counted_until_they_take_over_or_die(cluster: Proces
     expected = "1 active master, 0 backup masters, 3 servers, 0 dead"
     eventually(lambda: ask(server, "status")[0].startswith(expected), SOON_SECONDS, "the second took over")
     assert second.process.poll() is None
+
+
+def test_why_a_row_is_where_it_is_is_known_after_a_death(cluster: ProcessCluster, ask: Ask) -> None:
+    rows = filled(cluster)
+    names = {holder.port for holder in holders_of_metadata(cluster).values()}
+    dead = next(server for server in cluster.servers if server.port not in names)
+    row = next(row for row in sorted(rows) if f",{dead.port}," in ask(dead, f"why 't', '{row.decode()}'")[2])
+    asked = next(server for server in cluster.servers if server is not dead)
+    dead.kill()
+
+    def told() -> list[str]:
+        """Each event in a line, once another server has the region and all was noted."""
+        lines = ask(asked, f"why 't', '{row.decode()}'")
+        return lines if lines[1].endswith(": served") and f",{dead.port}," not in lines[2] else []
+
+    eventually(lambda: any(" served " in line for line in told()[-2:]), SOON_SECONDS, "another server has it")
+    eventually(lambda: any("is dead" in line for line in told()), SOON_SECONDS, "and why")
+    assert sum(" given " in line for line in told()) >= 2
