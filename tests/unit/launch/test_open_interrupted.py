@@ -98,6 +98,7 @@ class Program:
         return "closed"
 
 
+@pytest.mark.slow  # a database for each step: some seconds
 @pytest.mark.filterwarnings("ignore:.*was left open:ResourceWarning")
 @pytest.mark.parametrize("handler", [Program.open_again, Program.close_all, Program.drop_all])
 def test_a_handler_at_any_step_goes_on_and_so_does_what_it_interrupts(handler: Callable[[Program], object]) -> None:
