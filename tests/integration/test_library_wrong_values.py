@@ -305,7 +305,7 @@ def test_methods_of_a_batch(database: hbtable.Database, method: str, parameter: 
     neighbours_are_well(database)
 
 
-@pytest.mark.parametrize("parameter", ["path", "durability"])
+@pytest.mark.parametrize("parameter", ["path", "durability", "config"])
 def test_opening(tmp_path: Path, parameter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     refused = []
