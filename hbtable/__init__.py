@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hbtable.client.batch import Batch
+    from hbtable.client.filter_text import Filter
     from hbtable.errors import (
         AccessDenied,
         AlreadyExists,
@@ -79,6 +80,7 @@ __all__ = [
     "FamilyDescription",
     "FamilyOptions",
     "FileNotFound",
+    "Filter",
     "HbtableError",
     "InvalidConfiguration",
     "InvalidRequest",
@@ -123,6 +125,7 @@ _MODULES: Final = {
     "EmbeddedDatabase": "launch.embedded",
     "FamilyDescription": "library.options",
     "FamilyOptions": "library.options",
+    "Filter": "client.filter_text",
     "RegionDescription": "library.table",
     "RowChanges": "library.row_changes",
     "Table": "library.table",

@@ -16,6 +16,7 @@ from typing import Any
 from hbtable.client.batch import Batch
 from hbtable.client.columns import Data, K, Key, full, listed, put, write_time
 from hbtable.client.columns import cells as cells_of
+from hbtable.client.filter_text import Filter
 from hbtable.client.given import at_least_one, bytes_of, members, whole_number
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.errors import WrongType
@@ -113,7 +114,7 @@ class Rows:
         row_stop: Key | None = None,
         row_prefix: Key | None = None,
         columns: Iterable[Key] | None = None,
-        filter: Key | None = None,  # happybase's name
+        filter: Key | Filter | None = None,  # happybase's name
         timestamp: int | None = None,
         include_timestamp: bool = False,
         batch_size: int = 1000,
@@ -132,7 +133,7 @@ class Rows:
         limit = None if limit is None else at_least_one("'limit'", limit)
         scan_batching = None if scan_batching is None else at_least_one("'scan_batching'", scan_batching)
         rows = row_range(row_start, row_stop, row_prefix, reverse)
-        text = None if filter is None else bytes_of("the filter", filter)
+        text = filter.text if isinstance(filter, Filter) else None if filter is None else bytes_of("the filter", filter)
         spec = replace(_spec(columns, timestamp, versions, time_range), filter=text)
         request = ScanRequest(rows, spec, reverse, scan_batching or 0, batch_size)
         found = self._pages(request, limit, include_timestamp, versions)

@@ -690,3 +690,15 @@ def test_namespaces(ours: Any, name: str) -> None:
     for call in (ours.namespace, ours.delete_namespace, lambda missing: ours.alter_namespace(missing, {"a": "b"})):
         with pytest.raises(hbtable.NamespaceNotFound):
             call(name)
+
+
+def test_filters_are_python_objects_or_text(ours: Any, name: str) -> None:
+    table = made(ours, name)
+    for row, who in ((b"r1", "O'Neill"), (b"r2", "Smith"), (b"r3", "O'Neill")):
+        table.put(row, {"f:who": who, "g:a": "1"})
+    named = hbtable.Filter("SingleColumnValueFilter", "f", "who", "=", "binary:O'Neill", True, True)
+    assert [row for row, _ in table.scan(filter=named)] == [b"r1", b"r3"]
+    assert list(table.scan(filter=named & hbtable.Filter("FamilyFilter", "=", "binary:g"), row_start=b"r2")) == [
+        (b"r3", {b"g:a": b"1"})
+    ]
+    assert list(table.scan(filter=named.text)) == list(table.scan(filter=named))
