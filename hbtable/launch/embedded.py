@@ -130,7 +130,8 @@ class EmbeddedDatabase(Database):
         happybase, hbtable.connect(), HBase's Thrift clients. The port; `port` 0: any free one. Unavailable when it is
         in use.
 
-        Without TLS and users: whoever reaches the port may do everything, but write to a database that is read_only.
+        On this machine alone: there is neither TLS nor a login, and whoever reaches the port may do everything, but
+        change a database that is read_only.
         """
         place, wanted = _address(host), whole_number("the port", port, 0, 65535)
         assert self._shared is not None
@@ -154,16 +155,19 @@ class EmbeddedDatabase(Database):
 def _address(host: object) -> str:
     """No name is looked up: of several addresses it would be one, and that may take long."""
     if not isinstance(host, str):
-        raise WrongType(f"the host {shown(host)} has to be text: an IP address of this machine")
+        raise WrongType(f"the host {shown(host)} has to be text: 127.0.0.1")
     if host == "localhost":
         return "127.0.0.1"
     try:
-        return str(ipaddress.ip_address(host))
+        address = ipaddress.ip_address(host)
     except ValueError:
-        message = (
-            f"the host {shown(host)} is no IP address: 127.0.0.1 is this machine alone, 0.0.0.0 each of its networks"
+        raise WrongValue(f"the host {shown(host)} is no IP address, as 127.0.0.1 is") from None
+    if not address.is_loopback:
+        raise InvalidRequest(
+            f"the host {host} is reached by other machines, and the port of a database of hbtable.open() has neither "
+            "TLS nor users: listen on 127.0.0.1, or close the database and run `hbtable start`, which has both"
         )
-        raise WrongValue(message) from None
+    return str(address)
 
 
 def open_database(path: str, durability: str, read_only: bool, config: object) -> EmbeddedDatabase:

@@ -80,7 +80,10 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
         for arguments in ({"port": -1}, {"port": 65536}, {"port": "9090"}, {"host": 5}, {"host": ""}):
             with pytest.raises(hbtable.InvalidRequest):
                 database.serve(**arguments)
-        assert database.serve(port=0) > 0
+        for host in ("0.0.0.0", "192.0.2.1", "::"):
+            with pytest.raises(hbtable.InvalidRequest, match="has neither TLS nor users: listen on 127"):
+                database.serve(host, 0)
+        assert database.serve("localhost", port=0) > 0
 
 
 def test_nobody_is_answered_once_the_folder_is_lost(tmp_path: Path) -> None:
