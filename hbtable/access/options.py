@@ -1,9 +1,12 @@
 """The users that may come in, and their groups: the section [auth] of the configuration."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from hbtable.access.user import User, check_name
 from hbtable.errors import InvalidConfiguration, InvalidRequest
+
+_LAYERS: Final = {"auth", "auth-int", "auth-conf"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,14 @@ class AuthOptions:
     audit: str = "log"
     """A line of JSON for each denied call and each administrative one goes to `log`, to the file of this name, or, when
     it is empty, nowhere."""
+    keytab: str = ""
+    """File with the key of the service (hbase/HOST@REALM) as which clients get tickets of Kerberos for this server.
+    Empty: no Kerberos. It needs `pip install 'hbtable[kerberos]'`."""
+    realm: str = ""
+    """The realm of Kerberos whose principals are users: ann@REALM and ann/host@REALM are ann."""
+    qop: str = "auth, auth-int, auth-conf"
+    """The choices of a client of Kerberos for its messages: nothing (auth), a checksum (auth-int), encryption
+    (auth-conf)."""
     plain_text: bool = False
     """Passwords and tokens are taken over connections without TLS as well, where whoever listens reads them."""
 
@@ -29,6 +40,9 @@ class AuthOptions:
         self.superuser_names()
         self.proxy_names()
         self.members()
+        self.layers()
+        if bool(self.keytab) != bool(self.realm):
+            raise InvalidConfiguration("auth.keytab and auth.realm need each other")
 
     def superuser_names(self) -> frozenset[str]:
         """The names of users, and of groups with their @. InvalidConfiguration."""
@@ -55,6 +69,13 @@ class AuthOptions:
             if group in found:
                 raise InvalidConfiguration(f"auth.groups = {self.groups!r}: the group {group} stands there twice")
             found[group] = _names(names, "auth.groups", allow_groups=False)
+        return found
+
+    def layers(self) -> list[str]:
+        """Of SASL's GSSAPI. InvalidConfiguration."""
+        found = [name.strip() for name in self.qop.split(",") if name.strip()]
+        if not found or not set(found) <= _LAYERS:
+            raise InvalidConfiguration(f"auth.qop = {self.qop!r}: some of {', '.join(sorted(_LAYERS))} are due")
         return found
 
     def user(self, name: str) -> User:

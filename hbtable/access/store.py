@@ -8,11 +8,11 @@ import contextlib
 import errno
 import fcntl
 import os
-import stat
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from hbtable.access.accounts import Accounts
+from hbtable.access.private_files import check_private
 from hbtable.errors import AlreadyExists, Conflict, FileNotFound, InvalidConfiguration, StorageFailed
 from hbtable.lockservice.interface import Session
 from hbtable.switches import switches
@@ -61,7 +61,7 @@ class AccountFile:
             raise self._unreadable(error) from error
         try:
             status = os.fstat(descriptor)
-            _check_private(status, self._path)
+            check_private(status, f"the list of users, {self._path}")
             looks = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
             if looks != self._known_as:
                 self._known = Accounts.decode(_all_of(descriptor), self._path)
@@ -170,11 +170,3 @@ def _all_of(descriptor: int) -> bytes:
     while piece := os.read(descriptor, 1 << 20):
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def _check_private(status: os.stat_result, path: str) -> None:
-    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise InvalidConfiguration(
-            f"the list of users, {path}, may be read or changed by others (mode {stat.S_IMODE(status.st_mode):04o}): "
-            "chmod 600 it"
-        )

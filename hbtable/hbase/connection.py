@@ -135,6 +135,8 @@ class GatewayConnection:
                 source.release()
         except TimeoutError:
             self._warn("closed the connection of %s: it fell silent in the middle of a request", self.client)
+        except Malformed as error:  # before the first call
+            self._warn("closed the connection of %s: %s", self.client, error)
         except (OSError, EndOfStream):
             # Clients close as they like: with a reset (happybase sets SO_LINGER 0), or in the middle of a call.
             pass

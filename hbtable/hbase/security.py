@@ -1,6 +1,6 @@
 """The gateway's demands on a connection before it carries out its calls."""
 
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.verification import Verifier
@@ -8,6 +8,9 @@ from hbtable.hbase.audit import DENIED, AuditTrail
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.errors import JavaError
 from hbtable.runtime.tls import ServerTls, TlsOptions
+
+if TYPE_CHECKING:
+    from hbtable.hbase.transports.kerberos import KerberosService
 
 _NEEDS_TLS: Final = (
     "this server takes calls over TLS only (tls.required): connect with TLS, and with the certificate of the CA that "
@@ -28,14 +31,18 @@ class GatewaySecurity:
         self.auth = auth or AuthOptions()
         self.verifier: Verifier | None = None
         self.audit: AuditTrail | None = None
+        self.kerberos: KerberosService | None = None
         self._tls_required = tls.required
 
-    def ask(self, verifier: Verifier, audit: AuditTrail | None = None) -> None:
+    def ask(
+        self, verifier: Verifier, audit: AuditTrail | None = None, kerberos: "KerberosService | None" = None
+    ) -> None:
         """From now on it finds out who a client is, if that is asked for at all, and writes down who was denied what.
         To be called before the gateway is made."""
         if self.auth.enabled:
             self.verifier = verifier
             self.audit = audit
+            self.kerberos = kerberos
 
     def watch(self, interface: ThriftInterface) -> None:
         """Has the audit hear of its calls, when they are bound."""

@@ -21,6 +21,7 @@ from hbtable.fs.local import LocalFileSystem
 from hbtable.fs.under_way import MarksFile
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
+from hbtable.hbase.transports.kerberos import kerberos_of
 from hbtable.launch.audit_log import open_audit
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
@@ -89,7 +90,8 @@ class SingleServer:
         self._path = folder
         self.runtime = GeventRuntime()
         auth = self.security.auth
-        self.security.ask(Verifier(self.runtime, AccountFile(folder), auth), open_audit(auth, self.runtime.wall_millis))
+        verifier = Verifier(self.runtime, AccountFile(folder), auth)
+        self.security.ask(verifier, open_audit(auth, self.runtime.wall_millis), kerberos_of(auth, self.runtime))
         self.registry = Registry()
         self._stop_asked = self.runtime.event()
         self._folder: DataFolder

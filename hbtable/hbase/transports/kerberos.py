@@ -1,0 +1,232 @@
+"""Kerberos by SASL's GSSAPI (RFC 4752), as the service whose keytab the server has.
+
+After the tickets the server offers what may protect the messages that follow: nothing (auth), a checksum (auth-int),
+encryption (auth-conf). The client chooses one of them. The library is python-gssapi over MIT's Kerberos, an extra; its
+calls read the keytab and write down which tickets were used, so they run in a thread.
+"""
+
+import os
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+from hbtable.access.options import AuthOptions
+from hbtable.access.private_files import check_private
+from hbtable.access.user import check_name
+from hbtable.errors import InvalidConfiguration, InvalidRequest, NotAuthenticated
+from hbtable.hbase.transports.sasl_messages import COMPLETE, OK, SaslMessages, SaslRefused
+from hbtable.runtime.interface import Runtime
+from hbtable.switches import switches
+from hbtable.thrift.message_input import Stream
+from hbtable.thrift.wire import Malformed
+
+if TYPE_CHECKING:
+    from gssapi import SecurityContext
+
+_LENGTH: Final = struct.Struct(">I")
+_THREAD: Final = "kerberos"
+_TOKEN_BYTES: Final = 64 << 10
+_ROUNDS: Final = 10
+_CONFIDENTIAL: Final = 4
+_UNPROTECTED: Final = 1
+_LAYERS: Final = {"auth": _UNPROTECTED, "auth-int": 2, "auth-conf": _CONFIDENTIAL}
+"""The bits of the offer and of the choice."""
+_READ_BYTES: Final = 64 << 10
+_MOST_READ: Final = (1 << 24) - 1
+"""The longest message that is announced; three bytes say it."""
+_LEAST_SENT: Final = 1024
+_CONFUSED: Final = "the last step of GSSAPI is damaged: its choice of a layer, of a size and for whom it acts"
+
+
+class Layer(NamedTuple):
+    """The protection of what follows a negotiation."""
+
+    context: "SecurityContext"
+    error: type[Exception]
+    """The library's."""
+    is_confidential: bool
+    most_sent: int
+    """The longest message that the client takes, protected."""
+
+
+class Proved(NamedTuple):
+    """The end of a negotiation that went well."""
+
+    name: str
+    acting_for: str
+    """The authorization identity; empty for none."""
+    layer: Layer | None
+
+
+@final
+class KerberosService:
+    """The service as which clients get tickets for this server. InvalidConfiguration when the keytab or the library
+    cannot be used."""
+
+    def __init__(self, options: AuthOptions, runtime: Runtime) -> None:
+        try:
+            import gssapi
+            from gssapi.exceptions import GSSError
+        except ImportError as error:
+            raise InvalidConfiguration(
+                "auth.keytab needs python-gssapi: pip install 'hbtable[kerberos]', which needs MIT's Kerberos (Debian: "
+                f"libkrb5-dev): {error}"
+            ) from error
+        keytab = f"auth.keytab = {options.keytab!r}"
+        try:
+            check_private(os.stat(options.keytab), keytab)
+        except OSError as error:
+            raise InvalidConfiguration(f"{keytab} cannot be used: {error.strerror}") from error
+        self.error: type[Exception] = GSSError
+        self.offer = 0
+        for name in options.layers():
+            self.offer |= _LAYERS[name]
+        self.realm = options.realm
+        self._runtime = runtime
+        self._make = gssapi.SecurityContext
+        try:
+            self._credentials = gssapi.Credentials(usage="accept", store={"keytab": options.keytab})
+        except GSSError as error:
+            raise InvalidConfiguration(f"{keytab} cannot be used: {error}") from error
+
+    def begin(self) -> "SecurityContext":
+        """For one client."""
+        return self._make(creds=self._credentials, usage="accept")
+
+    @switches
+    def take_token(self, context: "SecurityContext", token: bytes) -> tuple[bytes, bool]:
+        """*Switches.* (the answer, if any; whether this was the last step). NotAuthenticated."""
+        try:
+            return self._runtime.offload(_THREAD, _step, context, token)
+        except self.error as error:
+            raise NotAuthenticated(f"Kerberos does not let you in: {error}") from error
+
+
+def _step(context: "SecurityContext", token: bytes) -> tuple[bytes, bool]:
+    answer = context.step(token) or b""
+    return answer, context.complete  # which raises the error of a step that has an answer all the same
+
+
+def kerberos_of(options: AuthOptions, runtime: Runtime) -> KerberosService | None:
+    """None: there is none. InvalidConfiguration."""
+    return KerberosService(options, runtime) if options.enabled and options.keytab else None
+
+
+@switches
+def by_kerberos(messages: SaslMessages, service: KerberosService) -> Proved:
+    """EOFError, SaslRefused, NotAuthenticated."""
+    context = service.begin()
+    for _ in range(_ROUNDS):
+        _, token = messages.receive((OK, COMPLETE), _TOKEN_BYTES)
+        answer, is_last = service.take_token(context, token)
+        if is_last:
+            break
+        messages.send(OK, answer)
+    else:
+        raise SaslRefused("the tickets of Kerberos take too many steps")
+    if answer:
+        messages.send(OK, answer)
+        messages.receive((OK, COMPLETE), _TOKEN_BYTES)
+    try:
+        messages.send(OK, context.wrap(bytes([service.offer]) + _MOST_READ.to_bytes(3, "big"), False).message)
+        _, response = messages.receive((OK, COMPLETE), _TOKEN_BYTES)
+        choice = context.unwrap(response).message
+        principal = str(context.initiator_name)
+    except service.error as error:
+        raise NotAuthenticated(f"the last step of GSSAPI failed: {error}") from error
+    name = user_of(principal, service.realm)
+    acting_for = _acting_for(choice[4:], principal)
+    return Proved(name, acting_for, _layer(context, service, choice))
+
+
+def user_of(principal: str, realm: str) -> str:
+    """The user's name: `ann` of ann@REALM, and `hue` of the service hue/host@REALM, as Hadoop's rule DEFAULT has it.
+    NotAuthenticated for another realm's."""
+    name, at, found = principal.rpartition("@")
+    if not at or found != realm:
+        raise NotAuthenticated(f"the principal {principal!r} is not of the realm {realm} (auth.realm)")
+    name = name.partition("/")[0]
+    try:
+        check_name(name)
+    except InvalidRequest as error:
+        raise NotAuthenticated(f"the principal {principal!r} names no user: {error}") from error
+    return name
+
+
+def _acting_for(said: bytes, principal: str) -> str:
+    other = said.decode("utf-8", "replace")
+    return "" if other == principal else other
+
+
+def _layer(context: "SecurityContext", service: KerberosService, choice: bytes) -> Layer | None:
+    if len(choice) < 4 or choice[0] not in _LAYERS.values():
+        raise SaslRefused(_CONFUSED)
+    if not choice[0] & service.offer:
+        raise SaslRefused("this server does not offer the layer that was chosen (auth.qop)")
+    if choice[0] == _UNPROTECTED:
+        return None
+    most = int.from_bytes(choice[1:4], "big")
+    if most < _LEAST_SENT:
+        raise SaslRefused(_CONFUSED)
+    return Layer(context, service.error, choice[0] == _CONFIDENTIAL, most)
+
+
+@final
+class ProtectedStream:
+    """The inside of frames that are protected one by one. One task at a time reads or writes."""
+
+    def __init__(self, carrier: Stream, first: bytes, layer: Layer, most_read: int) -> None:
+        """`first`: what was read of `carrier` already. `most_read`: bytes of a frame."""
+        self._carrier = carrier
+        self._read = bytearray(first)
+        self._layer = layer
+        self._most_read = most_read
+        self._piece_bytes = layer.context.get_wrap_size_limit(min(layer.most_sent, _READ_BYTES), layer.is_confidential)
+        self.settimeout = carrier.settimeout
+        self.close = carrier.close
+
+    @switches
+    def recv(self, most: int, /) -> bytes:
+        """`most` is not looked at: a frame is handed on as a whole. Malformed for one that is damaged: somebody
+        has changed it on its way."""
+        while True:
+            frame = self._frame()
+            if frame is not None:
+                inside = self._checked(frame)
+                if inside:
+                    return inside
+                continue
+            piece = self._carrier.recv(_READ_BYTES)
+            if not piece:
+                return b""
+            self._read += piece
+
+    def _frame(self) -> bytes | None:
+        """None: it has not arrived as a whole."""
+        if len(self._read) < _LENGTH.size:
+            return None
+        (size,) = _LENGTH.unpack_from(self._read)
+        if size > self._most_read:
+            raise Malformed(f"a protected frame of {size} bytes, where {self._most_read} are the most")
+        end = _LENGTH.size + size
+        if len(self._read) < end:
+            return None
+        frame = bytes(self._read[_LENGTH.size : end])
+        del self._read[:end]
+        return frame
+
+    def _checked(self, frame: bytes) -> bytes:
+        try:
+            found = self._layer.context.unwrap(frame)
+        except self._layer.error as error:
+            raise Malformed(f"a protected frame was changed on its way, or is none: {error}") from error
+        if self._layer.is_confidential and not found.encrypted:
+            raise Malformed("a frame is not encrypted, although that was agreed on")
+        return found.message
+
+    @switches
+    def sendall(self, data: bytes, /) -> None:
+        layer = self._layer
+        for first in range(0, len(data), self._piece_bytes):
+            piece = data[first : first + self._piece_bytes]
+            wrapped = layer.context.wrap(piece, layer.is_confidential).message
+            self._carrier.sendall(_LENGTH.pack(len(wrapped)) + wrapped)

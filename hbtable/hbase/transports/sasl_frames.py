@@ -1,0 +1,64 @@
+"""The inside of SASL's frames after the negotiation, where nothing protects them: a stream of bytes."""
+
+import struct
+from typing import Final, final
+
+from hbtable.switches import switches
+from hbtable.thrift.message_input import Stream
+
+_LENGTH: Final = struct.Struct(">I")
+_READ_BYTES: Final = 64 << 10
+
+
+@final
+class SaslStream:
+    """The inside of the frames. One task at a time reads or writes."""
+
+    def __init__(self, carrier: Stream, first: bytes) -> None:
+        """`first`: what was read of `carrier` already."""
+        self._carrier = carrier
+        self._read = first
+        self._left = 0
+        """Bytes of the frame that are still to come."""
+        self.settimeout = carrier.settimeout
+        self.close = carrier.close
+
+    @switches
+    def recv(self, most: int, /) -> bytes:
+        """`most` is not looked at: what a read of the carrier has brought is handed on as a whole."""
+        while True:
+            inside = self._without_heads()
+            if inside:
+                return inside
+            piece = self._carrier.recv(_READ_BYTES)
+            if not piece:
+                return b""
+            self._read += piece
+
+    def _without_heads(self) -> bytes:
+        """Of what was read; a head of which a part is missing stays."""
+        if self._left >= len(self._read):
+            inside, self._read = self._read, b""
+            self._left -= len(inside)
+            return inside
+        pieces, place, end = [], 0, len(self._read)
+        while place < end:
+            if not self._left:
+                if end - place < _LENGTH.size:
+                    break
+                (self._left,) = _LENGTH.unpack_from(self._read, place)
+                place += _LENGTH.size
+            taken = min(self._left, end - place)
+            pieces.append(self._read[place : place + taken])
+            self._left -= taken
+            place += taken
+        self._read = self._read[place:]
+        return b"".join(pieces)
+
+    @switches
+    def sendall(self, data: bytes, /) -> None:
+        if len(data) > _READ_BYTES:
+            self._carrier.sendall(_LENGTH.pack(len(data)))
+            self._carrier.sendall(data)
+        elif data:
+            self._carrier.sendall(_LENGTH.pack(len(data)) + data)

@@ -1,0 +1,266 @@
+"""Kerberos without a KDC: the steps behind the tickets, and the frames, over a library that only pretends."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from hbtable.access.options import AuthOptions
+from hbtable.errors import InvalidConfiguration, NotAuthenticated
+from hbtable.hbase.transports.kerberos import (
+    KerberosService,
+    Layer,
+    ProtectedStream,
+    Proved,
+    by_kerberos,
+    kerberos_of,
+    user_of,
+)
+from hbtable.hbase.transports.sasl_messages import SaslRefused
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.thrift.wire import Malformed
+
+REALM = "TEST.EXAMPLE"
+
+
+class BrokenSeal(Exception):
+    """As gssapi's GSSError."""
+
+
+class Unwrapped(NamedTuple):
+    message: bytes
+    encrypted: bool
+
+
+class PretendedContext:
+    """A checksum is an s before the message, encryption an e."""
+
+    complete = True
+    initiator_name = f"ann@{REALM}"
+
+    def wrap(self, message: bytes, encrypt: bool) -> Unwrapped:
+        return Unwrapped((b"e" if encrypt else b"s") + message, encrypt)
+
+    def unwrap(self, message: bytes) -> Unwrapped:
+        if message[:1] not in (b"s", b"e"):
+            raise BrokenSeal("the seal is broken")
+        return Unwrapped(message[1:], message[:1] == b"e")
+
+    def get_wrap_size_limit(self, most: int, encrypted: bool) -> int:
+        return most - 1
+
+
+class PretendedService:
+    error = BrokenSeal
+    realm = REALM
+    offer = 7
+    answers: tuple[tuple[bytes, bool], ...] = ((b"tickets", True),)
+
+    def begin(self) -> PretendedContext:
+        self.left = list(self.answers)
+        return PretendedContext()
+
+    def take_token(self, context: object, token: bytes) -> tuple[bytes, bool]:
+        return self.left.pop(0) if self.left else (b"more", False)
+
+
+class Messages:
+    def __init__(self, *received: bytes) -> None:
+        self.received = list(received)
+        self.sent: list[bytes] = []
+
+    def receive(self, due: tuple[int, ...], most: int) -> tuple[int, bytes]:
+        if not self.received:
+            raise EOFError
+        return 2, self.received.pop(0)
+
+    def send(self, status: int, content: bytes) -> None:
+        self.sent.append(content)
+
+
+def proved(*received: bytes, service: Any = None) -> tuple[Proved, list[bytes]]:
+    messages: Any = Messages(*received)
+    return by_kerberos(messages, service or PretendedService()), messages.sent
+
+
+def test_a_client_chooses_no_layer() -> None:
+    found, sent = proved(b"ticket", b"", b"s\x01\0\0\0")
+    assert found == Proved("ann", "", None)
+    assert sent == [b"tickets", b"s\x07\xff\xff\xff"]
+
+
+@pytest.mark.parametrize(("choice", "is_confidential"), [(2, False), (4, True)])
+def test_a_client_chooses_a_layer_and_acts_for_another(choice: int, is_confidential: bool) -> None:
+    found, _ = proved(b"ticket", b"", b"s" + bytes([choice]) + b"\x01\0\0ben")
+    assert (found.name, found.acting_for) == ("ann", "ben")
+    assert found.layer is not None
+    assert found.layer[2:] == (is_confidential, 65536)
+
+
+def test_the_principal_as_the_other_user_is_nobody_else() -> None:
+    assert proved(b"ticket", b"", b"s\x01\0\0\0" + f"ann@{REALM}".encode())[0].acting_for == ""
+
+
+def test_tickets_without_a_last_answer_need_no_empty_message() -> None:
+    service = PretendedService()
+    service.answers = ((b"go on", False), (b"", True))
+    assert proved(b"ticket", b"more", b"s\x01\0\0\0", service=service)[1] == [b"go on", b"s\x07\xff\xff\xff"]
+
+
+@pytest.mark.parametrize(
+    "choice", [b"s", b"s\x01\0\0", b"s\x00\0\0\0", b"s\x03\xff\xff\xff", b"s\x08\xff\xff\xff", b"s\x04\0\0\x09"]
+)
+def test_a_choice_that_is_none_is_refused(choice: bytes) -> None:
+    with pytest.raises(SaslRefused, match="the last step of GSSAPI is damaged"):
+        proved(b"ticket", b"", choice)
+
+
+def test_a_layer_that_is_not_offered_is_refused() -> None:
+    service = PretendedService()
+    service.offer = 4
+    with pytest.raises(SaslRefused, match=r"does not offer the layer that was chosen \(auth.qop\)"):
+        proved(b"ticket", b"", b"s\x01\0\0\0", service=service)
+
+
+def test_a_choice_with_a_broken_seal_is_refused() -> None:
+    with pytest.raises(NotAuthenticated, match="the last step of GSSAPI failed"):
+        proved(b"ticket", b"", b"x\x01\0\0\0")
+
+
+def test_tickets_without_end_are_refused() -> None:
+    service = PretendedService()
+    service.answers = ()
+    with pytest.raises(SaslRefused, match="too many steps"):
+        proved(*[b"again"] * 50, service=service)
+
+
+@pytest.mark.parametrize(
+    ("principal", "name"),
+    [("ann@TEST.EXAMPLE", "ann"), ("hue/host.example@TEST.EXAMPLE", "hue"), ("_x@TEST.EXAMPLE", "_x")],
+)
+def test_a_principal_of_the_realm_is_a_user(principal: str, name: str) -> None:
+    assert user_of(principal, REALM) == name
+
+
+@pytest.mark.parametrize(
+    "principal",
+    [
+        "ann@OTHER",
+        "ann",
+        "@TEST.EXAMPLE",
+        "/host@TEST.EXAMPLE",
+        "a b@TEST.EXAMPLE",
+        "ann@test.example",
+        "ann@TEST.EXAMPLE@OTHER",
+    ],
+)
+def test_other_principals_are_nobody(principal: str) -> None:
+    with pytest.raises(NotAuthenticated, match="the principal"):
+        user_of(principal, REALM)
+
+
+class Carrier:
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = list(pieces)
+        self.sent = b""
+
+    def recv(self, most: int) -> bytes:
+        return self.pieces.pop(0) if self.pieces else b""
+
+    def sendall(self, data: bytes) -> None:
+        self.sent += data
+
+    def settimeout(self, seconds: float | None) -> None: ...
+    def close(self) -> None: ...
+
+
+def frame(content: bytes) -> bytes:
+    return len(content).to_bytes(4, "big") + content
+
+
+def stream(pieces: Sequence[bytes], is_confidential: bool = True, first: bytes = b"", most_sent: int = 65536) -> Any:
+    context: Any = PretendedContext()
+    carrier: Any = Carrier(*pieces)
+    return carrier, ProtectedStream(carrier, first, Layer(context, BrokenSeal, is_confidential, most_sent), 1000)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_frames_are_put_together_and_opened(size: int) -> None:
+    data = frame(b"eone") + frame(b"e") + frame(b"etwo")
+    _, protected = stream([data[place : place + size] for place in range(0, len(data), size)])
+    assert (protected.recv(9), protected.recv(9), protected.recv(9)) == (b"one", b"two", b"")
+
+
+def test_what_was_read_before_is_the_beginning() -> None:
+    assert stream([], first=frame(b"eone"))[1].recv(9) == b"one"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (frame(b"sclear"), "a frame is not encrypted"),
+        (frame(b"xbroken"), "was changed on its way"),
+        (frame(b""), "was changed on its way"),
+        (b"\xff\xff\xff\xff", "a protected frame of 4294967295 bytes, where 1000 are the most"),
+    ],
+)
+def test_a_frame_that_is_not_as_agreed_ends_the_connection(data: bytes, words: str) -> None:
+    with pytest.raises(Malformed, match=words):
+        stream([data])[1].recv(9)
+
+
+def test_a_checksum_is_enough_where_that_was_agreed() -> None:
+    assert stream([frame(b"sclear")], is_confidential=False)[1].recv(9) == b"clear"
+
+
+def test_no_frame_is_longer_than_the_client_takes() -> None:
+    carrier, protected = stream([], most_sent=1024)
+    protected.sendall(b"x" * 3000)
+    sizes = []
+    while carrier.sent:
+        size = int.from_bytes(carrier.sent[:4], "big")
+        sizes.append(size)
+        carrier.sent = carrier.sent[4 + size :]
+    assert (max(sizes), sum(sizes)) == (1024, 3003)
+
+
+def test_a_server_without_the_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gssapi", None)
+    with pytest.raises(InvalidConfiguration, match=r"pip install 'hbtable\[kerberos\]'"):
+        KerberosService(AuthOptions(enabled=True, keytab="k", realm=REALM), GeventRuntime())
+
+
+def test_a_keytab_that_others_may_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keytab = tmp_path / "keytab"
+    keytab.write_bytes(b"")
+    os.chmod(keytab, 0o644)
+    pretended: Any = type(sys)("gssapi")
+    errors: Any = type(sys)("gssapi.exceptions")
+    errors.GSSError = BrokenSeal
+    monkeypatch.setitem(sys.modules, "gssapi", pretended)
+    monkeypatch.setitem(sys.modules, "gssapi.exceptions", errors)
+    for path, words in ((keytab, "chmod 600"), (tmp_path / "none", "No such file")):
+        with pytest.raises(InvalidConfiguration, match=words):
+            KerberosService(AuthOptions(enabled=True, keytab=str(path), realm=REALM), GeventRuntime())
+
+
+def test_without_a_keytab_or_without_authentication_there_is_none() -> None:
+    assert kerberos_of(AuthOptions(enabled=True), GeventRuntime()) is None
+    assert kerberos_of(AuthOptions(keytab="k", realm=REALM), GeventRuntime()) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"keytab": "k"}, "need each other"),
+        ({"realm": REALM}, "need each other"),
+        ({"qop": "auth-none"}, "auth.qop = 'auth-none'"),
+        ({"qop": ""}, "auth.qop"),
+    ],
+)
+def test_settings_that_cannot_be(settings: dict[str, str], words: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=words):
+        AuthOptions(**settings)
