@@ -10,6 +10,7 @@
 #   make native   only installs, with what a cluster over hdfs:// needs (the README's "On a cluster")
 #   make bench    rates beside a server that only speaks Thrift
 #   make bench-hbase  rates, latencies, processor, memory and disk beside a real HBase (needs a JDK and Maven)
+#   make bench-scale  what an operation costs as rows, columns, versions, SSTables, tablets and values grow
 #   make flights | transfer | crash | crash-points | damage | sim | cluster-sim | fuzz | hostile | patterns | filter-fuzz | soak     the long campaigns in full; each prints its seed
 #   make difffuzz    random calls beside a real HBase, which it starts (needs a JDK and Maven)
 #   make memory   the peak RSS of a 2 GB load into the default configuration
@@ -19,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: run native test test-quick verify check compat cluster-test other-systems bench bench-hbase interfaces flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz difffuzz soak format clean
+.PHONY: run native test test-quick verify check compat cluster-test other-systems bench bench-hbase bench-scale interfaces flights transfer crash crash-points damage memory sim cluster-sim fuzz hostile patterns filter-fuzz difffuzz soak format clean
 
 run: $(VENV)/.run
 	@$(BIN)/hbtable start $(ARGS)
@@ -82,6 +83,9 @@ bench: $(VENV)/.test
 
 bench-hbase: $(VENV)/.test
 	$(BIN)/python -m tests.bench.beside_hbase $(ARGS)
+
+bench-scale: $(VENV)/.test
+	$(BIN)/python -m tests.bench.bench_scale $(ARGS)
 
 flights: $(VENV)/.test
 	$(BIN)/python -m tests.campaigns.flights $(ARGS)

@@ -49,12 +49,12 @@ def key(number: int) -> bytes:
     return b"%010d" % number
 
 
-def message(method: str, **arguments: object) -> bytes:
+def message(method: str, service: object = IDL.Hbase, **arguments: object) -> bytes:
     buffer = TMemoryBuffer()
     transport = TCyBufferedTransport(buffer)
     protocol = TCyBinaryProtocol(transport)
     protocol.write_message_begin(method, TMessageType.CALL, 0)
-    getattr(IDL.Hbase, method + "_args")(**arguments).write(protocol)
+    getattr(service, method + "_args")(**arguments).write(protocol)
     protocol.write_message_end()
     transport.flush()
     return bytes(buffer.getvalue())
