@@ -20,7 +20,9 @@ from hbtable.testing.simulated.runtime import SimulatedRuntime
 def calls() -> AdminClusterCalls:
     """Of a cluster in which `slow` does not answer."""
     admin: Any = SimpleNamespace(statuses=lambda names: {name: [] for name in names if name != "slow"})
-    operations: Any = SimpleNamespace(every_tablet=list, table_records=list, task_deaths=lambda statuses: {})
+    operations: Any = SimpleNamespace(
+        every_tablet=list, table_records=list, task_deaths=lambda statuses: {}, balancer_rests=str
+    )
     unused: Any = None
     servers = [LivingServer("idle", 1), LivingServer("slow", 2)]
     backend = ClusterBackend(admin, lambda: servers, operations, lambda: Masters(None, []), unused)
