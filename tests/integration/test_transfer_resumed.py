@@ -184,6 +184,7 @@ def test_an_export_does_not_go_on_with_anything_else(broken_export: BrokenExport
     with pytest.raises(ArgumentError, match=r"begin anew with --anew") as refused:
         run_export(changed.address, changed.options(), perf_counter)
     assert what in str(refused.value)
+    assert ("truncated" in str(refused.value)) == (what == "truncated")
     assert not changed.target.exists()
     left = {} if what != "was changed" else {b"a": b"1", b"n": b"1", b"z": b"1"}
     assert f"exported {len(left)} rows" in run_export(changed.address, changed.options(anew=True), perf_counter)

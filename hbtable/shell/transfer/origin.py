@@ -16,8 +16,8 @@ State = dict[str, object]
 _PIECE: Final = 1 << 20
 _CHANGED: Final = {
     "cluster": "went to another cluster",
-    "table_id": "was about another table: this one was dropped and created, or truncated, meanwhile",
     "table": "was about another table",
+    "table_id": "was about another table: this one was dropped and created, or truncated, meanwhile",
     "file_format": "had another --format",
     "columns": "had other --columns",
     "size": "read a file of another size",
