@@ -85,7 +85,9 @@ CLIENTS = pytest.mark.parametrize(
 
 
 @CLIENTS
-@pytest.mark.parametrize(("name", "secret"), [("ann", "correct horse"), ("program", TOKEN)])
+@pytest.mark.parametrize(
+    ("name", "secret"), [("ann", "correct horse"), ("program", TOKEN)], ids=["password", "token"]
+)  # the token changes from run to run
 def test_happybase_with_sasl(
     server: ServerProcess, monkeypatch: pytest.MonkeyPatch, transport: Any, protocol: str, name: str, secret: str
 ) -> None:
