@@ -179,12 +179,22 @@ def connect(
     compat: Literal["0.90", "0.92", "0.94", "0.96", "0.98"] = "0.98",
     transport: Literal["buffered", "framed"] = "buffered",
     protocol: Literal["binary", "compact"] = "binary",
+    *,
+    tls: bool = False,
+    ca: str = "",
+    certificate: str = "",
+    user: str = "",
+    secret: str = "",
 ) -> "ConnectedDatabase":
     """Connects to an hbtable server, and gives what open() gives: the tables are the server's.
 
     The arguments are happybase's: `timeout` is in milliseconds, for each wait; `autoconnect` False leaves connecting to
     the first call; a `table_prefix` stands before the names of all tables. `compat`, `transport` and `protocol` may be
     given and change nothing.
+
+    Beyond happybase: `tls`; `ca`, a PEM file of the CA that signed the server's certificate (without it, the CAs of
+    this machine); `certificate`, a PEM file of the client's own certificate and key; `user`, who logs in, and `secret`,
+    the file with that user's password or token.
 
     Unavailable when no server answers.
     """
@@ -195,9 +205,8 @@ def connect(
         autoconnect,
         table_prefix,
         table_prefix_separator,
-        compat=compat,
-        transport=transport,
-        protocol=protocol,
+        {"compat": compat, "transport": transport, "protocol": protocol},
+        {"tls": tls, "ca": ca, "certificate": certificate, "user": user, "secret": secret},
     )
     return database
 

@@ -1,8 +1,8 @@
 """hbtable.connect(): a database behind a server, over Thrift, with the interface of hbtable.open()."""
 
 import threading
-from collections.abc import Callable
-from typing import Final, TypeVar, final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar, final
 
 from hbtable.client.given import bytes_of, whole_number
 from hbtable.client.table_calls import NamedTableCalls
@@ -13,6 +13,7 @@ from hbtable.library.server_calls import ServerCalls
 from hbtable.library.server_table import ServerTable
 from hbtable.library.table import RegionDescription
 from hbtable.model.values import LARGEST_I64, shown
+from hbtable.shell.address import ServerAddress
 from hbtable.shell.connection import ShellConnection
 
 T = TypeVar("T")
@@ -41,15 +42,16 @@ class ConnectedDatabase(Database):
         prefix: str | bytes | None,
         separator: str | bytes,
         compat: str,
+        security: Mapping[str, Any],
     ) -> None:
-        """`timeout`: milliseconds."""
+        """`timeout`: milliseconds. `security`: fields of ServerAddress."""
         self.compat = compat
         self.host = host or _DEFAULT_HOST
         self.port = whole_number("the port", port or _DEFAULT_PORT, 1, 65535)
         self.timeout = None if timeout is None else whole_number("the timeout", timeout, 1, LARGEST_I64)
         self.table_prefix = None if prefix is None else bytes_of("'table_prefix'", prefix)
         self.table_prefix_separator = bytes_of("'table_prefix_separator'", separator)
-        address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        address = str(_address(ServerAddress(self.host, self.port), security))
         seconds = None if self.timeout is None else self.timeout / 1000
         connection = ShellConnection(address, min(seconds or _CONNECT_SECONDS, _CONNECT_SECONDS), seconds)
         self._server = ServerCalls(connection, threading.Lock())
@@ -76,6 +78,21 @@ class ConnectedDatabase(Database):
         return ServerTable(self._server, name)
 
 
+def _address(plain: ServerAddress, security: Mapping[str, Any]) -> ServerAddress:
+    """With TLS and a user, as they are given."""
+    for name in ("ca", "certificate", "user", "secret"):
+        if not isinstance(security[name], str):
+            raise WrongType(f"{name} {shown(security[name])} has to be text")
+    if type(security["tls"]) is not bool:
+        raise WrongType(f"tls {shown(security['tls'])} is True or False")
+    address = plain._replace(**security)
+    if (address.ca or address.certificate) and not address.tls:
+        raise WrongValue("ca= and certificate= are for TLS: give tls=True as well")
+    if bool(address.user) is not bool(address.secret):
+        raise WrongValue("user= and secret= belong together: the name, and the file with the password or token")
+    return address
+
+
 def connect_database(
     host: str | None,
     port: int | None,
@@ -83,7 +100,8 @@ def connect_database(
     autoconnect: bool,
     table_prefix: str | bytes | None,
     table_prefix_separator: str | bytes,
-    **choices: str,
+    choices: Mapping[str, str],
+    security: Mapping[str, Any],
 ) -> ConnectedDatabase:
     """hbtable.connect()."""
     for name, given in choices.items():
@@ -91,7 +109,7 @@ def connect_database(
             raise WrongValue(f"{name!r} must be one of {', '.join(_CHOICES[name])}, not {shown(given)}")
     if host is not None and not isinstance(host, str):
         raise WrongType(f"the host {shown(host)} has to be text")
-    database = ConnectedDatabase(host, port, timeout, table_prefix, table_prefix_separator, choices["compat"])
+    database = ConnectedDatabase(host, port, timeout, table_prefix, table_prefix_separator, choices["compat"], security)
     if autoconnect:
         database.open()
     return database

@@ -262,3 +262,22 @@ def test_a_certificate_says_who_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
         connection.create_table("mine", {"f": {}})
         assert connection.tables() == [b"mine"]
         connection.close()
+
+
+@pytest.mark.parametrize("name", ["ann", "program"])
+def test_the_library_logs_in(server: ServerProcess, tmp_path: Path, name: str) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text({"ann": "correct horse", "program": TOKEN}[name])
+    secret.chmod(0o600)
+    arguments: dict[str, Any] = {"tls": True, "ca": str(CA), "user": name, "secret": str(secret)}
+    with hbtable.connect("localhost", server.port, 60_000, **arguments) as database:
+        table = database.create_table(f"library_{name}", ["f"])
+        table.put("r", {"f:a": "1"})
+        assert table.row("r") == {b"f:a": b"1"}
+    secret.write_text("wrong")
+    with pytest.raises(hbtable.Unavailable, match=f"did not let {name} in"):
+        hbtable.connect("localhost", server.port, 60_000, **arguments)
+    stranger = hbtable.connect("localhost", server.port, 60_000, tls=True, ca=str(CA))
+    with pytest.raises(hbtable.AccessDenied):
+        stranger.tables()
+    stranger.close()
