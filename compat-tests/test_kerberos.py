@@ -16,11 +16,15 @@ from tests.harness.server import ServerProcess
 
 QOP = {"auth": 1, "auth-int": 2, "auth-conf": 4}
 REASON = kdc.missing() or ("" if importlib.util.find_spec("gssapi") else "python-gssapi is not installed")
-pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON)
 
 
 @pytest.fixture(scope="module")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kdc.Kdc]:
+    if REASON:
+        message = f"{REASON}: compat-tests/install-toolchains installs both"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
     with kdc.running_kdc(tmp_path_factory.mktemp("kdc")) as running, pytest.MonkeyPatch.context() as patch:
         for name, value in running.environment.items():
             patch.setenv(name, value)
