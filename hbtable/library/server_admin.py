@@ -5,13 +5,14 @@ from dataclasses import replace
 from typing import final
 
 from hbtable.errors import TableNotFound
-from hbtable.hbase.admin.structs import AdminFamily, AdminTable, AdminTablet
+from hbtable.hbase.admin.structs import AdminTable, AdminTablet
+from hbtable.hbase.admin.table_structs import family_struct, table_schema
 from hbtable.library.server_calls import ServerCalls
 from hbtable.library.table import RegionDescription
 from hbtable.master.tables.schema_check import check_properties, check_schema
 from hbtable.model.names import parse
 from hbtable.model.ranges import RowRange
-from hbtable.model.schema import Attributes, FamilySchema, TableSchema
+from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import TabletRecord
 from hbtable.switches import switches
@@ -32,15 +33,7 @@ class ServerAdmin:
     @switches
     def record(self, name: bytes) -> TableRecord:
         found: AdminTable = self._server.admin("adminTable", name)
-        families = [FamilySchema(*family[:-1], _attributes(family.attributes)) for family in found.families or ()]
-        schema = TableSchema(
-            found.name,
-            {family.name: family for family in families},
-            found.version,
-            found.split_bytes,
-            _attributes(found.attributes),
-        )
-        return TableRecord(found.table_id, TableState(found.state), schema)
+        return TableRecord(found.table_id, TableState(found.state), table_schema(found.name, found))
 
     @switches
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
@@ -153,26 +146,5 @@ class ServerAdmin:
 def _table(schema: TableSchema) -> AdminTable:
     """Checked as the master does: Thrift leaves None out, so that it would be the default, and takes True for 1."""
     check_schema(replace(schema, name=parse(schema.name)))
-    families = [_family(schema.families[name]) for name in sorted(schema.families)]
+    families = [family_struct(schema.families[name]) for name in sorted(schema.families)]
     return AdminTable(schema.name, schema.version, "", schema.split_bytes, families, dict(schema.attributes))
-
-
-def _family(family: FamilySchema) -> AdminFamily:
-    return AdminFamily(
-        family.name,
-        family.max_versions,
-        family.min_versions,
-        family.ttl_seconds,
-        family.compression,
-        family.bloom,
-        family.in_memory,
-        family.block_cache,
-        family.block_bytes,
-        family.locality_group,
-        family.new_version_behavior,
-        dict(family.attributes),
-    )
-
-
-def _attributes(given: dict[str, str] | None) -> Attributes:
-    return tuple(sorted((given or {}).items()))

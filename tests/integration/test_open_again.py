@@ -14,6 +14,7 @@ import pytest
 import hbtable
 from hbtable.launch import shared_database
 from tests.harness.commands import run_python
+from tests.harness.kept_objects import check_keeps_none
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.integration
@@ -247,16 +248,7 @@ def test_many_handles_keep_no_object(path: str) -> None:
             first.table("t").put(b"r", ROW)
             assert second.table("t").row(b"r") == ROW
 
-    def objects() -> int:
-        gc.collect()
-        return len(gc.get_objects())
-
-    for _ in range(3):
-        opened()  # caches of this program are filled
-    before = objects()
-    for _ in range(5):
-        opened()
-    eventually(lambda: objects() - before < 100, SOON_SECONDS, "what each open() made is gone")
+    check_keeps_none(opened)
 
 
 PROGRAMS = {

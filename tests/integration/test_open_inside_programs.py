@@ -14,6 +14,7 @@ import pytest
 
 import hbtable
 from tests.harness.commands import run_python
+from tests.harness.kept_objects import check_keeps_none
 
 pytestmark = pytest.mark.integration
 
@@ -217,13 +218,4 @@ def test_opening_again_and_again_keeps_no_database(path: str, database: Any) -> 
         with hbtable.open(path) as again:
             again.table("t").put(b"r", {b"f:q": b"v"})
 
-    def objects() -> int:
-        gc.collect()
-        return len(gc.get_objects())
-
-    for _ in range(3):
-        opened()  # caches of this program are filled
-    before = objects()
-    for _ in range(10):
-        opened()
-    until(lambda: objects() - before < 100, "what each open() made is gone")
+    check_keeps_none(opened)

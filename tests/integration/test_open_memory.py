@@ -1,12 +1,12 @@
 """hbtable.open(":memory:"): a database without a folder."""
 
-import gc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import hbtable
+from tests.harness.kept_objects import check_keeps_none
 
 pytestmark = pytest.mark.integration
 
@@ -81,13 +81,4 @@ def test_a_closed_one_keeps_no_object() -> None:
         with hbtable.open(":memory:") as database:
             database.create_table("t", ["f"]).put(b"r", ROW)
 
-    def objects() -> int:
-        gc.collect()
-        return len(gc.get_objects())
-
-    for _ in range(3):
-        opened()  # caches of this program are filled
-    before = objects()
-    for _ in range(5):
-        opened()
-    assert objects() - before < 100
+    check_keeps_none(opened)

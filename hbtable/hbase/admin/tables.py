@@ -2,15 +2,16 @@
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import final
 
-from hbtable.hbase.admin.structs import AdminFamily, AdminTable
+from hbtable.hbase.admin.structs import AdminTable
+from hbtable.hbase.admin.table_structs import family_struct, table_schema
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.errors import BadArgument
 from hbtable.model.file_settings import families_as_done
-from hbtable.model.schema import Attributes, FamilySchema, TableSchema
+from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.switches import switches
 
@@ -49,14 +50,7 @@ class AdminTableCalls:
     def _schema(self, table: AdminTable | None) -> TableSchema:
         if table is None:
             raise BadArgument("the call has no table")
-        families = [FamilySchema(*family[:-1], _attributes(family.attributes)) for family in table.families or ()]
-        return TableSchema(
-            self._tables.canonical(table.name),
-            {family.name: family for family in families},
-            table.version,
-            table.split_bytes,
-            _attributes(table.attributes),
-        )
+        return table_schema(self._tables.canonical(table.name), table)
 
 
 def _given(name: bytes | None) -> bytes:
@@ -65,14 +59,10 @@ def _given(name: bytes | None) -> bytes:
     return name
 
 
-def _attributes(given: Mapping[str, str] | None) -> Attributes:
-    return tuple(sorted((given or {}).items()))
-
-
 def _table(record: TableRecord) -> AdminTable:
     schema = record.schema
     shown = families_as_done(schema)
-    families = [_family(shown[name]) for name in sorted(shown)]
+    families = [family_struct(shown[name]) for name in sorted(shown)]
     return AdminTable(
         schema.name,
         schema.version,
@@ -81,21 +71,4 @@ def _table(record: TableRecord) -> AdminTable:
         families,
         dict(schema.attributes),
         record.table_id,
-    )
-
-
-def _family(family: FamilySchema) -> AdminFamily:
-    return AdminFamily(
-        family.name,
-        family.max_versions,
-        family.min_versions,
-        family.ttl_seconds,
-        family.compression,
-        family.bloom,
-        family.in_memory,
-        family.block_cache,
-        family.block_bytes,
-        family.locality_group,
-        family.new_version_behavior,
-        dict(family.attributes),
     )
