@@ -5,6 +5,7 @@ the chain is damaged, missing or older than another file says, everything that i
 of each row the newest cell counts. Such a view is *complete* if all of it checks, as when only the root record is lost.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -45,6 +46,8 @@ class MetadataView:
     """Every value that was found, newest first: tells of tablets that no row names any more."""
     tablets: list[TabletRecord] = field(default_factory=list)
     """METADATA's own, the root tablet first, as far as the chain was followed."""
+    tablet_ids: set[int] = field(default_factory=set)
+    """Of every tablet of METADATA that anything tells of, when all that is left of METADATA was taken together."""
     doubts: list[str] = field(default_factory=list)
     """Reasons why the chain could not be followed to its end; [] when it was."""
     newer: list[str] = field(default_factory=list)
@@ -195,14 +198,26 @@ class MetadataReader:
         for file in identified:
             if file.properties is not None and file.properties.identity.table_id == METADATA_TABLE_ID:
                 tablet_ids.add(file.properties.identity.tablet_id)
-        for incarnation in self._evidence.logs:
-            for record in self._metadata_records(incarnation):
-                if record.tablet_id in tablet_ids:
-                    pairs += record.pairs
+        view.tablet_ids = tablet_ids | _tablets_of_metadata(pairs)
+        pairs += self._logged(view.tablet_ids)
         sound = not any(file.damage for file in mine)
         # Without a root record nobody knows which files of METADATA there were.
         view.complete = bool(view.tablets) and sound and self._nothing_is_missing(view, replaced)
         return pairs
+
+    @switches
+    def _logged(self, tablet_ids: set[int]) -> list[Pair]:
+        """The cells that logs have of these tablets of METADATA, and of those that such cells tell of, which are added:
+        what METADATA's last split made has no file yet."""
+        pairs: list[Pair] = []
+        records = [record for incarnation in self._evidence.logs for record in self._metadata_records(incarnation)]
+        while True:
+            found = [pair for record in records if record.tablet_id in tablet_ids for pair in record.pairs]
+            if not found:
+                return pairs
+            records = [record for record in records if record.tablet_id not in tablet_ids]
+            tablet_ids |= _tablets_of_metadata(found)
+            pairs += found
 
     def _nothing_is_missing(self, view: MetadataView, replaced: set[str]) -> bool:
         """Every log can be read, and what METADATA's records name is there, or something that was made from it."""
@@ -260,6 +275,17 @@ class MetadataReader:
                 view.rows[row] = value
             else:
                 view.deleted.add(row)
+
+
+def _tablets_of_metadata(pairs: Iterable[Pair]) -> set[int]:
+    """The ids of METADATA's own tablets whose rows are among these cells, old ones as well."""
+    found = set()
+    for key, value in pairs:
+        row = row_of(key)
+        if layout.ROOT_RANGE.holds(row) and parse_suffix(key)[1] == PUT:
+            with contextlib.suppress(Corruption):
+                found.add(tablet_record.decode_row(value, f"METADATA row {row!r}").tablet_id)
+    return found
 
 
 def _last_sequence(record: TabletRecord) -> int:

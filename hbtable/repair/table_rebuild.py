@@ -297,8 +297,9 @@ class TableRebuild:
 
     def unknown_records(self) -> None:
         """Reports log records of tablets whose table neither METADATA nor a file tells."""
+        known = self._view.tablet_ids
         for tablet_id, records in sorted(self._records.items()):
-            if tablet_id >= 16 and not self._view.complete:
+            if tablet_id not in known and not self._view.complete:
                 rows = sorted({row_of(record.pairs[0][0]) for record in records if record.pairs})
                 families = sorted({family_of(key) for record in records for key, _ in record.pairs})
                 self._report.lost.append(

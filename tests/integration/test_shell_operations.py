@@ -90,15 +90,15 @@ def test_a_region_is_described_and_none_is_in_transition(url: str) -> None:
 
 
 def test_why_a_row_is_where_it_is(url: str) -> None:
-    answer(url, "create 'w', 'f', SPLITS => ['m']")
-    name, tablet, server, titles, count = answer(url, "why 'w', 'x'")
-    assert name.startswith("w,m,")
+    answer(url, "create 'why1', 'f', SPLITS => ['m']")
+    name, tablet, server, titles, count = answer(url, "why 'why1', 'x'")
+    assert name.startswith("why1,m,")
     assert tablet.endswith(", from 'm' to the end: served")
     assert server.startswith("server: 127.0.0.1,")
     assert (titles.split(), count) == (["TIME", "EVENT", "SERVER", "BY", "WHY"], "0 row(s)")
-    assert "before 'm': served" in answer(url, "why 'w', 'a'")[1]
-    answer(url, "disable 'w'")
-    _, tablet, server, *_ = answer(url, "why 'w', 'a'")
+    assert "before 'm': served" in answer(url, "why 'why1', 'a'")[1]
+    answer(url, "disable 'why1'")
+    _, tablet, server, *_ = answer(url, "why 'why1', 'a'")
     assert tablet.endswith("before 'm': not served: its table is disabled")
     assert server == "server: none"
     failed = shell(url, "why 'nothing', 'a'")

@@ -5,6 +5,7 @@ Over the production adapters of HDFS and their fakes: an open file of a dead ser
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -48,6 +49,8 @@ class World:
     def __init__(self, seed: int, kind: str, fakes: bool = True) -> None:
         self.cluster = SimCluster(SimOptions(seed=seed, servers=2, masters=1, log_kind=kind, fakes=fakes))
         self.held: dict[bytes, bytes] = {}
+        self.without_rows: set[int] = set()
+        """Ids of tables that nothing but METADATA tells of."""
         self.program: ClientProcess
         self.operator: ClientProcess
 
@@ -100,6 +103,8 @@ class World:
                 return
             schema = TableSchema(b"more%d" % number, {b"f": FamilySchema(b"f")})
             self.until_done(lambda schema=schema: self.program.client.admin.create_table(schema, [b"a", b"b", b"c"]))
+            made = self.until_done(lambda schema=schema: self.program.client.admin.record(schema.name))
+            self.without_rows.add(made.table_id)
             self.cluster.runtime.sleep(1.0)
         raise AssertionError("METADATA was never flushed")
 
@@ -122,8 +127,13 @@ class World:
         self.cluster.in_process(self.operator, self.operator.reconnect)
         one = self.operator
         report = self.cluster.in_process(one, lambda: mended(one.runtime, one.fs, one.lease, **said)).report
-        assert report.lost == []
+        assert [one for one in report.lost if not self._is_without_rows(one)] == []
         return report.done
+
+    def _is_without_rows(self, lost: str) -> bool:
+        """Of tables that nobody wrote to METADATA's files may be the only trace."""
+        _, told, ids = lost.partition("tables of which no SSTable tells, unless they were dropped: their ids are ")
+        return bool(told) and self.without_rows.issuperset(int(one) for one in re.findall(r"\d+", ids))
 
     def stop(self) -> None:
         """Every role is killed, and no lock is held any more."""
