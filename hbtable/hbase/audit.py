@@ -11,13 +11,18 @@ from datetime import UTC, datetime
 from typing import Any, Final, final
 
 from hbtable.access.user import acting_user
+from hbtable.errors import AccessDenied
 from hbtable.hbase import errors
+from hbtable.hbase.audit_words import About, Words, about, shown
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.switches import switches
 
 _CLIENT: Final[ContextVar[str]] = ContextVar("client", default="")
 come_from: Final = _CLIENT.set
 """The calling task works for the client at this address from now on."""
+_CLAIMED: Final[ContextVar[str]] = ContextVar("claimed", default="")
+claim: Final = _CLAIMED.set
+"""The client says that it is this user, and has not proved it yet. A refused login names him."""
 DENIED: Final = errors.HBASE + "security.AccessDeniedException"
 
 _CELLS: Final = (
@@ -47,7 +52,6 @@ UNHEARD: Final = frozenset((*_CELLS.split(), *_QUESTIONS.split()))
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""
 STRANGERS_A_MINUTE: Final = 600
 _MOST_LETTERS: Final = 200
-_MOST_ARGUMENTS: Final = 8
 
 
 @final
@@ -67,6 +71,16 @@ class AuditTrail:
         if acting_user() is not None or self._has_room():
             self._line(client, call, "denied", why=why)
 
+    def foreign_scanner(self, number: int, table: bytes, owner: str) -> None:
+        """The acting user wanted to fetch from a scanner, or to close it, that is `owner`'s."""
+        self._line(
+            _CLIENT.get(),
+            "scanner",
+            "denied",
+            {"scanner": number, "table": shown(table), "owner": owner},
+            "only who opened a scanner may use it",
+        )
+
     def _has_room(self) -> bool:
         """Strangers cannot fill the disk: of their lines there are so many a minute, and the next line counts those
         that were left out."""
@@ -79,31 +93,35 @@ class AuditTrail:
         self._left_out += 1
         return False
 
-    def watch(self, methods: Iterable[ThriftMethod]) -> None:
+    def watch(self, methods: Iterable[ThriftMethod], words: Words) -> None:
         """From now on each of their calls leaves a line, but those of UNHEARD."""
         for method in methods:
             if method.name not in UNHEARD:
-                method.call = self._watched(method.name, method.call)
+                method.call = self._watched(method.name, method.call, words)
 
-    def _watched(self, name: str, call: Callable[..., object]) -> Callable[..., object]:
+    def _watched(self, name: str, call: Callable[..., object], words: Words) -> Callable[..., object]:
         @switches
         def watched(*arguments: Any) -> object:
             try:
                 answer = call(*arguments)
             except Exception as error:
                 why = getattr(error, "java_class", "") or type(error).__name__
-                if type(error).__name__ != "AccessDenied" and why != DENIED:  # those are written down as denied
-                    self._line(_CLIENT.get(), name, "failed", on=_shown(arguments), why=f"{why}: {error}")
+                if isinstance(error, AccessDenied) or why == DENIED:
+                    self._line(_CLIENT.get(), name, "denied", about(words, name, arguments), str(error))
+                else:
+                    self._line(_CLIENT.get(), name, "failed", about(words, name, arguments), f"{why}: {error}")
                 raise
-            self._line(_CLIENT.get(), name, "ok", on=_shown(arguments))
+            self._line(_CLIENT.get(), name, "ok", about(words, name, arguments))
             return answer
 
         return watched
 
-    def _line(self, client: str, call: str, outcome: str, on: list[object] | None = None, why: str = "") -> None:
+    def _line(self, client: str, call: str, outcome: str, on: About | None = None, why: str = "") -> None:
         user = acting_user()
         at = datetime.fromtimestamp(self._wall_millis() / 1000, UTC).isoformat(timespec="milliseconds")
         line: dict[str, object] = {"at": at, "user": user.name if user else None, "from": client, "call": call}
+        if user is None and _CLAIMED.get():
+            line["claimed"] = shown(_CLAIMED.get())
         if user is not None and user.through:
             line["through"] = user.through
         if on:
@@ -114,24 +132,3 @@ class AuditTrail:
         if why:
             line["why"] = why[:_MOST_LETTERS]
         self._write(json.dumps(line))
-
-
-def _shown(arguments: Iterable[object]) -> list[object]:
-    """Names, numbers and words; of a description of a table its name."""
-    return [_short(one) for one in list(arguments)[:_MOST_ARGUMENTS] if one is not None]
-
-
-def _short(argument: object) -> object:
-    for attribute in ("table_name", "name", "qualifier"):
-        inside = getattr(argument, attribute, None)
-        if inside is not None:
-            return _short(inside)
-    if isinstance(argument, bytes):
-        argument = argument.decode("utf-8", "backslashreplace")
-    if isinstance(argument, str):
-        return argument[:_MOST_LETTERS]
-    if isinstance(argument, bool | int):
-        return argument
-    if isinstance(argument, list | tuple):
-        return [_short(one) for one in argument[:_MOST_ARGUMENTS]]
-    return type(argument).__name__

@@ -13,7 +13,7 @@ from typing import Final, final
 from hbtable.access.user import User, act_as
 from hbtable.errors import HbtableError, Overloaded
 from hbtable.hbase import errors
-from hbtable.hbase.audit import DENIED, come_from
+from hbtable.hbase.audit import DENIED, UNHEARD, come_from
 from hbtable.hbase.codec.answers import Dialect
 from hbtable.hbase.codec.interface import ThriftMethod
 from hbtable.hbase.codec.large_answers import LargeAnswer
@@ -283,7 +283,8 @@ class GatewayConnection:
             return answer, "MissingField"
         if isinstance(error, HbtableError):
             field, message, can_retry = errors.declared(error, method.declares)
-            if self.busy and message.startswith(DENIED):  # not busy: one line says it of the whole connection
+            # Not busy: one line says it of the whole connection. Other methods leave their line themselves.
+            if self.busy and message.startswith(DENIED) and method.name in UNHEARD:
                 self._context.security.denied(self.client, method.name, str(error))
         else:
             _LOG.exception("%s of %s failed in an unforeseen way", method.name, self.client, exc_info=error)

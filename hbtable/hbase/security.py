@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.verification import Verifier
+from hbtable.hbase import audit_words
 from hbtable.hbase.audit import DENIED, AuditTrail
 from hbtable.hbase.codec.interface import ThriftInterface
 from hbtable.hbase.errors import JavaError
@@ -47,13 +48,21 @@ class GatewaySecurity:
     def watch(self, interface: ThriftInterface) -> None:
         """Has the audit hear of its calls, when they are bound."""
         if self.audit is not None:
-            parts = (interface.methods, interface.admin_methods, interface.thrift2_methods)
-            self.audit.watch({id(one): one for part in parts for one in part.values()}.values())
+            thrift2, own = list(interface.thrift2_methods.values()), list(interface.admin_methods.values())
+            others = {id(one) for one in (*thrift2, *own)}  # which are among `methods` when they are offered
+            self.audit.watch(thrift2, audit_words.THRIFT2)
+            self.audit.watch(own, audit_words.ADMIN)
+            self.audit.watch((one for one in interface.methods.values() if id(one) not in others), audit_words.THRIFT1)
 
     def denied(self, client: str, call: str, why: str) -> None:
         """Writes it down, if that is asked for."""
         if self.audit is not None:
             self.audit.denied(client, call, why)
+
+    def foreign_scanner(self, number: int, table: bytes, owner: str) -> None:
+        """Writes down that the acting user wanted to use somebody else's."""
+        if self.audit is not None:
+            self.audit.foreign_scanner(number, table, owner)
 
     @property
     def has_files(self) -> bool:

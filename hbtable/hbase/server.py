@@ -153,6 +153,7 @@ class ThriftGateway:
             runtime,
             self._scanner_ids,
             ScannerOptions(options.scanner_idle_seconds, options.scanner_memory_bytes),
+            security.foreign_scanner,
         )
         interface = ThriftInterface()
         self.slow = SlowRequests(options.slow_requests, options.slow_seconds, self.scanners.table_of)

@@ -74,11 +74,19 @@ class Scanner:
 class Scanners:
     """All open scanners of this gateway, by id."""
 
-    def __init__(self, runtime: Runtime, ids: ScannerIds, options: ScannerOptions) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        ids: ScannerIds,
+        options: ScannerOptions,
+        refused: Callable[[int, bytes, str], object] = lambda number, table, owner: None,
+    ) -> None:
+        """`refused`: told of each use by another one than the owner; must not switch."""
         self._runtime = runtime
         self._clock: Callable[[], float] = runtime.clock_seconds
         self._ids = ids
         self._options = options
+        self._refused = refused
         self._open: dict[int, Scanner] = {}  # ascending by last use
         self._bytes = 0
 
@@ -114,7 +122,10 @@ class Scanners:
         """Restarts its hour. ScannerNotFound when it was closed, expired or never given out; also to all but its owner,
         who could otherwise lose rows to them."""
         scanner = self._open.get(number)  # type: ignore[arg-type]  # None is never a key
-        if scanner is None or number is None or (scanner.owner and not _is_caller(scanner.owner)):
+        if scanner is None or number is None:
+            raise ScannerNotFound(f"scanner {number} is not open")
+        if scanner.owner and not _is_caller(scanner.owner):
+            self._refused(number, scanner.table, scanner.owner)
             raise ScannerNotFound(f"scanner {number} is not open")
         del self._open[number]
         now = self._clock()

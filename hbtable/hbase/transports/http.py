@@ -16,6 +16,7 @@ import h11
 from hbtable.access.user import User, act_as
 from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Unavailable
+from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.transports.http_users import NEEDS_TLS, sends_secret, user_of
@@ -161,6 +162,8 @@ class HttpStream:
     def _let_in(self, request: h11.Request, verifier: Verifier) -> bool:
         """Whether the request is of a user, for whom this task works from now on; otherwise it was refused."""
         context, headers = self._context, list(request.headers)
+        act_as(None)  # the request before may have been of a user
+        claim("")
         if not self._encrypted and not context.security.auth.plain_text and sends_secret(headers):
             context.security.denied(self._client, "login", NEEDS_TLS)
             self._refuse(403, NEEDS_TLS)
@@ -168,11 +171,11 @@ class HttpStream:
         try:
             act_as(user_of(headers, request.target, self._client, context, verifier, self._user))
         except NotAuthenticated as error:
-            act_as(None)
             context.security.denied(self._client, "login", str(error))
             self._refuse(401, f"You were not let in: {error}.")
             return False
         except Unavailable as error:
+            context.security.denied(self._client, "login", str(error))
             self._refuse(503, f"You were not let in: {error}.")
             return False
         return True

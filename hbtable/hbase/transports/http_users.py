@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
+from hbtable.access.passwords import parts_of_token
 from hbtable.access.user import User
 from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated
+from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.switches import switches
 
@@ -45,6 +47,7 @@ def user_of(
         user = _proved(said, host, verifier)
     if user is None:
         raise NotAuthenticated(_NOBODY)
+    claim(user.name)
     return verifier.acting_for(user, _acting_for(headers, target))
 
 
@@ -53,6 +56,7 @@ def _proved(said: bytes, host: str, verifier: Verifier) -> User:
     scheme, _, value = said.partition(b" ")
     value = value.strip()
     if scheme.lower() == b"bearer":
+        claim(_token_id(value))
         return verifier.by_token(value)
     if scheme.lower() != b"basic":
         name = scheme[:20].decode("latin-1")
@@ -64,7 +68,15 @@ def _proved(said: bytes, host: str, verifier: Verifier) -> User:
     if b":" not in pair:
         raise NotAuthenticated("Authorization has no USER:PASSWORD in Base64 behind Basic")
     user, _, secret = pair.partition(b":")
-    return verifier.by_password(user.decode("utf-8", "replace"), secret, host)
+    name = user.decode("utf-8", "replace")
+    claim(name)
+    return verifier.by_password(name, secret, host)
+
+
+def _token_id(token: bytes) -> str:
+    """By which `hbtable user list` names it; no secret."""
+    parts = parts_of_token(token)
+    return "" if parts is None else f"token {parts[0]}"
 
 
 def _acting_for(headers: Headers, target: bytes) -> str:

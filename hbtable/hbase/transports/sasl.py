@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from hbtable.access.user import User
 from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Unavailable
+from hbtable.hbase.audit import claim
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
 from hbtable.hbase.transports.kerberos import Layer, ProtectedStream, by_kerberos
@@ -75,6 +76,7 @@ def _user(
     if mechanism == _GSSAPI and kerberos is not None:
         context.request_gate(client.rpartition(":")[0])(context.clock())
         proved = by_kerberos(messages, kerberos)
+        claim(proved.name)
         return verifier.acting_for(context.security.auth.user(proved.name), proved.acting_for), proved.layer
     if mechanism != _PLAIN:
         known = "PLAIN" if kerberos is None else "PLAIN and GSSAPI"
@@ -94,6 +96,7 @@ def _by_plain(messages: SaslMessages, client: str, context: ConnectionContext, v
     if len(parts) != 3:
         raise SaslRefused("the answer to PLAIN is not: for whom, a zero byte, the user, a zero byte, the password")
     acting_for, name, secret = parts
+    claim(_shown(name))
     host = client.rpartition(":")[0]
     context.request_gate(host)(context.clock())
     user = verifier.by_password(_shown(name), secret, host)

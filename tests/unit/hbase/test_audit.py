@@ -12,11 +12,15 @@ from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
 from hbtable.access.user import User, act_as, acting_as
 from hbtable.access.verification import Verifier
-from hbtable.errors import AlreadyExists
+from hbtable.errors import AlreadyExists, Overloaded
+from hbtable.hbase import audit_words
 from hbtable.hbase.audit import DENIED, STRANGERS_A_MINUTE, UNHEARD, AuditTrail
 from hbtable.hbase.codec.interface import ThriftInterface
+from hbtable.hbase.codec.thrift_structs import ColumnDescriptor
 from hbtable.hbase.errors import JavaError
 from hbtable.hbase.security import GatewaySecurity
+from hbtable.model.ranges import RowRange
+from hbtable.model.read import ReadSpec, ScanRequest
 from hbtable.runtime.tls import TlsOptions
 from tests.harness.cheap_passwords import cheap
 
@@ -50,7 +54,7 @@ def heard(gateway: Any) -> Any:
     trail = AuditTrail(lambda line: lines.append(json.loads(line)), lambda: 1_700_000_000_123)
     gateway.context.security = GatewaySecurity(TlsOptions(), options)
     gateway.context.security.ask(Verifier(gateway.runtime, kept, options), trail)
-    trail.watch(gateway.interface.methods.values())
+    trail.watch(gateway.interface.methods.values(), audit_words.THRIFT1)
     gateway.lines = lines
     return gateway
 
@@ -66,7 +70,7 @@ def test_a_change_leaves_a_line_and_a_read_none(heard: Any, connect: Callable[..
     client.call("mutateRow", tableName=b"t", row=b"r", mutations=[], attributes={})
     assert heard.lines == []
     client.call("createTable", tableName=b"new", columnFamilies=[client.thrift.ColumnDescriptor(name=b"f:")])
-    assert heard.lines == [{**ANN, "call": "createTable", "on": ["new", ["f:"]], "outcome": "ok"}]
+    assert heard.lines == [{**ANN, "call": "createTable", "on": {"table": "new", "families": ["f:"]}, "outcome": "ok"}]
 
 
 def test_a_change_that_fails_says_why(heard: Any, connect: Callable[..., Any]) -> None:
@@ -75,7 +79,7 @@ def test_a_change_that_fails_says_why(heard: Any, connect: Callable[..., Any]) -
     with pytest.raises(client.thrift.IOError):
         client.call("deleteTable", tableName=b"none")
     (line,) = heard.lines
-    assert (line["call"], line["on"], line["outcome"]) == ("deleteTable", ["none"], "failed")
+    assert (line["call"], line["on"], line["outcome"]) == ("deleteTable", {"table": "none"}, "failed")
     assert line["why"] == "java.io.IOException: table does not exist"
 
 
@@ -88,13 +92,14 @@ def test_a_denied_call_leaves_one_line_whatever_it_is(heard: Any, connect: Calla
     for name in ("getRow", "deleteTable"):
         method = heard.interface.methods[name.encode()]
         method.call = denied
-        trail.watch([method])
+        trail.watch([method], audit_words.THRIFT1)
     for name, arguments in (("getRow", {"row": b"r"}), ("deleteTable", {})):
         with pytest.raises(Exception, match="AccessDenied"):
             connect(heard).call(name, tableName=b"t", **arguments)
+    line = {**ANN, "user": "ben", "through": "ann", "outcome": "denied", "why": "ben may not read t"}
     assert heard.lines == [
-        {**ANN, "user": "ben", "through": "ann", "call": call, "outcome": "denied", "why": "ben may not read t"}
-        for call in ("getRow", "deleteTable")
+        {**line, "call": "getRow"},
+        {**line, "call": "deleteTable", "on": {"table": "t"}},
     ]
 
 
@@ -111,7 +116,8 @@ def test_a_login_that_fails_leaves_a_line_without_the_password(heard: Any) -> No
     pair = base64.b64encode(b"ann:secret word").decode()
     heard.talk(f"POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic {pair}\r\nContent-Length: 1\r\n\r\nx".encode())
     why = "the user or the password is wrong"
-    assert heard.lines == [{**ANN, "user": None, "call": "login", "outcome": "denied", "why": why}] * 2
+    line = {**ANN, "user": None, "claimed": "ann", "call": "login", "outcome": "denied"}
+    assert heard.lines == [{**line, "why": why}] * 2
 
 
 def test_strangers_cannot_fill_the_disk() -> None:
@@ -136,9 +142,9 @@ def test_what_is_shown_of_arguments_is_short() -> None:
     interface = ThriftInterface()
     method = interface.methods[b"createTable"]
     method.call = lambda *_: None
-    trail.watch([method])
+    trail.watch([method], audit_words.THRIFT1)
     act_as(None)
-    method.call(b"t" * 100_000, [b"f" * 1000] * 1000)
+    method.call(b"t" * 100_000, [ColumnDescriptor(b"f" * 1000)] * 1000)
     assert len(lines[0]) < 3000
 
 
@@ -151,7 +157,71 @@ def test_any_error_of_a_change_is_written_down() -> None:
         raise AlreadyExists("t is there")
 
     method.call = fail
-    trail.watch([method])
+    trail.watch([method], audit_words.THRIFT1)
     with pytest.raises(AlreadyExists):
         method.call(b"t", None)
     assert json.loads(lines[0])["why"] == "AlreadyExists: t is there"
+
+
+def test_a_login_that_is_turned_away_for_the_queue_leaves_a_line(heard: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> object:
+        raise Overloaded("50 passwords are being checked already")
+
+    monkeypatch.setattr(heard.context.security.verifier, "by_password", full, raising=False)
+    response = b"\0ann\0secret word"
+    heard.talk(b"\x01\0\0\0\x05PLAIN\x02" + len(response).to_bytes(4, "big") + response)
+    pair = base64.b64encode(b"ann:secret word").decode()
+    answer = heard.talk(
+        f"POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic {pair}\r\nContent-Length: 1\r\n\r\nx".encode()
+    )
+    assert b" 503 " in bytes(answer.sent)
+    line = {**ANN, "user": None, "claimed": "ann", "call": "login", "outcome": "denied"}
+    assert heard.lines == [{**line, "why": "50 passwords are being checked already"}] * 2
+
+
+def test_a_request_does_not_claim_what_the_one_before_it_did(heard: Any) -> None:
+    pair = base64.b64encode(b"ann:correct horse").decode()
+    body = b"\0"
+    heard.talk(
+        f"POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic {pair}\r\nContent-Length: 1\r\n\r\n".encode() + body
+    )
+    assert heard.lines == []
+    heard.talk(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx")
+    assert [(line["user"], line.get("claimed")) for line in heard.lines] == [(None, None)]
+
+
+def test_a_token_is_named_by_its_number(heard: Any) -> None:
+    heard.talk(
+        b"POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer hbt.15d339487989.secret\r\nContent-Length: 1\r\n\r\nx"
+    )
+    (line,) = heard.lines
+    assert line["claimed"] == "token 15d339487989"
+    assert "secret" not in json.dumps(line)
+
+
+def test_who_uses_the_scanner_of_another_one_leaves_a_line(heard: Any, connect: Callable[..., Any]) -> None:
+    scanners = heard.scanners
+    scanners._refused = heard.context.security.foreign_scanner
+    with acting_as(User("ann")):
+        number = scanners.open(b"t", ScanRequest(RowRange(b"", b""), ReadSpec()))
+    heard.context.user = User("ben")
+    client = connect(heard)
+    for name, arguments in (("scannerGet", {}), ("scannerGetList", {"nbRows": 1}), ("scannerClose", {})):
+        with pytest.raises(client.thrift.IllegalArgument):
+            client.call(name, id=number, **arguments)
+        with pytest.raises(client.thrift.IllegalArgument):
+            client.call(name, id=number + 1000, **arguments)
+    assert (
+        heard.lines
+        == [
+            {
+                **ANN,
+                "user": "ben",
+                "call": "scanner",
+                "on": {"scanner": number, "table": "t", "owner": "ann"},
+                "outcome": "denied",
+                "why": "only who opened a scanner may use it",
+            }
+        ]
+        * 3
+    )
