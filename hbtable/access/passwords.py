@@ -62,8 +62,17 @@ def check_password(password: str) -> None:
     """InvalidRequest, without the password in it."""
     if len(password) < LEAST_LETTERS or len(password.encode("utf-8", "replace")) > MOST_BYTES:
         raise InvalidRequest(f"a password has at least {LEAST_LETTERS} letters, and at most {MOST_BYTES} bytes")
-    if "\0" in password or not password.isprintable():
+    if not password.isprintable():
         raise InvalidRequest("a password has no control characters: clients could not send it")
+
+
+def can_be_password(secret: bytes) -> bool:
+    """Whether it could have been set. What could not is not tried: scrypt takes zero bytes behind a password for
+    nothing, so it would be right with them."""
+    try:
+        return len(secret) <= MOST_BYTES and secret.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

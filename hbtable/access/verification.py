@@ -15,7 +15,7 @@ from typing import Final, final
 
 from hbtable.access.accounts import Account
 from hbtable.access.options import AuthOptions
-from hbtable.access.passwords import MOST_BYTES, NOBODYS, PasswordHash, parts_of_token
+from hbtable.access.passwords import NOBODYS, PasswordHash, can_be_password, parts_of_token
 from hbtable.access.store import AccountStore
 from hbtable.access.tries import FailedTries
 from hbtable.access.user import User, check_name
@@ -56,7 +56,7 @@ class Verifier:
         self._check_tries(host, name)
         account = self._accounts_by_name(name)
         stored = None if account is None else account.password
-        if len(secret) > MOST_BYTES or not self._is_right(name, secret, stored or NOBODYS) or stored is None:
+        if not can_be_password(secret) or not self._is_right(name, secret, stored or NOBODYS) or stored is None:
             raise self._failed(host, name, _WRONG)
         self._tries.succeeded(host, name)
         return self._options.user(name)
@@ -67,7 +67,7 @@ class Verifier:
         with an old token would keep out all others at its address."""
         token = parts_of_token(secret)
         if token is None:
-            raise NotAuthenticated("this is no token: `hbtable user token NAME` gives one")
+            raise NotAuthenticated("this is no token, which looks like hbt.ID.SECRET: `hbtable user token NAME` gives one")
         return self._by_token(token, "")
 
     def by_certificate(self, subject: str) -> User:

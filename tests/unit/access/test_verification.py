@@ -76,6 +76,19 @@ def test_all_that_is_wrong_is_refused_alike_and_costs_alike(
     assert clock.computed == (1 if len(secret) < 2000 else 0)
 
 
+@pytest.mark.parametrize("behind", [b"\0", b"\0\0\0", b"\n", b"\r", b"\x7f", b"\xff", "\u2028".encode()])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_password_with_what_none_can_have_is_refused(
+    verifier: Verifier, clock: Any, behind: bytes, known: bool
+) -> None:
+    """scrypt takes zero bytes behind a password for nothing."""
+    if known:
+        verifier.by_password("ann", b"correct horse", "h")
+    with pytest.raises(NotAuthenticated, match="the user or the password is wrong"):
+        verifier.by_password("ann", b"correct horse" + behind, "h")
+    assert clock.computed == int(known)
+
+
 def test_a_right_password_is_computed_once_a_minute(verifier: Verifier, clock: Any) -> None:
     for _ in range(3):
         verifier.by_password("ann", b"correct horse", "h")
@@ -145,7 +158,7 @@ def test_a_revoked_token_ends_at_once(verifier: Verifier, kept: Any) -> None:
 
 
 def test_text_that_is_no_token_is_refused(verifier: Verifier) -> None:
-    with pytest.raises(NotAuthenticated, match="this is no token"):
+    with pytest.raises(NotAuthenticated, match=r"this is no token, which looks like hbt\.ID\.SECRET"):
         verifier.by_token(b"correct horse")
 
 
