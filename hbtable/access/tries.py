@@ -1,10 +1,11 @@
 """Limits how often somebody may try a password: pure, on the clock that it is given.
 
 Counted for an address and a name together. By the name alone anybody could keep a user out; by the address alone one
-client with an old password would keep out all others behind the same proxy. Who tries many names is held up by the
-one hash that is computed at a time.
+client with an old password would keep out all others behind the same proxy. Who tries many names is counted by the
+address as well, which has many more tries: a client with an old password has used up those for its name long before.
 """
 
+import ipaddress
 from collections import OrderedDict
 from typing import Final, final
 
@@ -15,6 +16,44 @@ _LETTERS: Final = 128
 """No user's name has more, and a stranger may send thousands."""
 _REMEMBERED: Final = 10_000
 """Beyond it those that failed longest ago are forgotten."""
+
+
+_FREE_OF_ADDRESS: Final = 50
+_SECONDS_OF_ADDRESS: Final = 2.0
+_NETWORK_BITS: Final = 64
+
+
+def address_of(host: str) -> str:
+    """The one by which tries are counted. Of IPv6 it is a network: whoever has one address has 2^64 of them."""
+    if ":" not in host:
+        return host
+    try:
+        address = ipaddress.IPv6Address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((address, _NETWORK_BITS), strict=False))
+
+
+@final
+class AddressTries:
+    """50 failures of an address are free, whatever the names; then there is one in two seconds. Time alone forgets
+    them: who has one right password of his own could try others' for ever."""
+
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        self._most = most
+        self._paid: OrderedDict[str, float] = OrderedDict()
+        """The time at which all failures are forgotten; the last that failed at the end."""
+
+    def wait_seconds(self, address: str, now: float) -> float:
+        """0: a try may be made now."""
+        return max(0.0, self._paid.get(address, 0.0) - now - (_FREE_OF_ADDRESS - 1) * _SECONDS_OF_ADDRESS)
+
+    def failed(self, address: str, now: float) -> None:
+        self._paid[address] = max(self._paid.pop(address, 0.0), now) + _SECONDS_OF_ADDRESS
+        while len(self._paid) > self._most:
+            self._paid.popitem(last=False)
 
 
 @final

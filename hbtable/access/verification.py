@@ -1,34 +1,24 @@
 """Finds out whether somebody is who he says he is: by a password, by a token, or by another one who may act for him.
 
-A password costs 0.1 to 0.2 s of a processor, so it is computed in a thread, one at a time, and one that was right is
-known again for a minute: by a keyed digest, so that the memory holds none. What fails says the same whether the user is
-unknown or the password wrong, and takes as long.
+What fails says the same whether the user is unknown or the password wrong, and takes as long.
 """
 
-import hashlib
-import hmac
 import logging
-import os
-from collections import OrderedDict
 from dataclasses import replace
 from typing import Final, final
 
 from hbtable.access.accounts import Account
 from hbtable.access.options import AuthOptions
+from hbtable.access.password_checks import PasswordChecks
 from hbtable.access.passwords import NOBODYS, PasswordHash, can_be_password, parts_of_token
 from hbtable.access.store import AccountStore
-from hbtable.access.tries import FailedTries
+from hbtable.access.tries import AddressTries, FailedTries, address_of
 from hbtable.access.user import User, check_name
-from hbtable.errors import HbtableError, InvalidRequest, NotAuthenticated, Overloaded, Unavailable
+from hbtable.errors import HbtableError, InvalidRequest, NotAuthenticated, Unavailable
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
 _LOG: Final = logging.getLogger(__name__)
-_KIND: Final = "password"
-_WAITING: Final = 50
-"""Passwords that wait for their turn; further ones are refused, so that a storm of them costs no more memory."""
-_KNOWN_SECONDS: Final = 60.0
-_KNOWN: Final = 1000
 _WRONG: Final = "the user or the password is wrong"
 
 
@@ -42,10 +32,8 @@ class Verifier:
         self._options = options
         self._may_act_for_others = options.superuser_names() | options.proxy_names()
         self._tries = FailedTries()
-        self._waiting = 0
-        self._key = os.urandom(32)
-        self._known: OrderedDict[bytes, float] = OrderedDict()
-        """Digests of what was right, and until when they are known."""
+        self._of_addresses = AddressTries()
+        self._checks = PasswordChecks(runtime)
 
     @switches
     def by_password(self, name: str, secret: bytes, host: str) -> User:
@@ -53,12 +41,13 @@ class Verifier:
         token = parts_of_token(secret)
         if token is not None:
             return self._by_token(token, name)
-        self._check_tries(host, name)
+        address = address_of(host)
+        self._check(address, self._tries.wait_seconds(address, name, self._runtime.clock_seconds()))
         account = self._accounts_by_name(name)
         stored = None if account is None else account.password
-        if not can_be_password(secret) or not self._is_right(name, secret, stored or NOBODYS) or stored is None:
-            raise self._failed(host, name, _WRONG)
-        self._tries.succeeded(host, name)
+        if not can_be_password(secret) or not self._is_right(name, secret, stored or NOBODYS, address) or not stored:
+            raise self._failed(address, name, _WRONG)
+        self._tries.succeeded(address, name)
         return self._options.user(name)
 
     @switches
@@ -67,7 +56,9 @@ class Verifier:
         with an old token would keep out all others at its address."""
         token = parts_of_token(secret)
         if token is None:
-            raise NotAuthenticated("this is no token, which looks like hbt.ID.SECRET: `hbtable user token NAME` gives one")
+            raise NotAuthenticated(
+                "this is no token, which looks like hbt.ID.SECRET: `hbtable user token NAME` gives one"
+            )
         return self._by_token(token, "")
 
     def by_certificate(self, subject: str) -> User:
@@ -113,39 +104,27 @@ class Verifier:
         return self._options.user(found[0].name)
 
     @switches
-    def _is_right(self, name: str, secret: bytes, stored: PasswordHash) -> bool:
-        said = b"\0".join((name.encode(), stored.salt, stored.digest, secret))
-        digest = hmac.new(self._key, said, hashlib.sha256).digest()
-        if self._known.get(digest, 0.0) > self._runtime.clock_seconds():
-            return True
-        if self._waiting >= _WAITING:
-            raise Overloaded(f"{_WAITING} passwords are being checked already: try again in some seconds")
-        self._waiting += 1
-        try:
-            right = self._runtime.offload(_KIND, stored.matches, secret)
-        finally:
-            self._waiting -= 1
-        if right:
-            self._known[digest] = self._runtime.clock_seconds() + _KNOWN_SECONDS
-            self._known.move_to_end(digest)
-            while len(self._known) > _KNOWN:
-                self._known.popitem(last=False)
-        return right
-
-    @switches
     def _accounts_by_name(self, name: str) -> Account | None:
         try:
             return self._store.read().by_name.get(name)
         except HbtableError as error:
             raise _unknown(error) from error
 
-    def _check_tries(self, host: str, name: str) -> None:
-        wait = self._tries.wait_seconds(host, name, self._runtime.clock_seconds())
-        if wait:
-            raise NotAuthenticated(f"too many wrong passwords from {host}: the next try is possible in {wait:.0f} s")
+    @switches
+    def _is_right(self, name: str, secret: bytes, stored: PasswordHash, address: str) -> bool:
+        def may_compute() -> None:
+            self._check(address, self._of_addresses.wait_seconds(address, self._runtime.clock_seconds()))
 
-    def _failed(self, host: str, name: str, why: str) -> NotAuthenticated:
-        self._tries.failed(host, name, self._runtime.clock_seconds())
+        return self._checks.is_right(name, secret, stored, address, may_compute)
+
+    def _check(self, address: str, wait: float) -> None:
+        if wait:
+            raise NotAuthenticated(f"too many wrong passwords from {address}: the next try is possible in {wait:.0f} s")
+
+    def _failed(self, address: str, name: str, why: str) -> NotAuthenticated:
+        now = self._runtime.clock_seconds()
+        self._tries.failed(address, name, now)
+        self._of_addresses.failed(address, now)
         return NotAuthenticated(why)
 
 

@@ -1,4 +1,6 @@
-from hbtable.access.tries import FREE_TRIES, FailedTries
+import pytest
+
+from hbtable.access.tries import FREE_TRIES, AddressTries, FailedTries, address_of
 
 
 def test_after_some_failures_each_try_waits_longer() -> None:
@@ -33,3 +35,39 @@ def test_names_that_are_made_up_take_bounded_memory() -> None:
     assert len(tries._failed) == 100
     assert all(len(name) <= 128 for _, name in tries._failed)
     assert tries.wait_seconds("h", "u999" * 1000, 0.0) == 0.0
+
+
+def test_an_address_has_fifty_failures_and_then_one_in_two_seconds() -> None:
+    tries, now, waits = AddressTries(), 100.0, []
+    for _ in range(53):
+        waits.append(tries.wait_seconds("h", now))
+        now += waits[-1]
+        tries.failed("h", now)
+    assert waits == [0.0] * 50 + [2.0] * 3
+    assert tries.wait_seconds("g", now) == 0.0
+    assert tries.wait_seconds("h", now + 100) == 0.0
+    tries.failed("h", now + 1000)
+    assert tries.wait_seconds("h", now + 1000) == 0.0
+
+
+def test_addresses_that_are_made_up_take_bounded_memory() -> None:
+    tries = AddressTries(most=10)
+    for number in range(100):
+        tries.failed(f"10.0.0.{number}", 0.0)
+    assert len(tries._paid) == 10
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("10.0.0.7", "10.0.0.7"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2:3::4]", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:10.0.0.7", "10.0.0.7"),
+        ("a:b", "a:b"),
+        ("", ""),
+    ],
+)
+def test_ipv6_is_counted_by_the_network(host: str, address: str) -> None:
+    assert address_of(host) == address

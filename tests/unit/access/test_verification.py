@@ -2,19 +2,22 @@ from typing import Any
 
 import pytest
 
+from hbtable.access import verification
 from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
 from hbtable.access.passwords import PasswordHash, new_token
 from hbtable.access.store import AccountFile
 from hbtable.access.user import User
 from hbtable.access.verification import Verifier
-from hbtable.errors import NotAuthenticated, Overloaded, Unavailable
+from hbtable.errors import HbtableError, NotAuthenticated, Unavailable
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.cheap_passwords import cheap
 
 OPTIONS = AuthOptions(
     enabled=True, superusers="root, @admins", groups="admins = ann; readers = ann, ben", proxies="hue"
 )
+
+NOBODYS = cheap(b"of nobody")
 
 
 class Clock:
@@ -24,6 +27,9 @@ class Clock:
         self.now = 1000.0
         self.computed = 0
         self.real = GeventRuntime()
+        self.gate: Any = None
+        """Computations begin when it is set."""
+        self.lock = self.real.lock
 
     def clock_seconds(self) -> float:
         return self.now
@@ -33,6 +39,8 @@ class Clock:
 
     def offload(self, kind: str, function: Any, *arguments: object) -> Any:
         self.computed += 1
+        if self.gate is not None:
+            self.gate.wait()
         return self.real.offload(kind, function, *arguments)
 
 
@@ -45,7 +53,8 @@ class Kept:
 
 
 @pytest.fixture
-def clock() -> Any:
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(verification, "NOBODYS", NOBODYS)
     return Clock()
 
 
@@ -191,13 +200,67 @@ def test_nobody_else_acts_for_others(verifier: Verifier) -> None:
         verifier.acting_for(User("root"), "a b")
 
 
-def test_a_storm_of_passwords_is_bounded(clock: Any, kept: Any) -> None:
-    verifier = Verifier(clock, kept, OPTIONS)
-    verifier._waiting = 50
-    with pytest.raises(Overloaded, match="50 passwords are being checked"):
-        verifier.by_password("ann", b"correct horse", "h")
-    verifier._waiting = 0
-    assert verifier.by_password("ann", b"correct horse", "h").name == "ann"
+def storm(verifier: Verifier, clock: Any, logins: list[tuple[str, bytes, str]]) -> list[str]:
+    """All at once; what became of each: a name, or the text of the refusal."""
+    clock.gate = clock.real.event()
+    found: list[str] = []
+
+    def log_in(name: str, secret: bytes, host: str) -> None:
+        try:
+            found.append(verifier.by_password(name, secret, host).name)
+        except HbtableError as error:
+            found.append(str(error))
+
+    tasks = [clock.real.spawn(log_in, *login) for login in logins]
+    clock.real.sleep(0)
+    clock.gate.set()
+    for task in tasks:
+        task.join()
+    return found
+
+
+def test_one_address_has_a_tenth_of_the_queue(verifier: Verifier, clock: Any) -> None:
+    invented = [(f"u{number}", b"wrong", "h") for number in range(56)]
+    found = storm(verifier, clock, [*invented, ("ann", b"correct horse", "another")])
+    assert found.count("5 passwords from h are being checked already: try again in some seconds") == 51
+    assert found.count("the user or the password is wrong") == 5
+    assert "ann" in found
+
+
+def test_all_addresses_together_have_the_queue(verifier: Verifier, clock: Any) -> None:
+    found = storm(verifier, clock, [(f"u{number}", b"wrong", f"h{number // 5}") for number in range(56)])
+    assert found.count("50 passwords are being checked already: try again in some seconds") == 6
+    assert verifier.by_password("ann", b"correct horse", "h0").name == "ann"
+
+
+@pytest.mark.parametrize(
+    ("secret", "said"), [(b"correct horse", "ann"), (b"wrong", "the user or the password is wrong")]
+)
+def test_the_same_password_at_the_same_moment_is_computed_once(
+    verifier: Verifier, clock: Any, secret: bytes, said: str
+) -> None:
+    """As of an application whose connections all say it again after a minute."""
+    assert storm(verifier, clock, [("ann", secret, "h")] * 60) == [said] * 60
+    assert clock.computed == 1
+    assert not verifier._checks._waiting
+    assert not verifier._checks._computing
+
+
+def test_invented_names_use_up_the_tries_of_their_address(verifier: Verifier, clock: Any) -> None:
+    verifier.by_password("ann", b"correct horse", "h")
+    for number in range(50):
+        with pytest.raises(NotAuthenticated, match="is wrong"):
+            verifier.by_password(f"u{number}", b"wrong", "h")
+    clock.computed = 0
+    for name, secret in (("u50", b"wrong"), ("ann", b"wrong too")):
+        with pytest.raises(NotAuthenticated, match="too many wrong passwords from h: the next try is possible in 2 s"):
+            verifier.by_password(name, secret, "h")
+    assert verifier.by_password("ann", b"correct horse", "h").name == "ann"  # it was right a moment ago
+    assert clock.computed == 0
+    assert verifier.by_password("ann", b"correct horse", "another").name == "ann"
+    clock.now += 2
+    with pytest.raises(NotAuthenticated, match="is wrong"):
+        verifier.by_password("u50", b"wrong", "h")
 
 
 def test_a_list_that_cannot_be_read_lets_nobody_in_and_says_so_to_the_log(
