@@ -9,8 +9,10 @@ include "tabletserver.thrift"
 namespace py hbtable.master
 
 service MasterService {
-  /** TableExists, NamespaceNotFound, InvalidRequest. */
-  void create_table(1: binary schema, 2: list<binary> splitRows) throws (1: tabletserver.RpcError error),
+  /** The user `creator` gets every right to it; older releases give him none. TableExists, NamespaceNotFound,
+   * InvalidRequest. */
+  void create_table(1: binary schema, 2: list<binary> splitRows, 3: optional string creator)
+    throws (1: tabletserver.RpcError error),
   /** TableNotFound, TableNotDisabled. */
   void delete_table(1: binary name) throws (1: tabletserver.RpcError error),
   /** TableNotFound, TableNotDisabled when it is enabled. */

@@ -5,6 +5,11 @@ A watch is a hint that may be late or lost, so the file is read every half secon
 everywhere within a second of the revoke's answer. While the lock service cannot be reached the last grants known stay
 in force; its server may answer nobody then in any case (tabletserver.suspension). A file that cannot be understood
 grants nothing: superusers alone may do something.
+
+The file and METADATA are two: a grant to a table that is being dropped must not come through to the next table of its
+name. So whoever grants reads the file, then looks whether the table exists, then writes by compare-and-set. Whoever
+drops or creates the table says so in METADATA first, and then writes the file, changed or not: a grant that has looked
+before that finds another version of the file, and begins anew.
 """
 
 import logging
@@ -12,8 +17,9 @@ from collections.abc import Callable
 from typing import Final, final
 
 from hbtable.access import grants_record
+from hbtable.access.actions import EVERY_ACTION
 from hbtable.access.grants import NO_GRANTS, Grants
-from hbtable.access.scopes import Scope
+from hbtable.access.scopes import Scope, of_table
 from hbtable.errors import (
     AlreadyExists,
     Corruption,
@@ -52,38 +58,75 @@ class GrantsFile:
 
     @switches
     def change(self, edit: Callable[[Grants], Grants]) -> Grants:
-        """The grants from now on; durable on return. `edit` is called again when somebody else was quicker.
-        LimitExceeded when they would be too many for one file; Corruption, UnsupportedFormat."""
+        """The grants from now on; durable on return. `edit` may *switch*, and what it looks up holds for the change;
+        it is called again when somebody else was quicker. LimitExceeded when they would be too many for one file;
+        Corruption, UnsupportedFormat."""
+        return self._change(edit, always=False)
+
+    @switches
+    def overtake(self, edit: Callable[[Grants], Grants]) -> Grants:
+        """As change(); and each other change that has read the file before, and has not written it yet, reads it again,
+        even if this one changes nothing."""
+        return self._change(edit, always=True)
+
+    @switches
+    def _change(self, edit: Callable[[Grants], Grants], always: bool) -> Grants:
         while True:
             try:
-                return self._changed(edit)
+                return self._changed(edit, always)
             except AlreadyExists:  # a Conflict is one, too
                 continue
 
     @switches
-    def _changed(self, edit: Callable[[Grants], Grants]) -> Grants:
+    def _changed(self, edit: Callable[[Grants], Grants], always: bool) -> Grants:
         try:
             file = self._session.read(GRANTS)
         except FileNotFound:
-            edited = edit(NO_GRANTS)
-            if edited != NO_GRANTS:
-                self._session.create(GRANTS, _encoded(edited))
-            return edited
+            if edit(NO_GRANTS) == NO_GRANTS:
+                return NO_GRANTS
+            # Empty at first: a file that is made at once with its grants could not be overtaken.
+            self._session.create(GRANTS, _encoded(NO_GRANTS))
+            file = self._session.read(GRANTS)
         known = grants_record.decode(file.data, GRANTS)
         edited = edit(known)
-        if edited != known:
+        if always or edited != known:
             self._session.write(GRANTS, _encoded(edited), file.version)
         return edited
 
 
 @switches
-def forget(session: Session, gone: Scope) -> None:
-    """A namespace, table or family comes to an end, and so do the rights to it: whatever gets its name later is another
-    one. Repeatable. A file of grants that cannot be understood grants nothing, and is in nobody's way."""
+def forget(session: Session, *gone: Scope) -> None:
+    """Namespaces, tables or families of one end, and so do the rights to them; or they begin, and nobody has any right
+    to them. Repeatable. METADATA says so first, or before anybody can have rights to them. A file of grants that cannot
+    be understood grants nothing, and is in nobody's way."""
+
+    def edit(grants: Grants) -> Grants:
+        for scope in gone:
+            grants = grants.without_below(scope)
+        return grants
+
+    _overtake(session, edit, ", ".join(map(str, gone)))
+
+
+@switches
+def begin_table(session: Session, name: bytes, creator: str) -> None:
+    """The table begins: its creator has every right to it, if there is one, and nobody else has a right of its own to
+    it. METADATA says first that it is being created. LimitExceeded."""
+    scope = of_table(name)
+
+    def edit(grants: Grants) -> Grants:
+        grants = grants.without_below(scope)
+        return grants.with_grant(creator, scope, EVERY_ACTION) if creator else grants
+
+    _overtake(session, edit, str(scope))
+
+
+@switches
+def _overtake(session: Session, edit: Callable[[Grants], Grants], what: str) -> None:
     try:
-        GrantsFile(session).change(lambda grants: grants.without_below(gone))
+        GrantsFile(session).overtake(edit)
     except (Corruption, UnsupportedFormat) as error:
-        log.warning("permissions on %s could not be removed: %s", gone, error)
+        log.warning("permissions on %s could not be changed: %s", what, error)
 
 
 def _encoded(grants: Grants) -> bytes:

@@ -5,11 +5,12 @@ takes them. One about a table drops everything this client knows about it, befor
 the table sees the change.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, final
 
+from hbtable.access.user import acting_user
 from hbtable.client.options import ClientOptions
 from hbtable.client.table import Table
 from hbtable.errors import (
@@ -84,6 +85,12 @@ class Admin(MasterService):
             return self.ask(lambda master: declared.on(master, (named, *rest)))
         finally:
             table.invalidate()  # also after a failure: it may have been carried out all the same
+
+    @switches
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = (), creator: str = "") -> None:
+        """`creator`: without one it is the user of the calling task, if there is any."""
+        user = acting_user()
+        super().create_table(schema, split_rows, creator or (user.name if user else ""))
 
     @switches
     def ask(self, call: Callable[[MasterService], T]) -> T:

@@ -84,7 +84,7 @@ def make_guard(runtime: Runtime, session: Session, client: Client, security: Gat
     """None when everybody may do everything."""
     if not security.auth.enabled:
         return None
-    return Guard(runtime, session, security.auth.superuser_names(), client.admin.namespaces)
+    return Guard(runtime, session, security.auth.superuser_names(), client.admin.namespaces, client.admin.record)
 
 
 def reload_security(security: GatewaySecurity) -> None:

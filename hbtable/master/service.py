@@ -41,8 +41,8 @@ class MasterCalls(MasterService):
     # ---------------------------------------------------------------- tables and namespaces
 
     @switches
-    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
-        self._tables.create_table(schema, split_rows)
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = (), creator: str = "") -> None:
+        self._tables.create_table(schema, split_rows, creator)
 
     @switches
     def delete_table(self, name: bytes) -> None:

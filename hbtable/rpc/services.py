@@ -144,8 +144,11 @@ class MasterService(Service):
     on return the change is durable and in effect on every server."""
 
     @call(CallTimeout.ORDER)
-    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
-        """TableExists, NamespaceNotFound, InvalidRequest."""
+    def create_table(
+        self, schema: TableSchema, split_rows: Sequence[bytes] = (), creator: Annotated[str, ADDED] = ""
+    ) -> None:
+        """The user `creator` gets every right to it; older releases give him none. TableExists, NamespaceNotFound,
+        InvalidRequest."""
 
     @call(CallTimeout.ORDER)
     def delete_table(self, name: TableName) -> None:

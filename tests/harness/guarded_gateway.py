@@ -21,6 +21,7 @@ from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ClusterIdentity, ThriftGateway
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.launch.thrift_gateway import living_servers, masters
+from hbtable.lockservice.interface import Session
 from hbtable.lockservice.toggles import OperatorToggles
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.tls import TlsOptions
@@ -60,7 +61,7 @@ class GuardedGateway:
         self.cluster = cluster = EmbeddedCluster(runtime, fs, lock_service)
         cluster.start()
         client, session = cluster.client, cluster.session
-        self.guard = Guard(runtime, session, SUPERUSERS, client.admin.namespaces)
+        self.guard = self.another_guard()
         self.gateway = ThriftGateway(
             runtime,
             self._listen,
@@ -79,6 +80,11 @@ class GuardedGateway:
             guard=self.guard,
         )
         self.gateway.start()
+
+    def another_guard(self, session: Session | None = None) -> Guard:
+        """As a second gateway of the cluster has one. `session`: another one than the first's."""
+        admin = self.cluster.client.admin
+        return Guard(self.runtime, session or self.cluster.session, SUPERUSERS, admin.namespaces, admin.record)
 
     def stop(self) -> None:
         self.gateway.drain()

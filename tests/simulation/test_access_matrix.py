@@ -20,6 +20,7 @@ from tests.harness.guarded_gateway import SERVICES, GuardedGateway, interface
 FOLDER = Path(__file__).parents[2] / "compat-tests" / "access"
 NEEDS_READ_TOO = "what gives a new value back, or answers a condition, needs READ as well"
 NO_RIGHTS_BY_ALTERING = "whoever alters a table gets no right to it by that"
+GRANTED_ON_WHAT_IS = "rights are granted on what there is"
 REFUSED = "refused, where HBase says yes and does nothing, or does it for everybody"
 DIFFERENT = {
     r"(increment|append) .*": NEEDS_READ_TOO,
@@ -28,6 +29,7 @@ DIFFERENT = {
     r"alter: .*": NO_RIGHTS_BY_ALTERING,
     r"(major )?compact table": REFUSED,
     r"balance|balancer switch": REFUSED,
+    r"grant . on missing (table|family|namespace)": GRANTED_ON_WHAT_IS,
     r"scan all, filter ColumnCountGet 1": "it goes on with the next row (docs/deviations.md, filter-artefact)",
 }
 """Operation -> the rule by which it is not answered as by HBase."""
@@ -38,6 +40,9 @@ SCENARIOS = {
     "an open scanner after a revoke": "an open scanner keeps no rights",
     "odd letters in a grant": "an unknown letter is refused",
     "odd names in a grant": "a name that no user can have is refused",
+    "a grant before the table is there": GRANTED_ON_WHAT_IS,
+    "a grant on a missing namespace": GRANTED_ON_WHAT_IS,
+    "a grant on a missing table and a missing family": GRANTED_ON_WHAT_IS,
     "a comma in the user's name of a grant": "a name that no user can have is refused",
     "W alone reads through append and increment": NEEDS_READ_TOO,
     "W alone guesses through checkAndMutate of several mutations": NEEDS_READ_TOO,

@@ -12,8 +12,10 @@ from hbtable.access.permissions import Permissions
 from hbtable.access.scopes import GLOBAL, Scope, of_table
 from hbtable.access.user import User, acting_user
 from hbtable.errors import AccessDenied, NamespaceNotFound
+from hbtable.hbase.conversion import check_families
 from hbtable.lockservice.interface import Session
 from hbtable.model.names import shown
+from hbtable.model.table import TableRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
@@ -31,12 +33,14 @@ class Guard:
         session: Session,
         superusers: frozenset[str],
         namespaces: Callable[[], list[bytes]],
+        record: Callable[[bytes], TableRecord],
         caller: Callable[[], User | None] = acting_user,
     ) -> None:
-        """`superusers`: names, and groups as @NAME. `namespaces`: those that there are. `caller`: the user of
-        the call."""
+        """`superusers`: names, and groups as @NAME. `namespaces`: those that there are; `record`: of a table, or
+        TableNotFound, also while it is made or dropped: both as METADATA has it now. `caller`: the user of the call."""
         self._caller = caller
         self._namespaces = namespaces
+        self._record = record
         self._permissions = Permissions(superusers)
         self._watched = WatchedGrants(runtime, session, self._know)
         self.data = DataChecks(lambda: self._permissions, caller)
@@ -101,28 +105,52 @@ class Guard:
 
     @switches
     def grant(self, holder: str, scope: Scope, actions: int, merge: bool = True) -> None:
-        """In force everywhere within a second. AccessDenied; InvalidRequest for a holder that cannot be."""
-        self._check_change(holder, scope)
-        self._watched.change(lambda grants: grants.with_grant(holder, scope, actions, merge))
+        """In force everywhere within a second. AccessDenied; InvalidRequest for a holder that cannot be.
+        NamespaceNotFound, TableNotFound, NoSuchFamily: who had a right to something before it is there would be its
+        secret owner later."""
+
+        def edit(grants: Grants) -> Grants:
+            self._check_change(self._permissions.with_grants(grants), holder, scope)
+            self._check_exists(scope)
+            return grants.with_grant(holder, scope, actions, merge)
+
+        self._change(edit, holder, scope)
 
     @switches
     def revoke(self, holder: str, scope: Scope, actions: int = EVERY_ACTION) -> None:
-        """At exactly this scope. AccessDenied."""
-        self._check_change(holder, scope)
-        self._watched.change(lambda grants: grants.without(holder, scope, actions))
+        """At exactly this scope, whether or not it exists. AccessDenied."""
 
-    def _check_change(self, holder: str, scope: Scope) -> None:
-        self.check(scope, Action.ADMIN)
-        permissions = self._permissions
-        if permissions.is_superuser_name(holder) and not permissions.is_superuser(self._caller()):
+        def edit(grants: Grants) -> Grants:
+            self._check_change(self._permissions.with_grants(grants), holder, scope)
+            return grants.without(holder, scope, actions)
+
+        self._change(edit, holder, scope)
+
+    @switches
+    def _change(self, edit: Callable[[Grants], Grants], holder: str, scope: Scope) -> None:
+        """`edit` checks by the grants that it changes: those that are remembered here may be half a second old."""
+        self._check_change(self._permissions, holder, scope)  # nobody without a right has the lock service asked
+        self._watched.change(edit)
+
+    def _check_change(self, permissions: Permissions, holder: str, scope: Scope) -> None:
+        user = self._caller()
+        if not permissions.allowed(user, Action.ADMIN, scope):
+            raise denials.at(user, scope, Action.ADMIN)
+        if permissions.is_superuser_name(holder) and not permissions.is_superuser(user):
             raise AccessDenied(_SUPERUSERS_KEPT)
 
     @switches
-    def give_to_creator(self, table: bytes) -> None:
-        """Every right to a table that the caller has just made."""
-        user = self._caller()
-        if user is not None:
-            self._watched.change(lambda grants: grants.with_grant(user.name, of_table(table), EVERY_ACTION))
+    def _check_exists(self, scope: Scope) -> None:
+        if scope.table:
+            families = self._record(scope.table).schema.families
+            check_families({scope.family: None} if scope.family else None, families, scope.table)
+        elif scope.namespace and scope.namespace not in self._namespaces():
+            raise NamespaceNotFound(f"namespace {shown(scope.namespace)} does not exist")
+
+    @switches
+    def refresh(self) -> None:
+        """Changes by others are in force here on return."""
+        self._watched.refresh()
 
     def grants_at(self, scope: Scope, holder: str = "") -> list[Grant]:
         """Of a table or a family what is held below it as well. `holder`: of this one only. AccessDenied."""

@@ -112,7 +112,8 @@ def describes(scope_of: ScopeOf) -> Requirement:
 
 
 def creates(made: Callable[[Sequence[Any]], tuple[bytes, list[bytes]] | None]) -> Requirement:
-    """A table with these families, whose creator gets every right to it."""
+    """A table with these families, whose creator gets every right to it: the master gives them, and they are in force
+    here on return."""
 
     def requirement(guard: Guard, call: Call) -> Call:
         @switches
@@ -122,7 +123,7 @@ def creates(made: Callable[[Sequence[Any]], tuple[bytes, list[bytes]] | None]) -
                 return call(*arguments)
             guard.check_create(*named)
             answer = call(*arguments)
-            guard.give_to_creator(named[0])
+            guard.refresh()
             return answer
 
         return checked

@@ -58,10 +58,11 @@ class Alterations:
             # Who does not know them would take cells of a dropped family for those of the new one.
             require(self._session, FAMILY_IDENTITIES)
             self._tell_servers(record)
-        for family in record.schema.families.keys() - schema.families.keys():
-            forget(
-                self._session, of_table(schema.name, family)
-            )  # first: no right to a family of this name stays behind
+        differing = record.schema.families.keys() ^ schema.families.keys()
+        if differing:
+            # First: should this end here, nobody has a right too many. Also for families to come: a right to one that
+            # went may have been given after this was done for its end, and before METADATA knew that it went.
+            forget(self._session, *(of_table(schema.name, family) for family in sorted(differing)))
         changed = replace(record, schema=identified(record.schema, schema))
         self._catalog.replace_table(record, changed)
         self._tell_servers(changed)

@@ -41,6 +41,8 @@ class Namespaces:
         check_properties(name, properties)
         with self._locks.hold(name):
             self._check_master()
+            if not self._catalog.has_namespace(name):
+                forget(self._session, Scope(name))
             self._catalog.create_namespace(name, properties)
 
     @switches

@@ -27,11 +27,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from hbtable.access.grants_file import forget
+from hbtable.access.grants_file import begin_table, forget
 from hbtable.access.scopes import of_table
 from hbtable.errors import (
     Conflict,
     Corruption,
+    LimitExceeded,
     OutcomeUnknown,
     OutOfSpace,
     StaleLocation,
@@ -135,7 +136,7 @@ class TableOperations:
     # ---------------------------------------------------------------- what others ask for
 
     @switches
-    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = ()) -> None:
+    def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = (), creator: str = "") -> None:
         check_schema(schema)
         check_file_settings(None, schema)
         bounds = check_split_rows(schema, split_rows)
@@ -148,9 +149,12 @@ class TableOperations:
                 self._catalog.create_table(record)
             ids = self._ids(len(bounds) + 1)
             try:
+                # Before there are tablets: should this end here, the cycle takes the creation back.
+                begin_table(self._session, schema.name, creator)
                 self._rows.write(schema.name, first_records(record.table_id, ids, bounds, self._wall_millis()))
                 self._finish_enabling(record)
-            except IdInUse:
+            except (IdInUse, LimitExceeded):
+                forget(self._session, of_table(schema.name))
                 self._catalog.delete_table(record)  # or the cycle would take its creation back, and the other's rows
                 raise
             except (StaleLocation, Unavailable) as error:

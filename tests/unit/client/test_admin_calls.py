@@ -15,7 +15,7 @@ class Master:
         self.made = {}
         self.asked = []
 
-    def create_table(self, schema, split_rows=()):
+    def create_table(self, schema, split_rows=(), creator=""):
         self.asked.append(("create", schema.name, tuple(split_rows)))
         if schema.name in self.made:
             raise TableExists(schema.name.decode())

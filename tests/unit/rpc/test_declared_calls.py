@@ -51,7 +51,7 @@ ARGUMENTS = {
     "clear_block_cache": [(5,)],
     "task_deaths": [()],
     "ping": [()],
-    "create_table": [(SCHEMA, ()), (SCHEMA, [b"a", b"b"])],
+    "create_table": [(SCHEMA, (), ""), (SCHEMA, [b"a", b"b"], "")],
     "delete_table": [(b"t",)],
     "enable_table": [(b"t",)],
     "disable_table": [(b"t",)],

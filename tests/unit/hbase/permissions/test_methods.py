@@ -19,6 +19,8 @@ from hbtable.hbase.codec.thrift2_structs import TNamespaceDescriptor, TTableDesc
 from hbtable.hbase.permissions.guard import Guard
 from hbtable.hbase.permissions.methods import ADMIN, THRIFT1, THRIFT2
 from hbtable.hbase.permissions.requirements import of_cells, open_to_users
+from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.table import TableRecord, TableState
 from hbtable.testing.memory_lockservice import MemoryLockService
 from hbtable.testing.simulated.runtime import SimulatedRuntime
 
@@ -109,8 +111,14 @@ class Rig:
     def __init__(self) -> None:
         self.runtime = SimulatedRuntime(1)
         session = MemoryLockService(self.runtime).open_session("test")
-        self.guard = Guard(self.runtime, session, frozenset(("admin", "@supers")), lambda: [b"default", b"ns"])
+        self.guard = Guard(
+            self.runtime, session, frozenset(("admin", "@supers")), lambda: [b"default", b"ns"], self._record
+        )
         self.called = 0
+
+    @staticmethod
+    def _record(name: bytes) -> TableRecord:
+        return TableRecord(1, TableState.ENABLED, TableSchema(name, {b"f": FamilySchema(b"f")}))
 
     def know(self, grants: Grants) -> None:
         self.guard._know(grants)

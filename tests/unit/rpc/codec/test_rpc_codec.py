@@ -128,7 +128,7 @@ ARGUMENTS = {
     "files_in_flight": (text,),
     "clear_block_cache": (text, count),
     "task_deaths": (text,),
-    "create_table": (schema, st.lists(raw, max_size=3)),
+    "create_table": (schema, st.lists(raw, max_size=3), text),
     "delete_table": (raw,),
     "enable_table": (raw,),
     "disable_table": (raw,),
