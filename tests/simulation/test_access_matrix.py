@@ -174,3 +174,25 @@ def test_a_refused_batch_of_many_rows_writes_none_of_them() -> None:
         assert len(admin.getScannerResults(b"t", two.TScan(), 5000)) == 2500
 
     replay._run(body)
+
+
+@pytest.mark.slow
+def test_a_refused_call_of_many_counters_changes_none_of_them() -> None:
+    replay, one = Replay(), interface("thrift1")
+    gateway = replay.gateway
+
+    def body() -> None:
+        admin, ann = gateway.client(User("admin"), "thrift1"), gateway.client(User("ann"), "thrift1")
+        for table in (b"t", b"u"):
+            admin.createTable(table, [one.ColumnDescriptor(name=name) for name in (b"f", b"g")])
+        grants = gateway.client(User("admin"), "admin")
+        grants.adminGrant(interface("admin").AdminGrant(holder="ann", actions="RW", table=b"t", family=b"f"), False)
+        mine = one.TIncrement(table=b"t", row=b"r", column=b"f:c", ammount=1)
+        for refused in ((b"t", b"g:c"), (b"u", b"f:c")):
+            with pytest.raises(one.IOError, match="AccessDenied"):
+                ann.incrementRows([mine, one.TIncrement(table=refused[0], row=b"r", column=refused[1], ammount=1)])
+            assert admin.getRow(b"t", b"r", {}) == []
+        ann.incrementRows([mine, mine])
+        assert [cell.value for cell in admin.get(b"t", b"r", b"f:c", {})] == [(2).to_bytes(8, "big")]
+
+    replay._run(body)

@@ -179,8 +179,20 @@ class WriteCalls:
     def incrementRows(self, wanted: Sequence[TIncrement] | None) -> None:
         if wanted is None:
             raise BadArgument("the call has no increments")
+        self._check_counters(wanted)
         for one in wanted:
             self.increment(one)
+
+    @switches
+    def _check_counters(self, wanted: Sequence[TIncrement]) -> None:
+        """Whoever may not change all of them changes none. What is wrong in itself is said when its turn comes."""
+        by_table: dict[bytes, list[tuple[bytes, bytes]]] = {}
+        for one in wanted:
+            if one.table is not None and one.column:
+                family, _, qualifier = one.column.partition(b":")
+                by_table.setdefault(one.table, []).append((family, qualifier))
+        for table, columns in by_table.items():
+            self._tables.check_counters(table, columns)
 
     @switches
     def append(self, wanted: TAppend | None) -> list[Cell]:
