@@ -4,6 +4,7 @@ What fails says the same whether the user is unknown or the password wrong, and 
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, final
 
@@ -61,13 +62,20 @@ class Verifier:
             )
         return self._by_token(token, "")
 
-    def by_certificate(self, subject: str) -> User:
-        """Of a certificate that TLS has checked. NotAuthenticated. Does not switch."""
+    def by_certificate(self, names: Sequence[str]) -> User:
+        """Of a certificate that TLS has checked, with these CNs. NotAuthenticated. Does not switch."""
+        if len(names) != 1:
+            what = (
+                f"{len(names)} names (CN), where one is due: {', '.join(map(repr, names))[:100]}"
+                if names
+                else "no name (CN)"
+            )
+            raise NotAuthenticated(f"the subject of the client's certificate has {what}")
         try:
-            check_name(subject)
+            check_name(names[0])
         except InvalidRequest as error:
             raise NotAuthenticated(f"the subject (CN) of the client's certificate names no user: {error}") from error
-        return self._options.user(subject)
+        return self._options.user(names[0])
 
     def acting_for(self, user: User, other: str) -> User:
         """The one for whom `user` wants to work. NotAuthenticated. Does not switch."""

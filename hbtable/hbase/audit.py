@@ -51,7 +51,6 @@ _QUESTIONS: Final = (
 UNHEARD: Final = frozenset((*_CELLS.split(), *_QUESTIONS.split()))
 """Methods that leave no line when they are carried out. One that is not among them does, also a new one."""
 STRANGERS_A_MINUTE: Final = 600
-_MOST_LETTERS: Final = 200
 
 
 @final
@@ -130,5 +129,5 @@ class AuditTrail:
         if self._left_out:
             line["left_out"], self._left_out = self._left_out, 0
         if why:
-            line["why"] = why[:_MOST_LETTERS]
+            line["why"] = shown(why)
         self._write(json.dumps(line))

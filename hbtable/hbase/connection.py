@@ -107,7 +107,7 @@ class GatewayConnection:
             opened = open_stream(self._stream, self.client, self._context)
             if opened is None:
                 return
-            self._stream, first, spoken, encrypted, user, proves_by_request = opened
+            self._stream, first, spoken, encrypted, user, proves_by_request, unusable = opened
             opened = None
             wire = self._context.wires.get(spoken.protocol)
             if wire is None:
@@ -130,7 +130,7 @@ class GatewayConnection:
                     self.user = user or self.user
                     act_as(self.user)
                 is_known = proves_by_request or self.user is not None
-                self._serve(source, wire, limits.security.refusal(encrypted, is_known))
+                self._serve(source, wire, limits.security.refusal(encrypted, is_known, unusable))
             finally:
                 source.release()
         except TimeoutError:

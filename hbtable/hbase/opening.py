@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hbtable.access.user import User
+from hbtable.access.verification import Verifier
 from hbtable.errors import NotAuthenticated, Overloaded
+from hbtable.hbase.audit import claim
 from hbtable.hbase.codec.sniffing import DetectedProtocol, Protocol, sniff, sniff_frame
 from hbtable.hbase.connection_context import ConnectionContext
 from hbtable.hbase.transports.discarding import discard
@@ -30,6 +32,8 @@ class Opened(NamedTuple):
     """The user that it proved to be."""
     proves_by_request: bool = False
     """Each request says for itself whose it is: the stream answers those of nobody."""
+    unusable: str = ""
+    """The reason why its certificate makes nobody of it."""
 
 
 @switches
@@ -38,14 +42,14 @@ def open_stream(stream: Stream, client: str, context: ConnectionContext) -> Open
     first, spoken = _sniff(stream, context)
     tls = context.security.tls
     encrypted = tls is not None and spoken is not None and spoken.protocol is Protocol.TLS
-    verifier, user = context.security.verifier, None
+    verifier, user, unusable = context.security.verifier, None, ""
     if tls is not None and encrypted:
         inside = _encrypted(tls, stream, first, client, context)
         if inside is None:
             return None
         stream = inside
         if verifier is not None:
-            user = _of_certificate(inside, client, context)
+            user, unusable = _of_certificate(inside, verifier, client, context)
         first, spoken = _sniff(stream, context)
     if verifier is not None and spoken is not None and spoken.protocol is Protocol.SASL:
         negotiated = negotiate(stream, first, client, context, verifier, encrypted)
@@ -56,23 +60,26 @@ def open_stream(stream: Stream, client: str, context: ConnectionContext) -> Open
     if spoken is not None and spoken.protocol is Protocol.HTTP:
         from hbtable.hbase.transports.http import HttpStream  # its parser is loaded for those who need it
 
-        stream = HttpStream(stream, first, client, context, encrypted, user)
+        stream = HttpStream(stream, first, client, context, encrypted, user, unusable)
         first, spoken = _sniff(stream, context, sniff_frame)
         if spoken is not None:
             return Opened(stream, first, spoken, encrypted, user, verifier is not None)
-    return None if spoken is None else Opened(stream, first, spoken, encrypted, user)
+    return None if spoken is None else Opened(stream, first, spoken, encrypted, user, unusable=unusable)
 
 
-def _of_certificate(inside: TlsStream, client: str, context: ConnectionContext) -> User | None:
-    """The user whom the client's certificate names, if it has shown one."""
-    subject, verifier = inside.subject(), context.security.verifier
-    if verifier is None or subject is None:
-        return None
+def _of_certificate(
+    inside: TlsStream, verifier: Verifier, client: str, context: ConnectionContext
+) -> tuple[User | None, str]:
+    """(the user whom the client's certificate names, if it has shown one; the reason why it names none)."""
+    if not inside.shows_certificate:
+        return None, ""
+    names = inside.common_names()
     try:
-        return verifier.by_certificate(subject)
+        return verifier.by_certificate(names), ""
     except NotAuthenticated as error:
+        claim(", ".join(names))
         context.log_limiter.warning("the certificate of %s makes nobody of it: %s", client, error)
-        return None
+        return None, str(error)
 
 
 @switches

@@ -21,6 +21,10 @@ _NEEDS_USER: Final = (
     "this server asks its clients who they are (auth.enabled), and this connection did not say: log in by SASL PLAIN "
     "(hbtable shell --user), over HTTP, or with a certificate. docs/security.md has the lines for each client"
 )
+_NEEDS_ANOTHER: Final = (
+    "This server asks its clients who they are (auth.enabled): connect with a certificate whose CN is a user's name, "
+    "or log in by SASL PLAIN or over HTTP. docs/security.md has the lines for each client"
+)
 
 
 @final
@@ -74,13 +78,13 @@ class GatewaySecurity:
         if self.tls is not None:
             self.tls.reload()
 
-    def refusal(self, encrypted: bool, is_known: bool) -> JavaError | None:
+    def refusal(self, encrypted: bool, is_known: bool, unusable: str = "") -> JavaError | None:
         """The error that answers every call of a connection; None: they are carried out. `is_known`: the client proved
-        who it is, or does so with each request."""
+        who it is, or does so with each request. `unusable`: the reason why its certificate proved nothing."""
         if self._tls_required and not encrypted:
             return JavaError(DENIED, _NEEDS_TLS)
         if self.auth.enabled and not is_known:
-            return JavaError(DENIED, _NEEDS_USER)
+            return JavaError(DENIED, f"{unusable}. {_NEEDS_ANOTHER}" if unusable else _NEEDS_USER)
         return None
 
 

@@ -116,13 +116,17 @@ class TlsStream:
         self._is_open = True
         self._flush()
 
-    def subject(self) -> str | None:
-        """The common name (CN) in the subject of the client's certificate, which was checked. None: it has none."""
+    @property
+    def shows_certificate(self) -> bool:
+        """Whether the client has shown one, which was checked."""
+        return bool(self._tls.getpeercert())
+
+    def common_names(self) -> list[str]:
+        """The names (CN) in the subject of the client's certificate, which was checked. Without one there are none."""
         certificate = self._tls.getpeercert() or {}
         # A tuple of relative distinguished names, each a tuple of pairs; the type says less than the documentation.
         subject = cast("tuple[tuple[tuple[str, str], ...], ...]", certificate.get("subject", ()))
-        found = [value for part in subject for key, value in part if key == "commonName"]
-        return found[-1] if found else None
+        return [value for part in subject for key, value in part if key == "commonName"]
 
     @switches
     def recv(self, most: int, /) -> bytes:

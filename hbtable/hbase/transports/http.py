@@ -47,13 +47,16 @@ class HttpStream:
         context: ConnectionContext,
         encrypted: bool = False,
         user: User | None = None,
+        unusable: str = "",
     ) -> None:
-        """`first`: what was read of `carrier` already. `user`: the one of the client's certificate."""
+        """`first`: what was read of `carrier` already. `user`: the one of the client's certificate. `unusable`: the
+        reason why that names none."""
         self._carrier = carrier
         self._client = client
         self._context = context
         self._encrypted = encrypted
         self._user = user
+        self._unusable = unusable
         self._most = context.message_bytes
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
         self._http.receive_data(first)
@@ -171,8 +174,9 @@ class HttpStream:
         try:
             act_as(user_of(headers, request.target, self._client, context, verifier, self._user))
         except NotAuthenticated as error:
-            context.security.denied(self._client, "login", str(error))
-            self._refuse(401, f"You were not let in: {error}.")
+            why = f"{self._unusable}; {error}" if self._unusable and not sends_secret(headers) else str(error)
+            context.security.denied(self._client, "login", why)
+            self._refuse(401, f"You were not let in: {why}.")
             return False
         except Unavailable as error:
             context.security.denied(self._client, "login", str(error))

@@ -32,7 +32,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 def sends_secret(headers: Headers) -> bool:
     """Whether it may be read by whoever listens."""
-    return bool(_value(headers, b"authorization"))
+    return any(_values(headers, b"authorization"))
 
 
 @switches
@@ -40,7 +40,10 @@ def user_of(
     headers: Headers, target: bytes, client: str, context: ConnectionContext, verifier: Verifier, user: User | None
 ) -> User:
     """NotAuthenticated, Unavailable. `user`: the one of the client's certificate."""
-    said = _value(headers, b"authorization")
+    values = _values(headers, b"authorization")
+    if len(values) > 1:
+        raise NotAuthenticated(f"the request has {len(values)} headers Authorization, and one is due")
+    said = values[0] if values else b""
     if said:
         host = client.rpartition(":")[0]
         context.request_gate(host)(context.clock())
@@ -89,5 +92,5 @@ def _acting_for(headers: Headers, target: bytes) -> str:
     return found[0] if found else ""
 
 
-def _value(headers: Headers, name: bytes) -> bytes:
-    return next((value for found, value in headers if found == name), b"")
+def _values(headers: Headers, name: bytes) -> list[bytes]:
+    return [value for found, value in headers if found == name]

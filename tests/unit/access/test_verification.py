@@ -172,9 +172,18 @@ def test_text_that_is_no_token_is_refused(verifier: Verifier) -> None:
 
 
 def test_a_subject_of_a_certificate_is_a_user(verifier: Verifier) -> None:
-    assert verifier.by_certificate("ben") == User("ben", frozenset({"readers"}))
+    assert verifier.by_certificate(["ben"]) == User("ben", frozenset({"readers"}))
     with pytest.raises(NotAuthenticated, match=r"the subject \(CN\)"):
-        verifier.by_certificate("Ann Smith")
+        verifier.by_certificate(["Ann Smith"])
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [(["ben", "root"], r"has 2 names \(CN\), where one is due: 'ben', 'root'"), ([], r"has no name \(CN\)")],
+)
+def test_a_certificate_names_one_user(verifier: Verifier, names: list[str], said: str) -> None:
+    with pytest.raises(NotAuthenticated, match=said):
+        verifier.by_certificate(names)
 
 
 @pytest.mark.parametrize("who", ["root", "ann"])

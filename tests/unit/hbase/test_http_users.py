@@ -146,3 +146,12 @@ def test_a_list_that_cannot_be_read_is_the_servers_fault(gateway: Any) -> None:
 def test_without_authentication_nothing_of_it_is_looked_at(gateway: Any) -> None:
     ((status, _, _),) = answers(gateway.talk(request(basic("ann:x"), "doAs: ben")).sent)
     assert status == 200
+
+
+@pytest.mark.parametrize("second", [f"Authorization: Bearer {TOKEN}", basic("ann:correct: horse"), "Authorization: "])
+@pytest.mark.parametrize("is_first", [False, True], ids=["second", "first"])
+def test_two_headers_with_a_user_are_refused(asking: Any, second: str, is_first: bool) -> None:
+    both = (second, basic("ann:correct: horse"))[:: 1 if is_first else -1]
+    ((status, _, said),) = answers(asking.talk(request(*both)).sent)
+    assert (status, asking.called) == (401, [])
+    assert b"the request has 2 headers Authorization, and one is due" in said
