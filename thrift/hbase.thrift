@@ -30,7 +30,7 @@ enum TThriftServerType {
   TWO = 2
 }
 
-/** What a permission is about; grant and revoke are declared but always refused. */
+/** What a permission is about. Without access control (auth.enabled) grant and revoke are refused. */
 enum TPermissionScope {
   TABLE = 0,
   NAMESPACE = 1
