@@ -22,12 +22,14 @@ from hbtable.fs.under_way import MarksFile
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.hbase.transports.kerberos import kerberos_of
+from hbtable.launch.access_warnings import warn_of_access
 from hbtable.launch.audit_log import open_audit
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.config.sections import ServerOptions, embedded_options
 from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.launch.exposure import refuse_exposed
+from hbtable.launch.first_lines import connecting
 from hbtable.launch.folder_watch import FolderWatch
 from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.memory_watch import MemoryWatch
@@ -63,8 +65,7 @@ hbtable {version} speaks HBase Thrift1 on {host}:{port}
 data    {folder}  (durability = {durability})
 {memory}
 {pages}
-    import happybase                                  # pip install happybase
-    connection = happybase.Connection("{host}", {port})
+{connecting}
     connection.create_table("greetings", {{"f": {{}}}})
     table = connection.table("greetings")
     table.put(b"first", {{b"f:hello": b"world"}})
@@ -79,9 +80,8 @@ class SingleServer:
 
     def __init__(self, configuration: Configuration, server: ServerOptions, folder: str) -> None:
         self._options = server
-        self.security = GatewaySecurity(
-            configuration.options("tls", TlsOptions), configuration.options("auth", AuthOptions)
-        )
+        self._tls = configuration.options("tls", TlsOptions)
+        self.security = GatewaySecurity(self._tls, configuration.options("auth", AuthOptions))
         self._gateway_options = configuration.options("thrift", ThriftGatewayOptions)
         self._embedded = embedded_options(configuration)
         memory = configuration.options("memory", MemoryOptions)
@@ -90,7 +90,8 @@ class SingleServer:
         self._path = folder
         self.runtime = GeventRuntime()
         auth = self.security.auth
-        verifier = Verifier(self.runtime, AccountFile(folder), auth)
+        self._users = AccountFile(folder)
+        verifier = Verifier(self.runtime, self._users, auth)
         self.security.ask(verifier, open_audit(auth, self.runtime.wall_millis), kerberos_of(auth, self.runtime))
         self.registry = Registry()
         self._stop_asked = self.runtime.event()
@@ -108,6 +109,7 @@ class SingleServer:
     def start(self) -> None:
         """Serving on return. Raises an error that says what is in the way: folder in use, port in use, damaged file."""
         options = self._options
+        warn_of_access(self._tls, self.security.auth, self._users)
         check_ports(options.host, [options.port, options.http_port])
         self._folder = DataFolder.open(self._path, f"{options.host}:{options.port}")
         self._fs = LocalFileSystem(self._path, self.runtime)
@@ -231,6 +233,7 @@ class SingleServer:
             durability=self._embedded.server.log.durability,
             memory=self._memory_line,
             pages=f"pages   {pages}\n" if pages else "",
+            connecting=connecting(host, self.gateway.port, self._tls, self.security.auth),
         )
 
 

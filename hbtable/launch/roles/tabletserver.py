@@ -21,6 +21,7 @@ from hbtable.errors import HbtableError
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.hbase.server import ThriftGateway, ThriftGatewayOptions
 from hbtable.hbase.transports.kerberos import kerberos_of
+from hbtable.launch.access_warnings import warn_of_access
 from hbtable.launch.audit_log import open_audit
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
@@ -108,6 +109,7 @@ class TabletServerProcess:
         announced = self._listen.announced()
         suspects.start()
         auth, users = self._security.auth, AccountNode(session, runtime.clock_seconds)
+        warn_of_access(self._configuration.options("tls", TlsOptions), auth, users)
         verifier = Verifier(runtime, users, auth)
         self._security.ask(verifier, open_audit(auth, runtime.wall_millis), kerberos_of(auth, runtime))
         self.gateway = make_thrift_gateway(

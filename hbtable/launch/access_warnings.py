@@ -1,0 +1,54 @@
+"""Warns at the start of settings by which nobody can do anything, or everybody can do everything."""
+
+import logging
+from collections.abc import Iterator
+
+from hbtable.access.options import AuthOptions
+from hbtable.access.store import AccountStore
+from hbtable.errors import HbtableError
+from hbtable.runtime.tls import TlsOptions
+from hbtable.switches import switches
+
+log = logging.getLogger(__name__)
+
+
+@switches
+def warn_of_access(tls: TlsOptions, auth: AuthOptions, users: AccountStore) -> None:
+    """*Switches.* A list of users that cannot be read is told to whoever logs in."""
+    try:
+        has_users = not auth.enabled or bool(users.read().by_name)
+    except HbtableError:
+        has_users = True
+    for warning in warnings(tls, auth, has_users):
+        log.warning("%s", warning)
+
+
+def warnings(tls: TlsOptions, auth: AuthOptions, has_users: bool) -> Iterator[str]:
+    """A sentence for each."""
+    if not auth.enabled:
+        for key in ("superusers", "groups", "proxies", "keytab"):
+            if getattr(auth, key):
+                yield (
+                    f"auth.{key} is set without auth.enabled = true: nobody is asked who he is, and whoever can "
+                    "connect can do everything"
+                )
+        return
+    if not (auth.keytab or tls.client_ca):
+        if not tls.certificate and not auth.plain_text:
+            yield (
+                "auth.enabled is set without tls.certificate: nobody can log in, because passwords and tokens are "
+                "taken over TLS only (auth.plain_text = true takes them without)"
+            )
+        if not has_users:
+            yield "auth.enabled is set, and the list of users is empty: nobody can log in before `hbtable user add`"
+    if not _has_superuser(auth):
+        named = f"auth.superusers = {auth.superusers!r} has only groups that nobody is in"
+        yield (
+            f"auth.enabled is set, and {named if auth.superusers.strip() else 'auth.superusers names nobody'}: nobody "
+            "can do anything but those to whom something was granted before"
+        )
+
+
+def _has_superuser(auth: AuthOptions) -> bool:
+    members = auth.members()
+    return any(not name.startswith("@") or members.get(name[1:]) for name in auth.superuser_names())
