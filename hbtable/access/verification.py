@@ -4,6 +4,7 @@ What fails says the same whether the user is unknown or the password wrong, and 
 """
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, final
@@ -127,7 +128,8 @@ class Verifier:
 
     def _check(self, address: str, wait: float) -> None:
         if wait:
-            raise NotAuthenticated(f"too many wrong passwords from {address}: the next try is possible in {wait:.0f} s")
+            whole = math.ceil(wait)
+            raise NotAuthenticated(f"too many wrong passwords from {address}: the next try is possible in {whole} s")
 
     def _failed(self, address: str, name: str, why: str) -> NotAuthenticated:
         now = self._runtime.clock_seconds()

@@ -124,6 +124,9 @@ def test_who_tries_too_often_has_to_wait_even_with_the_right_one(verifier: Verif
             verifier.by_password("ann", b"wrong", "h")
     with pytest.raises(NotAuthenticated, match="too many wrong passwords from h: the next try is possible in 1 s"):
         verifier.by_password("ann", b"correct horse", "h")
+    clock.now += 0.7
+    with pytest.raises(NotAuthenticated, match="is possible in 1 s"):  # and not in 0
+        verifier.by_password("ann", b"correct horse", "h")
     assert clock.computed == 5
     assert verifier.by_password("ann", b"correct horse", "another").name == "ann"
     clock.now += 2
