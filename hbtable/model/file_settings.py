@@ -14,6 +14,10 @@ from hbtable.model.schema import FamilySchema, TableSchema
 NEVER_COMPRESSED: Final = "LZO"
 """Older versions took it and compressed nothing: there is no maintained library for it."""
 _RAW: Final = ("NONE", NEVER_COMPRESSED)
+ENCRYPTIONS: Final = ("ENCRYPTION", "ENCRYPTION_KEY")
+"""Attributes that ask for what is never done: older versions took them and encrypted nothing."""
+COMPACTED: Final = ("COMPRESSION_COMPACT", "COMPRESSION_COMPACT_MAJOR", "COMPRESSION_COMPACT_MINOR")
+"""Attributes that ask for a compression after compactions. There is one compression for all files of a family."""
 
 
 class FileSettings(NamedTuple):
@@ -33,12 +37,32 @@ def done_for(families: Collection[FamilySchema]) -> FileSettings:
     return FileSettings(compression, max(1, min(family.block_bytes for family in families)), bloom)
 
 
+def plain_name(attribute: str) -> str:
+    """The shell keeps what stands in METADATA and CONFIGURATION of a family under their names."""
+    group, _, name = attribute.partition("/")
+    return name if group in ("METADATA", "CONFIGURATION") else attribute
+
+
+def promises_what_is_not_done(attribute: str, value: str, compression: str) -> bool:
+    """Of a family whose files have this compression: the attribute, shown, would be taken for what is done."""
+    name = plain_name(attribute)
+    return name in ENCRYPTIONS or (name in COMPACTED and value.upper() != compression)
+
+
 def families_as_done(schema: TableSchema) -> dict[bytes, FamilySchema]:
-    """Each family, for people, with the compression and the block size that its files have."""
+    """Each family, for people, with the compression and the block size that its files have, and without attributes that
+    promise what is not done."""
     shown: dict[bytes, FamilySchema] = {}
     for names in schema.groups().values():
         families = [schema.families[name] for name in names]
         done = done_for(families)
         for family in families:
-            shown[family.name] = replace(family, compression=done.compression, block_bytes=done.block_bytes)
+            kept = tuple(
+                (name, value)
+                for name, value in family.attributes
+                if not promises_what_is_not_done(name, value, done.compression)
+            )
+            shown[family.name] = replace(
+                family, compression=done.compression, block_bytes=done.block_bytes, attributes=kept
+            )
     return shown

@@ -88,4 +88,9 @@ def major_compaction_millis(schema: TableSchema) -> int | None:
     """The period between major compactions that the table sets; None when it sets none, or no whole number that a clock
     could count."""
     text = next((value for name, value in schema.attributes if name == MAJOR_COMPACTION), "")
+    return millis(text)
+
+
+def millis(text: str) -> int | None:
+    """None when it is no whole number that a clock could count."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

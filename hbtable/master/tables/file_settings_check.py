@@ -1,12 +1,19 @@
-"""Refuses schemas that ask something of files that is not done. Pure.
+"""Refuses schemas that ask something of files, or of their compactions, that is not done. Pure.
 
 Tables of older versions may ask for more, and go on as they are: only what a change asks anew is looked at.
 """
 
 from hbtable.errors import InvalidRequest
-from hbtable.model.file_settings import NEVER_COMPRESSED
+from hbtable.model.file_settings import COMPACTED, ENCRYPTIONS, NEVER_COMPRESSED, plain_name, promises_what_is_not_done
 from hbtable.model.names import shown
-from hbtable.model.schema import COMPRESSIONS, FamilySchema, TableSchema
+from hbtable.model.schema import (
+    COMPRESSIONS,
+    MAJOR_COMPACTION,
+    Attributes,
+    FamilySchema,
+    TableSchema,
+    millis,
+)
 
 _SHARED = (
     ("COMPRESSION", "compression"),
@@ -29,10 +36,41 @@ def check_file_settings(old: TableSchema | None, new: TableSchema) -> None:
                 f"column family {shown(name)} of table {shown(new.name)}: compression {NEVER_COMPRESSED} is not "
                 f"available; there is {known}"
             )
+        _check_attributes(new, held, family)
+    _check_major_compaction(f"table {shown(new.name)}", old.attributes if old is not None else (), new.attributes)
     kept = {_asked(old, names) for names in old.groups().values()} if old is not None else set()
     for group, names in new.groups().items():
         if _asked(new, names) not in kept:
             _check_group(new, group, [new.families[name] for name in names])
+
+
+def _check_attributes(schema: TableSchema, held: FamilySchema | None, family: FamilySchema) -> None:
+    whose = f"column family {shown(family.name)} of table {shown(schema.name)}"
+    before = held.attributes if held is not None else ()
+    _check_major_compaction(whose, before, family.attributes)
+    for attribute, value in family.attributes:
+        if not promises_what_is_not_done(attribute, value, family.compression):
+            continue
+        name, is_new = plain_name(attribute), (attribute, value) not in before
+        if name in ENCRYPTIONS and is_new:
+            raise InvalidRequest(
+                f"{whose}: {name} is not available, hbtable encrypts no files; leave it out, and keep the data on "
+                "an encrypted disk if it has to be encrypted"
+            )
+        if name in COMPACTED and (is_new or held is None or held.compression != family.compression):
+            raise InvalidRequest(
+                f"{whose}: {name} {value} is not the family's COMPRESSION {family.compression}, which all its files "
+                f"have, compacted or not; leave {name} out, or give both the same"
+            )
+
+
+def _check_major_compaction(whose: str, before: Attributes, given: Attributes) -> None:
+    for attribute, value in given:
+        if plain_name(attribute) == MAJOR_COMPACTION and (attribute, value) not in before and millis(value) is None:
+            raise InvalidRequest(
+                f"{whose}: {MAJOR_COMPACTION} {value!r} is no number of milliseconds; "
+                "give a whole number, 0 for major compactions only when they are asked for"
+            )
 
 
 def _asked(schema: TableSchema, names: tuple[bytes, ...]) -> tuple[object, ...]:

@@ -52,6 +52,50 @@ def test_families_of_one_group_ask_for_the_same(option, value, words):
     check_file_settings(None, table(family(b"f"), other))
 
 
+@pytest.mark.parametrize("group", ["", "METADATA/", "CONFIGURATION/"])
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("ENCRYPTION", "AES", "column family f of table t: ENCRYPTION is not available, hbtable encrypts no files"),
+        ("ENCRYPTION_KEY", "k", "column family f of table t: ENCRYPTION_KEY is not available"),
+        ("COMPRESSION_COMPACT", "GZ", "COMPRESSION_COMPACT GZ is not the family's COMPRESSION NONE"),
+        ("COMPRESSION_COMPACT_MAJOR", "GZ", "COMPRESSION_COMPACT_MAJOR GZ is not"),
+        ("COMPRESSION_COMPACT_MINOR", "GZ", "COMPRESSION_COMPACT_MINOR GZ is not"),
+    ],
+)
+def test_an_attribute_that_promises_what_is_not_done_is_refused(group, name, value, words):
+    """Taken and shown, ENCRYPTION would make people believe that their data is encrypted."""
+    asking = table(family(b"f", attributes=((group + name, value),)))
+    for old in (None, table(family(b"f")), table(family(b"g"))):
+        with pytest.raises(InvalidRequest, match=words):
+            check_file_settings(old, asking)
+    # A table that an older version made goes on, and shows what is done.
+    check_file_settings(asking, replace(asking, version=2, split_bytes=9))
+    assert families_as_done(asking)[b"f"].attributes == ()
+    check_file_settings(asking, replace(asking, version=2, families=families_as_done(asking)))
+
+
+def test_a_compression_of_compactions_may_be_that_of_the_family():
+    same = family(b"f", compression="GZ", attributes=(("COMPRESSION_COMPACT", "gz"), ("OWN", "x")))
+    check_file_settings(None, table(same))
+    assert families_as_done(table(same))[b"f"] == same
+    with pytest.raises(InvalidRequest, match="COMPRESSION_COMPACT gz is not the family's COMPRESSION NONE"):
+        check_file_settings(table(same), table(replace(same, compression="NONE")))
+
+
+@pytest.mark.parametrize("value", ["abc", "-1", "1.5", "1 day", "9" * 19, "\u0663", ""])
+def test_a_period_of_major_compactions_is_a_number(value):
+    name = "hbase.hregion.majorcompaction"
+    for asking in (
+        table(family(b"f"), attributes=((name, value),)),
+        table(family(b"f", attributes=(("CONFIGURATION/" + name, value),))),
+    ):
+        with pytest.raises(InvalidRequest, match=f"{name} .* is no number of milliseconds"):
+            check_file_settings(None, asking)
+        check_file_settings(asking, replace(asking, version=2, split_bytes=9))
+    check_file_settings(None, table(family(b"f"), attributes=((name, "0"),)))
+
+
 def test_options_that_are_not_of_files_may_differ():
     check_file_settings(None, table(family(b"f", "one"), family(b"g", "one", max_versions=1, ttl_seconds=9)))
 
