@@ -151,7 +151,8 @@ def test_compactions_caches_garbage_and_slow_requests_of_all_servers(cluster: Pr
     assert ask(third, "hbck_chore_run") == ["=> true"]
     ask(first, "\n".join(f"get 't', '{letter}1'" for letter in "abcdef"))
     (cleared,) = ask(second, "clear_block_cache 't'")
-    assert cleared.startswith(f"CacheEvictionStats{{evictedBlocks=6, maxCacheSize={3 * (128 << 20)}, failedRegionsSize")
+    # The size is a share of the machine's memory, three times.
+    assert re.match(r"CacheEvictionStats\{evictedBlocks=6, maxCacheSize=[1-9]\d+, failedRegionsSize=0", cleared)
     _, *lines = ask(third, "get_slowlog_responses '*', {'TABLE_NAME' => 't', 'LIMIT' => 1}")
     decoder, text, found = json.JSONDecoder(), "\n".join(lines), []
     while text := text.strip():
