@@ -23,15 +23,15 @@ from thriftpy2.transport import TSSLSocket
 from thriftpy2.transport.sasl import TCySaslClientTransport, TSaslClientTransport
 
 import hbtable
-from hbtable.access.passwords import PasswordHash, new_token
+from hbtable.access.passwords import PasswordHash
 from hbtable.access.store import AccountFile
 from tests.harness.certificates import CA, put_certificate
+from tests.harness.known_token import RECORD, TOKEN
 from tests.harness.server import ServerProcess
 from tests.harness.waiting import SOON_SECONDS, eventually
 
 pytestmark = pytest.mark.integration
 IDL = Path(hbtable.__file__).parent / "idl" / "hbase.thrift"
-TOKEN, RECORD = new_token()
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,7 @@ CLIENTS = pytest.mark.parametrize(
 
 
 @CLIENTS
-@pytest.mark.parametrize(
-    ("name", "secret"), [("ann", "correct horse"), ("program", TOKEN)], ids=["password", "token"]
-)  # the token changes from run to run
+@pytest.mark.parametrize(("name", "secret"), [("ann", "correct horse"), ("program", TOKEN)], ids=["password", "token"])
 def test_happybase_with_sasl(
     server: ServerProcess, monkeypatch: pytest.MonkeyPatch, transport: Any, protocol: str, name: str, secret: str
 ) -> None:

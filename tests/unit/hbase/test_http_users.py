@@ -8,15 +8,14 @@ import pytest
 
 from hbtable.access.accounts import Accounts
 from hbtable.access.options import AuthOptions
-from hbtable.access.passwords import new_token
 from hbtable.access.user import User, acting_user
 from hbtable.access.verification import Verifier
 from hbtable.errors import Unavailable
 from hbtable.hbase.security import GatewaySecurity
 from hbtable.runtime.tls import TlsOptions
 from tests.harness.cheap_passwords import cheap
+from tests.harness.known_token import RECORD, TOKEN
 
-TOKEN, RECORD = new_token()
 BODY = b"\x80\x01\0\x01\0\0\0\x0dgetTableNames\0\0\0\x01\0"
 
 
@@ -79,7 +78,7 @@ def answers(sent: bytes) -> list[tuple[int, dict[bytes, bytes], bytes]]:
         f"Authorization: Bearer {TOKEN}",
         f"authorization: bearer  {TOKEN}",
     ],
-    ids=["password", "token for a password", "Bearer", "in small letters"],  # the token changes from run to run
+    ids=["password", "token for a password", "Bearer", "in small letters"],
 )
 def test_a_password_and_a_token_say_who_it_is(asking: Any, header: str) -> None:
     ((status, _, _),) = answers(asking.talk(request(header)).sent)
