@@ -10,6 +10,7 @@ from typing import Final, final
 from hbtable.access import denials
 from hbtable.access.actions import Action
 from hbtable.access.permissions import Permissions
+from hbtable.access.scopes import of_table
 from hbtable.access.table_rights import TableRights
 from hbtable.access.user import User
 from hbtable.errors import AccessDenied
@@ -61,6 +62,14 @@ class DataChecks:
                 whole_family = kind in _OF_A_FAMILY
                 if not rights.covers(family, None if whole_family else qualifier):
                     raise denials.of_column(user, table, family, b"" if whole_family else qualifier, Action.WRITE)
+
+    def check_whole_rows(self, table: bytes, families: Iterable[bytes]) -> None:
+        """The right to delete each of these, all that the table has. The refusal names none of them, which the caller
+        may not know of."""
+        user = self._caller()
+        rights = self._permissions().rights(user, table, Action.WRITE)
+        if not rights.whole and not all(rights.covers(family, None) for family in families):
+            raise denials.at(user, of_table(table), Action.WRITE)
 
     def check_read_and_written(self, table: bytes, columns: Iterable[tuple[bytes, bytes]]) -> None:
         """Counters, and what is appended to."""

@@ -50,11 +50,10 @@ class TableBackend:
     # ---------------------------------------------------------------- what the calls of a table do not say
 
     @switches
-    def check_scan(self, name: bytes, asked: Columns | None) -> None:
-        """AccessDenied when nothing of it may be seen: each page is checked again."""
+    def check_scan(self, name: bytes, asked: Columns | None) -> Columns | None:
+        """The part of it that may be seen; AccessDenied when that is nothing. Each page is checked again."""
         guarded = self._guarded(name)
-        if guarded is not None:
-            guarded.check_scan(asked)
+        return asked if guarded is None else guarded.check_scan(asked)
 
     @switches
     def check_existence(self, name: bytes, asked: Columns | None) -> None:
@@ -76,6 +75,13 @@ class TableBackend:
         guarded = self._guarded(name)
         if guarded is not None:
             guarded.check_mutations(mutations)
+
+    @switches
+    def check_whole_rows(self, name: bytes, families: Sequence[bytes]) -> None:
+        """Before whole rows are deleted: all families of the table, which the caller did not name."""
+        guarded = self._guarded(name)
+        if guarded is not None:
+            guarded.check_whole_rows(families)
 
     @switches
     def check_counters(self, name: bytes, columns: Sequence[tuple[bytes, bytes]]) -> None:

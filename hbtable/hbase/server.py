@@ -207,7 +207,7 @@ class ThriftGateway:
         )
         parts = (
             ReadCalls(tables, options.answer_bytes, pause, self._context.budget),
-            WriteCalls(tables, _families(admin), options.cell_bytes, pause),
+            WriteCalls(tables, _families(admin, tables), options.cell_bytes, pause),
             scanner_calls,
             table_calls,
         )
@@ -227,7 +227,7 @@ class ThriftGateway:
         options, pause = self._options, self._context.pause
         parts = (
             Thrift2ReadCalls(tables, options.answer_bytes, pause, self._context.budget),
-            Thrift2WriteCalls(tables, _families(admin), options.cell_bytes, options.answer_bytes, pause),
+            Thrift2WriteCalls(tables, _families(admin, tables), options.cell_bytes, options.answer_bytes, pause),
             Thrift2ScannerCalls(scanner_calls, options.answer_bytes, pause),
             Thrift2TableCalls(tables, admin, cluster, ServerNames(cluster, identity.address), table_calls),
         )
@@ -322,12 +322,14 @@ class ThriftGateway:
             self.scanners.expire()
 
 
-def _families(admin: Admin) -> Callable[[bytes], list[bytes]]:
-    """A function that gives the families of a table by its canonical name."""
+def _families(admin: Admin, tables: TableBackend) -> Callable[[bytes], list[bytes]]:
+    """A function that gives the families of a table by its canonical name, to whoever may delete whole rows of it."""
 
     @switches
     def families(name: bytes) -> list[bytes]:
-        return list(admin.record(name).schema.families)
+        found = list(admin.record(name).schema.families)
+        tables.check_whole_rows(name, found)
+        return found
 
     return families
 

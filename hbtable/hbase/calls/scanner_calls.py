@@ -24,6 +24,7 @@ from hbtable.hbase.errors import BadArgument
 from hbtable.model.cell import MAX_TIMESTAMP, Row
 from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.ranges import RowRange, between, prefix_stop
+from hbtable.model.read import Columns as AskedColumns
 from hbtable.model.read import ReadSpec, ScanRequest, columns_of
 from hbtable.model.table import TableRecord, TableState
 from hbtable.runtime.memory_budget import MemoryBudget, MemoryReservation
@@ -123,20 +124,23 @@ class ScannerCalls:
     ) -> int:
         """`rows_left`: after so many rows the scan is at its end."""
         name = self._tables.canonical(table)
-        self._tables.check_scan(name, request.spec.columns)
+        asked = request.spec.columns
+        seen = self._tables.check_scan(name, asked)
+        named = None if asked is None else seen
         known = self._known.get(name)
-        if known is None or any(family not in known for family in request.spec.columns or ()):
-            self._check(name, request)
+        if known is None or any(family not in known for family in named or ()):
+            self._check(name, named)
         return self.scanners.open(name, request, sorted_columns, rows_left)
 
     @switches
-    def _check(self, name: bytes, request: ScanRequest) -> None:
-        """Asks METADATA, and remembers the families: a table that goes away later shows at the first fetch."""
+    def _check(self, name: bytes, named: AskedColumns | None) -> None:
+        """Asks METADATA, and remembers the families: a table that goes away later shows at the first fetch. Of families
+        that the caller may not see he is not told whether they are there."""
         self._known.pop(name, None)
         record = self._record(name)
         if record.state in (TableState.DISABLED, TableState.DISABLING):
             raise TableNotEnabled(f"{shown(name)} is disabled.")
-        check_families(request.spec.columns, record.schema.families, name)
+        check_families(named, record.schema.families, name)
         if len(self._known) >= _REMEMBERED_TABLES:
             self._known.clear()
         self._known[name] = frozenset(record.schema.families)

@@ -1,8 +1,8 @@
 """A table as the calling user may use it. Every read and write of Thrift1, Thrift2 and the admin service passes here.
 
-HBase's order of checks: that a table is missing or disabled is told to everybody, and so is a missing family to a get;
-then comes the permission; then everything else. To look that up costs a read of METADATA: it is done for refused calls
-only.
+HBase's order of checks: that a table is missing or disabled is told to everybody; then comes the permission; then
+everything else. HBase tells everybody who gets it that a family is missing, too: so its families could be found out. To
+look that up costs a read of METADATA: it is done for refused calls only.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class GuardedTable:
         try:
             columns = self._checks.readable(table.name, spec.columns)
         except AccessDenied as denied:
-            self._refuse(denied, spec.columns)
+            self._refuse(denied)
         if columns is spec.columns:
             return table.read_rows(rows, spec)
         narrowed = replace(spec, columns=columns)
@@ -74,14 +74,14 @@ class GuardedTable:
         try:
             self._checks.check_all_readable(self._table.name, asked)
         except AccessDenied as denied:
-            self._refuse(denied, asked)
+            self._refuse(denied)
 
     @switches
     def _of_families_there(self, asked: Columns | None, granted: Columns | None) -> Columns:
-        """Without families to which there is a right and which the table does not have. NoSuchFamily for one that was
-        asked for by name."""
+        """Without families to which there is a right and which the table does not have. NoSuchFamily for one of these
+        that was asked for by name."""
         families = self._table.record().schema.families
-        check_families(asked, families, self._table.name)
+        check_families(None if asked is None else granted, families, self._table.name)
         found = {family: held for family, held in (granted or {}).items() if family in families}
         if not found:
             raise self._checks.unreadable(self._table.name)
@@ -99,6 +99,14 @@ class GuardedTable:
         """All rows of a call that writes them a part at a time."""
         try:
             self._checks.check_mutations(self._table.name, mutations)
+        except AccessDenied as denied:
+            self._refuse(denied)
+
+    @switches
+    def check_whole_rows(self, families: Sequence[bytes]) -> None:
+        """Deletes of all families; the refusal names none of them."""
+        try:
+            self._checks.check_whole_rows(self._table.name, families)
         except AccessDenied as denied:
             self._refuse(denied)
 
@@ -139,11 +147,9 @@ class GuardedTable:
             self._refuse(denied)
 
     @switches
-    def _refuse(self, denied: AccessDenied, asked: Columns | None = None) -> NoReturn:
-        """`asked`: of a get."""
+    def _refuse(self, denied: AccessDenied) -> NoReturn:
         table = self._table
         record = table.record()
         if record.state in (TableState.DISABLED, TableState.DISABLING):
             raise TableNotEnabled(f"{table.shown_name()} is disabled.") from denied
-        check_families(asked, record.schema.families, table.name)
         raise denied

@@ -89,8 +89,10 @@ def test_what_everybody_is_told_comes_before_the_refusal(user: User | None) -> N
     table = Table()
     nothing = guarded(table, NO_GRANTS, user)
     put = (RowMutation(b"r", [(PUT, b"zz", b"q", 1, b"")]),)
-    with pytest.raises(NoSuchFamily):
+    with pytest.raises(AccessDenied):
         nothing.read_rows((b"r",), ReadSpec({b"zz": None}))
+    with pytest.raises(AccessDenied):
+        nothing.check_existence({b"zz": None})
     with pytest.raises(AccessDenied):
         nothing.scan_page(ScanRequest(spec=ReadSpec({b"zz": None})))
     with pytest.raises(AccessDenied):
