@@ -23,6 +23,11 @@ from hbtable.switches import switches
 Command = TypeVar("Command", bound=Callable[..., object])
 
 _DAY_MILLIS: Final = 86_400_000
+_KEPT: Final = (
+    "{name} is removed. Permissions that were granted to {name} stay until they are revoked, and also the next user "
+    "{name} has them: user_permission, user_permission '.*' and user_permission '@.*' in `hbtable shell` show them. "
+    "What auth.superusers, auth.groups and auth.proxies say of the name stays, too."
+)
 _OPTIONS: Final = (
     click.option("--data", metavar="DIR", help="The server's folder, where it is not server.data."),
     click.option("--cluster", is_flag=True, help="Of the cluster that --config FILE names, in its ZooKeeper."),
@@ -60,9 +65,11 @@ def add(name: str, no_password: bool, **place: Any) -> None:
 @_place_options
 @switches
 def remove(name: str, **place: Any) -> None:
-    """Removes the user NAME, with all tokens. Connections that are open stay until they end."""
+    """Removes the user NAME, with all tokens. Connections that are open stay until they end, and permissions of NAME
+    until they are revoked."""
     with _store(**place) as store:
         store.change(lambda accounts: accounts.without_user(name))
+    click.echo(_KEPT.format(name=name))
 
 
 @user.command()

@@ -27,7 +27,10 @@ def test_users_are_added_listed_and_removed(tmp_path: Path) -> None:
     kept = AccountFile(str(tmp_path)).read().account("ann").password
     assert kept is not None
     assert kept.matches(b"correct horse")
-    assert user(tmp_path, "remove", "ann").exit_code == 0
+    removed = user(tmp_path, "remove", "ann")
+    assert removed.exit_code == 0
+    assert "user_permission '.*'" in removed.output
+    assert "the next user ann has them" in removed.output
     assert user(tmp_path, "list").output == "program: no password\n"
 
 
