@@ -9,12 +9,13 @@ A frozen peer (SIGSTOP) keeps its connections open and says nothing: only deadli
 the peer still counts as alive, get a caller out.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
-from hbtable.errors import Corruption, HbtableError, Unavailable
+from hbtable.errors import Corruption, HbtableError, Unavailable, UnsupportedFormat
 from hbtable.rpc.declaration import CallTimeout
 from hbtable.rpc.handshake import BEFORE, HELLO, OURS, agreed, answered
 from hbtable.runtime import sockets
@@ -22,6 +23,8 @@ from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.sockets import Socket
 from hbtable.switches import switches
 from hbtable.thrift.frames import FRAME_BYTES, Frames, with_checksum
+
+_LOG: Final = logging.getLogger(__name__)
 
 Connect = Callable[[str, int, float], Socket]
 """As runtime.sockets.connect."""
@@ -167,6 +170,8 @@ class RpcConnectionPool:
         self._taken = 0
         self._waiting: deque[Event] = deque()
         self._closed = False
+        self._checks = True
+        """Whether the last connection was to a peer that puts checksums on frames."""
 
     @switches
     def take(self, deadline: float, lives: Callable[[], bool], fresh: bool = False) -> tuple[RpcConnection, bool]:
@@ -214,6 +219,23 @@ class RpcConnectionPool:
 
     @switches
     def _open(self, deadline: float, lives: Callable[[], bool]) -> RpcConnection:
+        """A hello has no checksum: an answer of another version is believed when it comes twice."""
+        try:
+            connection = self._greeted(deadline, lives)
+        except UnsupportedFormat:
+            connection = self._greeted(deadline, lives)
+        if self._checks and not connection.theirs.checks_frames:
+            _LOG.warning(
+                "the peer at %s does not know the hello and is taken for an hbtable of %s: messages to it and from it "
+                "have no checksums until it is upgraded",
+                self.address,
+                BEFORE,
+            )
+        self._checks = connection.theirs.checks_frames
+        return connection
+
+    @switches
+    def _greeted(self, deadline: float, lives: Callable[[], bool]) -> RpcConnection:
         host, _, port = self.address.rpartition(":")
         if not host or not port.isdigit():
             raise Unsent(f"{self.address!r} is no address")

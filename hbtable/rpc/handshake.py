@@ -8,6 +8,11 @@ refused by both sides, in a message that names both. `hello` itself never change
     1.0   no hello: it is answered as a call that is not known, and everything goes on as without it
     1.1   after the hello every frame ends with a checksum (frames.py)
 
+The hello itself has no checksum. A bit of it that changed on the way must not look like 1.0, or the connection would go
+on without checksums: a server ends a connection whose first call is not known, and a caller takes a server for 1.0
+only when it names `hello` as what it does not know (codec/calls.py, read_reply). A refusal for the version is believed
+when it comes twice (connections.py).
+
 So an hbtable from before there was a hello works beside later ones, on either side of a connection, and a cluster can
 be upgraded a role at a time. What is added within a major version: a field that an older peer may pass over without
 harm, or a call, which it refuses, in a message that names both versions (peer.py). tests/golden/test_releases.py

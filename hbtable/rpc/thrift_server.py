@@ -20,7 +20,7 @@ from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnkno
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import Role, RpcMethod
 from hbtable.rpc.codec.errors import described
-from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, is_hello
+from hbtable.rpc.handshake import BEFORE, HELLO, OURS, PeerVersion, agreed, is_hello
 from hbtable.rpc.hbase_clients import COMPACT_CALL, compact_refusal, is_named_by_hbase, refusal
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.served import Foreign, Served
@@ -40,6 +40,7 @@ OTHER_PORT: Final = (
 )
 _ANY_NUMBER: Final = 1 << 30
 """Of calls may wait for their turn: refused, a role would only ask again."""
+_HOSTS_NOTED: Final = 1000
 _FAREWELL_SECONDS: Final = 2.0
 _FAREWELL_READS: Final = 64
 _FAREWELL_BYTES: Final = 1 << 20
@@ -92,6 +93,8 @@ class RpcServer:
         self._options = options or RpcServerOptions()
         self._listener: RpcListener | None = None
         self._peers = Occupancy[Served]()
+        self._without_hello: set[str] = set()
+        """Hosts whose last new connection began without one."""
         self.budget = MemoryBudget(self._options.transfer_bytes, runtime.sleep)
 
     @switches
@@ -148,7 +151,9 @@ class RpcServer:
         wait_for_turn, clock = self._runtime.request_gate(served.host, _ANY_NUMBER), self._runtime.clock_seconds
         while (message := served.receive()) is not None:
             wait_for_turn(clock())
-            answer, goes_on = self._greeting(message) or self._answer(message, served.peer)
+            answer, goes_on = self._greeting(message) or self._answer(message, served.peer, not served.answered)
+            if goes_on and not served.answered:
+                self._note_version(served, is_hello(message))
             served.send(with_checksum(answer) if served.frames.checked else answer)
             if not goes_on:
                 return
@@ -168,6 +173,18 @@ class RpcServer:
             return HELLO.reply(sequence, None, described(error), self._pause), False
         return HELLO.reply(sequence, OURS, None, self._pause), True
 
+    def _note_version(self, served: Served, greeted: bool) -> None:
+        if greeted:
+            self._without_hello.discard(served.host)
+        elif served.host not in self._without_hello and len(self._without_hello) < _HOSTS_NOTED:
+            self._without_hello.add(served.host)
+            _LOG.warning(
+                "%s began without a hello and is taken for an hbtable of %s: messages to it and from it have no "
+                "checksums until it is upgraded",
+                served.peer,
+                BEFORE,
+            )
+
     @switches
     def _turn_away(self, socket: Socket, peer: Address, data: bytes) -> None:
         """A client of HBase's Thrift 1, in its own protocol. What it still sends is read, or the reset of the
@@ -185,8 +202,10 @@ class RpcServer:
             return  # it left: its business
 
     @switches
-    def _answer(self, message: bytes, peer: str) -> tuple[bytes, bool]:
-        """(the frame to send, whether the connection goes on). Corruption when not even the head can be read."""
+    def _answer(self, message: bytes, peer: str, first: bool) -> tuple[bytes, bool]:
+        """(the frame to send, whether the connection goes on). Corruption when not even the head can be read.
+
+        The `first` message may be a hello of which a bit changed: its connection must not go on without checksums."""
         if message.startswith(COMPACT_CALL):
             answer = compact_refusal(message, OTHER_PORT)
             return len(answer).to_bytes(4, "big") + answer, True
@@ -199,7 +218,11 @@ class RpcServer:
             text = f"there is no call {shown}: {OTHER_PORT}"
             if is_named_by_hbase(name):
                 return refusal(name, sequence, text), True
-            return calls.failure(name, sequence, UNKNOWN_METHOD, text), True
+            unknown = calls.failure(name, sequence, UNKNOWN_METHOD, text)
+            if not first:
+                return unknown, True
+            _LOG.warning("%s was cut off: its first message is no hello, and there is no call %s", peer, shown)
+            return unknown + GOODBYE, False
         try:
             arguments = method.read_arguments(MessageReader(message, self._pause), position)
         except (Corruption, UnsupportedFormat) as error:

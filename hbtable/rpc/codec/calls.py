@@ -114,7 +114,7 @@ class RpcMethod:
         """The result, a RpcError or a Failure. Corruption when it is not the answer to this call."""
         kind, name, number, position = read_head(data)
         source = MessageReader(data, pause)
-        if kind == EXCEPTION and number == sequence:
+        if kind == EXCEPTION and name == self.name.encode() and number == sequence:
             message, code = decode(APPLICATION_EXCEPTION, source, position)[0]
             return Failure(code or 0, message or "")
         if kind != REPLY or name != self.name.encode() or number != sequence:

@@ -11,6 +11,7 @@ from gevent.socket import create_connection
 from Hbase_thrift import IOError as HBaseError
 
 from hbtable.errors import (
+    Corruption,
     HbtableError,
     InvalidRequest,
     LimitExceeded,
@@ -27,6 +28,7 @@ from hbtable.model.read import EVERYTHING
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import METHODS, read_head
 from hbtable.rpc.connections import RpcOptions
+from hbtable.rpc.handshake import HELLO, OURS
 from hbtable.rpc.hbase_clients import is_named_by_hbase
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import OTHER_PORT, RpcServer, RpcServerOptions
@@ -522,11 +524,17 @@ def test_a_call_that_cannot_be_decoded_is_answered_and_cut_off(serving):
     host, _, port = address.rpartition(":")
     client = create_connection((host, int(port)), 5)
     frames = Frames(client.recv, client.recv, 1 << 20, lambda: None)
+    client.sendall(HELLO.request(0, OURS, lambda: None))
+    assert HELLO.read_reply(frames.next(), 0, lambda: None) == OURS
+    frames.checked = True
     body = b"\x80\1\0\1\0\0\0\5scanx\0\0\0\7\0"
-    client.sendall(len(body).to_bytes(4, "big") + body)
-    assert METHODS["scan"].read_reply(frames.next(), 7, lambda: None).number == wire.UNKNOWN_METHOD
+    client.sendall(with_checksum(len(body).to_bytes(4, "big") + body))
+    unknown = frames.next()
+    assert calls.read_head(unknown)[:3] == (wire.EXCEPTION, b"scanx", 7)
+    with pytest.raises(Corruption, match="is not that to scan"):
+        METHODS["scan"].read_reply(unknown, 7, lambda: None)
     body = b"\x80\1\0\1\0\0\0\4scan\0\0\0\7\x0b\0\1\x7f\0\0\0x\0"
-    client.sendall(len(body).to_bytes(4, "big") + body)
+    client.sendall(with_checksum(len(body).to_bytes(4, "big") + body))
     assert METHODS["scan"].read_reply(frames.next(), 7, lambda: None).number == wire.PROTOCOL_ERROR
     assert frames.next() is None
     client.close()

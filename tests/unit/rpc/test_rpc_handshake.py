@@ -83,6 +83,14 @@ def calling(runtime):
         transport.close()
 
 
+@pytest.fixture
+def server_before_hello(monkeypatch):
+    """A call that it does not know is nothing special to it, whenever it comes."""
+    answer = RpcServer._answer
+    monkeypatch.setattr(thrift_server, "is_hello", lambda message: False)
+    monkeypatch.setattr(RpcServer, "_answer", lambda self, message, peer, first: answer(self, message, peer, False))
+
+
 def raw(address):
     host, _, port = address.rpartition(":")
     socket = create_connection((host, int(port)), 60)
@@ -142,8 +150,8 @@ def test_a_caller_from_before_there_was_a_hello_is_served(address, service):
     socket.close()
 
 
-def test_a_server_from_before_there_was_a_hello_is_used(calling, monkeypatch, address, service):
-    monkeypatch.setattr(thrift_server, "is_hello", lambda message: False)
+@pytest.mark.usefixtures("server_before_hello")
+def test_a_server_from_before_there_was_a_hello_is_used(calling, address, service):
     tablets = calling(address)
     for number in (1, 2):
         tablets.mutate(7, [MUTATION])
@@ -187,28 +195,29 @@ def test_every_frame_after_the_hello_has_a_checksum(address, service, caplog):
 
 
 class Corrupting(DelegatingFake):
-    """A connection on which one bit changes: the `at`-th byte that is sent, or received, after the hello."""
+    """A connection on which one bit changes: the `at`-th byte that is sent, or received; then, with `more`, one of each
+    later piece."""
 
-    def __init__(self, socket, sent, at, bit):
+    def __init__(self, socket, sent, at, bit, more=False):
         super().__init__(socket)
         self.left = {"sent": at if sent else None, "received": None if sent else at}
         self.bit = bit
-        self.quiet = {"sent": 1, "received": 1}
-        """Of the hello and its answer, which are one piece each."""
+        self.more = more
         self.changed = False
 
     def _through(self, way, data):
-        if self.quiet[way]:
-            self.quiet[way] -= 1
-            return data
         left = self.left[way]
         if left is None:
-            return data
+            return self._changed(data, len(data) // 2) if self.more and self.changed and data else data
         self.left[way] = left - len(data)
         if 0 <= left < len(data):
+            self.left[way] = None
             self.changed = True
-            return data[:left] + bytes([data[left] ^ 1 << self.bit]) + data[left + 1 :]
+            return self._changed(data, left)
         return data
+
+    def _changed(self, data, at):
+        return data[:at] + bytes([data[at] ^ 1 << self.bit]) + data[at + 1 :]
 
     def sendall(self, data):
         self.inner.sendall(self._through("sent", data))
@@ -218,16 +227,20 @@ class Corrupting(DelegatingFake):
 
 
 @pytest.mark.slow  # waits for real seconds
+@pytest.mark.parametrize("more", [False, True], ids=["once", "and-later"])
 @pytest.mark.parametrize("sent", [True, False], ids=["call", "answer"])
-def test_a_bit_that_changes_on_the_way_is_never_taken_for_what_was_sent(calling, address, service, sent):
-    """At every byte. What is read is right or an error; what arrives is what was sent, or does not arrive."""
+def test_a_bit_that_changes_on_the_way_is_never_taken_for_what_was_sent(calling, address, service, sent, more):
+    """At every byte, those of the hello too. What is read is right or an error; what arrives is what was sent, or does
+    not arrive."""
     chance = random.Random(7)
     changed = 0
-    for at in range(200):
+    for at in range(0, 260, 4 if more else 1):
         made = []
 
         def connect(host, port, seconds, at=at, made=made):
-            made.append(Corrupting(sockets.connect(host, port, seconds), sent, at, chance.randrange(8)))
+            bit = chance.randrange(8)
+            # A peer that is asked again is reached over another wire.
+            made.append(Corrupting(sockets.connect(host, port, seconds), sent, at if not made else 10**9, bit, more))
             return made[-1]
 
         tablets = calling(address, connect, SHORT)
@@ -240,6 +253,98 @@ def test_a_bit_that_changes_on_the_way_is_never_taken_for_what_was_sent(calling,
             except (StaleLocation, OutcomeUnknown):
                 continue
         changed += any(one.changed for one in made)
-    assert changed > 60
+    assert changed > (40 if more else 100)
     assert set(service.rows) == {ROW}
     assert all(one == (7, ROW, MUTATION.operations) for one in service.mutations)
+
+
+@pytest.mark.parametrize("at", range(4, 17))
+def test_a_changed_hello_does_not_end_checksums(calling, address, service, caplog, at):
+    """Each byte between the length and the sequence number of the hello, and the value of the call after it. The
+    length makes the server wait: the test above."""
+    made = []
+
+    class TwoBits(DelegatingFake):
+        pieces = 0
+
+        def sendall(self, data):
+            self.pieces += 1
+            place = at if self.pieces == 1 else data.find(VALUE)
+            self.inner.sendall(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+
+    def connect(host, port, seconds):
+        socket = sockets.connect(host, port, seconds)
+        made.append(socket)
+        return TwoBits(socket) if len(made) == 1 else socket
+
+    tablets = calling(address, connect, LONG_TIMEOUTS if not 8 <= at < 12 else SHORT)
+    with caplog.at_level(logging.WARNING), pytest.raises(StaleLocation):
+        tablets.mutate(7, [MUTATION])
+    assert service.mutations == []
+    assert "is taken for" not in caplog.text
+    tablets.mutate(7, [MUTATION])
+    assert service.mutations == [(7, ROW, MUTATION.operations)]
+
+
+def test_a_caller_that_is_taken_for_1_0_is_logged_once(address, caplog):
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            socket, frames = raw(address)
+            socket.sendall(reading())
+            assert frames.next()
+            socket.close()
+    assert caplog.text.count("began without a hello and is taken for an hbtable of protocol 1.0") == 1
+
+
+@pytest.mark.usefixtures("server_before_hello")
+def test_a_server_that_is_taken_for_1_0_is_logged_once(calling, address, caplog):
+    with caplog.at_level(logging.WARNING):
+        tablets = calling(address)
+        tablets.mutate(7, [MUTATION])
+        tablets.mutate(7, [MUTATION])
+    assert caplog.text.count(f"the peer at {address} does not know the hello and is taken for") == 1
+
+
+@pytest.mark.usefixtures("server_before_hello")
+def test_a_server_of_1_0_that_got_a_changed_hello_is_asked_again(calling, address, service):
+    """What it does not know is not what was asked: the wire changes bytes."""
+
+    class Changed(DelegatingFake):
+        def sendall(self, data):
+            self.inner.sendall(data.replace(b"hello", b"hellm"))
+
+    wires = [Changed, lambda socket: socket]
+    tablets = calling(address, lambda *where: wires.pop(0)(sockets.connect(*where)))
+    with pytest.raises(StaleLocation):
+        tablets.mutate(7, [MUTATION])
+    tablets.mutate(7, [MUTATION])
+    assert service.mutations == [(7, ROW, MUTATION.operations)]
+
+
+def test_a_first_call_that_is_not_known_ends_its_connection(address, caplog):
+    """An hbtable that said hello in vain must not go on without checksums."""
+    socket, frames = raw(address)
+    with caplog.at_level(logging.WARNING):
+        changed = hello(OURS).replace(b"hello", b"hellm")
+        socket.sendall(changed + reading())
+        assert b"hellm" in frames.next()
+        assert frames.next() == b""  # goodbye: what follows was not begun
+        assert frames.next() is None
+    assert "its first message is no hello, and there is no call hellm" in caplog.text
+    socket.close()
+
+
+def test_another_version_is_believed_when_it_comes_twice(calling, address, monkeypatch, service):
+    answers = [PeerVersion(OURS.major + 4, 0, "7.8.9"), OURS]
+    greeting = RpcServer._greeting
+
+    def once(self, message):
+        found = greeting(self, message)
+        if found is None:
+            return None
+        return HELLO.reply(0, answers.pop(0), None, lambda: None), True
+
+    monkeypatch.setattr(RpcServer, "_greeting", once)
+    calling(address).mutate(7, [MUTATION])
+    assert service.mutations == [(7, ROW, MUTATION.operations)]
+    assert answers == []
