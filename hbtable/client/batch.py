@@ -6,7 +6,7 @@ from typing import final
 
 from hbtable.client import columns as column_names
 from hbtable.client.columns import Data, K, Key
-from hbtable.client.given import bytes_of, whole_number
+from hbtable.client.given import bytes_of, flag, whole_number
 from hbtable.errors import WrongType, WrongValue
 from hbtable.model.mutation import Operation, RowMutation
 from hbtable.model.values import LARGEST_I64, SMALLEST_I64
@@ -28,6 +28,7 @@ class Batch:
         transaction: bool,
         wal: bool,
     ) -> None:
+        flag("'transaction'", transaction)
         if batch_size is not None:
             if transaction:
                 raise WrongType("'transaction' cannot be used when 'batch_size' is specified")
@@ -40,7 +41,7 @@ class Batch:
         self._timestamp = column_names.write_time(timestamp)
         self._batch_size = batch_size
         self._transaction = transaction
-        self._wal = wal
+        self._wal = flag("'wal'", wal)
         self._mutations: list[RowMutation] = []
         self._by_row: dict[bytes, RowMutation] = {}
         self._count = 0
@@ -81,11 +82,12 @@ class Batch:
 
     @switches
     def _add(self, row: Key, operations: list[Operation], wal: bool | None) -> None:
+        logged = self._wal if wal is None else flag("'wal'", wal)
         if not operations:
             return
         if type(row) is not bytes:
             row = bytes_of("the row", row)
-        skip_log = not (self._wal if wal is None else wal)
+        skip_log = not logged
         mutation = self._by_row.get(row)
         if mutation is None or mutation.skip_log is not skip_log:
             mutation = RowMutation(row, operations, skip_log)

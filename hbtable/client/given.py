@@ -41,6 +41,13 @@ def at_least_one(what: str, given: object) -> int:
     return number
 
 
+def flag(what: str, given: object) -> bool:
+    """True or False. The text 'false' would count as true, and None, [] and 0 as false."""
+    if type(given) is bool:
+        return given
+    raise WrongType(f"{what} {shown(given)} is {type(given).__name__}, and has to be True or False")
+
+
 def members(what: str, given: object) -> list[Any]:
     try:
         return values.members(what, given)

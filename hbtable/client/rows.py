@@ -17,7 +17,7 @@ from hbtable.client.batch import Batch
 from hbtable.client.columns import Data, K, Key, full, listed, put, write_time
 from hbtable.client.columns import cells as cells_of
 from hbtable.client.filter_text import Filter
-from hbtable.client.given import at_least_one, bytes_of, members, whole_number
+from hbtable.client.given import at_least_one, bytes_of, flag, members, whole_number
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.errors import WrongType
 from hbtable.model.cell import MAX_TIMESTAMP, SERVER_TIME, Cell
@@ -67,6 +67,7 @@ class Rows:
         time_range: TimeRange | None = None,
     ) -> RowDict:
         """The newest version of each column; {} when the row has none."""
+        flag("'include_timestamp'", include_timestamp)
         spec = _spec(_in_a_list(columns), timestamp, versions, time_range)
         for _, cells in self.table.read_rows([bytes_of("the row", row)], spec):
             return _shown(cells, include_timestamp, versions)
@@ -86,6 +87,7 @@ class Rows:
         time_range: TimeRange | None = None,
     ) -> list[tuple[bytes, RowDict]]:
         """In the order asked; rows without cells are left out."""
+        flag("'include_timestamp'", include_timestamp)
         wanted = [bytes_of("the row", row) for row in members("rows", rows)]
         found = self.table.read_rows(wanted, _spec(_in_a_list(columns), timestamp, versions, time_range))
         return [(row, _shown(cells, include_timestamp, versions)) for row, cells in found]
@@ -102,6 +104,7 @@ class Rows:
         time_range: TimeRange | None = None,
     ) -> list[Any]:
         """Values of one column, newest first; with include_timestamp (value, timestamp)."""
+        flag("'include_timestamp'", include_timestamp)
         spec = _spec([column], timestamp, ALL_VERSIONS if versions is None else versions, time_range)
         for _, cells in self.table.read_rows([bytes_of("the row", row)], spec):
             return [(value, at) if include_timestamp else value for _, at, value in cells]
@@ -129,6 +132,9 @@ class Rows:
         """Rows from `row_start` (inclusive) to `row_stop` (exclusive); with `reverse` downwards. `batch_size` rows are
         fetched at a time; with `scan_batching` wide rows come in pieces of so many cells. Each row is read whole, the
         scan is not a snapshot. A `row_stop` equal to `row_start` means that row (HBase)."""
+        flag("'include_timestamp'", include_timestamp)
+        flag("'sorted_columns'", sorted_columns)
+        flag("'reverse'", reverse)
         batch_size = at_least_one("'batch_size'", batch_size)
         limit = None if limit is None else at_least_one("'limit'", limit)
         scan_batching = None if scan_batching is None else at_least_one("'scan_batching'", scan_batching)
@@ -163,10 +169,11 @@ class Rows:
     @switches
     def put(self, row: Key, data: Data[K], timestamp: int | None = None, wal: bool = True) -> None:
         """All columns or none; durable on return unless `wal` is False."""
+        logged = flag("'wal'", wal)
         at = SERVER_TIME if timestamp is None else write_time(timestamp)
         operations = [put(column, value, at) for column, value in cells_of(data)]
         if operations:
-            self.table.mutate([RowMutation(bytes_of("the row", row), operations, not wal)])
+            self.table.mutate([RowMutation(bytes_of("the row", row), operations, not logged)])
 
     @switches
     def delete(

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, final
 
-from hbtable.client.given import bytes_of, whole_number
+from hbtable.client.given import bytes_of, flag, whole_number
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.errors import WrongType, WrongValue
 from hbtable.library.database import AdminCalls, Database
@@ -83,8 +83,7 @@ def _address(plain: ServerAddress, security: Mapping[str, Any]) -> ServerAddress
     for name in ("ca", "certificate", "user", "secret"):
         if not isinstance(security[name], str):
             raise WrongType(f"{name} {shown(security[name])} has to be text")
-    if type(security["tls"]) is not bool:
-        raise WrongType(f"tls {shown(security['tls'])} is True or False")
+    flag("tls", security["tls"])
     address = plain._replace(**security)
     if (address.ca or address.certificate) and not address.tls:
         raise WrongValue("ca= and certificate= are for TLS: give tls=True as well")
@@ -107,6 +106,7 @@ def connect_database(
     for name, given in choices.items():
         if given not in _CHOICES[name]:
             raise WrongValue(f"{name!r} must be one of {', '.join(_CHOICES[name])}, not {shown(given)}")
+    flag("'autoconnect'", autoconnect)
     if host is not None and not isinstance(host, str):
         raise WrongType(f"the host {shown(host)} has to be text")
     database = ConnectedDatabase(host, port, timeout, table_prefix, table_prefix_separator, choices["compat"], security)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TypeVar, final
 
-from hbtable.client.given import bytes_of, whole_number
+from hbtable.client.given import bytes_of, flag, whole_number
 from hbtable.client.table import Table
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.errors import InvalidRequest, Unavailable, WrongType, WrongValue
@@ -178,6 +178,5 @@ def open_database(path: str, durability: str, read_only: bool, config: object) -
         raise InvalidRequest(f"the path {shown(path)} is {type(path).__name__}, and has to be text")
     if type(durability) is not str:
         raise InvalidRequest(f"durability {shown(durability)} is {type(durability).__name__}: it is 'sync' or 'os'")
-    if type(read_only) is not bool:
-        raise InvalidRequest(f"read_only {shown(read_only)} is {type(read_only).__name__}: it is True or False")
+    flag("read_only", read_only)
     return EmbeddedDatabase(os.fsdecode(path), options_of(durability, config), read_only)

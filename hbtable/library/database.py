@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
 from hbtable.client.columns import K
-from hbtable.client.given import bytes_of, members
+from hbtable.client.given import bytes_of, flag, members
 from hbtable.client.rows import row_range
 from hbtable.client.table_calls import NamedTableCalls
 from hbtable.errors import Conflict, TableNotFound
@@ -17,7 +17,6 @@ from hbtable.library.table import RegionDescription, Table, described
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import TabletRecord
-from hbtable.model.values import check_flag
 from hbtable.switches import switches
 
 T = TypeVar("T")
@@ -95,7 +94,7 @@ class Database(ABC):
 
     def table(self, name: str | bytes, use_prefix: bool = True) -> Table:
         """The table of this name; TableNotFound comes with the first use. `use_prefix` False: without table_prefix."""
-        full_name = self._table_name(name) if use_prefix else bytes_of("the name", name)
+        full_name = self._table_name(name) if flag("'use_prefix'", use_prefix) else bytes_of("the name", name)
         return Table(self._calls_of(full_name), self)
 
     def tables(self) -> list[bytes]:
@@ -114,7 +113,7 @@ class Database(ABC):
 
     def delete_table(self, name: str | bytes, disable: bool = False) -> None:
         """TableNotDisabled unless it is disabled, or `disable` says to do that first."""
-        if disable and self.is_table_enabled(name):
+        if flag("'disable'", disable) and self.is_table_enabled(name):
             self.disable_table(name)
         table = self._table_name(name)
         self._ask(lambda admin: admin.delete_table(table))
@@ -137,7 +136,7 @@ class Database(ABC):
     def compact_table(self, name: str | bytes, major: bool = False) -> None:
         """Files become fewer; with `major` one for each locality group, without what was deleted."""
         table = self._table_name(name)
-        if major:
+        if flag("'major'", major):
             self._ask(lambda admin: admin.major_compact(table))
         else:
             self._ask(lambda admin: admin.compact(table))
@@ -185,8 +184,8 @@ class Database(ABC):
     def truncate_table(self, name: str | bytes, keep_splits: bool = False, disable: bool = False) -> None:
         """All rows are gone and the table is enabled on return, with one tablet, or those that it had. TableNotDisabled
         unless it is disabled, or `disable` says to do that first."""
-        check_flag("'keep_splits'", keep_splits)
-        if disable and self.is_table_enabled(name):
+        flag("'keep_splits'", keep_splits)
+        if flag("'disable'", disable) and self.is_table_enabled(name):
             self.disable_table(name)
         table = self._table_name(name)
         self._ask(lambda admin: admin.truncate_table(table, keep_splits))

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypedDict
 
 from hbtable.client.columns import K
-from hbtable.client.given import bytes_of, members
+from hbtable.client.given import bytes_of, members, whole_number
 from hbtable.errors import WrongType, WrongValue
 from hbtable.model.names import check_family
 from hbtable.model.schema import FOREVER_SECONDS, Attributes, FamilySchema
@@ -110,7 +110,9 @@ def changes(family: object, options: FamilyOptions) -> dict[str, Any]:
         field = _FIELDS.get(option, option)
         if field in found:
             raise WrongValue(f"column family {family!r} is given {field} by two names")
-        if option not in _IGNORED:
+        if option in _IGNORED:
+            whole_number(f"{option} of column family {family!r}", value, -(2**31), 2**31 - 1)
+        else:
             found[field] = _as_thrift_takes_it(option, field, value)
     return found
 
