@@ -20,7 +20,7 @@ from hbtable.filters.java_regex.source import END, Flags, PatternSource
 
 _MOST_REPEATS = 2**31 - 1
 _FLAG_NAMES = {"i": "case_insensitive", "m": "multiline", "s": "dot_all", "d": "unix_lines"}
-_REFUSED_FLAGS = {"x": "COMMENTS", "u": "UNICODE_CASE", "U": "UNICODE_CHARACTER_CLASS"}
+_REFUSED_FLAGS = {"x": "COMMENTS", "u": "UNICODE_CASE", "U": "UNICODE_CHARACTER_CLASS", "c": "CANON_EQ"}
 
 
 def parse(pattern: str) -> Node:

@@ -48,6 +48,19 @@ _METHODS: Final = {
     "javaLetter": "L", "javaSpaceChar": "Z", "javaISOControl": "Cc",
 }  # fmt: skip
 
+_OTHER_METHODS: Final = frozenset(
+    [
+        "javaMirrored",
+        "javaWhitespace",
+        "javaIdentifierIgnorable",
+        "javaJavaIdentifierStart",
+        "javaJavaIdentifierPart",
+        "javaUnicodeIdentifierStart",
+        "javaUnicodeIdentifierPart",
+    ]
+)
+"""Those that Java has and hbtable has not."""
+
 
 def read_property(source: PatternSource, negated: bool) -> CharSet:
     r"""The rest of \p or \P."""
@@ -85,6 +98,8 @@ def _named(source: PatternSource, name: str) -> CharSet:
         return _binary(_METHODS[name], any_case)
     if name == "javaLetterOrDigit":
         return _category("LD", any_case)
+    if name in _OTHER_METHODS:
+        raise source.unsupported(f"the property {name}")
     raise source.error(f"Unknown character property name {{{name}}}")
 
 
