@@ -8,7 +8,8 @@
  * The first call on a connection may be `hello`, of every role, and never changes (hbtable/rpc/handshake.py): each side
  * says which protocol it speaks. Another major version is refused. When both speak 1.1 or more, each frame after the
  * answer ends with the CRC-32 (zlib's) of its message, 4 bytes, big-endian, which count in its length; a frame of
- * length 0 has none. Without a hello, or when it is answered as an unknown call, that is 1.0:
+ * length 0 has none. Without a hello, or when it is answered as an unknown call, by its name, that is 1.0. A first call
+ * that is not known is answered and ends the connection: it may be a hello of which a bit changed.
  *
  *   struct PeerVersion { 1: required i64 major, 2: required i64 minor, 3: optional string build = "" }
  *   PeerVersion hello(1: required i64 major, 2: required i64 minor, 3: optional string build = "")
