@@ -37,7 +37,11 @@ def check_file_settings(old: TableSchema | None, new: TableSchema) -> None:
                 f"available; there is {known}"
             )
         _check_attributes(new, held, family)
-    _check_major_compaction(f"table {shown(new.name)}", old.attributes if old is not None else (), new.attributes)
+    kept_attributes = old.attributes if old is not None else ()
+    _check_major_compaction(f"table {shown(new.name)}", kept_attributes, new.attributes)
+    for attribute in new.attributes:
+        if attribute[0] in ENCRYPTIONS and attribute not in kept_attributes:
+            raise _no_encryption(f"table {shown(new.name)}", attribute[0])
     kept = {_asked(old, names) for names in old.groups().values()} if old is not None else set()
     for group, names in new.groups().items():
         if _asked(new, names) not in kept:
@@ -53,15 +57,19 @@ def _check_attributes(schema: TableSchema, held: FamilySchema | None, family: Fa
             continue
         name, is_new = plain_name(attribute), (attribute, value) not in before
         if name in ENCRYPTIONS and is_new:
-            raise InvalidRequest(
-                f"{whose}: {name} is not available, hbtable encrypts no files; leave it out, and keep the data on "
-                "an encrypted disk if it has to be encrypted"
-            )
+            raise _no_encryption(whose, name)
         if name in COMPACTED and (is_new or held is None or held.compression != family.compression):
             raise InvalidRequest(
                 f"{whose}: {name} {value} is not the family's COMPRESSION {family.compression}, which all its files "
                 f"have, compacted or not; leave {name} out, or give both the same"
             )
+
+
+def _no_encryption(whose: str, name: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{whose}: {name} is not available, hbtable encrypts no files; leave it out, and keep the data on an encrypted "
+        "disk if it has to be encrypted"
+    )
 
 
 def _check_major_compaction(whose: str, before: Attributes, given: Attributes) -> None:

@@ -75,6 +75,15 @@ def test_an_attribute_that_promises_what_is_not_done_is_refused(group, name, val
     check_file_settings(asking, replace(asking, version=2, families=families_as_done(asking)))
 
 
+@pytest.mark.parametrize("name", ["ENCRYPTION", "ENCRYPTION_KEY"])
+def test_a_table_that_asks_for_encryption_is_refused(name):
+    asking = table(family(b"f"), attributes=((name, "AES"),))
+    for old in (None, table(family(b"f"))):
+        with pytest.raises(InvalidRequest, match=f"^table t: {name} is not available, hbtable encrypts no files"):
+            check_file_settings(old, asking)
+    check_file_settings(asking, replace(asking, version=2, split_bytes=9))
+
+
 def test_a_compression_of_compactions_may_be_that_of_the_family():
     same = family(b"f", compression="GZ", attributes=(("COMPRESSION_COMPACT", "gz"), ("OWN", "x")))
     check_file_settings(None, table(same))
