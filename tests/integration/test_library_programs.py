@@ -27,6 +27,8 @@ Call = tuple[str, dict[str, Any]]
 Program = list[Call | tuple[str, dict[str, Any], list[Call]]]
 
 ROWS = st.sampled_from([b"a", b"b", b"b\x00", b"c", b"\xff", "a", "ü"])
+# In one batch happybase takes text and bytes of a row for two rows, and sends what came first for each.
+IN_BATCHES = ROWS.map(lambda row: row.encode() if isinstance(row, str) else row)
 NO_ROW = st.sampled_from([b"", b"x" * 40_000])
 OF_ONE_VERSION = st.sampled_from([b"g:a", b"g:\xff", "g:ö"])
 COLUMNS = st.sampled_from([b"f:a", b"f:", b"f:b:c", "f:a"]) | OF_ONE_VERSION
@@ -90,8 +92,8 @@ WRITES = (
 
 def batches(data: st.SearchStrategy[Any], **timed: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     calls = st.one_of(
-        full("put", {"row": ROWS | ROWS | ROWS | NO_ROW, "data": data.filter(bool)}),
-        full("delete", {"row": ROWS}, columns=CHOSEN | BAD),
+        full("put", {"row": IN_BATCHES | IN_BATCHES | IN_BATCHES | NO_ROW, "data": data.filter(bool)}),
+        full("delete", {"row": IN_BATCHES}, columns=CHOSEN | BAD),
     )
     choices = {"batch_size": st.sampled_from([None, 1, 3, 0]), "transaction": FLAGS, "wal": FLAGS}
     return st.tuples(st.just("batch"), st.fixed_dictionaries(timed, optional=choices), st.lists(calls, max_size=5))
