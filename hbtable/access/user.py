@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hbtable.errors import InvalidRequest
+from hbtable.model.values import check_text
 
+_MOST_ROOM: Final = 1 << 20
+"""In bytes; the rule is narrower, and its message names it."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@/-]{0,127}")
 NAME_RULE: Final = (
     "it has 1 to 128 letters of ASCII, digits and _ . @ / -, and begins with a letter, a digit or an underscore"
@@ -58,5 +61,6 @@ def acting_as(user: User | None) -> Iterator[None]:
 
 def check_name(name: str, what: str = "user") -> None:
     """InvalidRequest unless a user or a group may have this name."""
+    check_text(f"the name of a {what}", name, _MOST_ROOM)
     if not _NAME.fullmatch(name):
         raise InvalidRequest(f"{name[:150]!r} is no name of a {what}: {NAME_RULE}")

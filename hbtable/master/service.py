@@ -7,6 +7,7 @@ present master. When a call fails, the master's cycle finishes at once what it m
 from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
+from hbtable.access.user import check_name
 from hbtable.errors import SwitchedOff
 from hbtable.lockservice.toggles import Toggle
 from hbtable.master.tables.tables import TableOperations
@@ -42,6 +43,8 @@ class MasterCalls(MasterService):
 
     @switches
     def create_table(self, schema: TableSchema, split_rows: Sequence[bytes] = (), creator: str = "") -> None:
+        if creator != "":
+            check_name(creator)
         self._tables.create_table(schema, split_rows, creator)
 
     @switches

@@ -119,7 +119,7 @@ ADMIN_CALLS = [
     ("ping", (), None),
 ]
 MASTER_CALLS = [
-    ("create_table", (SCHEMA, [b"m", b"t"]), None),
+    ("create_table", (SCHEMA, [b"m", b"t"], "ann"), None),
     ("delete_table", (b"t",), None),
     ("enable_table", (b"t",), None),
     ("disable_table", (b"t",), None),

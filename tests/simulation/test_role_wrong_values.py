@@ -38,7 +38,7 @@ TABLET: dict[str, dict[str, Any]] = {
 }
 SCHEMA = TableSchema(b"made", {b"f": FamilySchema(b"f")})
 MASTER: dict[str, dict[str, Any]] = {
-    "create_table": {"schema": SCHEMA, "split_rows": ()},
+    "create_table": {"schema": SCHEMA, "split_rows": (), "creator": ""},
     "delete_table": {"name": b"absent"},
     "enable_table": {"name": b"absent"},
     "disable_table": {"name": b"absent"},
