@@ -53,8 +53,27 @@ def storage_at(path: str, read_only: bool) -> Storage:
     return _Memory()
 
 
+class _OnDisk(Storage):
+    """In a folder that this process holds."""
+
+    def __init__(self, folder: DataFolder | FolderForReading) -> None:
+        self.root, self.folder_id = folder.root, folder.id
+        self._folder = folder
+
+    def check_held(self) -> None:
+        self._folder.check_held()
+
+    def _local(self, runtime: Runtime) -> LocalFileSystem:
+        local = LocalFileSystem(self.root, runtime)
+        local.check_held = self.check_held
+        return local
+
+    def close(self) -> None:
+        self._folder.close()
+
+
 @final
-class _Folder(Storage):
+class _Folder(_OnDisk):
     outlives = True
 
     def __init__(self, path: str) -> None:
@@ -64,25 +83,20 @@ class _Folder(Storage):
         except BaseException:
             folder.close()
             raise
-        self.root, self.folder_id = folder.root, folder.id
-        self._folder = folder
-
-    def check_held(self) -> None:
-        self._folder.check_held()
+        super().__init__(folder)
 
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
-        local = LocalFileSystem(self.root, runtime)
-        local.check_held = self.check_held
+        local = self._local(runtime)
         lock_service = LocalLockService(local, runtime)
         return EmbeddedCluster(runtime, local, lock_service, options, room=local, marks=self._marks), lock_service
 
     def close(self) -> None:
         self._marks.close()
-        self._folder.close()
+        super().close()
 
 
 @final
-class _Reading(Storage):
+class _Reading(_OnDisk):
     """Its database begins as any other, over an overlay: what the start would write stays in memory, and what would
     change the database afterwards is refused (rpc.read_only)."""
 
@@ -95,23 +109,14 @@ class _Reading(Storage):
         except BaseException:
             folder.close()
             raise
-        self.root, self.folder_id = folder.root, folder.id
-        self._folder = folder
-
-    def check_held(self) -> None:
-        self._folder.check_held()
+        super().__init__(folder)
 
     def cluster(self, runtime: Runtime, options: EmbeddedOptions) -> tuple[EmbeddedCluster, LocalLockService]:
-        local = LocalFileSystem(self.root, runtime)
-        local.check_held = self.check_held
-        overlay = OverlayFileSystem(local, MemoryFileSystem(runtime))
+        overlay = OverlayFileSystem(self._local(runtime), MemoryFileSystem(runtime))
         lock_service = LocalLockService(overlay, runtime)
         return EmbeddedCluster(
             runtime, overlay, lock_service, options, refusal=_REFUSAL.format(self.root)
         ), lock_service
-
-    def close(self) -> None:
-        self._folder.close()
 
 
 @final
