@@ -24,7 +24,7 @@ from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
-from hbtable.model.tablet import METADATA_TABLE_ID, GoneTablet, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, GoneTablet, TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
@@ -62,7 +62,9 @@ class Reconciler:
     def system(self, reports: ServerReports) -> Decision:
         """The root tablet, then METADATA's others: what is needed to read the rest."""
         self._tables.balancer.rest(reports, "METADATA is not served")
-        decision = self._place_system([self._catalog.read_root()], reports)
+        served = any(ROOT_TABLET_ID in load.tablet_ids for load in reports.loads.values())
+        root = self._catalog.read_root() if served else self._catalog.read_unserved_root()
+        decision = self._place_system([root], reports)
         if decision.message:
             return decision
         try:

@@ -5,6 +5,7 @@ The root tablet's record is a lock service file, compared by version; before eac
 system, from which an operator can bring it back. On return a write is durable. Conflict: nothing was changed.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Final, TypeVar
@@ -13,6 +14,7 @@ from hbtable.encoding import namespace_row, table_record, tablet_record
 from hbtable.errors import (
     AlreadyExists,
     Conflict,
+    Corruption,
     DataDamaged,
     FileNotFound,
     NamespaceNotFound,
@@ -25,6 +27,7 @@ from hbtable.lockservice.interface import Session
 from hbtable.metadata import layout, readable
 from hbtable.metadata.locator import Locator, tablets_of
 from hbtable.metadata.metadata_calls import MetadataCalls, stored
+from hbtable.metadata.root_copy import with_flushes_of
 from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE, shown
@@ -35,6 +38,8 @@ from hbtable.switches import switches
 
 ROOT_COPY_PATH = "metadata/root-tablet"
 """In the file system: the root's record as of its last change, or the change that was about to be made."""
+
+log = logging.getLogger(__name__)
 
 _ALWAYS = (DEFAULT_NAMESPACE, SYSTEM_NAMESPACE)
 
@@ -72,6 +77,25 @@ class Catalog:
     def read_root(self) -> TabletRecord:
         """StaleLocation when the cluster was never started."""
         return self._locator.read_root()
+
+    @switches
+    def read_unserved_root(self) -> TabletRecord:
+        """The same, once no server has the root tablet: flushes that its copy alone tells of are put into the record
+        first (root_copy), for the log records in their place may be gone. Conflict."""
+        root = self.read_root()
+        if self._file_system is None:
+            return root
+        try:
+            copy = tablet_record.decode(self._file_system.read_file(ROOT_COPY_PATH), ROOT_COPY_PATH)
+        except (FileNotFound, Corruption):
+            return root  # the next change writes it anew
+        newer = with_flushes_of(copy, root)
+        if newer is not root:
+            log.warning(
+                "%s lacks flushes that its copy %s tells of: they are taken over", layout.ROOT_PATH, ROOT_COPY_PATH
+            )
+            self._replace_root(root, newer)
+        return newer
 
     @switches
     def read_tablet(self, table_id: int, end_row: bytes) -> TabletRecord | None:

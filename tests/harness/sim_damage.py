@@ -26,8 +26,8 @@ from tests.harness.sim_withheld import WITHHELD
 
 KINDS = (
     "sstable flipped", "sstable cut", "sstable lost", "sstable swapped", "metadata flipped", "metadata lost",
-    "log flipped", "log cut", "log zeroed", "log lost", "log swapped", "node lost", "node older", "locks older",
-    "files older", "all older", "clocks ahead", "clocks behind", WITHHELD,
+    "log flipped", "log cut", "log zeroed", "log lost", "log swapped", "node lost", "node older", "root older",
+    "locks older", "files older", "all older", "clocks ahead", "clocks behind", WITHHELD,
 )  # fmt: skip
 METADATA_FOLDER = "sstables/00000000/"
 CLOSING_NODES = (ROOT_PATH, "/cluster")
@@ -196,6 +196,10 @@ class Damager:
             return None
         path = self._chance.choice(older)
         return self._node(path, self._backup.nodes[path])
+
+    def _root_older(self) -> Damage | None:
+        older = self._backup.nodes.get(ROOT_PATH)
+        return self._node(ROOT_PATH, older) if older not in (None, self._nodes.load(ROOT_PATH)) else None
 
     def _node(self, path: str, older: VersionedFile | None) -> Damage:
         if self._nodes.load(path) is not None:

@@ -7,6 +7,7 @@ while a seed runs.
     forgiving       what a log lost is passed over
     no mark         nobody looks at the mark of a log, which tells of a lost end
     old root        the root tablet's record is believed, however old it is
+    flushed root    the root tablet's record is believed, though its owner flushed since
     old files       files that were put back below a newer lock service are believed
     new counters    a lost counter begins again, and nobody looks at the numbers in use
     clocks          a tablet's time begins with what the wall clock says
@@ -29,6 +30,7 @@ from hbtable.errors import Corruption, DataDamaged
 from hbtable.master import bootstrap, master
 from hbtable.master.files.garbage import MetadataScan
 from hbtable.master.new_ids import NewIds
+from hbtable.metadata import catalog
 from hbtable.metadata.id_allocator import IdAllocator
 from hbtable.metadata.numbers_in_use import NumbersInUse
 from hbtable.model.tablet import TabletRecord
@@ -105,7 +107,8 @@ DAMAGE_BUGS = {
         ("log cut", "log zeroed", "log lost"),
         ((reading, "read_high_water", lambda fs, folder, tell=None: None),),
     ),
-    "old root": DamageBug(("locks older", "node older"), ((bootstrap, "refuse_old_root", lambda fs, root: None),)),
+    "old root": DamageBug(("locks older", "root older"), ((bootstrap, "refuse_old_root", lambda fs, root: None),)),
+    "flushed root": DamageBug(("root older",), ((catalog, "with_flushes_of", lambda copy, root: root),)),
     "old files": DamageBug(("files older",), ((bootstrap, "refuse_older_files", lambda session, fs: None),)),
     "new counters": DamageBug(
         ("node lost", "node older"),

@@ -59,6 +59,8 @@ def test_each_kind_of_damage() -> None:
     [
         pytest.param(2780598, ("files older",), id="files that were put back below a newer lock service"),
         pytest.param(5061, ("files older",), id="the same over WebHDFS"),
+        pytest.param(830276598, ("node older",), id="the root tablet's record of before a flush"),
+        pytest.param(44, ("root older",), id="the same of before a flush that gave it up"),
         pytest.param(12, LOGS, id="METADATA that lost its last changes behind the log's mark"),
     ],
 )
