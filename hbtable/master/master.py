@@ -380,7 +380,7 @@ class Master:
     def _collect_now(self) -> Collected:
         collected = self._collector.collect(self.reports, self.collections.out_of_space())
         for incarnation in collected.dead_logs:
-            self._placement.forget_log(incarnation)
+            self._placement.recoveries.forget(incarnation)
         return collected
 
     @switches

@@ -17,11 +17,12 @@ from hbtable.master.bootstrap import first_metadata_row
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.tables import TableOperations
 from hbtable.master.tables.tending import Decision, Tending
-from hbtable.master.tablets.assignment import describe, takers
+from hbtable.master.tablets.assignment import Action, describe, takers
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata import layout
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
+from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
 from hbtable.model.table import TableRecord, TableState
 from hbtable.model.tablet import METADATA_TABLE_ID, ROOT_TABLET_ID, GoneTablet, TabletRecord
@@ -31,6 +32,9 @@ from hbtable.switches import switches
 log = logging.getLogger(__name__)
 
 _NOTHING_TO_DO: Final = Decision("")
+_LOG_SECONDS: Final = 1.0
+"""The time for which a table's tablets wait for the logs that some of them need. Longer: the others wait longer for a
+log that cannot be ended yet; shorter: METADATA is read once more before tablets are placed whose log takes longer."""
 
 
 @final
@@ -146,29 +150,32 @@ class Reconciler:
             or not self._is_served(table, rows, reports)
             or self._tables.alterations.stragglers(table, reports)
         ):
-            self._tending.begin(table.schema.name, lambda: self._tend_table(table, rows, reports))
+            name = f"table {shown(table.schema.name)}"
+            self._tending.begin(name, lambda: self._tend_table(table, rows, reports))
 
     def on_left_over(self, call: Callable[[], None]) -> None:
         """`call` asks for a round, because a table's work ended for which the last one did not wait any more."""
-        self._tending.left_over = call
+        self._tending.left_over = self._placement.slow_loads.on_end = call
 
     @switches
     def _tended(self, interrupted: Callable[[], bool]) -> list[Decision]:
         """The outcomes for the tables that were begun, also in rounds before this one."""
         self._tending.wait(interrupted)
+        self._placement.slow_loads.check()
         decisions = self._tending.outcomes()
         if under_way := self._tending.under_way():
             decisions.append(Decision(f"waiting for {under_way}, which the master is at work on", waits=True))
         return decisions
 
     def at_work(self) -> bool:
-        """Whether tables are worked on of which the last round did not wait for the end."""
-        return bool(self._tending.under_way())
+        """Whether tables or logs are worked on of which the last round did not wait for the end."""
+        return bool(self._tending.under_way()) or self._placement.slow_loads.any()
 
     @switches
     def finish(self) -> None:
         """No table is worked on any more on return."""
         self._tending.wait(lambda: False)
+        self._placement.slow_loads.finish()
 
     @switches
     def stop(self) -> None:
@@ -194,6 +201,10 @@ class Reconciler:
     def _serve_table(self, table: TableRecord, rows: list[TabletRecord], reports: ServerReports) -> Decision:
         if self._is_served(table, rows, reports):
             return _NOTHING_TO_DO
+        if takers(reports.loads):
+            # Before the lock is taken: most logs are recovered within this time.
+            unserved = [row for row in rows if row.owner not in reports.living]
+            self._tending.await_ended(self._recover(unserved, reports), _LOG_SECONDS)
         with self._tables.operation(table.schema.name):
             # Read again under the table's lock: it may have been disabled, and its tablets split, since the scan.
             current = self._catalog.read_table(table.schema.name)
@@ -231,10 +242,44 @@ class Reconciler:
                 more = f" and {len(unserved) - 1} more" if unserved[1:] else ""
                 return Decision(f"waiting for a tablet server to serve {describe(unserved[0])}{more}", waits=True)
             return _NOTHING_TO_DO
-        problems = self._placement.place_all(actions, lambda _tablet: schema, reports.living)
+        return self._carry_out(actions, reports, schema)
+
+    @switches
+    def _carry_out(self, actions: list[Action], reports: ServerReports, schema: TableSchema) -> Decision:
+        """Places what can be placed now: it waits for no log, and for no load that hangs."""
+        slow = self._placement.slow_loads
+        loading = [action for action in actions if slow.is_left(action.record.tablet_id)]
+        wanted = [action for action in actions if not slow.is_left(action.record.tablet_id)]
+        logs = self._recover([action.record for action in wanted], reports)
+        if schema is layout.SCHEMA:
+            self._tending.await_ended(logs, _LOG_SECONDS)  # nothing else can be done meanwhile
+        ready = self._placement.recoveries.ready(wanted, reports.living)
+        problems = self._placement.place_all(ready, lambda _tablet: schema, reports.living, waits=False)
         if problems:
             return Decision(f"waiting: {_first_of([problem.message for problem in problems])}", waits=True)
-        return Decision(_first_of([action.why for action in actions]))
+        if ready:
+            return Decision(_first_of([action.why for action in ready]))
+        if wanted:
+            missing = sorted(self._placement.recoveries.missing([wanted[0].record], reports.living))
+            return Decision(f"waiting: {describe(wanted[0].record)} needs {_log(missing[0])}", waits=True)
+        return Decision(f"waiting: {loading[0].server} is loading {describe(loading[0].record)}", waits=True)
+
+    def _recover(self, tablets: list[TabletRecord], reports: ServerReports) -> list[str]:
+        """Has the logs recovered that the tablets need, each in a task of its own. Returns the tasks' names."""
+        names = sorted(self._placement.recoveries.missing(tablets, reports.living))
+        of_metadata = any(tablet.table_id == METADATA_TABLE_ID for tablet in tablets)
+        for name in names:
+
+            def work(name: str = name) -> Decision:
+                return self._recovered(name, reports)
+
+            self._tending.begin(_log(name), work, first=True, at_once=of_metadata)
+        return [_log(name) for name in names]
+
+    @switches
+    def _recovered(self, name: str, reports: ServerReports) -> Decision:
+        self._placement.recoveries.recover(self._placement.epoch, name, reports.living)
+        return Decision(f"{_log(name)} is recovered")
 
     @switches
     def _settled_rows(self, table_id: int) -> list[TabletRecord]:
@@ -257,6 +302,10 @@ class Reconciler:
         # The left child's row may have been there already.
         unique = {layout.key_of(row): row for row in repaired}
         return list(unique.values())
+
+
+def _log(incarnation: str) -> str:
+    return f"the log of {incarnation}"
 
 
 def _rests(damage: bool, suspects: bool) -> str:

@@ -1,16 +1,14 @@
-"""The tables that the master is at work on, each in a task of its own.
+"""The tables, and the logs of dead servers, that the master is at work on, each in a task of its own.
 
-A load that hangs on a server, or the log of a dead server that cannot be ended yet, holds up the tables that need it.
 The master's cycle waits for all of them, but no longer when something else happened: then it looks who died since, at
 METADATA, and at the tables that nobody works on.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, NamedTuple, final
 
 from hbtable.errors import HbtableError, LockLost
-from hbtable.model.names import shown
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
 
@@ -36,28 +34,36 @@ class Decision(NamedTuple):
 
 @final
 class Tending:
-    """Runs the work on tables, one task for each at most."""
+    """Runs the work on tables and logs, one task for each at most. They go by the names that the log shows."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self.left_over: Callable[[], None] = lambda: None
         """Called, and must not switch, when one ends for which nobody waited any more: its outcome is to be looked
         at."""
-        self._waiting: deque[tuple[bytes, Callable[[], Decision]]] = deque()
-        self._begun: dict[bytes, float] = {}
+        self._waiting: deque[tuple[str, Callable[[], Decision]]] = deque()
+        self._begun: dict[str, float] = {}
         """Since when each is worked on."""
         self._decisions: list[Decision] = []
         self._failure: BaseException | None = None
         self._watched = False
         self._changed = runtime.event()
 
-    def begin(self, table: bytes, work: Callable[[], Decision]) -> None:
-        """`work` runs soon, unless the table's is under way, or waits, already. Does not switch."""
-        if not self.has(table):
-            self._waiting.append((table, work))
+    def begin(self, name: str, work: Callable[[], Decision], first: bool = False, at_once: bool = False) -> None:
+        """`work` runs soon, unless that of this name is under way, or waits, already. `first`: before those that wait.
+        `at_once`: however many are under way. Does not switch."""
+        if self.has(name):
+            return
+        if at_once:
+            self._spawn(name, work)
+        elif first:
+            self._waiting.appendleft((name, work))
+            self._launch()
+        else:
+            self._waiting.append((name, work))
 
-    def has(self, table: bytes) -> bool:
-        return table in self._begun or any(name == table for name, _ in self._waiting)
+    def has(self, name: str) -> bool:
+        return name in self._begun or any(other == name for other, _ in self._waiting)
 
     def drop_waiting(self) -> None:
         """Begins nothing more; what was begun goes on. Does not switch."""
@@ -67,7 +73,14 @@ class Tending:
         """The work under way, for the log; "" when there is none."""
         names = [*self._begun, *(name for name, _ in self._waiting)]
         more = f" and {len(names) - 1} more" if names[1:] else ""
-        return f"table {shown(names[0])}{more}" if names else ""
+        return f"{names[0]}{more}" if names else ""
+
+    @switches
+    def await_ended(self, names: Collection[str], seconds: float) -> None:
+        """Waits until nothing of these names waits or is under way, but not longer than that."""
+        until = self._runtime.clock_seconds() + seconds
+        while any(self.has(name) for name in names) and self._runtime.clock_seconds() < until:
+            self._runtime.sleep(min(_LOOK_SECONDS, seconds))
 
     @switches
     def wait(self, interrupted: Callable[[], bool]) -> None:
@@ -98,12 +111,14 @@ class Tending:
         free = _AT_ONCE - sum(since > recently for since in self._begun.values())
         while free > 0 and self._waiting:
             free -= 1
-            table, work = self._waiting.popleft()
-            self._begun[table] = self._runtime.clock_seconds()
-            self._runtime.spawn(self._run, table, work, name="tend table")
+            self._spawn(*self._waiting.popleft())
+
+    def _spawn(self, name: str, work: Callable[[], Decision]) -> None:
+        self._begun[name] = self._runtime.clock_seconds()
+        self._runtime.spawn(self._run, name, work, name="tend")
 
     @switches
-    def _run(self, table: bytes, work: Callable[[], Decision]) -> None:
+    def _run(self, name: str, work: Callable[[], Decision]) -> None:
         try:
             decision = work()
             self._decisions.append(decision)  # only now: outcomes() has put another list in its place meanwhile
@@ -114,7 +129,7 @@ class Tending:
         except Exception as error:  # noqa: BLE001  outcomes() raises it in the master's own task
             self._failure = error
         finally:
-            del self._begun[table]
+            del self._begun[name]
             self._changed.set()
             self._launch()
             if not self._watched:

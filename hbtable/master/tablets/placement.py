@@ -26,18 +26,20 @@ from hbtable.errors import (
 )
 from hbtable.master.metrics import MasterMetrics
 from hbtable.master.servers.log_sorting import LogSorting
+from hbtable.master.servers.recoveries import Recoveries
 from hbtable.master.servers.server_reports import ServerReports
 from hbtable.master.tablets.assignment import Action, ClusterSnapshot, Load, Reassign, describe, plan, takers
 from hbtable.master.tablets.failed_loads import FailedLoads
 from hbtable.master.tablets.ownership import assigned, given_back, released
 from hbtable.master.tablets.quarantine import Quarantine, QuarantineOptions
+from hbtable.master.tablets.slow_loads import SlowLoads
 from hbtable.metadata.catalog import Catalog
 from hbtable.metrics.registry import Registry
 from hbtable.model.schema import TableSchema
-from hbtable.model.tablet import NO_LOG, TabletRecord
+from hbtable.model.tablet import TabletRecord
 from hbtable.model.tablet_event import GIVEN, NOT_LOADED, TAKEN
 from hbtable.rpc.transport import Transport
-from hbtable.runtime.interface import Lock, Runtime
+from hbtable.runtime.interface import Runtime
 from hbtable.runtime.parallel import run_all
 from hbtable.switches import switches
 
@@ -79,8 +81,8 @@ class Placement:
         self.quarantine = Quarantine(runtime.clock_seconds, quarantine)
         self.metrics = metrics or MasterMetrics(Registry())
         self.note = note
-        self._sorted: dict[str, Lock] = {}
-        self._done: set[str] = set()
+        self.recoveries = Recoveries(runtime, logs, self.metrics)
+        self.slow_loads = SlowLoads(runtime)
         self.in_last_room: Callable[[], bool] = _never
         """The disk is full, but for what is kept for deletes and drops (Master.watch_room)."""
 
@@ -110,17 +112,29 @@ class Placement:
     def place(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
         """The tablet is served on return. Conflict when its record changed since the plan; Corruption when its log or
         files are damaged; Unavailable or StaleLocation when the server could not load it now."""
+        self.load(self._owned(action, living), schema)
+
+    @switches
+    def _place_soon(self, action: Action, schema: TableSchema, living: Collection[str]) -> None:
+        """As place(), but Unavailable when the load takes so long that it is left to end by itself."""
+        record = self._owned(action, living)
+        self.slow_loads.run(record, lambda: self.load(record, schema))
+
+    @switches
+    def _owned(self, action: Action, living: Collection[str]) -> TabletRecord:
+        """The record by which the server is to load the tablet; METADATA has it."""
         record = action.record
         if isinstance(action, Reassign):
             reason = self.failed_loads.reason(record.tablet_id, record.owner)
             log.warning("master: %s; what it said last: %s", action.why, reason)
             record = self._taken(record, living)
-        self._sort_logs(record, living)
+        for name in sorted(self.recoveries.missing([record], living)):
+            self.recoveries.recover(self.epoch, name, living)
         if not isinstance(action, Load):
             unowned, record = record, assigned(record, action.server)
             self._catalog.replace_tablet(unowned, record)
             self.note(record, GIVEN, action.server, action.why)
-        self.load(record, schema)
+        return record
 
     @switches
     def _taken(self, record: TabletRecord, living: Collection[str]) -> TabletRecord:
@@ -165,12 +179,18 @@ class Placement:
 
     @switches
     def place_all(
-        self, actions: list[Action], schema_of: Callable[[TabletRecord], TableSchema], living: Collection[str]
+        self,
+        actions: list[Action],
+        schema_of: Callable[[TabletRecord], TableSchema],
+        living: Collection[str],
+        waits: bool = True,
     ) -> list[NotPlaced]:
-        """Several at a time; those that failed."""
+        """Several at a time; those that failed. Unless it `waits`, loads that take long are left to end by themselves
+        (slow_loads.py), and count among those."""
+        place = self.place if waits else self._place_soon
 
         def job(action: Action) -> Callable[[], None]:
-            return lambda: self.place(action, schema_of(action.record), living)
+            return lambda: place(action, schema_of(action.record), living)
 
         outcomes = run_all(self._runtime, self._parallel_loads, [job(action) for action in actions], "place")
         return [
@@ -238,26 +258,6 @@ class Placement:
     @switches
     def update_schema(self, server: str, table_id: int, schema: TableSchema) -> None:
         self._transport.tablet_admin(server).update_schema(self.epoch, table_id, schema)
-
-    def forget_log(self, incarnation: str) -> None:
-        """Its folder was deleted."""
-        self._sorted.pop(incarnation, None)
-        self._done.discard(incarnation)
-
-    @switches
-    def _sort_logs(self, record: TabletRecord, living: Collection[str]) -> None:
-        """Sorts, once, each log of a dead server that the tablet needs; concurrent callers wait for the first."""
-        for ref in record.logs:
-            name = ref.incarnation
-            if name == NO_LOG or name in living or name in self._done:
-                continue
-            with self._sorted.setdefault(name, self._runtime.lock()):
-                if name not in self._done:
-                    began = self._runtime.clock_seconds()
-                    self.logs.sort(self.epoch, name, living)
-                    self.metrics.recoveries.value += 1
-                    self.metrics.recovery_seconds.observe(self._runtime.clock_seconds() - began)
-                    self._done.add(name)
 
 
 def _never() -> bool:

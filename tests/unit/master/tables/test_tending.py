@@ -33,8 +33,8 @@ def test_tables_are_worked_on_beside_each_other_and_one_in_trouble_keeps_none_wa
             return Decision(f"did {number}")
 
         for number in range(10):
-            tending.begin(b"t%d" % number, lambda number=number: work(number))
-            tending.begin(b"t%d" % number, lambda: Decision("twice"))
+            tending.begin(f"t{number}", lambda number=number: work(number))
+            tending.begin(f"t{number}", lambda: Decision("twice"))
         tending.wait(never)
         assert runtime.clock_seconds() - began < 2
         assert names(tending.outcomes()) == sorted([*(f"did {n}" for n in range(10) if n != 3), "waiting: no way"])
@@ -56,8 +56,8 @@ def test_those_that_hang_hold_up_no_others_and_are_asked_about_when_they_end() -
             return Decision("at last")
 
         for number in range(40):
-            tending.begin(b"hangs%d" % number, hang)
-        tending.begin(b"other", lambda: Decision("done"))
+            tending.begin(f"hangs{number}", hang)
+        tending.begin("other", lambda: Decision("done"))
         for _ in range(60):
             tending.wait(always)
             if names(tending.outcomes()) == ["done"]:
@@ -85,7 +85,7 @@ def test_a_lost_lock_and_a_bug_reach_the_master() -> None:
             def fail(error: Exception = error) -> Decision:
                 raise error
 
-            tending.begin(b"t", fail)
+            tending.begin("t", fail)
             tending.wait(never)
             with pytest.raises(type(error), match=str(error)):
                 tending.outcomes()
@@ -99,9 +99,40 @@ def test_what_was_not_begun_is_dropped() -> None:
 
     def body() -> None:
         tending = Tending(runtime)
-        tending.begin(b"t", lambda: Decision("never"))
+        tending.begin("t", lambda: Decision("never"))
         tending.drop_waiting()
         tending.wait(never)
         assert tending.outcomes() == []
+
+    runtime.run(body)
+
+
+def test_a_log_goes_before_the_tables_that_wait_and_one_of_metadata_beside_all() -> None:
+    runtime = SimulatedRuntime(5)
+
+    def body() -> None:
+        tending, began, released = Tending(runtime), list[str](), runtime.event()
+
+        def work(name: str) -> Decision:
+            began.append(name)
+            released.wait()
+            return Decision(name)
+
+        for number in range(17):
+            tending.begin(f"t{number}", lambda number=number: work(f"t{number}"))
+        tending.wait(always)
+        tending.begin("a log", lambda: work("a log"), first=True)
+        tending.begin("metadata's log", lambda: work("metadata's log"), first=True, at_once=True)
+        runtime.sleep(0.1)
+        assert sorted(began[:16]) == sorted(f"t{number}" for number in range(16))
+        assert began[16:] == ["metadata's log"]
+        before = runtime.clock_seconds()
+        tending.await_ended(["a log"], 1.5)
+        assert 1.5 <= runtime.clock_seconds() - before < 2.5
+        released.set()
+        tending.await_ended(["a log"], 60)
+        tending.wait(never)
+        assert sorted(began[17:]) == ["a log", "t16"]
+        assert len(tending.outcomes()) == 19
 
     runtime.run(body)

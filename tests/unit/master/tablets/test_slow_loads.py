@@ -1,0 +1,83 @@
+"""Loads that take long: they are left, and how they end is not lost."""
+
+from collections.abc import Callable
+
+import pytest
+
+from hbtable.errors import Conflict, LockLost, Unavailable
+from hbtable.master.tablets.slow_loads import PATIENCE_SECONDS, SlowLoads
+from hbtable.model.ranges import RowRange
+from hbtable.model.tablet import TabletRecord
+from hbtable.testing.simulated.runtime import SimulatedRuntime
+
+
+def record(number: int) -> TabletRecord:
+    return TabletRecord(7, number, RowRange(b"", b""), 0, owner="server")
+
+
+def in_simulation(body: Callable[[SimulatedRuntime, SlowLoads], None]) -> None:
+    runtime = SimulatedRuntime(1)
+    runtime.run(lambda: body(runtime, SlowLoads(runtime)))
+
+
+@pytest.mark.parametrize("error", [Unavailable("no"), Conflict("no"), LockLost("no"), ValueError("a bug")])
+def test_the_error_of_a_load_that_ends_soon_is_its_callers(error: Exception) -> None:
+    def body(_: SimulatedRuntime, loads: SlowLoads) -> None:
+        def fail() -> None:
+            raise error
+
+        with pytest.raises(type(error), match=str(error)):
+            loads.run(record(1), fail)
+        assert not loads.any()
+        loads.check()
+
+    in_simulation(body)
+
+
+def test_one_that_takes_long_is_left_until_it_ends_and_its_table_is_looked_at_then() -> None:
+    def body(runtime: SimulatedRuntime, loads: SlowLoads) -> None:
+        released, ended = runtime.event(), list[bool]()
+        loads.on_end = lambda: ended.append(loads.any())
+        with pytest.raises(Unavailable, match=r"server has been at it for 5 s"):
+            loads.run(record(1), released.wait)
+        loads.run(record(2), lambda: None)
+        assert loads.is_left(1)
+        assert not loads.is_left(2)
+        assert ended == []
+        released.set()
+        loads.finish()
+        assert ended == [False]
+        assert not loads.is_left(1)
+
+    in_simulation(body)
+
+
+def test_a_lost_lock_reaches_the_master_from_one_that_was_left() -> None:
+    def body(runtime: SimulatedRuntime, loads: SlowLoads) -> None:
+        def late() -> None:
+            runtime.sleep(PATIENCE_SECONDS + 1)
+            raise LockLost("deposed")
+
+        with pytest.raises(Unavailable):
+            loads.run(record(1), late)
+        loads.check()
+        loads.finish()
+        with pytest.raises(LockLost, match="deposed"):
+            loads.check()
+        loads.check()
+
+    in_simulation(body)
+
+
+def test_not_any_number_is_left() -> None:
+    def body(runtime: SimulatedRuntime, loads: SlowLoads) -> None:
+        released, most = runtime.event(), 64
+        for number in range(most):
+            with pytest.raises(Unavailable):
+                loads.run(record(number), released.wait)
+        one_more = runtime.spawn(loads.run, record(most), released.wait)
+        assert not one_more.join(10 * PATIENCE_SECONDS)
+        released.set()
+        assert one_more.join(1)
+
+    in_simulation(body)
