@@ -24,7 +24,7 @@ from hbtable.metadata.numbers_in_use import NumbersInUse
 from hbtable.metadata.root_copy import is_older, was_put_back
 from hbtable.metadata.tiling import standing, verify_tiling
 from hbtable.model.names import shown
-from hbtable.model.tablet import METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
+from hbtable.model.tablet import METADATA_TABLE_ID, SSTableRef, TabletRecord
 from hbtable.repair.evidence import Evidence, SSTableFound, gather
 from hbtable.repair.lock_files import NEEDED, NUMBERS, LockFiles, read_lock_files
 from hbtable.repair.lock_store import FolderLockStore, LockStore
@@ -185,13 +185,16 @@ class Check:
 
     @switches
     def _is_stale(self, locks: LockFiles, best: TabletRecord, reader: MetadataReader) -> bool:
-        """A server refuses to start on what was put back; what one change would explain may still lead to files that
-        are not there any more."""
+        """A server refuses to start on what was put back; what one change would explain may still lead to other rows,
+        or to files that are not there any more."""
         if locks.root is None or (locks.root == best and self._served is None):
             return False
         if locks.copy is not None and was_put_back(locks.root, locks.copy):
             return True
-        return self._served is None and bool(reader.read(locks.root).doubts)
+        if self._served is not None:
+            return False
+        view = reader.read(locks.root)
+        return not view.as_of_before or bool(view.doubts)
 
     @switches
     def _numbers(self, reader: MetadataReader) -> None:
@@ -209,6 +212,8 @@ class Check:
         for doubt in self._view.doubts:
             if doubt not in said and root is not None:
                 self._find("METADATA", doubt, "METADATA cannot be read to its end, so tablets stay closed")
+        for newer in self._view.newer:
+            self._find("METADATA", newer, "METADATA would be read as it was then")
         try:
             tables = self._view.tables()
         except Corruption as error:
@@ -224,7 +229,6 @@ class Check:
             if isinstance(record, TabletRecord):
                 by_table.setdefault(record.table_id, []).append(record)
         count = len(self._view.tablets)
-        logs: dict[str, list[TabletRecord]] = {}
         for table_id, records in by_table.items():
             try:
                 verify_tiling(records)
@@ -238,13 +242,8 @@ class Check:
             for record in standing(records):
                 count += 1
                 self._files(record)
-                for log in record.logs:
-                    logs.setdefault(log.incarnation, []).append(record)
         self.counts["tablets"] = count
-        for record in self._view.tablets:
-            for log in record.logs:
-                logs.setdefault(log.incarnation, []).append(record)
-        self._logs(logs)
+        self._logs(self._view.needing_logs())
 
     @switches
     def _files(self, record: TabletRecord) -> None:
@@ -282,7 +281,7 @@ class Check:
     def _logs(self, named: dict[str, list[TabletRecord]]) -> None:
         known = self._view.complete
         said = " ".join(finding.what for finding in self.findings)
-        told = {NO_LOG} | self._evidence.unfenced | self._evidence.given_up
+        told = self._evidence.unfenced | self._evidence.given_up
         for incarnation in sorted({*self._evidence.logs, *named} - told):
             if f"{LOGS}/{incarnation}" in self._evidence.unreadable:
                 continue

@@ -30,7 +30,7 @@ from hbtable.metadata.id_allocator import TABLE_IDS
 from hbtable.metadata.root_copy import is_older
 from hbtable.model.names import DEFAULT_NAMESPACE, SYSTEM_NAMESPACE
 from hbtable.model.table import TableRecord
-from hbtable.model.tablet import FIRST_USER_TABLE_ID, METADATA_TABLE_ID, NO_LOG, SSTableRef, TabletRecord
+from hbtable.model.tablet import FIRST_USER_TABLE_ID, METADATA_TABLE_ID, SSTableRef, TabletRecord
 from hbtable.repair.backup import Backup
 from hbtable.repair.evidence import Evidence, gather
 from hbtable.repair.lock_files import LockFiles, read_lock_files
@@ -77,6 +77,8 @@ class Repair:
         self._now = runtime.wall_millis()
         self._seen = Seen()
         self._older_files = ""
+        self._needed: set[str] = set()
+        """Logs of which tablets may need records."""
         self._locks: LockFiles
         self._evidence: Evidence
         self._view: MetadataView
@@ -96,6 +98,7 @@ class Repair:
         theirs = None if self._older_files and self._locks.copy is not None else self._locks.root
         root, self._view = best_root(reader, theirs, self._locks.copy)
         look_everywhere(self._seen, self._locks, self._evidence, self._view, reader)
+        self._needed = set(self._view.needing_logs())
         self._writer = RepairWriter(self._fs, self._new_incarnation)
         self.backup.note_root(self._store.stored(layout.ROOT_PATH))
         marked = mark(self._view, self._orders, self._now, self.report)
@@ -132,7 +135,9 @@ class Repair:
         view = self._view
         tables = view.tables()
         rows = dict(view.rows)
-        trusted = view.complete and not any(self._evidence.logs.values()) and not self._missing_logs()
+        logs = self._evidence.logs
+        # What a log lost that no tablet needs is no reason to doubt anything.
+        trusted = view.complete and not any(logs.get(name) for name in self._needed) and not self._missing_logs()
         schemas = {record.table_id: record.schema for record in tables.values()}
         needed = self._files_of_withheld() if trusted else frozenset()
         files = UserFiles(self._fs, self._evidence, self._writer, self.backup, self.report, schemas, needed)
@@ -159,14 +164,7 @@ class Repair:
         return frozenset(ref.path for record in withheld for _, refs in record.files for ref in refs)
 
     def _missing_logs(self) -> set[str]:
-        return self._named_logs() - {NO_LOG} - self._evidence.logs.keys() - self._evidence.given_up
-
-    def _named_logs(self) -> set[str]:
-        named = set()
-        for _, record in self._view.tablet_rows():
-            if isinstance(record, TabletRecord):
-                named |= {log.incarnation for one in (record, record.left) if one for log in one.logs}
-        return named
+        return self._needed - self._evidence.logs.keys() - self._evidence.given_up
 
     @switches
     def _mend_rows(self, rows: dict[bytes, bytes], files: UserFiles) -> bool:
@@ -273,7 +271,6 @@ class Repair:
     @switches
     def _remove_logs(self, reader: MetadataReader) -> None:
         """Every record that counts is in an SSTable now."""
-        needed = self._named_logs() | {log.incarnation for record in self._view.tablets for log in record.logs}
         for incarnation, damage in self._evidence.logs.items():
             for status in self._fs.list_files(f"logs/{incarnation}"):
                 self.backup.remove(status.path)
@@ -282,7 +279,7 @@ class Repair:
                 if not reader.gaps.get(incarnation):  # else what is lost is told tablet by tablet
                     self.report.lost.append(f"what the log {incarnation} held where it cannot be read: {damage}")
                 for gap in reader.gaps.get(incarnation, ()):
-                    if gap.hides_the_end and (incarnation in needed or not self._view.tablets):
+                    if gap.hides_the_end and (incarnation in self._needed or not self._view.tablets):
                         self.report.lost.append(f"{gap.path}: {gap.reason()}; {gap.unattributed()}")
         for incarnation in sorted(self._missing_logs()):
             self.report.lost.append(f"the log {incarnation}, which is not there, with recent writes")

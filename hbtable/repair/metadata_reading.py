@@ -17,7 +17,7 @@ from hbtable.encoding.cell_key import Pair, column_prefix, parse_suffix, row_of,
 from hbtable.errors import Corruption, FileNotFound
 from hbtable.fs.interface import FileSystem
 from hbtable.metadata import layout
-from hbtable.metadata.root_copy import is_older
+from hbtable.metadata.root_copy import is_older, was_put_back
 from hbtable.metadata.tiling import standing
 from hbtable.model.mutation import PUT
 from hbtable.model.table import TableRecord
@@ -51,7 +51,7 @@ class MetadataView:
     doubts: list[str] = field(default_factory=list)
     """Reasons why the chain could not be followed to its end; [] when it was."""
     newer: list[str] = field(default_factory=list)
-    """Files that say that a part of the chain is old, or was about to be."""
+    """Files that say that a part of the chain is old, and hold what it does not lead to."""
     as_of_before: list[str] = field(default_factory=list)
     """Logs that the chain needs and that nobody has ended: what they hold is not in `rows`."""
     complete: bool = True
@@ -68,6 +68,17 @@ class MetadataView:
                     yield key, tablet_record.decode_row(self.rows[key], f"METADATA row {key!r}")
                 except Corruption as error:
                     self.doubts.append(str(error))
+
+    @switches
+    def needing_logs(self) -> dict[str, list[TabletRecord]]:
+        """Incarnation -> the tablets, METADATA's own among them, that may need records of its log."""
+        users = standing(record for _, record in self.tablet_rows() if isinstance(record, TabletRecord))
+        found: dict[str, list[TabletRecord]] = {}
+        for record in (*users, *self.tablets):
+            for log in record.logs:
+                if log.incarnation != NO_LOG:
+                    found.setdefault(log.incarnation, []).append(record)
+        return found
 
     def tables(self) -> dict[bytes, TableRecord]:
         """The tables by name."""
@@ -147,9 +158,7 @@ class MetadataReader:
                     view.doubts.append(file.damage or f"{ref.path} is not the file that METADATA names")
                 else:
                     pairs += self._pairs(file)
-        view.newer += self._newer_files(record, paths)
-        start, stop = row_prefix(record.range.start), record.range.stop and row_prefix(record.range.stop)
-        pairs = [pair for pair in pairs if start <= pair[0] and (not stop or pair[0] < stop)]
+        pairs = _within(record, pairs)
         named = [log for log in record.logs if log.incarnation not in self._evidence.given_up | {NO_LOG}]
         view.as_of_before += [log.incarnation for log in named if log.incarnation in self._evidence.unfenced]
         for log in (log for log in named if log.incarnation not in self._evidence.unfenced):
@@ -162,12 +171,16 @@ class MetadataReader:
             for one in self._metadata_records(log.incarnation):
                 if one.tablet_id == record.tablet_id and one.sequence >= log.first_needed:
                     pairs += one.pairs
+        if not view.as_of_before:
+            view.newer += self._newer_files(record, paths, pairs)
         return pairs
 
-    def _newer_files(self, record: TabletRecord, named: set[str]) -> list[str]:
+    @switches
+    def _newer_files(self, record: TabletRecord, named: set[str], held: list[Pair]) -> list[str]:
         """Files of this tablet that say the record is old: they replaced what it names, or hold more than it knows of.
-        A compaction that a crash ended before the record named its output leaves such a file as well, with the inputs
-        still in their places; then both ways lead to the same rows."""
+        A flush or a compaction that a crash ended before the record named its output leaves such a file as well, with
+        all that it was made from still in its place: of that no cell is missing in `held`, to which the record
+        leads."""
         found = []
         for file in self._evidence.sstables.values():
             properties = file.properties
@@ -176,7 +189,8 @@ class MetadataReader:
             identity = properties.identity
             if identity.table_id == METADATA_TABLE_ID and identity.tablet_id == record.tablet_id:
                 replaced = {path for path in identity.replaced if path in named}
-                if replaced or properties.last_sequence > _last_sequence(record):
+                is_newer = replaced or properties.last_sequence > _last_sequence(record)
+                if is_newer and not set(held).issuperset(_within(record, self._pairs(file))):
                     found.append(f"{file.path} is newer than the record of METADATA's tablet {record.tablet_id}")
         return found
 
@@ -288,6 +302,12 @@ def _tablets_of_metadata(pairs: Iterable[Pair]) -> set[int]:
     return found
 
 
+def _within(record: TabletRecord, pairs: list[Pair]) -> list[Pair]:
+    """The cells that are in the tablet's rows."""
+    start, stop = row_prefix(record.range.start), record.range.stop and row_prefix(record.range.stop)
+    return [pair for pair in pairs if start <= pair[0] and (not stop or pair[0] < stop)]
+
+
 def _last_sequence(record: TabletRecord) -> int:
     """Everything up to here is in files or logs that the record names."""
     held = [ref.last_sequence for _, refs in record.files for ref in refs]
@@ -299,13 +319,19 @@ def best_root(
     reader: MetadataReader, root: TabletRecord | None, copy: TabletRecord | None
 ) -> tuple[TabletRecord | None, MetadataView]:
     """The newer one, if it leads to all of METADATA. Normally both are the same; the copy is written first, so it may
-    be one change ahead, which then was about to be made."""
+    be one change ahead, which then was about to be made: the record counts as long as both lead to the same rows."""
     if root is None or copy is None or root == copy:
         only = root or copy
         return only, reader.read(only)
     newer, older = (copy, root) if is_older(root, copy) else (root, copy)
     view = reader.read(newer)
+    other = reader.read(older)
+    if older is root and not was_put_back(root, copy) and _are_same(view, other):
+        return root, other
     if not view.doubts:
         return newer, view
-    other = reader.read(older)
     return (older, other) if not other.doubts else (newer, view)
+
+
+def _are_same(one: MetadataView, other: MetadataView) -> bool:
+    return one.rows == other.rows and not (one.doubts or one.newer or other.doubts or other.newer)

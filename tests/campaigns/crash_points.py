@@ -3,7 +3,7 @@ kinds of compaction, splits, an orderly restart; and a second crash somewhere in
 
 At its n-th call the file system loses its power: un-synced bytes vanish, stay or are torn, as the seed wants. The
 next life must find whole rows as promised, with only the operation under way in doubt; `hbtable check` must find
-nothing damaged, and writing must go on.
+nothing damaged, `hbtable repair` nothing to do, and writing must go on.
 
     python -m tests.campaigns.crash_points [--stride 1] [--seed N]
 """
@@ -27,9 +27,11 @@ from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, DELETE_FAMILY, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.repair.checking import Check
+from hbtable.repair.mending import Repair
 from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
 from hbtable.testing.simulated.scheduler import SimulatedCrash
 from tests.campaigns.simulation import TABLE, read_everything, small_options
+from tests.harness.disks import disk_copy
 from tests.harness.promises import Promises, RowState
 
 QUICK = SimulationOptions(offload_seconds=0.001)
@@ -258,6 +260,9 @@ def verify(runtime: SimulatedRuntime, survivor: MemoryFileSystem, promises: Prom
         check = Check(runtime, fs)
         check.run()
         assert not check.findings, f"{where}: check says {check.findings}"
+        copy = MemoryFileSystem(runtime, disk_copy(survivor.disk))
+        repair = Repair(runtime, copy, copy, "repair-backup-1").run()
+        assert repair.is_empty, f"{where}: check finds nothing, and repair {repair}"
         cluster = start(runtime, fs)
         if TABLE in cluster.client.admin.table_names():
             wrong = promises.verify(read_everything(cluster.client))

@@ -1,6 +1,6 @@
 """Every file of a data folder in turn removed, cut short, flipped, replaced by an older copy of itself or by another's:
 never a wrong answer, never more closed than must be, `hbtable check` notices what matters, and `hbtable repair` brings
-back what was flushed and not itself destroyed.
+back what was flushed and not itself destroyed. Both agree: the check says sound where the repair has nothing to do.
 
 Prints what became of each kind of file and damage. Reading, checking and repairing go over copies of one folder in
 memory, so that a case takes a tenth of a second.
@@ -128,6 +128,8 @@ def _damages(life: Life, path: str, paths: list[str], chance: random.Random, fli
     for one in sorted(older):
         yield Case(path, "older", one)
     others = [other for other in paths if other != path and _folder(other) == _folder(path)]
+    if life.versions.get(path):
+        yield Case(path, "some older", chance.choice(life.versions[path]))
     if others:
         yield Case(path, "another's", bytes(life.disk.files[chance.choice(others)].content))
 
@@ -208,11 +210,15 @@ def repaired(disk: MemoryDisk, seed: int, life: Life, case: Case, outcome: Outco
     except UnsupportedFormat as error:
         outcome.repaired = "refused"
         outcome.messages.append(str(error))
+        outcome.faults += [f"repair refuses what the check finds sound: {error}"] * (not outcome.check)
         return
     except HbtableError as error:
         outcome.repaired = CLOSED
         outcome.faults.append(f"repair failed: {error}")
         return
+    if bool(outcome.check) == report.is_empty:
+        said = [*report.done, *report.lost, "nothing to do"][0]
+        outcome.faults.append(f"the check says {outcome.check or 'sound'}, and the repair: {said}")
     left = check(fs.disk, seed + 1, life.kind)
     outcome.faults += [f"after the repair: {message}" for message in left]
     runtime = SimulatedRuntime(seed + 2, QUICK)

@@ -16,7 +16,7 @@ from hbtable.model.cell import SERVER_TIME
 from hbtable.model.mutation import DELETE_COLUMN, PUT, RowMutation
 from hbtable.model.schema import FamilySchema, TableSchema
 from hbtable.testing.simulated.runtime import SimulatedRuntime, SimulationOptions
-from tests.campaigns.damage_store import file_system, lock_service
+from tests.campaigns.damage_store import ZOOKEEPER, file_system, lock_service
 from tests.campaigns.simulation import small_options
 from tests.harness.promises import RowState
 
@@ -39,6 +39,9 @@ class Life:
     flushed_at: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
     """Which state in `past` each row had when everything was in SSTables last. An equal state may come again later."""
 
+    versions: dict[str, list[bytes]] = field(default_factory=dict)
+    """All that each small file ever held, the last one left out."""
+
     def flushed_now(self) -> None:
         """Everything is in SSTables."""
         self.flushed_at = {key: len(states) - 1 for key, states in self.past.items()}
@@ -46,6 +49,22 @@ class Life:
     def since_flushed(self, name: bytes, row: bytes) -> list[RowState]:
         """The states of a row from the one in SSTables on."""
         return self.past.get((name, row), [{}])[self.flushed_at.get((name, row), 0) :]
+
+
+class _Watched(dict[str, MemoryContent]):
+    """The files of a disk; small ones, which are written whole, are kept in `life` before they are replaced."""
+
+    def __init__(self, files: dict[str, MemoryContent], life: Life) -> None:
+        super().__init__(files)
+        self._life = life
+
+    def __setitem__(self, path: str, content: MemoryContent) -> None:
+        before = self.get(path)
+        if before is not None and path.startswith(("lockservice/", "metadata/", f"{ZOOKEEPER}/")):
+            found = self._life.versions.setdefault(path, [])
+            if bytes(before.content) not in found:
+                found.append(bytes(before.content))
+        super().__setitem__(path, content)
 
 
 def disk_copy(disk: MemoryDisk) -> MemoryDisk:
@@ -69,6 +88,7 @@ def live(seed: int, stopped: bool, kind: str = LOCAL) -> Life:
     disk = MemoryDisk()
     for part in range(3):
         runtime = SimulatedRuntime(seed * 10 + part, QUICK)
+        disk.files = _Watched(disk.files, life)
         runtime.run(_part, runtime, file_system(runtime, disk, kind), life, chance, part, stopped)
         disk = disk_copy(disk) if part < 2 else disk
     return life

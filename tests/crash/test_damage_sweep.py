@@ -9,6 +9,7 @@ import pytest
 from hbtable.fs.interface import HDFS, LOCAL, WEBHDFS
 from tests.campaigns.damage import Case, Outcome, cases, check, run_case, table
 from tests.campaigns.damage_life import Life, live
+from tests.campaigns.damage_store import ZOOKEEPER
 
 SEED = 20261122
 CASES_OF_A_KIND = 1
@@ -47,6 +48,19 @@ def some_of_each_kind(life: Life) -> list[Case]:
     for case in cases(life, chance, 1):
         groups.setdefault((case.kind(), case.damage), []).append(case)
     return [case for group in groups.values() for case in chance.sample(group, min(CASES_OF_A_KIND, len(group)))]
+
+
+@pytest.mark.slow
+def test_every_record_that_the_root_tablet_ever_had_may_be_put_back(life: Life) -> None:
+    """From a backup of any moment, also of the one before the last change, in which a crash leaves the record, too."""
+    faults = {}
+    for path in ("lockservice/files/root-tablet", f"{ZOOKEEPER}/root-tablet", "metadata/root-tablet"):
+        for number, content in enumerate(life.versions.get(path, [])):
+            if content != bytes(life.disk.files[path].content):
+                outcome = run_case(life, Case(path, f"version {number}", content), SEED + 50 * number)
+                faults[path, number] = outcome.faults
+    assert len(faults) > 10
+    assert not {where: found for where, found in faults.items() if found}
 
 
 @pytest.mark.slow

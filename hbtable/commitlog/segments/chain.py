@@ -75,6 +75,11 @@ def settled_chain(
         if number >= oldest and headers[number] is None and lengths[number] > limit:
             # Headers are synced before the first group is appended, so this one was sound once.
             raise Corruption(segment_path(folder, number), 0, "the segment's header is damaged")
+    last = end.segment.number if end is not None else 0
+    for number in (number for number in sorted(lengths) if number > last and headers[number] is None):
+        if lengths[number]:
+            what = f"{segment_path(folder, number)}, {lengths[number]} bytes: too short for a segment's header, dropped"
+            tell(logging.WARNING, what)
     if end is None:
         return []
     if end.level:

@@ -22,7 +22,7 @@ from hbtable.launch.cli.repair import told
 from hbtable.launch.cli.saved_scanner import saved_scanner
 from hbtable.lockservice.identity import folder_id
 from hbtable.lockservice.interface import Session
-from hbtable.lockservice.paths import CLUSTER, LOCK_SUFFIX, MASTER, SERVERS, MasterCandidate, ServerFile
+from hbtable.lockservice.paths import CLUSTER, LOCK_SUFFIX, MASTER, SERVERS, MasterCandidate, ServerFile, server_file
 from hbtable.master.servers.liveness import expire_server
 from hbtable.repair.lock_store import ClusterLockStore, LockStore, LockStoreCopy
 from hbtable.repair.mending import Repair
@@ -72,10 +72,11 @@ def mended(
         if dry_run:
             return _tried(runtime, fs, store, name, orders)
         taken_back = [line for folder in unfinished(fs) for line in _taken_back(fs, store, folder)]
+        damaged = _damaged_server_files(session)
         _end_dead_servers(runtime, fs, session)
         repair = Repair(runtime, fs, fs, name, saved_scanner(fs), store, orders)
         repair.run()
-        repair.report.done[:0] = taken_back
+        repair.report.done[:0] = taken_back + damaged
         return repair
     finally:
         with contextlib.suppress(HbtableError):  # it ends with the session in any case
@@ -129,6 +130,21 @@ def _refuse_lost_lock_service(store: LockStore, fs: FileSystem, said: bool) -> N
         "its roles are given, and ZooKeeper has lost it, stop every role and repeat with --lock-service-lost: then "
         "every log is ended, which ends a cluster that serves under another root"
     )
+
+
+@switches
+def _damaged_server_files(session: Session) -> list[str]:
+    """Messages about files of dead servers that cannot be read, and go with the others. UnsupportedFormat."""
+    found = []
+    for name in session.list(SERVERS):
+        if not name.endswith(LOCK_SUFFIX):
+            try:
+                ServerFile.read(session, name)
+            except Corruption as error:
+                found.append(f"the lock service's file {server_file(name)} was taken out: {error}")
+            except FileNotFound:
+                continue
+    return found
 
 
 @switches

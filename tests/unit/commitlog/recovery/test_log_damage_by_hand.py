@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from hbtable.commitlog.recovery.reading import read_log
+from hbtable.commitlog.recovery.reading import log_segments, read_log
 from hbtable.commitlog.segments.high_water import high_water_path, read_high_water
 from hbtable.errors import Corruption, Unavailable
 from hbtable.fs.memory_disk import MemoryContent
@@ -142,6 +142,20 @@ def test_a_last_segment_without_a_whole_header_is_fine(bench) -> None:
     for content in (b"", b"BtLo", bytes(60)):
         bench.memory.disk.files[path] = type(bench.memory.disk.files[f"{bench.folder}/0000000001.log"])(content, 0, 0)
         assert bench.run(bench.written) == whole
+
+
+def test_bytes_that_are_too_short_for_a_header_are_told(bench) -> None:
+    _write(bench, segment_bytes=150)
+    path = f"{bench.folder}/{len(bench.segments()) + 1:010d}.log"
+    for content, expected in ((b"", []), (b"BtLo", [f"{path}, 4 bytes: too short for a segment's header, dropped"])):
+        bench.memory.disk.files[path] = type(bench.memory.disk.files[f"{bench.folder}/0000000001.log"])(content, 0, 0)
+        told: list[str] = []
+
+        def read(told: list[str] = told) -> None:
+            log_segments(bench.memory, bench.folder, tell=lambda _, one: told.append(one))
+
+        bench.run(read)
+        assert [what.split(";")[0] for what in told] == expected
 
 
 def test_a_damaged_header_with_groups_behind_it_is_corruption(bench) -> None:
