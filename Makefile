@@ -27,6 +27,15 @@ run: $(VENV)/.run
 
 native: $(VENV)/.native
 
+# Sets of text have another order in each process of Python, unless this says which.
+test test-quick: export PYTHONHASHSEED = 0
+ifeq ($(SEED),0)
+verify: override export SEED := $(strip $(shell od -An -N3 -tu4 /dev/urandom))
+else
+verify: export SEED := $(SEED)
+endif
+verify: export PYTHONHASHSEED = $(SEED)
+
 # The tiers (docs/testing.md). One process for each processor; ARGS="-n 0" for one test after the other, in this process.
 PARALLEL := -n auto --dist worksteal
 
@@ -40,7 +49,7 @@ test: $(VENV)/.test
 TIMED = began=$$(date +%s) && echo "=== $(2)" && $(1) && echo "=== $(2): $$(($$(date +%s) - began)) s"
 
 verify: $(VENV)/.test
-	@$(call TIMED,SEED=$(SEED) $(BIN)/pytest $(PARALLEL) -m "verify and not alone" tests,long tests)
+	@$(call TIMED,$(BIN)/pytest $(PARALLEL) --hypothesis-seed $(SEED) -m "(verify or hypothesis) and not alone" tests,long tests)
 	@$(call TIMED,$(BIN)/pytest -m alone tests,tests that measure)
 	@$(call TIMED,$(MAKE) compat,make compat)
 	@$(call TIMED,$(MAKE) cluster-test,make cluster-test)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.fresh_seed import choose_seed, fresh_seed
 from tests.harness.real_servers import (
     HdfsServers,
     ZooKeeperServer,
@@ -17,6 +18,14 @@ from tests.harness.real_servers import (
     running_hdfs,
     running_zookeeper,
 )
+
+
+def pytest_configure() -> None:
+    choose_seed()
+
+
+def pytest_report_header() -> str:
+    return f"seed of whom and when a test stops at random: {fresh_seed()} (SEED={fresh_seed()} takes it again)"
 
 
 @pytest.fixture(scope="session")

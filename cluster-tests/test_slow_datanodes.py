@@ -26,6 +26,7 @@ from hbtable.fs.interface import FileSystem
 from hbtable.fs.opened import close_file_system, open_file_system
 from hbtable.metrics.registry import Registry
 from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.fresh_seed import fresh_seed
 from tests.harness.real_servers import HdfsServers, require_java, running_hdfs
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
 
@@ -108,7 +109,7 @@ def _trial(servers: HdfsServers, runtime: GeventRuntime, fs: FileSystem, fault: 
 
     clients = [runtime.spawn(client, 20 + tablet) for tablet in range(CLIENTS)]
     runtime.sleep(SECONDS_BEFORE)
-    victim = random.randint(1, servers.datanodes)
+    victim = random.Random(fresh_seed() + number).randint(1, servers.datanodes)
     (servers.kill_datanode if fault == "kill" else servers.freeze_datanode)(victim)
     try:
         for task in clients:

@@ -1,6 +1,6 @@
 """A tablet server stopped by SIGSTOP for 0.5 to 3 session lengths at random moments under load (issue 5): nothing
 acknowledged is lost, nothing stale is read after another server took over, and if its session ended it exits within 1 s
-of waking. HBTABLE_ZOMBIE_TRIALS says how often (20; 4 in CI); the seed is printed.
+of waking. HBTABLE_ZOMBIE_TRIALS says how often (20; 4 in CI).
 """
 
 import os
@@ -13,6 +13,7 @@ import happybase
 import pytest
 from Hbase_thrift import IOError as HBaseError
 
+from tests.harness.fresh_seed import fresh_seed
 from tests.harness.real_servers import HdfsServers, ZooKeeperServer
 from tests.harness.role_processes import ProcessCluster, RoleProcess
 from tests.harness.waiting import SOON_SECONDS, eventually, in_time
@@ -75,9 +76,7 @@ class Worker:
 def test_a_server_that_was_stopped_and_wakes_does_no_harm(
     hdfs_servers: HdfsServers, zookeeper_server: ZooKeeperServer, own_folder: str, tmp_path: Path
 ) -> None:
-    seed = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
-    print(f"\nseed {seed}")
-    chance = random.Random(seed)
+    chance = random.Random(fresh_seed())
     address = hdfs_servers.hdfs(own_folder)
     with ProcessCluster(tmp_path, zookeeper_server.address, own_folder, address, SESSION_SECONDS) as cluster:
         cluster.start(3)

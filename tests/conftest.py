@@ -1,12 +1,17 @@
-"""Prints the seed of this run."""
+"""The seed of this run: chosen, printed, and what tests of Hypothesis take their examples from."""
 
 import pytest
+from hypothesis import settings
 
 from tests.harness.fresh_seed import choose_seed, fresh_seed
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     choose_seed()
+    # By itself Hypothesis takes other examples in each run, and those that failed in earlier runs of this folder.
+    same_each_time = config.getoption("--hypothesis-seed") is None
+    settings.register_profile("hbtable", settings.get_profile("ci"), derandomize=same_each_time)
+    settings.load_profile("hbtable")
 
 
 def pytest_report_header() -> str:

@@ -1,6 +1,5 @@
 """Jumps of the wall clock: refused while a server runs, survived when a start believed one, and repaired."""
 
-import random
 from dataclasses import replace
 from itertools import pairwise
 
@@ -64,7 +63,7 @@ def test_what_time_servers_correct_is_followed() -> None:
     def main() -> None:
         for _ in range(50):
             runtime.sleep(60)
-            runtime.wall_offset_millis += random.choice((-250_000, 250_000, -100, 100))
+            runtime.wall_offset_millis += runtime.random.choice((-250_000, 250_000, -100, 100))
             assert wall.millis() == runtime.wall_millis()
             assert not wall.refused_jump()
 
