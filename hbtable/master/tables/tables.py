@@ -27,12 +27,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from hbtable.access.grants_file import begin_table, forget
+from hbtable.access.grants_file import forget
 from hbtable.access.scopes import of_table
 from hbtable.errors import (
     Conflict,
-    Corruption,
-    LimitExceeded,
     OutcomeUnknown,
     OutOfSpace,
     StaleLocation,
@@ -46,16 +44,15 @@ from hbtable.master.new_ids import NewIds
 from hbtable.master.servers.decommissions import Decommissions
 from hbtable.master.servers.server_reports import AskServers, ServerReports
 from hbtable.master.tables.alterations import Alterations
-from hbtable.master.tables.family_identities import first_families
+from hbtable.master.tables.creation import TableCreation
 from hbtable.master.tables.file_settings_check import check_file_settings
 from hbtable.master.tables.namespaces import Namespaces
 from hbtable.master.tables.schema_check import check_schema, check_split_rows
-from hbtable.master.tables.tablet_rows import IdInUse, TabletRows
+from hbtable.master.tables.tablet_rows import TabletRows
 from hbtable.master.tablets.assignment import takers
 from hbtable.master.tablets.balancer import Balancer
 from hbtable.master.tablets.merges import Merges
 from hbtable.master.tablets.moves import Moves
-from hbtable.master.tablets.ownership import first_records
 from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.split_repair import complete_split
@@ -68,7 +65,6 @@ from hbtable.model.tablet import TabletRecord
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.keyed_locks import KeyedLocks
 from hbtable.runtime.parallel import results, run_all
-from hbtable.runtime.slices import in_slices
 from hbtable.switches import switches
 
 log = logging.getLogger(__name__)
@@ -103,20 +99,30 @@ class TableOperations:
         collector spares them. `request_cycle` makes the cycle look at every tablet at once. `wall_millis`: a wall
         clock that does not jump; None: the machine's."""
         self._runtime = runtime
-        self._wall_millis = wall_millis = wall_millis or runtime.wall_millis
+        wall_millis = wall_millis or runtime.wall_millis
         self._session = session
         self._catalog = catalog
         self._placement = placement
         self._reports = reports
         self._check_master = check_master
-        self._new_ids = new_ids
         self._parallel_rows = parallel_rows
-        self._unnamed = unnamed if unnamed is not None else set()
         self._without_room: set[int] = set()
         """Ids of tables whose tablets could not be flushed when they were to be disabled: the disk was full."""
         self._locks = KeyedLocks[bytes](runtime)
         self._rows = TabletRows(runtime, catalog, placement, reports, parallel_rows)
         self.namespaces = Namespaces(runtime, session, catalog, check_master)
+        self._creation = TableCreation(
+            runtime,
+            session,
+            catalog,
+            self._rows,
+            self.namespaces,
+            new_ids,
+            wall_millis,
+            unnamed if unnamed is not None else set(),
+            self._finish_enabling,
+            self._delete,
+        )
         self.moves = Moves(catalog, placement, reports, self.operation, self.settled)
         self.merges = Merges(
             catalog,
@@ -142,24 +148,7 @@ class TableOperations:
         bounds = check_split_rows(schema, split_rows)
         self._check_master()
         with self._asked_for(schema.name):
-            with self.namespaces.kept_for(schema.name):
-                # The version begins at 1 whatever the caller says: servers compare versions of one table only.
-                schema = replace(first_families(schema), version=1)
-                record = TableRecord(self._new_ids.table(), TableState.CREATING, schema)
-                self._catalog.create_table(record)
-            ids = self._ids(len(bounds) + 1)
-            try:
-                # Before there are tablets: should this end here, the cycle takes the creation back.
-                begin_table(self._session, schema.name, creator)
-                self._rows.write(schema.name, first_records(record.table_id, ids, bounds, self._wall_millis()))
-                self._finish_enabling(record)
-            except (IdInUse, LimitExceeded):
-                forget(self._session, of_table(schema.name))
-                self._catalog.delete_table(record)  # or the cycle would take its creation back, and the other's rows
-                raise
-            except (StaleLocation, Unavailable) as error:
-                # Not to be repeated as it is: the name is taken now, and the cycle finishes or undoes the creation.
-                raise OutcomeUnknown(f"table {shown(schema.name)} may or may not come to exist: {error}") from error
+            self._creation.create(schema, bounds, creator)
 
     @switches
     def delete_table(self, name: bytes) -> None:
@@ -168,7 +157,7 @@ class TableOperations:
             record = self._existing(name)
             if record.state not in (TableState.DISABLED, TableState.DELETING) and not self._has_no_room(record):
                 raise TableNotDisabled(shown(name))
-            self._finish_deleting(self._enter(record, TableState.DELETING))
+            self._delete(record)
 
     @switches
     def enable_table(self, name: bytes) -> None:
@@ -205,25 +194,7 @@ class TableOperations:
                 raise TableNotDisabled(f"{shown(name)}")
             old = self.settled(record.table_id)
             bounds = [tablet.range.start for tablet in old[1:]] if keep_splits else []
-            fresh = replace(
-                record,
-                table_id=self._new_ids.table(),
-                state=TableState.ENABLING,
-                schema=first_families(record.schema),
-            )
-            ids = self._ids(len(bounds) + 1)
-            self._unnamed.add(fresh.table_id)
-            try:
-                # Its tablets stand before the name row points at them: a crash before leaves the table as it was, one
-                # after leaves it empty, to be enabled by the cycle. Tablets that no name points at are swept.
-                self._rows.write(name, first_records(fresh.table_id, ids, bounds, self._wall_millis()))
-                self._catalog.replace_table(record, fresh)
-            except OutcomeUnknown:
-                raise  # the name row may come to point at them: they are spared while this is the master
-            except BaseException:
-                self._unnamed.discard(fresh.table_id)
-                raise
-            self._unnamed.discard(fresh.table_id)
+            fresh = self._creation.replace_by_empty(record, bounds)
             self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
             self._finish_enabling(fresh)
 
@@ -269,7 +240,7 @@ class TableOperations:
                 return f"table {shown(name)} was finished meanwhile"
             match current.state:
                 case TableState.CREATING:
-                    return self._resume_creating(current)
+                    return self._creation.resume(current)
                 case TableState.ENABLING:
                     self._finish_enabling(current)
                 case TableState.DISABLING:
@@ -288,10 +259,6 @@ class TableOperations:
         if record is None:
             raise TableNotFound(shown(name))
         return record
-
-    @switches
-    def _ids(self, count: int) -> list[int]:
-        return [self._new_ids.tablet() for _ in in_slices(self._runtime, range(count))]
 
     @switches
     def _enter(self, record: TableRecord, state: TableState) -> TableRecord:
@@ -361,24 +328,16 @@ class TableOperations:
         return record.state is TableState.DISABLING and record.table_id in self._without_room
 
     @switches
+    def _delete(self, record: TableRecord) -> None:
+        self._finish_deleting(self._enter(record, TableState.DELETING))
+
+    @switches
     def _finish_deleting(self, record: TableRecord) -> None:
         self._placement.discard(self._rows.delete_all(lambda: self.settled(record.table_id)))
         forget(self._session, of_table(record.schema.name))
         # The name row goes last: tablet rows without a name row are swept as left-overs, a name row without tablet
         # rows would look like a damaged table.
         self._catalog.delete_table(record)
-
-    @switches
-    def _resume_creating(self, record: TableRecord) -> str:
-        name = shown(record.schema.name)
-        try:
-            verify_tiling(self._catalog.tablet_rows(record.table_id))
-        except Corruption:
-            # Nobody was told that the table exists and no cell was written: the rows that stand are taken back.
-            self._finish_deleting(self._enter(record, TableState.DELETING))
-            return f"table {name}: took its interrupted creation back"
-        self._finish_enabling(record)
-        return f"table {name}: finished its creation"
 
     @switches
     def settled(self, table_id: int) -> list[TabletRecord]:
