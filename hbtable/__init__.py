@@ -151,7 +151,7 @@ def open(
 
     `config`: keys of a server's configuration (`hbtable config` lists them) by `section.key`, for example
     {"cache.block_cache_bytes": "256 MiB", "tablet.memtable_bytes": 64 << 20}, of the sections log, tablet, maintenance,
-    cache, master, garbage and disk. Neither files nor the environment are read. InvalidConfiguration.
+    cache, master, garbage, normalizer and disk. Neither files nor the environment are read. InvalidConfiguration.
 
     `path` ":memory:": a new and empty database in the memory of this process, which ends with close(). Each open()
     makes another one.

@@ -345,6 +345,14 @@ service HbtableAdmin {
   bool adminBalanceSwitch(1: bool on) throws (1: IOError io)
   /** Whether it does now. */
   bool adminBalancerEnabled() throws (1: IOError io)
+  /** Small and emptied neighbours in these tables, in all without any, are merged from now on, in the background.
+   * False: it is switched off. Older releases do not know the call. */
+  bool adminNormalize(1: list<binary> tables) throws (1: IOError io, 2: IllegalArgument ia)
+  /** Whether the master merges them, by itself or when it is asked, from now on; whether it did before. Older releases
+   * do not know the call. */
+  bool adminNormalizerSwitch(1: bool on) throws (1: IOError io)
+  /** Whether it does now. Older releases do not know the call. */
+  bool adminNormalizerEnabled() throws (1: IOError io)
   /** No tablet is placed on these tablet servers from now on, for as long as they live; with `offload` those that they
    * serve are moved away in the background. InvalidRequest: one of them is not there, or no other one would be left to
    * take tablets; none was marked. */

@@ -37,6 +37,14 @@ service MasterService {
   bool balance_switch(1: bool on) throws (1: tabletserver.RpcError error),
   /** Whether it does now. */
   bool balancer_enabled() throws (1: tabletserver.RpcError error),
+  /** Small and emptied neighbours in these tables, in all without any, are merged from now on, in the background.
+   * False: it is switched off. Older releases do not know the call. */
+  bool normalize(1: list<binary> tables) throws (1: tabletserver.RpcError error),
+  /** Whether the master merges them, by itself or when it is asked, from now on; whether it did before. Older releases
+   * do not know the call. */
+  bool normalizer_switch(1: bool on) throws (1: tabletserver.RpcError error),
+  /** Whether it does now. Older releases do not know the call. */
+  bool normalizer_enabled() throws (1: tabletserver.RpcError error),
   /** No tablet is placed on these tablet servers from now on, for as long as they live; with `offload` those that they
    * serve are moved away in the background. InvalidRequest: one of them is not there, or no other one would be left to
    * take tablets; none was marked. */

@@ -140,6 +140,8 @@ ADMIN: Final[Words] = {
     "adminMerge": ("table", "tablets"),
     "adminBalance": (),
     "adminBalanceSwitch": ("on",),
+    "adminNormalize": ("tables",),
+    "adminNormalizerSwitch": ("on",),
     "adminDecommission": ("servers", "offload"),
     "adminRecommission": ("server",),
     "adminRunRepair": (),

@@ -20,6 +20,7 @@ from hbtable.lockservice.interface import LockService, Session
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.files.trash import TRASH
 from hbtable.master.master import Master, MasterOptions
+from hbtable.master.tablets.normalizing import NormalizerOptions
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
 from hbtable.metrics.registry import Registry
@@ -46,6 +47,7 @@ class EmbeddedOptions:
     collector: CollectorOptions = field(default_factory=CollectorOptions)
     client: ClientOptions = field(default_factory=ClientOptions)
     locator: LocatorOptions = field(default_factory=LocatorOptions)
+    normalizer: NormalizerOptions = field(default_factory=NormalizerOptions)
 
 
 class EmbeddedCluster:
@@ -105,6 +107,7 @@ class EmbeddedCluster:
                 options.master,
                 options.collector,
                 registry=self.registry,
+                normalizer_options=options.normalizer,
             )
             # Before anything else: whoever holds the master's lock is alone on this machine's files.
             self.master.acquire()
@@ -189,7 +192,10 @@ class EmbeddedCluster:
 
 
 def _only_read(options: EmbeddedOptions) -> EmbeddedOptions:
-    """The options without garbage collection and splits: over an overlay these would keep whole files in memory."""
+    """The options without garbage collection, splits and merges: over an overlay these would keep whole files in
+    memory."""
     collector = replace(options.collector, period_seconds=math.inf)
     maintenance = replace(options.server.maintenance, split_bytes=0)
-    return replace(options, collector=collector, server=replace(options.server, maintenance=maintenance))
+    normalizer = replace(options.normalizer, period_seconds=0)
+    server = replace(options.server, maintenance=maintenance)
+    return replace(options, collector=collector, server=server, normalizer=normalizer)

@@ -10,7 +10,7 @@ from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.model.values import shown
 from hbtable.tabletserver.role import TabletServerOptions
 
-_SECTIONS: Final = ("log", "tablet", "maintenance", "cache", "master", "garbage", "disk")
+_SECTIONS: Final = ("log", "tablet", "maintenance", "cache", "master", "garbage", "normalizer", "disk")
 
 
 def options_of(durability: str, config: object) -> EmbeddedOptions:

@@ -7,6 +7,7 @@
     /master                        held by the master; its data is the master's address, its epoch goes into each call
     /masters/<session id>          held by each process that is the master or stands by, until it ends; JSON, below
     /balancer                      whether tablets move to even out servers: `on` or `off`; without it they do
+    /normalizer                    whether small and emptied neighbours are merged: as /balancer
     /unreachable/<...>             who does not reach whom (reachability.reports)
     /withdrawals                   tablet servers that gave up lately because nobody reached them; JSON
     /users                         in a cluster, the list of users (access.store)
@@ -33,6 +34,7 @@ SERVERS: Final = "/servers"
 MASTER: Final = "/master"
 MASTERS: Final = "/masters"
 BALANCER: Final = "/balancer"
+NORMALIZER: Final = "/normalizer"
 UNREACHABLE: Final = "/unreachable"
 WITHDRAWALS: Final = "/withdrawals"
 SPLITS: Final = "/splits"

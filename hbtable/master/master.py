@@ -8,6 +8,7 @@ It returns the message it decided. Nothing is remembered between two cycles but 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from hbtable.errors import Conflict, HbtableError, InvalidConfiguration, LockLost, Unavailable
 from hbtable.fs.interface import LOCAL, FileSystem
@@ -26,6 +27,8 @@ from hbtable.master.servers.server_reports import ReportCollector, ServerReports
 from hbtable.master.service import MasterCalls
 from hbtable.master.state_counter import StateCounter
 from hbtable.master.tables.tables import TableOperations
+from hbtable.master.tablets.normalizer import Normalizer
+from hbtable.master.tablets.normalizing import NormalizerOptions
 from hbtable.master.tablets.placement import Placement
 from hbtable.master.tablets.quarantine import QuarantineOptions
 from hbtable.metadata.catalog import Catalog
@@ -98,6 +101,7 @@ class Master:
         sorting_options: LogSortingOptions | None = None,
         quarantine_options: QuarantineOptions | None = None,
         registry: Registry | None = None,
+        normalizer_options: NormalizerOptions | None = None,
     ) -> None:
         """`on_lost` is called when the lock is lost: the process must stop being master."""
         self._runtime, self._session, self._fs, self._transport = runtime, session, fs, transport
@@ -116,20 +120,12 @@ class Master:
         wall = self._wall = SteadyWallClock(runtime, _MAX_CLOCK_SKEW_SECONDS, Registry(), "the master goes on").millis
         self._collector = Collector(runtime, fs, catalog, transport, self._check_own, garbage, unnamed, wall)
         new_ids = NewIds(session, fs, catalog)
-        self.tables = TableOperations(
-            runtime,
-            session,
-            catalog,
-            self._placement,
-            self.reports,
-            self._admit,
-            new_ids,
-            self._options.parallel_loads,
-            lambda record: owns_files(fs, record),
-            unnamed,
-            self.request_cycle,
-            wall,
+        placing, own, looks, wake = self._placement, partial(owns_files, fs), self.reports, self.request_cycle
+        self.tables = tables = TableOperations(
+            runtime, session, catalog, placing, looks, self._admit, new_ids, many, own, unnamed, wake, wall
         )
+        act, rules = (self._check, wall, self.wake), normalizer_options
+        self._normalizer = Normalizer(runtime, session, catalog, transport, looks, tables, metrics, *act, rules)
         self.calls = self._offered(Toggle(session, MERGES))
         self._reconciler = Reconciler(runtime, catalog, self._placement, self.tables, self.reports, new_ids.saw)
         self.last_message = "the master has not worked yet"
@@ -147,7 +143,8 @@ class Master:
 
     def _offered(self, merges: Toggle) -> MasterCalls:
         deaths = self._runtime.deaths.ever
-        return MasterCalls(self.tables, self._admit, self._collected, self.request_cycle, merges, deaths)
+        ask, normalizer = self.request_cycle, self._normalizer
+        return MasterCalls(self.tables, self._admit, self._collected, ask, merges, normalizer, deaths)
 
     # ---------------------------------------------------------------- life
 
@@ -177,6 +174,7 @@ class Master:
             self._watching.kill()
             self._watching = None
         self._states.stop()
+        self._normalizer.stop()
         self._history.stop()
         if self._placement.epoch:
             self._placement.epoch = 0
@@ -361,6 +359,7 @@ class Master:
 
     @switches
     def _collect(self) -> str:
+        self._normalizer.begin_if_due()
         if not self._system_served or not self.collections.due():  # without METADATA it would only hold up the placing
             return ""
         self.collections.begin()
@@ -368,7 +367,7 @@ class Master:
 
     def watch_room(self, out_of_space: Callable[[], bool], in_last_room: Callable[[], bool]) -> None:
         """On a full disk nothing is written that can wait, in the last room only what makes some; what can go goes."""
-        self.collections.out_of_space = self._placement.logs.out_of_space = out_of_space
+        self.collections.out_of_space = self._placement.logs.out_of_space = self._normalizer.rests = out_of_space
         self._placement.in_last_room = in_last_room
 
     @switches

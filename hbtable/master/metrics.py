@@ -30,6 +30,10 @@ class MasterMetrics:
         self.loads = registry.counter("hbtable_tablet_loads_total", "Tablets that a server loaded when it was asked.")
         self.failed_loads = registry.counter("hbtable_tablet_load_failures_total", "Loads that a server did not do.")
         self.moves = registry.counter("hbtable_tablet_moves_total", "Tablets moved from a living server to another.")
+        self.normalizer_merges = registry.counter(
+            "hbtable_normalizer_merges_total", "Tablets that the normalizer merged into their neighbours."
+        )
+        self.normalizer_splits = registry.counter("hbtable_normalizer_splits_total", "Tablets that it had split.")
         self.cycle_seconds = registry.histogram(
             "hbtable_master_cycle_seconds", "Time of one round of the master.", LONG_SECONDS_BUCKETS
         )

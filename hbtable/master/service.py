@@ -11,6 +11,7 @@ from hbtable.access.user import check_name
 from hbtable.errors import SwitchedOff
 from hbtable.lockservice.toggles import Toggle
 from hbtable.master.tables.tables import TableOperations
+from hbtable.master.tablets.normalizer import Normalizer
 from hbtable.model.schema import TableSchema
 from hbtable.model.status import Collection
 from hbtable.rpc.services import MasterService
@@ -30,6 +31,7 @@ class MasterCalls(MasterService):
         collect: Callable[[], Collection],
         request_cycle: Callable[[], None],
         merges: Toggle,
+        normalizer: Normalizer,
         task_deaths: Callable[[], list[str]],
     ) -> None:
         self._tables = tables
@@ -37,6 +39,7 @@ class MasterCalls(MasterService):
         self._collect = collect
         self._request_cycle = request_cycle
         self._merges = merges
+        self._normalizer = normalizer
         self._task_deaths = task_deaths
 
     # ---------------------------------------------------------------- tables and namespaces
@@ -112,6 +115,21 @@ class MasterCalls(MasterService):
     def balancer_enabled(self) -> bool:
         self._check_master()
         return self._tables.balancer.toggle.is_on()
+
+    @switches
+    def normalize(self, tables: Sequence[bytes]) -> bool:
+        self._check_master()
+        return self._normalizer.ask(tables)
+
+    @switches
+    def normalizer_switch(self, on: bool) -> bool:
+        self._check_master()
+        return self._normalizer.toggle.turn(on)
+
+    @switches
+    def normalizer_enabled(self) -> bool:
+        self._check_master()
+        return self._normalizer.toggle.is_on()
 
     @switches
     def decommission(self, servers: Sequence[str], offload: bool) -> None:

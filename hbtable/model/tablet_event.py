@@ -14,8 +14,10 @@ LEFT: Final = "left"
 """This server flushed it and gave it up."""
 SPLIT: Final = "split"
 """This server made it, by splitting another one."""
+MERGED: Final = "merged"
+"""The master made it of several neighbours."""
 
-ORDER: Final = (SPLIT, GIVEN, NOT_LOADED, SERVED, LEFT, TAKEN)
+ORDER: Final = (SPLIT, MERGED, GIVEN, NOT_LOADED, SERVED, LEFT, TAKEN)
 """Of the events of one generation."""
 
 

@@ -24,6 +24,7 @@ READING: Final = frozenset(
         "ping",
         "balancer_enabled",
         "balancer_rests",
+        "normalizer_enabled",
         "master_task_deaths",
         "ping_master",
     )

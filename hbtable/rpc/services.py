@@ -194,6 +194,20 @@ class MasterService(Service):
     def balancer_enabled(self) -> bool:
         """Whether it does now."""
 
+    @call(CallTimeout.ORDER, repeatable=True, admin="adminNormalize")
+    def normalize(self, tables: Sequence[TableName]) -> bool:
+        """Small and emptied neighbours in these tables, in all without any, are merged from now on, in the background.
+        False: it is switched off. Older releases do not know the call."""
+
+    @call(CallTimeout.ORDER, admin="adminNormalizerSwitch")
+    def normalizer_switch(self, on: bool) -> bool:
+        """Whether the master merges them, by itself or when it is asked, from now on; whether it did before. Older
+        releases do not know the call."""
+
+    @call(CallTimeout.READ, repeatable=True, admin="adminNormalizerEnabled")
+    def normalizer_enabled(self) -> bool:
+        """Whether it does now. Older releases do not know the call."""
+
     @call(CallTimeout.ORDER, repeatable=True, admin="adminDecommission")
     def decommission(self, servers: Sequence[ServerName], offload: bool) -> None:
         """No tablet is placed on these tablet servers from now on, for as long as they live; with `offload` those that

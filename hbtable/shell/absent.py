@@ -31,7 +31,6 @@ _GROUPS: Final = {
     "hbtable remembers requests that were slow, not those that were large: get_slowlog_responses": """
         get_largelog_responses""",
     "a tablet of an enabled table always has a server: move it, or disable the table": "unassign close_region",
-    "hbtable has no normalizer": "normalizer_switch normalizer_enabled normalize",
     "the master's collection of garbage cannot be switched off": "catalogjanitor_switch cleaner_chore_switch",
     "hbtable has no snapshots": "snapshot_cleanup_switch snapshot_cleanup_enabled",
     "hbtable does not do this by command yet": """

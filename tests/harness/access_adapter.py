@@ -355,6 +355,15 @@ class Session:
     def do_balancer_off(self, _: dict[str, Any]) -> bool:
         return self._clients.admin.adminBalanceSwitch(False)
 
+    def do_normalize(self, _: dict[str, Any]) -> None:
+        self._clients.admin.adminNormalize([])
+
+    def do_normalizer_toggle(self, _: dict[str, Any]) -> bool:
+        return self._clients.admin.adminNormalizerSwitch(True)
+
+    def do_normalizer_enabled(self, _: dict[str, Any]) -> bool:
+        return self._clients.admin.adminNormalizerEnabled()
+
     def do_split_enabled(self, _: dict[str, Any]) -> bool:
         return self._clients.admin.adminIsOn(b"splits")
 

@@ -86,6 +86,7 @@ class Cluster:
         self.servers = {}
         self.chance = random.Random(f"cluster {seed}")
         self.lost = []
+        self.normalizer = None
         self._names = 0
 
     def start(self, servers):
@@ -106,6 +107,7 @@ class Cluster:
             lambda: self.lost.append("master"),
             MasterOptions(scan_seconds=5.0),
             registry=node.registry,
+            normalizer_options=self.normalizer,
         )
         self.transport.register_master(Remote(self, node, master.calls))
         master.start()

@@ -14,7 +14,7 @@ from tests.harness.sim_schema_chores import SchemaChores
 from tests.harness.sim_workload import ROWS, TABLE
 
 CHORES = ("move", "split", "compact", "balance", "stop")
-"""Of a run that names none; `merge`, `decommission` and changes of the schema have runs of their own
+"""Of a run that names none; `merge`, `normalize`, `decommission` and changes of the schema have runs of their own
 (simulation/test_merges.py, test_decommissioning.py and test_schema_chores.py)."""
 
 _STOP_SECONDS = 6.0
@@ -33,6 +33,7 @@ class Operator:
         )
         self.count: Counter[str] = Counter()
         schema = SchemaChores(process, self._chance)
+        self._normalized = schema.normalized
         self._family, self._regroup, self._read_only = schema.family, schema.regroup, schema.read_only
 
     def run(self, going: Callable[[], bool]) -> None:
@@ -78,6 +79,12 @@ class Operator:
             admin.balance_switch(self._chance.random() < 0.7)
         return admin.balance()
 
+    def _normalize(self, admin: Admin) -> bool:
+        if self._chance.random() < 0.1:
+            admin.normalizer_switch(self._chance.random() < 0.8)
+        self._normalized(admin)
+        return admin.normalize([] if self._chance.random() < 0.5 else [TABLE])
+
     def _decommission(self, admin: Admin) -> bool:
         """Or the other way round."""
         if not self._cluster.network.servers:
@@ -110,5 +117,6 @@ def work_done(cluster: SimCluster) -> Counter[str]:
             count[f"{kind} compactions"] += role.shared.compaction_seconds[kind].count
     count["balancer at work"] += cluster.balanced
     count.update({f"drains {how}": times for how, times in cluster.drains.items()})
+    count["merged by the normalizer"] += sum(int(one.normalizer_merges.value) for one in cluster.normalizers)
     count["taken from who cannot load"] += cluster.reassigned
     return count

@@ -22,7 +22,9 @@ from hbtable.fs.memory import MemoryFileSystem
 from hbtable.lockservice.files import MemoryFiles
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import Master, MasterOptions
+from hbtable.master.metrics import MasterMetrics
 from hbtable.master.servers.log_sorting import LogSortingOptions
+from hbtable.master.tablets.normalizing import NormalizerOptions
 from hbtable.master.tablets.quarantine import QuarantineOptions
 from hbtable.metadata.catalog import Catalog
 from hbtable.metadata.locator import Locator, LocatorOptions
@@ -240,7 +242,9 @@ class MasterProcess(SimProcess):
             CollectorOptions(period_seconds=2.0, trash_seconds=1.0),
             LogSortingOptions(),
             QuarantineOptions(3, 3.0, 0.5, 3.0),
+            normalizer_options=NormalizerOptions(0.0, 0.0, 0.0, 2),  # when it is asked to, whatever their age
         )
+        self.cluster.normalizers.append(master._metrics)
         self.runtime.spawn(self._announce, name="announce")
         master.start()
         options = self.cluster.options
@@ -333,6 +337,8 @@ class SimCluster:
         self.clients: list[ClientProcess] = []
         self.roles: list[TabletServerRole] = []
         """Of all tablet servers that ever began."""
+        self.normalizers: list[MasterMetrics] = []
+        """Of all masters that ever began."""
         self.balanced = 0
         """How often a master was seen to have moved tablets for balance; it may have done so more often."""
         self.reassigned = 0

@@ -48,6 +48,13 @@ class SchemaChores:
         self._process.runtime.sleep(self._chance.uniform(0.0, 0.3))
         return self._alter(admin, lambda schema: replace(schema, attributes=())) and done
 
+    def normalized(self, admin: Admin) -> bool:
+        """From now on no tablet counts as larger than nothing: all neighbours may be merged."""
+        wanted = ("NORMALIZATION_ENABLED", "true")
+        return wanted in self._schema(admin).attributes or self._alter(
+            admin, lambda schema: replace(schema, attributes=(wanted,))
+        )
+
     def family(self, admin: Admin) -> bool:
         """What was written in the last round is still there; then it is dropped, and the new family is empty."""
         self._look(admin)

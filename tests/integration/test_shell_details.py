@@ -246,6 +246,8 @@ def test_words_of_ruby(run: Run) -> None:
         ("list_regions 't'", "SERVER_NAME"),
         ("show_filters", "filter"),
         ("balancer_enabled", "enabled"),
+        ("normalizer_enabled", "enabled"),
+        ("normalize", "normalized"),
         ("describe 't'", "name"),
     ],
 )
@@ -258,6 +260,16 @@ def test_every_format_has_the_answer(run: Run, command: str, expected: str) -> N
     assert expected in titles.split(",")
     assert rows
     assert expected in "\n".join(run(f"list 't'; {command}", "table")[3:])
+
+
+def test_the_normalizer(run: Run) -> None:
+    assert run("normalizer_switch false") == ["true", "=> true"]
+    for command in ("normalizer_enabled", "normalize", "normalize TABLE_NAME => 't'"):
+        assert run(command) == ["false", "=> false"]
+    assert run("normalizer_switch 'true'") == ["false", "=> false"]
+    assert run("normalize TABLE_NAMES => ['t', 'arrays']") == ["true", "=> true"]
+    assert run("normalize TABLE_NAME => 'default:t', REGEX => '.*', NAMESPACE => 'default'") == ["true", "=> true"]
+    assert run("normalize NAMESPACE => 'none'") == ["true", "=> true"]
 
 
 def test_single_values_in_csv(run: Run) -> None:

@@ -8,7 +8,7 @@ from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.server_names import ServerNames
 from hbtable.launch.thrift_gateway import living_servers, masters
 from hbtable.lockservice.toggles import OperatorToggles
-from hbtable.model.tablet_event import GIVEN, LEFT, NOT_LOADED, SERVED, SPLIT, TAKEN
+from hbtable.model.tablet_event import GIVEN, LEFT, MERGED, NOT_LOADED, SERVED, SPLIT, TAKEN
 from tests.harness.sim_cluster import SimCluster, SimOptions
 from tests.harness.sim_workload import ROWS, TABLE, create, put_of
 
@@ -107,6 +107,20 @@ def test_a_death_a_split_and_metadata_itself():
         for row in (b"", b"table/x"):
             assert asked.told(row, b"hbase:meta").state == "served"
         assert kinds(asked.told(b"table/x", b"hbase:meta")).count(GIVEN) >= 1
+
+    asked.play(act)
+
+
+def test_a_merge_says_of_which_tablets_it_made_one():
+    asked = Asked(3)
+
+    def act():
+        asked.until(lambda found: found.state == "served")
+        asked.client.admin.split(TABLE, ROWS[1])
+        halves = [one.tablet_id for one in asked.client.admin.tablets(TABLE)]
+        asked.client.admin.merge_tablets(TABLE, halves)
+        found = asked.until(lambda found: kinds(found)[:3] == [MERGED, GIVEN, SERVED])
+        assert found.events[0].why == f"of tablets {halves[0]}, {halves[1]}: it was asked to"
 
     asked.play(act)
 

@@ -38,6 +38,7 @@ class DeclaredAdminCalls:
             NamespaceName: _namespace,
             ServerName: lambda given: names.one(given or b""),
             Sequence[ServerName]: self._servers,
+            Sequence[TableName]: lambda given: [tables.canonical(name) for name in given or ()],
             Sequence[int]: lambda given: tuple(given or ()),
             Mapping[str, str]: lambda given: given or {},
             bool: bool,

@@ -174,7 +174,7 @@ ADMIN: Final[dict[str, Requirement]] = {
     **_each("adminGet adminScan adminMutate adminMutateRows adminCheckAndMutate", of_cells),
     **_each(
         "adminTablets adminServers adminStatus adminNamespaces adminCompactionState adminIsOn adminBalancerEnabled "
-        "adminTransitions adminDeadServers adminUnknownServers adminWhoAmI",
+        "adminNormalizerEnabled adminTransitions adminDeadServers adminUnknownServers adminWhoAmI",
         open_to_users,
     ),
     "adminTables": lists(_listed),
@@ -190,7 +190,7 @@ ADMIN: Final[dict[str, Requirement]] = {
     **_each(
         "adminCompactServer adminClearBlockCache adminRunCatalogJanitor adminRunCleaner adminRunRepair adminSwitch "
         "adminBalance adminBalanceSwitch adminDecommission adminRecommission adminRollLog adminCompactionSwitch "
-        "adminSlowRequests adminClearSlowRequests",
+        "adminSlowRequests adminClearSlowRequests adminNormalize adminNormalizerSwitch",
         _ADMINISTRATORS,
     ),
     **_each("adminGrant adminRevoke adminGrants", open_to_users),  # Guard checks who may

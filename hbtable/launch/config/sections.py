@@ -5,7 +5,7 @@ The roles of a cluster have most of the same sections (cluster_configuration.py)
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hbtable.access.options import AuthOptions
@@ -17,6 +17,7 @@ from hbtable.launch.config.memory import MemoryOptions, check_fits, of_machine, 
 from hbtable.launch.embedded_cluster import EmbeddedOptions
 from hbtable.master.files.collector import CollectorOptions
 from hbtable.master.master import MasterOptions
+from hbtable.master.tablets.normalizing import NormalizerOptions
 from hbtable.runtime.tls import TlsOptions
 from hbtable.tablet.options import TabletOptions
 from hbtable.tabletserver.maintenance_plan import MaintenanceOptions
@@ -64,6 +65,7 @@ ROLE_SECTIONS: Final[dict[str, type]] = {
     "memory": MemoryOptions,
     "master": MasterOptions,
     "garbage": CollectorOptions,
+    "normalizer": NormalizerOptions,
 }
 """Those of a master and of a tablet server, in one process or in many."""
 
@@ -106,6 +108,12 @@ def tabletserver_options(configuration: Configuration) -> TabletServerOptions:
     )
 
 
+def normalizer_options(configuration: Configuration) -> NormalizerOptions:
+    """Options of the master's normalizer: a merge must not make a tablet that is split at once."""
+    split_bytes = configuration.options("maintenance", MaintenanceOptions).split_bytes
+    return replace(configuration.options("normalizer", NormalizerOptions), split_bytes=split_bytes or None)
+
+
 def embedded_options(configuration: Configuration) -> EmbeddedOptions:
     """Options of the single server's roles."""
     return EmbeddedOptions(
@@ -113,4 +121,5 @@ def embedded_options(configuration: Configuration) -> EmbeddedOptions:
         master=configuration.options("master", MasterOptions),
         disk=configuration.options("disk", BallastOptions),
         collector=configuration.options("garbage", CollectorOptions),
+        normalizer=normalizer_options(configuration),
     )

@@ -9,6 +9,7 @@ from typing import final
 
 from hbtable.launch.config.cluster_configuration import ListenOptions, master_options
 from hbtable.launch.config.configuration import Configuration
+from hbtable.launch.config.sections import normalizer_options
 from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.roles.role_environment import RoleEnvironment
 from hbtable.launch.roles.watchdog import Watchdog
@@ -64,6 +65,7 @@ class MasterProcess:
             master_options(self._configuration, session.timeout_seconds),
             self._configuration.options("garbage", CollectorOptions),
             registry=registry,
+            normalizer_options=normalizer_options(self._configuration),
         )
         local.register_master(master.calls)
         self._rpc, self._address = environment.serve_roles(local, self._listen.master_port)

@@ -32,6 +32,7 @@ from hbtable.master.tablets.placement import Placement
 from hbtable.metadata.catalog import Catalog
 from hbtable.model.table import TableRecord
 from hbtable.model.tablet import GoneTablet, TabletRecord
+from hbtable.model.tablet_event import MERGED
 from hbtable.switches import switches
 
 GONE_MILLIS: Final = 86_400_000
@@ -64,16 +65,21 @@ class Merges:
         self._wall_millis = wall_millis
 
     @switches
-    def merge(self, name: bytes, tablet_ids: Sequence[int]) -> None:
-        """They are one tablet, which is served, on return. TableNotFound, TableNotEnabled; InvalidRequest
+    def merge(self, name: bytes, tablet_ids: Sequence[int], why: str = "it was asked to") -> int:
+        """They are one tablet, which is served, on return; its id. TableNotFound, TableNotEnabled; InvalidRequest
         unless they are two or more neighbours of this table. Unavailable: nothing was merged. OutcomeUnknown: perhaps
-        not, or not all of them were merged, or the merged one is not served yet. Each is whole, and served soon."""
+        not, or not all of them were merged, or the merged one is not served yet. Each is whole, and served soon.
+        `why`: for the tablet's history."""
         with self._operation(name):
             table = enabled(self._catalog, name)
             chosen = merging.neighbours(self._settled(table.table_id), tablet_ids)
             rested = self._at_rest(chosen)
             try:
-                self._serve(self._joined(rested), table)
+                merged = self._joined(rested)
+                names = ", ".join(str(tablet.tablet_id) for tablet in rested)
+                self._placement.note(merged, MERGED, "", f"of tablets {names}: {why}")
+                self._serve(merged, table)
+                return merged.tablet_id
             except (Conflict, StaleLocation, Unavailable) as error:
                 # Not to be repeated as it is: some of these tablets may be no more.
                 raise OutcomeUnknown(

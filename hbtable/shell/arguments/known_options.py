@@ -34,6 +34,7 @@ _TABLE: Final = {
     "create": f"{_ALTER} SPLITS SPLITS_FILE SPLITALGO NUMREGIONS",
     "alter": f"{_ALTER} delete",
     "alter_async": f"{_ALTER} delete",
+    "normalize": "TABLE_NAME TABLE_NAMES REGEX NAMESPACE",
     "list_regions": "SERVER_NAME LOCALITY_THRESHOLD",
     "get_slowlog_responses": "LIMIT TABLE_NAME CLIENT_IP FILTER_BY_OP",
     "list_quotas": "USER TABLE NAMESPACE REGIONSERVER",

@@ -77,6 +77,8 @@ CHECKED: dict[str, tuple[Scope, set[Action], tuple[Any, ...]]] = {
     "admin adminSwitch": (GLOBAL, A, (b"splits", True)),
     "admin adminBalance": (GLOBAL, A, ()),
     "admin adminBalanceSwitch": (GLOBAL, A, (True,)),
+    "admin adminNormalize": (GLOBAL, A, ([b"t"],)),
+    "admin adminNormalizerSwitch": (GLOBAL, A, (True,)),
     "admin adminDecommission": (GLOBAL, A, ([b"s"], True)),
     "admin adminRecommission": (GLOBAL, A, (b"s",)),
     "admin adminRollLog": (GLOBAL, A, ([],)),

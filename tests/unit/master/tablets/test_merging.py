@@ -163,6 +163,8 @@ class Idle:
 
     def vacate(self, record, living): ...
 
+    def note(self, record, what, server, why): ...
+
 
 NOBODY = ServerReports({}, frozenset(), {})
 
