@@ -11,9 +11,18 @@
  * length 0 has none. Without a hello, or when it is answered as an unknown call, by its name, that is 1.0. A first call
  * that is not known is answered and ends the connection: it may be a hello of which a bit changed.
  *
- *   struct PeerVersion { 1: required i64 major, 2: required i64 minor, 3: optional string build = "" }
- *   PeerVersion hello(1: required i64 major, 2: required i64 minor, 3: optional string build = "")
+ *   struct PeerVersion {
+ *     1: required i64 major, 2: required i64 minor, 3: optional string build = "", 4: optional binary challenge = ""
+ *   }
+ *   PeerVersion hello(1: required i64 major, 2: required i64 minor, 3: optional string build = "",
+ *                     4: optional binary challenge = "")
  *       throws (1: RpcError error)
+ *
+ * From 1.2 on the message of a hello, and that of its answer, ends with the field 100, an i64: the CRC-32 of all its bytes
+ * before that field. Where both sides gave a challenge, the caller's next call is `prove`, and afterwards each frame ends
+ * with a tag of 16 bytes instead of the checksum, those of length 0 as well (hbtable/rpc/proof.py).
+ *
+ *   binary prove(1: required binary proof) throws (1: RpcError error)
  *
  * Each call names the incarnation of the tablet server that it is meant for; a server that took over the address of a
  * dead one refuses it with wrongIncarnation. hbtable/rpc/services.py has the promises of each call.

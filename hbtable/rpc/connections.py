@@ -13,18 +13,30 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from hmac import compare_digest
 from typing import Final, final
 
 from hbtable.errors import Corruption, HbtableError, Unavailable, UnsupportedFormat
+from hbtable.rpc.codec.errors import RpcError
 from hbtable.rpc.declaration import CallTimeout
-from hbtable.rpc.handshake import BEFORE, HELLO, OURS, agreed, answered
+from hbtable.rpc.handshake import BEFORE, OURS, PeerVersion, agreed, answered, hello_request, read_hello_reply
+from hbtable.rpc.proof import CHALLENGE_BYTES, PROVE, ClusterKey
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Event, Runtime
 from hbtable.runtime.sockets import Socket
 from hbtable.switches import switches
-from hbtable.thrift.frames import FRAME_BYTES, Frames, with_checksum
+from hbtable.thrift.frames import FRAME_BYTES, Frames
 
 _LOG: Final = logging.getLogger(__name__)
+
+_NO_PROOF: Final = (
+    "it does not prove that it has the cluster's key, and this process calls only roles that do: set cluster.key "
+    "there, upgrade it, or set cluster.key_required = false here for as long as some roles have no key"
+)
+_WRONG_PROOF: Final = (
+    "what it gave as a proof was not made with the cluster's key: it is no role of this cluster, or cluster.key is "
+    "another file there"
+)
 
 Connect = Callable[[str, int, float], Socket]
 """As runtime.sockets.connect."""
@@ -84,7 +96,9 @@ class Lost(Exception):
 class RpcConnection:
     """One connection to a peer. After any error it cannot be used again: close it."""
 
-    __slots__ = ("_deadline", "_frames", "_lives", "_runtime", "_socket", "_watch_seconds", "sequence", "theirs")
+    __slots__ = (
+        "_deadline", "_frames", "_lives", "_runtime", "_socket", "_watch_seconds", "proved", "sequence", "theirs",
+    )  # fmt: skip
 
     def __init__(self, runtime: Runtime, socket: Socket, options: RpcOptions) -> None:
         self._runtime = runtime
@@ -97,19 +111,42 @@ class RpcConnection:
         """Of the last call."""
         self.theirs = BEFORE
         """The version that the peer speaks."""
+        self.proved = False
+        """Whether both sides have the cluster's key."""
 
     @switches
-    def greet(self, deadline: float, lives: Callable[[], bool]) -> None:
-        """*Switches.* The first call: what both sides speak is settled on return. Unsent; UnsupportedFormat when the
-        peer speaks another version, whichever side said so."""
+    def greet(self, deadline: float, lives: Callable[[], bool], key: ClusterKey | None = None) -> None:
+        """*Switches.* The first calls: what both sides speak is settled on return, and that both have the key. Unsent;
+        UnsupportedFormat when the peer speaks another version, whichever side said so."""
+        ours = OURS if key is None else key.challenged(OURS)
         try:
-            reply = self.exchange(HELLO.request(0, OURS, _no_pause), deadline, lives)
-            self.theirs = answered(HELLO.read_reply(reply, 0, _no_pause))
+            self.theirs = answered(read_hello_reply(self.exchange(hello_request(ours), deadline, lives)))
             self._frames.checked = agreed(self.theirs).checks_frames
+            if key is not None:
+                self._prove(key, ours, deadline, lives)
+        except Unavailable as error:
+            raise Unsent(f"it refused this process: {error}") from error
         except Lost as error:
             raise Unsent(f"no answer to the first call on a connection: {error}") from error
         except Corruption as error:
             raise Unsent(f"the answer to the first call on a connection is damaged: {error.reason}") from error
+
+    @switches
+    def _prove(self, key: ClusterKey, ours: PeerVersion, deadline: float, lives: Callable[[], bool]) -> None:
+        """Unavailable when the peer refused the proof, or has none; Unsent, Lost, Corruption."""
+        if len(self.theirs.challenge) != CHALLENGE_BYTES:
+            if key.required:
+                raise Unsent(_NO_PROOF)
+            return
+        hellos = key.hellos(ours, self.theirs)
+        request = PROVE.request(0, (hellos.callers_proof(key.own),), _no_pause)
+        answer = PROVE.read_reply(self.exchange(request, deadline, lives), 0, _no_pause)
+        if isinstance(answer, RpcError):
+            raise answer.raised()
+        if not isinstance(answer, bytes) or not compare_digest(answer, hellos.servers_proof(key.own)):
+            raise Unsent(_WRONG_PROOF)
+        self._frames.tags = hellos.callers_tags(key.own)
+        self.proved = True
 
     def is_usable(self) -> bool:
         """Between calls: the peer has neither ended nor said goodbye, which may come together with its last answer.
@@ -123,7 +160,7 @@ class RpcConnection:
         self._lives = lives
         try:
             self._socket.settimeout(max(0.001, deadline - self._runtime.clock_seconds()))
-            self._socket.sendall(with_checksum(frame) if self._frames.checked else frame)
+            self._socket.sendall(self._frames.outgoing(frame))
         except OSError as error:
             # The kernel did not take all of it, so the peer never gets a whole frame, and begins whole ones only.
             raise Unsent(f"the call could not be sent: {error}") from error
@@ -161,8 +198,12 @@ class RpcConnection:
 class RpcConnectionPool:
     """The connections to one address. `take` and then `give` or `drop`, whatever happens in between."""
 
-    def __init__(self, runtime: Runtime, address: str, options: RpcOptions, connect: Connect) -> None:
+    def __init__(
+        self, runtime: Runtime, address: str, options: RpcOptions, connect: Connect, key: ClusterKey | None = None
+    ) -> None:
+        """`key`: by which both sides prove that they are of the cluster; None: the peer is believed."""
         self.address = address
+        self._key = key
         self._runtime = runtime
         self._options = options
         self._connect = connect
@@ -172,6 +213,8 @@ class RpcConnectionPool:
         self._closed = False
         self._checks = True
         """Whether the last connection was to a peer that puts checksums on frames."""
+        self._proved = True
+        """Whether it was to one that proved that it has the key."""
 
     @switches
     def take(self, deadline: float, lives: Callable[[], bool], fresh: bool = False) -> tuple[RpcConnection, bool]:
@@ -219,7 +262,7 @@ class RpcConnectionPool:
 
     @switches
     def _open(self, deadline: float, lives: Callable[[], bool]) -> RpcConnection:
-        """A hello has no checksum: an answer of another version is believed when it comes twice."""
+        """The refusal of another version has no checksum: it is believed when it comes twice."""
         try:
             connection = self._greeted(deadline, lives)
         except UnsupportedFormat:
@@ -232,6 +275,12 @@ class RpcConnectionPool:
                 BEFORE,
             )
         self._checks = connection.theirs.checks_frames
+        if self._key is not None and self._proved and not connection.proved:
+            _LOG.warning(
+                "the peer at %s did not prove that it has the cluster's key; cluster.key_required = false lets it pass",
+                self.address,
+            )
+        self._proved = connection.proved
         return connection
 
     @switches
@@ -246,7 +295,7 @@ class RpcConnectionPool:
             raise Unsent(str(error)) from error
         connection = RpcConnection(self._runtime, socket, self._options)
         try:
-            connection.greet(deadline, lives)
+            connection.greet(deadline, lives, self._key)
         except BaseException:
             connection.close()
             raise

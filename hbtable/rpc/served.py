@@ -8,14 +8,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, final
 
+from hbtable.rpc.admission import Admission
 from hbtable.rpc.hbase_clients import COMPACT_CALL
+from hbtable.rpc.proof import ClusterKey
 from hbtable.runtime.memory_budget import SMALL_BYTES, MemoryBudget, MemoryReservation
 from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
-from hbtable.thrift.frames import GOODBYE, Frames
+from hbtable.thrift.frames import Frames
 
 _UNFRAMED: Final = (b"\x80\x01\x00", COMPACT_CALL)
 """As the length of a frame each would be 2 GiB, which none is: so begins a message without frame, happybase's way."""
+_STRANGERS_BYTES: Final = 1 << 16
+"""The largest message of a peer that has not proved itself: more than a proof needs."""
 
 
 class Foreign(Exception):
@@ -32,8 +36,8 @@ class Served:
     `answered` are for Occupancy."""
 
     __slots__ = (
-        "_arrived", "_budget", "_clock", "_request", "_socket", "_stall_seconds", "answered", "frames", "host",
-        "idle_since", "peer", "working",
+        "_arrived", "_budget", "_clock", "_frame_bytes", "_request", "_socket", "_stall_seconds", "admission",
+        "answered", "frames", "host", "idle_since", "peer", "working",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +49,7 @@ class Served:
         frame_bytes: int,
         stall_seconds: float,
         pause: Callable[[], None],
+        key: ClusterKey | None = None,
     ) -> None:
         self._socket = socket
         self._budget = budget
@@ -53,7 +58,9 @@ class Served:
         self._request: MemoryReservation | None = None
         """The current call, when it is large."""
         self._arrived = 0
+        self._frame_bytes = frame_bytes
         self.frames = Frames(self._begin, self._go_on, frame_bytes, pause)
+        self.admission = Admission(key)
         self.peer = f"{peer[0]}:{peer[1]}"
         self.host = str(peer[0])
         self.idle_since = clock()
@@ -64,6 +71,8 @@ class Served:
     def receive(self) -> bytes | None:
         """*Switches.* The next call, which the server works on from now until it is sent; None at the end."""
         self.release()
+        admitted = self.admission.admitted
+        self.frames.limit_bytes = self._frame_bytes if admitted else min(_STRANGERS_BYTES, self._frame_bytes)
         message = self.frames.next()
         self.working = True
         if self._request is not None and message is not None:
@@ -72,8 +81,9 @@ class Served:
         return message
 
     @switches
-    def send(self, data: bytes) -> None:
+    def send(self, frame: bytes) -> None:
         """*Switches* until the peer has taken all of it. OSError."""
+        data = self.frames.outgoing(frame)
         self.working = False
         socket = self._socket
         socket.settimeout(self._stall_seconds)
@@ -95,13 +105,19 @@ class Served:
         finally:
             self._budget.end(answer)
 
+    @switches
+    def say_goodbye(self) -> None:
+        """*Switches.* What has not been answered is not begun. OSError."""
+        self._socket.settimeout(self._stall_seconds)
+        self._socket.sendall(self.frames.goodbye())
+
     def turn_out(self, most: int) -> None:
         self.cut()
 
     def cut(self) -> None:
         with suppress(OSError):
             self._socket.settimeout(0.0)  # it must not wait for a peer that reads nothing
-            self._socket.sendall(GOODBYE)
+            self._socket.sendall(self.frames.goodbye())
         self._socket.close()
 
     def release(self) -> None:
@@ -113,7 +129,7 @@ class Served:
 
     @switches
     def _begin(self, most: int) -> bytes:
-        self._socket.settimeout(None)
+        self._socket.settimeout(None if self.admission.admitted else self._stall_seconds)
         data = self._socket.recv(most)
         if data.startswith(_UNFRAMED):
             raise Foreign(data)

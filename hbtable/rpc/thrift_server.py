@@ -17,19 +17,21 @@ from typing import Any, Final, Protocol, final
 
 from hbtable.access.user import User, acting_as
 from hbtable.errors import Corruption, HbtableError, LimitExceeded, OutcomeUnknown, UnsupportedFormat
+from hbtable.rpc.admission import Greeted
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import Role, RpcMethod
 from hbtable.rpc.codec.errors import described
-from hbtable.rpc.handshake import BEFORE, HELLO, OURS, PeerVersion, agreed, is_hello
+from hbtable.rpc.handshake import BEFORE, is_hello
 from hbtable.rpc.hbase_clients import COMPACT_CALL, compact_refusal, is_named_by_hbase, refusal
 from hbtable.rpc.local import LocalTransport
+from hbtable.rpc.proof import ClusterKey
 from hbtable.rpc.served import Foreign, Served
 from hbtable.runtime.interface import Runtime
 from hbtable.runtime.memory_budget import MemoryBudget
 from hbtable.runtime.occupancy import Occupancy
 from hbtable.runtime.sockets import Address, Socket
 from hbtable.switches import switches
-from hbtable.thrift.frames import FRAME_BYTES, GOODBYE, with_checksum
+from hbtable.thrift.frames import FRAME_BYTES, GOODBYE
 from hbtable.thrift.message import MessageReader
 from hbtable.thrift.wire import CALL, INTERNAL_ERROR, PROTOCOL_ERROR, UNKNOWN_METHOD
 
@@ -82,15 +84,22 @@ class RpcServerOptions:
 
 @final
 class RpcServer:
-    """The port between roles. `roles` holds whatever this process serves at the moment. start(), then close()."""
+    """The port between roles. `roles` holds whatever this process serves at the moment. `key`: by which callers prove
+    that they are of the cluster; None: nobody is asked. start(), then close()."""
 
     def __init__(
-        self, runtime: Runtime, roles: LocalTransport, listen: Listen, options: RpcServerOptions | None = None
+        self,
+        runtime: Runtime,
+        roles: LocalTransport,
+        listen: Listen,
+        options: RpcServerOptions | None = None,
+        key: ClusterKey | None = None,
     ) -> None:
         self._runtime = runtime
         self._roles = roles
         self._listen = listen
         self._options = options or RpcServerOptions()
+        self._key = key
         self._listener: RpcListener | None = None
         self._peers = Occupancy[Served]()
         self._without_hello: set[str] = set()
@@ -123,6 +132,7 @@ class RpcServer:
             options.frame_bytes,
             options.stall_seconds,
             lambda: self._runtime.sleep(0),
+            self._key,
         )
         most = options.connections if self._listener is None else min(options.connections, self._listener.capacity)
         if not self._peers.admit(served, most):
@@ -136,7 +146,7 @@ class RpcServer:
             _LOG.warning("%s was cut off: %s", served.peer, error.reason)
             if served.frames.checked:
                 with suppress(OSError):
-                    socket.sendall(GOODBYE)  # the call was not begun, and may be sent again
+                    served.say_goodbye()  # the call was not begun, and may be sent again
         except TimeoutError:
             _LOG.warning("%s fell silent for %g s in a call and was cut off", served.peer, options.stall_seconds)
         except OSError:
@@ -151,27 +161,31 @@ class RpcServer:
         wait_for_turn, clock = self._runtime.request_gate(served.host, _ANY_NUMBER), self._runtime.clock_seconds
         while (message := served.receive()) is not None:
             wait_for_turn(clock())
-            answer, goes_on = self._greeting(message) or self._answer(message, served.peer, not served.answered)
+            greeted = served.admission.answer(message)
+            if greeted is not None:
+                if not self._greet(served, message, greeted):
+                    return
+                continue
+            answer, goes_on = self._answer(message, served.peer, not served.answered)
             if goes_on and not served.answered:
-                self._note_version(served, is_hello(message))
-            served.send(with_checksum(answer) if served.frames.checked else answer)
+                self._note_version(served, False)
+            served.send(answer)
             if not goes_on:
                 return
-            served.frames.checked = served.frames.checked or is_hello(message)
             del message, answer  # an idle peer must not cost what its last call did
-        served.send(GOODBYE)
+        served.say_goodbye()
 
     @switches
-    def _greeting(self, message: bytes) -> tuple[bytes, bool] | None:
-        """As _answer, of a hello; None when it is another call. Corruption."""
-        if not is_hello(message):
-            return None
-        _, _, sequence, position = calls.read_head(message)
-        try:
-            agreed(PeerVersion(*HELLO.read_arguments(MessageReader(message, self._pause), position)))
-        except UnsupportedFormat as error:
-            return HELLO.reply(sequence, None, described(error), self._pause), False
-        return HELLO.reply(sequence, OURS, None, self._pause), True
+    def _greet(self, served: Served, message: bytes, greeted: Greeted) -> bool:
+        """Answers what comes before calls. Whether the connection goes on."""
+        if greeted.goes_on and not served.answered:
+            self._note_version(served, True)
+        if greeted.refusal:
+            _LOG.warning("%s was cut off: it was told that %s", served.peer, greeted.refusal)
+        served.send(greeted.frame)
+        served.frames.checked = served.frames.checked or is_hello(message)
+        served.frames.tags = greeted.tags or served.frames.tags
+        return greeted.goes_on
 
     def _note_version(self, served: Served, greeted: bool) -> None:
         if greeted:

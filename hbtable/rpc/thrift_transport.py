@@ -11,6 +11,7 @@ from hbtable.model.mutation import RowMutation, keep_checksums
 from hbtable.rpc.connections import Connect, RpcConnectionPool, RpcOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.peer import Peer
+from hbtable.rpc.proof import ClusterKey
 from hbtable.rpc.services import MasterService, TabletAdmin, TabletService
 from hbtable.runtime import sockets
 from hbtable.runtime.interface import Runtime
@@ -52,7 +53,8 @@ class _Server:
 class RpcTransport:
     """Implements rpc.transport.Transport. `address_of`: host:port of a tablet server that lives, None of one that does
     not; `master_address` likewise. Both may switch and raise; `address_of` is asked once per incarnation, after
-    failures, and every `watch_seconds` of a call that takes longer, `master_address` at every master()."""
+    failures, and every `watch_seconds` of a call that takes longer, `master_address` at every master(). `key`: by which
+    they prove that they are of the cluster."""
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class RpcTransport:
         options: RpcOptions | None = None,
         local: LocalTransport | None = None,
         connect: Connect = sockets.connect,
+        key: ClusterKey | None = None,
     ) -> None:
         self._runtime = runtime
         self._address_of = address_of
@@ -69,6 +72,7 @@ class RpcTransport:
         self._options = options or RpcOptions()
         self._local = local or LocalTransport()
         self._connect = connect
+        self._key = key
         self._servers: dict[str, _Server] = {}
         self._master: tuple[Peer, MasterService] | None = None
 
@@ -99,7 +103,7 @@ class RpcTransport:
             peer = Peer(
                 self._runtime,
                 "the master",
-                RpcConnectionPool(self._runtime, address, self._options, self._connect),
+                RpcConnectionPool(self._runtime, address, self._options, self._connect, self._key),
                 self._options,
                 lambda: self._master_address() == address,
                 Unavailable,
@@ -125,7 +129,7 @@ class RpcTransport:
         peer = Peer(
             self._runtime,
             incarnation,
-            RpcConnectionPool(self._runtime, address, self._options, self._connect),
+            RpcConnectionPool(self._runtime, address, self._options, self._connect, self._key),
             self._options,
             lambda: self._address_of(incarnation) == address,
             StaleLocation,

@@ -7,7 +7,11 @@ A release is kept whole: `git archive COMMIT hbtable thrift | xz -9e`. Its name 
 One is added before the first change of a protocol, and none is ever removed.
 """
 
+import os
+import subprocess
+import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,8 +20,16 @@ import pytest
 import thriftpy2
 from thriftpy2.thrift import TType
 
+from hbtable.errors import StaleLocation
 from hbtable.rpc.codec.calls import USERS_METHODS
+from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.handshake import OURS
+from hbtable.rpc.local import LocalTransport
+from hbtable.rpc.proof import ClusterKey
+from hbtable.rpc.thrift_server import RpcServer
+from hbtable.rpc.thrift_transport import RpcTransport
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.sockets import serve
 
 HERE = Path(__file__).parent
 OURS_FOLDER = HERE.parents[1] / "thrift"
@@ -54,11 +66,12 @@ LATER_CALLS = {
 """Calls that a release does not know, and what its refusal means."""
 
 
-@pytest.fixture(params=RELEASES, ids=lambda path: path.name.removesuffix(".tar.xz"))
-def release(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module", params=RELEASES, ids=lambda path: path.name.removesuffix(".tar.xz"))
+def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("release")
     with tarfile.open(request.param) as archive:
-        archive.extractall(tmp_path, filter="data")
-    return tmp_path
+        archive.extractall(folder, filter="data")
+    return folder
 
 
 def loaded(folder: Path, name: str) -> ModuleType:
@@ -140,6 +153,64 @@ def test_a_shell_of_a_release_and_this_gateway_understand_each_other(release: Pa
         for number, (field, kind, required) in fields(before).items():
             same = fields(now).get(number, ())[1:]
             assert same == (kind, required), f"{now.__name__}.{field}: older shells know another"
+
+
+class Role:
+    """Remembers its calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def roll_log(self) -> None:
+        self.calls.append("roll_log")
+
+
+def beside(release: Path, key: ClusterKey | None, check: Callable[[list[str], RpcTransport, Role], None]) -> None:
+    """`check` gets what the older role read (old_role.py), a caller of it, and the role that it called."""
+    runtime, role, roles = GeventRuntime(), Role(), LocalTransport()
+    roles.register_server("s1", role, role)  # type: ignore[arg-type]
+    server = RpcServer(runtime, roles, lambda handle: serve("127.0.0.1", 0, handle), key=key)
+    address = f"127.0.0.1:{server.start()}"
+    command = [sys.executable, "-P", "-W", "ignore", str(HERE / "old_role.py"), address]
+    environment = {**os.environ, "PYTHONPATH": str(release)}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as older:
+        assert older.stdout is not None
+        try:
+            outcome = runtime.offload("older", older.stdout.readline).strip()
+            theirs = runtime.offload("older", older.stdout.readline).strip()
+            long = RpcOptions(connect_seconds=60, read_seconds=60, write_seconds=60)
+            caller = RpcTransport(runtime, lambda name: theirs, lambda: theirs, long, key=key)
+            check([outcome], caller, role)
+            caller.close()
+        finally:
+            older.kill()
+    server.close()
+    runtime.close()
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("key", [None, ClusterKey([b"k" * 32], "c", required=False)], ids=["no key", "not required"])
+def test_a_role_of_a_release_and_one_of_this_hbtable_call_each_other(release: Path, key: ClusterKey | None) -> None:
+    def check(outcome: list[str], caller: RpcTransport, role: Role) -> None:
+        assert outcome == ["done"]
+        assert role.calls == ["roll_log"]
+        caller.tablet_admin("s1").roll_log()
+
+    beside(release, key, check)
+
+
+@pytest.mark.verify
+def test_a_role_of_a_release_is_refused_by_name_where_the_clusters_key_is_required(release: Path) -> None:
+    def check(outcome: list[str], caller: RpcTransport, role: Role) -> None:
+        assert "Unavailable: " in outcome[0]
+        assert "set cluster.key to the file" in outcome[0]
+        assert role.calls == []
+        with pytest.raises(StaleLocation, match=r"does not prove that it has the cluster's key.*upgrade it"):
+            caller.tablet_admin("s1").roll_log()
+
+    beside(release, ClusterKey([b"k" * 32], "c"), check)
 
 
 def test_there_is_a_release_of_the_protocol_before_and_the_major_version_is_theirs() -> None:

@@ -28,7 +28,7 @@ from hbtable.model.read import EVERYTHING
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import METHODS, read_head
 from hbtable.rpc.connections import RpcOptions
-from hbtable.rpc.handshake import HELLO, OURS
+from hbtable.rpc.handshake import HELLO, OURS, hello_request
 from hbtable.rpc.hbase_clients import is_named_by_hbase
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import OTHER_PORT, RpcServer, RpcServerOptions
@@ -524,7 +524,7 @@ def test_a_call_that_cannot_be_decoded_is_answered_and_cut_off(serving):
     host, _, port = address.rpartition(":")
     client = create_connection((host, int(port)), 5)
     frames = Frames(client.recv, client.recv, 1 << 20, lambda: None)
-    client.sendall(HELLO.request(0, OURS, lambda: None))
+    client.sendall(hello_request(OURS))
     assert HELLO.read_reply(frames.next(), 0, lambda: None) == OURS
     frames.checked = True
     body = b"\x80\1\0\1\0\0\0\5scanx\0\0\0\7\0"
@@ -627,7 +627,7 @@ def test_a_mistake_in_a_service_is_told_and_the_connection_lives_on(calling, run
 
 def test_a_call_that_an_older_peer_does_not_know_is_not_tried_again(against):
     transport, _ = against(lambda method, sequence: calls.failure(method.name.encode(), sequence, 1, "unknown"))
-    both = r"s1 at .* speaks protocol 1\.0 \(hbtable .*\) and does not know mutate, which this one, protocol 1\.1"
+    both = r"s1 at .* speaks protocol 1\.0 \(hbtable .*\) and does not know mutate, which this one, protocol 1\.2"
     with pytest.raises(UnsupportedFormat, match=both):
         write(transport)
 

@@ -2,19 +2,22 @@
 
 import logging
 import random
+from itertools import combinations, islice
 
 import pytest
 from gevent.socket import create_connection
 
-from hbtable.errors import HbtableError, OutcomeUnknown, StaleLocation, UnsupportedFormat
+from hbtable.crc32 import crc32
+from hbtable.errors import Corruption, HbtableError, OutcomeUnknown, StaleLocation, UnsupportedFormat
 from hbtable.model.mutation import PUT, RowMutation
 from hbtable.model.read import EVERYTHING
-from hbtable.rpc import connections, handshake, thrift_server
+from hbtable.rpc import admission, connections, handshake
+from hbtable.rpc.admission import Admission
 from hbtable.rpc.codec import calls
 from hbtable.rpc.codec.calls import METHODS
 from hbtable.rpc.codec.errors import described
 from hbtable.rpc.connections import RpcOptions
-from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed
+from hbtable.rpc.handshake import HELLO, OURS, PeerVersion, agreed, hello_request
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.rpc.thrift_transport import RpcTransport
@@ -87,7 +90,7 @@ def calling(runtime):
 def server_before_hello(monkeypatch):
     """A call that it does not know is nothing special to it, whenever it comes."""
     answer = RpcServer._answer
-    monkeypatch.setattr(thrift_server, "is_hello", lambda message: False)
+    monkeypatch.setattr(Admission, "answer", lambda self, message: None)
     monkeypatch.setattr(RpcServer, "_answer", lambda self, message, peer, first: answer(self, message, peer, False))
 
 
@@ -98,7 +101,7 @@ def raw(address):
 
 
 def hello(theirs):
-    return HELLO.request(3, theirs, lambda: None)
+    return hello_request(theirs)
 
 
 def reading():
@@ -119,7 +122,7 @@ def test_the_same_major_version_works_together_at_the_lower_minor_one(minor):
 def test_a_server_refuses_another_major_version_and_names_both(address, service, major):
     socket, frames = raw(address)
     socket.sendall(hello(PeerVersion(major, 4, "7.8.9")))
-    refusal = HELLO.read_reply(frames.next(), 3, lambda: None).raised()
+    refusal = HELLO.read_reply(frames.next(), 0, lambda: None).raised()
     assert isinstance(refusal, UnsupportedFormat)
     for part in (f"{major}.4", "7.8.9", f"{OURS.major}.{OURS.minor}", OURS.build, "upgrade the older one"):
         assert part in str(refusal)
@@ -128,9 +131,9 @@ def test_a_server_refuses_another_major_version_and_names_both(address, service,
 
 
 def test_a_caller_refuses_another_major_version_and_names_both(runtime, calling, monkeypatch, address, service):
-    monkeypatch.setattr(thrift_server, "OURS", PeerVersion(2, 0, "7.8.9"))
-    monkeypatch.setattr(thrift_server, "agreed", lambda theirs: theirs)
-    with pytest.raises(UnsupportedFormat, match=r"protocol 2\.0 \(hbtable 7\.8\.9\), and this one protocol 1\.1"):
+    monkeypatch.setattr(admission, "OURS", PeerVersion(2, 0, "7.8.9"))
+    monkeypatch.setattr(admission, "agreed", lambda theirs: theirs)
+    with pytest.raises(UnsupportedFormat, match=r"protocol 2\.0 \(hbtable 7\.8\.9\), and this one protocol 1\.2"):
         calling(address).mutate(7, [MUTATION])
     assert service.mutations == []
 
@@ -161,10 +164,11 @@ def test_a_server_from_before_there_was_a_hello_is_used(calling, address, servic
 
 def test_a_later_hello_may_say_more(address):
     socket, frames = raw(address)
-    frame = hello(PeerVersion(OURS.major, 9, "7.8.9"))
-    more = frame[4:-1] + b"\x0b\0\x04\0\0\0\x03new" + b"\0"
+    frame = HELLO.request(0, PeerVersion(OURS.major, 9, "7.8.9"), lambda: None)
+    more = frame[4:-1] + b"\x0b\0\x05\0\0\0\x03new"
+    more += b"\x0a\0\x64" + crc32(more).to_bytes(8, "big") + b"\0"
     socket.sendall(len(more).to_bytes(4, "big") + more)
-    assert HELLO.read_reply(frames.next(), 3, lambda: None) == OURS
+    assert HELLO.read_reply(frames.next(), 0, lambda: None) == OURS
     socket.close()
 
 
@@ -178,10 +182,66 @@ def test_a_server_that_fails_at_a_hello_is_no_peer():
 # ---------------------------------------------------------------- checksums
 
 
+def changed(message, *bits):
+    data = bytearray(message)
+    for bit in bits:
+        data[bit // 8] ^= 1 << bit % 8
+    return bytes(data)
+
+
+@pytest.mark.parametrize("challenge", [b"", b"c" * 32], ids=["without a key", "with a key"])
+def test_no_two_bits_of_a_hello_turn_off_what_both_sides_can_do(challenge):
+    """A hello is refused, or looks like another call, which ends the connection."""
+    message = hello_request(OURS._replace(challenge=challenge))[4:]
+    assert handshake.read_hello(message) == (0, OURS._replace(challenge=challenge))
+    for pair in islice(combinations(range(8 * len(message)), 2), 0, None, 13):
+        wrong = changed(message, *pair)
+        if handshake.is_hello(wrong):
+            with pytest.raises((Corruption, UnsupportedFormat)):
+                handshake.read_hello(wrong)
+
+
+def test_no_two_bits_of_the_answer_to_a_hello_make_it_another_version():
+    message = handshake.hello_reply(0, OURS, None, OURS)[4:]
+    assert handshake.read_hello_reply(message) == OURS
+    for pair in islice(combinations(range(8 * len(message)), 2), 0, None, 13):
+        try:
+            found = handshake.read_hello_reply(changed(message, *pair))
+        except (Corruption, UnsupportedFormat):
+            continue
+        assert not isinstance(found, PeerVersion)
+        assert getattr(found, "number", None) != wire.UNKNOWN_METHOD
+
+
+def test_only_a_hello_of_1_1_has_no_checksum():
+    older = PeerVersion(1, 1, "0.1.0")
+    plain = HELLO.request(5, older, lambda: None)[4:]
+    assert handshake.read_hello(plain) == (5, older)
+    for wrong in (
+        HELLO.request(0, OURS, lambda: None)[4:],
+        HELLO.request(0, older._replace(challenge=b"c" * 32), lambda: None)[4:],
+        plain[:-1] + b"\x0b\0\x07\0\0\0\x03new\0",
+        plain[:-1] + b"\x0a\0\x65" + bytes(8) + b"\0",
+    ):
+        with pytest.raises(Corruption, match="without the checksum"):
+            handshake.read_hello(wrong)
+    assert handshake.read_hello_reply(HELLO.reply(0, older, None, lambda: None)[4:]) == older
+    with pytest.raises(Corruption, match="without the checksum"):
+        handshake.read_hello_reply(HELLO.reply(0, OURS, None, lambda: None)[4:])
+
+
+def test_an_older_caller_gets_the_answer_as_it_knows_it(address):
+    socket, frames = raw(address)
+    older = PeerVersion(1, 1, "0.1.0")
+    socket.sendall(HELLO.request(0, older, lambda: None))
+    assert frames.next() == HELLO.reply(0, OURS, None, lambda: None)[4:]
+    socket.close()
+
+
 def test_every_frame_after_the_hello_has_a_checksum(address, service, caplog):
     socket, frames = raw(address)
     socket.sendall(hello(OURS))
-    assert HELLO.read_reply(frames.next(), 3, lambda: None) == OURS
+    assert HELLO.read_reply(frames.next(), 0, lambda: None) == OURS
     frames.checked = True
     socket.sendall(with_checksum(reading()))
     assert METHODS["read_rows"].read_reply(frames.next(), 4, lambda: None) == [(ROW, [(b"f:q", 1, VALUE)])]
@@ -336,15 +396,13 @@ def test_a_first_call_that_is_not_known_ends_its_connection(address, caplog):
 
 def test_another_version_is_believed_when_it_comes_twice(calling, address, monkeypatch, service):
     answers = [PeerVersion(OURS.major + 4, 0, "7.8.9"), OURS]
-    greeting = RpcServer._greeting
+    greeting = Admission._hello
 
     def once(self, message):
         found = greeting(self, message)
-        if found is None:
-            return None
-        return HELLO.reply(0, answers.pop(0), None, lambda: None), True
+        return found._replace(frame=handshake.hello_reply(0, answers.pop(0), None, OURS))
 
-    monkeypatch.setattr(RpcServer, "_greeting", once)
+    monkeypatch.setattr(Admission, "_hello", once)
     calling(address).mutate(7, [MUTATION])
     assert service.mutations == [(7, ROW, MUTATION.operations)]
     assert answers == []
