@@ -5,6 +5,7 @@ import socket
 
 from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration
+from hbtable.launch.config.cluster_configuration import ClusterOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.runtime.tls import TlsOptions
 
@@ -26,6 +27,19 @@ def refuse_exposed(configuration: Configuration, host: str, key: str) -> None:
     raise InvalidConfiguration(
         f"{key} = {host!r} is more than this machine, and {missing}. docs/security.md says how to set it; --insecure "
         "starts without, as in a network in which everybody may read and write everything"
+    )
+
+
+def refuse_exposed_role(configuration: Configuration, host: str) -> None:
+    """As refuse_exposed(), for the ports of a cluster's role, among them the one for the other roles."""
+    refuse_exposed(configuration, host, "listen.host")
+    if configuration.options("cluster", ClusterOptions).key or is_loopback(host):
+        return
+    raise InvalidConfiguration(
+        f"listen.host = {host!r} is more than this machine, and cluster.key is not set: whoever reaches the port "
+        "for the other roles could do everything. `hbtable cluster-key FILE` makes the key, and docs/security.md says "
+        "how a cluster that runs is given it; --insecure starts without, as in a network in which everybody may read "
+        "and write everything"
     )
 
 

@@ -1,4 +1,5 @@
-"""`hbtable master` and `hbtable tabletserver`: the roles of a cluster, each a process in the foreground.
+"""`hbtable master` and `hbtable tabletserver`: the roles of a cluster, each a process in the foreground. And
+`hbtable cluster-key`.
 
 Exit codes: 0 stopped in order; 1 something is in the way, the message says what; 2 misused; 3 the lock was lost, start
 it again (which --supervised does).
@@ -73,4 +74,16 @@ def _run(role: str, given: dict[str, Any], **ports: int | None) -> NoReturn:
     run_role.run_to_the_end(role, configuration, listen, given["insecure"])
 
 
-COMMANDS: Final = (master, tabletserver)
+@click.command("cluster-key")
+@click.argument("file", type=click.Path(dir_okay=False))
+def cluster_key(file: str) -> None:
+    """Makes FILE with a new key, by which a cluster's roles prove to each other that they belong to it.
+
+    cluster.key names the file, on each machine of the cluster; only its owner may read it.
+    """
+    from hbtable.access.cluster_key_file import make_cluster_key
+
+    make_cluster_key(file)
+
+
+COMMANDS: Final = (master, tabletserver, cluster_key)

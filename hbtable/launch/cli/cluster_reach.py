@@ -15,9 +15,10 @@ from hbtable.fs.opened import FileSystemOptions, close_file_system, open_file_sy
 from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.launch.config.cluster_configuration import ClusterOptions, read_cluster_configuration
 from hbtable.launch.roles.addresses import Addresses
+from hbtable.launch.roles.cluster_key import cluster_key
 from hbtable.launch.roles.startup_checks import check_namenode, open_session
 from hbtable.lockservice.features import read_cluster
-from hbtable.lockservice.identity import refuse_another_cluster
+from hbtable.lockservice.identity import refuse_another_cluster, sound_folder_id
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import CLUSTER
 from hbtable.lockservice.session_files import SessionFiles
@@ -51,6 +52,7 @@ def reached(runtime: Runtime, config: str, define: Sequence[str], name: str) -> 
     files = FileSystemOptions(
         configuration.options("webhdfs", WebHdfsOptions), configuration.options("hdfs", HdfsNativeOptions)
     )
+    cluster_key(cluster, "")  # refused now, and not after waiting for ZooKeeper
     fs = open_file_system(cluster.files, runtime, files)
     try:
         check_namenode(runtime, cluster.files)
@@ -61,7 +63,8 @@ def reached(runtime: Runtime, config: str, define: Sequence[str], name: str) -> 
             refuse_mismatch(session, fs)
             addresses = Addresses(session)
             rpc = configuration.options("rpc", RpcOptions)
-            transport = RpcTransport(runtime, addresses.server, addresses.master, rpc)
+            key = cluster_key(cluster, sound_folder_id(fs))
+            transport = RpcTransport(runtime, addresses.server, addresses.master, rpc, key=key)
             yield ReachedCluster(fs, session, transport, cluster.files)
         finally:
             session.close()

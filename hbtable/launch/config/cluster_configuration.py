@@ -39,7 +39,7 @@ _ANYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104  refused as a name, not l
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """Options: the three addresses that make a cluster. All its roles must be given the same."""
+    """Options: the three addresses that make a cluster, and its key. All its roles must be given the same."""
 
     zookeeper: str = "127.0.0.1:2181"
     """ZooKeeper servers, HOST:PORT,HOST:PORT,..."""
@@ -50,6 +50,12 @@ class ClusterOptions:
     (hdfs-native is needed: pip install 'hbtable[native]'), 15 to 30 times faster, or webhdfs://HOST:PORT/FOLDER with
     its web port, wherever only HTTP reaches. Which of the two decides how logs are written, so it cannot be changed
     once the cluster was started."""
+    key: str = ""
+    """The file with the key by which roles prove to each other that they are of this cluster (`hbtable cluster-key`
+    makes it), which other users of this machine may not read. Empty: whoever reaches the ports between roles may call,
+    and say for which user."""
+    key_required: bool = True
+    """Roles without the key are refused. false lets them pass, for as long as some roles were not given it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,8 @@ class ListenOptions:
     """Options: the address at which a role listens."""
 
     host: str = "127.0.0.1"
-    """Address to listen on. Anything but loopback needs auth.enabled and tls.certificate, or --insecure on the command
-    line."""
+    """Address to listen on. Anything but loopback needs auth.enabled, tls.certificate and cluster.key, or --insecure on
+    the command line."""
     announce: str = ""
     """Name or address by which other roles and HBase clients reach this one. Empty: host."""
     thrift_port: int = 9090

@@ -19,6 +19,7 @@ from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.cluster_identity import join_cluster
+from hbtable.launch.roles.cluster_key import cluster_key
 from hbtable.launch.roles.session_pipe import hand_over
 from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
 from hbtable.launch.roles.watchdog import Watchdog
@@ -69,6 +70,7 @@ class RoleEnvironment:
     def _reach(self, name: str, ports: list[int]) -> None:
         runtime, cluster, configuration = self._runtime, self._cluster, self._configuration
         self._listen.announced()  # refused now, and not when somebody asks for it
+        cluster_key(cluster, "")  # as above
         check_ports(self._listen.host, ports)
         options = FileSystemOptions(
             configuration.options("webhdfs", WebHdfsOptions), configuration.options("hdfs", HdfsNativeOptions)
@@ -84,6 +86,7 @@ class RoleEnvironment:
         self.addresses = Addresses(self.session)
         try:
             self.cluster_id = join_cluster(runtime, session, self.fs, cluster.files)
+            self._key = cluster_key(cluster, self.cluster_id)
         except BaseException:
             session.close()
             raise
@@ -98,7 +101,8 @@ class RoleEnvironment:
     def transport(self, local: LocalTransport) -> RpcTransport:
         """To all roles of the cluster; to those in `local` without a connection."""
         options = self._configuration.options("rpc", RpcOptions)
-        return RpcTransport(self._runtime, self.addresses.server, self.addresses.master, options, local)
+        servers, master = self.addresses.server, self.addresses.master
+        return RpcTransport(self._runtime, servers, master, options, local, key=self._key)
 
     @switches
     def serve_roles(self, local: LocalTransport, port: int) -> tuple[RpcServer, str]:
@@ -108,7 +112,7 @@ class RoleEnvironment:
             return serve(self._listen.host, port, handle)
 
         options = self._configuration.options("rpc_server", RpcServerOptions)
-        server = RpcServer(self._runtime, local, listen, options)
+        server = RpcServer(self._runtime, local, listen, options, self._key)
         return server, f"{self._listen.announced()}:{server.start()}"
 
     def watch_memory(

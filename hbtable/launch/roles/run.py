@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 from hbtable.errors import HbtableError, InvalidConfiguration, LockLost
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
-from hbtable.launch.exposure import refuse_exposed
+from hbtable.launch.exposure import refuse_exposed_role
 from hbtable.launch.process import check_open_files, exit_now, log_to_stderr, prepare, say
 from hbtable.launch.roles.master import MasterProcess
 from hbtable.launch.roles.supervisor import supervise
@@ -47,7 +47,7 @@ def run_to_the_end(name: str, configuration: Configuration, listen: ListenOption
     are."""
     try:
         if not insecure:
-            refuse_exposed(configuration, listen.host, "listen.host")
+            refuse_exposed_role(configuration, listen.host)
         code = _run(name, configuration, listen)
     except HbtableError as error:
         # Here, and not where all commands' errors are shown: what was tried may have left calls that hang.

@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from hbtable.access.cluster_key_file import read_cluster_keys
 from hbtable.errors import InvalidConfiguration
 from hbtable.launch.cli.command import main
+from hbtable.launch.config.cluster_configuration import read_cluster_configuration
+from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import read_configuration
-from hbtable.launch.exposure import is_loopback, refuse_exposed
+from hbtable.launch.exposure import is_loopback, refuse_exposed, refuse_exposed_role
 
 TLS = "tls.certificate=c.pem"
 AUTH = "auth.enabled=true"
@@ -54,6 +57,28 @@ def test_without_users_or_without_tls_it_is_refused(settings: list[str], words: 
 @pytest.mark.parametrize("more", [[], ["auth.plain_text=true", "tls.required=true"]])
 def test_with_both_it_is_served(more: list[str]) -> None:
     refuse_exposed(read_configuration(None, {}, [AUTH, TLS, *more]), "192.0.2.7", "server.host")
+
+
+def test_a_role_needs_the_clusters_key_as_well() -> None:
+    def configuration(*settings: str) -> Configuration:
+        return read_cluster_configuration(None, {}, settings)
+
+    refuse_exposed_role(configuration(), "127.0.0.1")
+    refuse_exposed_role(configuration(AUTH, TLS, "cluster.key=key"), "192.0.2.7")
+    with pytest.raises(InvalidConfiguration, match=r"cluster\.key is not set.*hbtable cluster-key FILE.*--insecure"):
+        refuse_exposed_role(configuration(AUTH, TLS), "192.0.2.7")
+    with pytest.raises(InvalidConfiguration, match=r"auth\.enabled is not set"):
+        refuse_exposed_role(configuration("cluster.key=key"), "192.0.2.7")
+
+
+def test_a_key_is_made_by_a_command(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.key"
+    done = CliRunner().invoke(main, ["cluster-key", str(path)])
+    assert (done.exit_code, done.output) == (0, "")
+    again = CliRunner().invoke(main, ["cluster-key", str(path)])
+    assert again.exit_code == 1
+    assert "is there already" in again.output
+    assert len(read_cluster_keys(str(path))) == 1
 
 
 def test_the_server_refuses_before_anything_is_made(tmp_path: Path) -> None:
