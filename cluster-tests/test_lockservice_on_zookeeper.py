@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from hbtable.lockservice.interface import LockService
+from hbtable.lockservice.zookeeper.access import Digest, NodeAccess
 from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
 from hbtable.runtime.gevent_runtime import GeventRuntime
 from tests.harness.lockservice_promises import *  # noqa: F403
@@ -30,12 +31,11 @@ class Sessions:
         return self
 
 
-@pytest.fixture
-def adapter(zookeeper_server: ZooKeeperServer, own_folder: str) -> Iterator[Adapter]:
+@pytest.fixture(params=[NodeAccess(), NodeAccess([Digest("hbtable", "secret")])], ids=["open", "protected"])
+def adapter(request: pytest.FixtureRequest, zookeeper_server: ZooKeeperServer, own_folder: str) -> Iterator[Adapter]:
     runtime = GeventRuntime()
-    service = ZooKeeperLockService(
-        runtime, zookeeper_server.address, own_folder, ZooKeeperOptions(session_seconds=20.0, call_seconds=15.0)
-    )
+    options = ZooKeeperOptions(session_seconds=20.0, call_seconds=15.0)
+    service = ZooKeeperLockService(runtime, zookeeper_server.address, own_folder, options, request.param)
     sessions = Sessions(service)
     found = Adapter(sessions, sessions.restarted, runtime, lambda body: body())
     found.settle_seconds = 0.5

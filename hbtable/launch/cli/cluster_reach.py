@@ -16,13 +16,13 @@ from hbtable.fs.webhdfs.options import WebHdfsOptions
 from hbtable.launch.config.cluster_configuration import ClusterOptions, read_cluster_configuration
 from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.cluster_key import cluster_key
+from hbtable.launch.roles.lock_service import lock_service
 from hbtable.launch.roles.startup_checks import check_namenode, open_session
 from hbtable.lockservice.features import read_cluster
 from hbtable.lockservice.identity import refuse_another_cluster, sound_folder_id
 from hbtable.lockservice.interface import Session
 from hbtable.lockservice.paths import CLUSTER
 from hbtable.lockservice.session_files import SessionFiles
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
 from hbtable.master.bootstrap import check_log_kind
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.thrift_transport import RpcTransport
@@ -56,9 +56,7 @@ def reached(runtime: Runtime, config: str, define: Sequence[str], name: str) -> 
     fs = open_file_system(cluster.files, runtime, files)
     try:
         check_namenode(runtime, cluster.files)
-        options = configuration.options("session", ZooKeeperOptions)
-        zookeeper = ZooKeeperLockService(runtime, cluster.zookeeper, cluster.root, options)
-        session = open_session(zookeeper, name, cluster.zookeeper)
+        session = open_session(lock_service(runtime, configuration), name, cluster.zookeeper)
         try:
             refuse_mismatch(session, fs)
             addresses = Addresses(session)

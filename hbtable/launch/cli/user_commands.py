@@ -158,15 +158,13 @@ def _store(data: str | None, cluster: bool, path: str | None, define: tuple[str,
 @switches
 def _of_cluster(path: str | None, define: tuple[str, ...]) -> Iterator[AccountNode]:
     from hbtable.launch.config.cluster_configuration import ClusterOptions, read_cluster_configuration
+    from hbtable.launch.roles.lock_service import lock_service
     from hbtable.launch.roles.startup_checks import open_session
-    from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions
     from hbtable.runtime.gevent_runtime import GeventRuntime
 
     configuration = read_cluster_configuration(path, os.environ, define)
     where = configuration.options("cluster", ClusterOptions)
-    options = configuration.options("session", ZooKeeperOptions)
-    service = ZooKeeperLockService(GeventRuntime(), where.zookeeper, where.root, options)
-    session = open_session(service, "user", where.zookeeper)
+    session = open_session(lock_service(GeventRuntime(), configuration), "user", where.zookeeper)
     try:
         yield AccountNode(session)
     finally:

@@ -56,6 +56,12 @@ class ClusterOptions:
     and say for which user."""
     key_required: bool = True
     """Roles without the key are refused. false lets them pass, for as long as some roles were not given it yet."""
+    zookeeper_digest: str = ""
+    """The file with a line NAME:PASSWORD, made up for this cluster, which other users of this machine may not read.
+    Only who knows it reads and changes the cluster's nodes of ZooKeeper. Empty: everybody who reaches ZooKeeper."""
+    zookeeper_protected: bool = True
+    """New nodes are for those alone who know the digest, and so are all others after a master's start. false leaves
+    them to everybody, for as long as some roles were not given the digest yet."""
 
 
 @dataclass(frozen=True, slots=True)

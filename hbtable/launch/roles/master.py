@@ -11,6 +11,7 @@ from hbtable.launch.config.cluster_configuration import ListenOptions, master_op
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import normalizer_options
 from hbtable.launch.http.status import ProcessStatus
+from hbtable.launch.roles.node_protection import NodeProtection
 from hbtable.launch.roles.role_environment import RoleEnvironment
 from hbtable.launch.roles.watchdog import Watchdog
 from hbtable.master.files.collector import CollectorOptions
@@ -77,14 +78,17 @@ class MasterProcess:
         self._status = ProcessStatus(self._runtime, registry, session, unreachable=observer.reasons)
         self._status.open(self._listen.host, self._listen.http_port)
         self._memory = environment.watch_memory(registry, [self._rpc.budget])
+        self._protection = NodeProtection(self._runtime, session, lambda: master.acting)
         master.start(self._address)
         observer.start()
+        self._protection.start()
 
     @switches
     def stop(self) -> None:
         """Ends after the step it is in; another master takes over at once."""
         self._status.drain()
         self._observer.stop()
+        self._protection.stop()
         self.master.stop()
         self._rpc.close()
         self._memory.stop()

@@ -20,10 +20,11 @@ from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.cluster_identity import join_cluster
 from hbtable.launch.roles.cluster_key import cluster_key
+from hbtable.launch.roles.lock_service import lock_service
 from hbtable.launch.roles.session_pipe import hand_over
 from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
 from hbtable.launch.roles.watchdog import Watchdog
-from hbtable.lockservice.zookeeper.lock_service import ZooKeeperLockService, ZooKeeperOptions, ZooKeeperSession
+from hbtable.lockservice.zookeeper.lock_service import ZooKeeperOptions, ZooKeeperSession
 from hbtable.metrics.registry import Registry
 from hbtable.rpc.connections import RpcOptions
 from hbtable.rpc.local import LocalTransport
@@ -71,6 +72,7 @@ class RoleEnvironment:
         runtime, cluster, configuration = self._runtime, self._cluster, self._configuration
         self._listen.announced()  # refused now, and not when somebody asks for it
         cluster_key(cluster, "")  # as above
+        zookeeper = lock_service(runtime, configuration)
         check_ports(self._listen.host, ports)
         options = FileSystemOptions(
             configuration.options("webhdfs", WebHdfsOptions), configuration.options("hdfs", HdfsNativeOptions)
@@ -79,7 +81,6 @@ class RoleEnvironment:
         check_namenode(runtime, cluster.files)
         check_writable(runtime, self.fs, cluster.files)
         session_options = configuration.options("session", ZooKeeperOptions)
-        zookeeper = ZooKeeperLockService(runtime, cluster.zookeeper, cluster.root, session_options)
         check = partial(check_granted, session_options.session_seconds, hosts=cluster.zookeeper)
         self.session = session = open_session(zookeeper, name, cluster.zookeeper, check)
         hand_over(os.environ, cluster.zookeeper, session.credentials)

@@ -15,6 +15,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import AsyncResult
 from kazoo.protocol.states import ZnodeStat
+from kazoo.security import ACL
 
 from hbtable.errors import AlreadyExists, Conflict, Corruption, FileNotFound, OutcomeUnknown, Unavailable
 from hbtable.lockservice.zookeeper import nodes
@@ -86,8 +87,8 @@ def _settled(by: float, clock: Callable[[], float], act: Callable[[], T], look: 
             raise OutcomeUnknown(f"whether the lock service made a change is unknown: {doubt}") from doubt
 
 
-def _make_folder(node: str, client: KazooClient) -> AsyncResult:
-    return client.create_async(node, b"")
+def _make_folder(node: str, acl: list[ACL] | None, client: KazooClient) -> AsyncResult:
+    return client.create_async(node, b"", acl=acl)
 
 
 class Changes:
@@ -95,12 +96,21 @@ class Changes:
     hexadecimal digits, never the same twice."""
 
     def __init__(
-        self, connection: ZooKeeperConnection, session: int, clock: Callable[[], float], mark: Callable[[], str]
+        self,
+        connection: ZooKeeperConnection,
+        session: int,
+        clock: Callable[[], float],
+        mark: Callable[[], str],
+        root: str,
+        acl: list[ACL] | None,
     ) -> None:
+        """`acl`: of new nodes, the root and below; None: they are everybody's, as are those above the root."""
         self._connection = connection
         self._session = session
         self._clock = clock
         self._mark = mark
+        self._root = root
+        self._acl = acl
 
     @switches
     def lock(self, by: float, target: Target, data: bytes) -> int:
@@ -226,7 +236,10 @@ class Changes:
         while True:
             try:
                 _, stat = self._call(
-                    by, lambda client: client.create_async(target.node, value, ephemeral=ephemeral, include_data=True)
+                    by,
+                    lambda client: client.create_async(
+                        target.node, value, acl=self._acl, ephemeral=ephemeral, include_data=True
+                    ),
                 )
                 found: ZnodeStat = stat
                 return found
@@ -235,8 +248,9 @@ class Changes:
 
     def _make_folders(self, by: float, target: Target) -> None:
         for folder in nodes.parents_of(target.node):
+            above = len(folder) < len(self._root)
             try:
-                self._call(by, partial(_make_folder, folder))
+                self._call(by, partial(_make_folder, folder, None if above else self._acl))
             except NodeExistsError:
                 continue
 

@@ -11,13 +11,14 @@ import logging
 import math
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
     BadVersionError,
     ConnectionClosedError,
+    NoAuthError,
     NoChildrenForEphemeralsError,
     NodeExistsError,
     NoNodeError,
@@ -80,7 +81,15 @@ class ZooKeeperConnection:
     """Owns the client of one session. `changed` is called in kazoo's threads after each change of the state, and must
     return at once."""
 
-    def __init__(self, hosts: list[Host], granted: Granted, lease: Lease, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        hosts: list[Host],
+        granted: Granted,
+        lease: Lease,
+        clock: Callable[[], float],
+        credentials: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """`credentials`: scheme and text of each identity, which is given on every connection before anything else."""
         self._lease = lease
         self._clock = clock
         self._shown = shown(hosts)
@@ -94,6 +103,7 @@ class ZooKeeperConnection:
             timeout=timeout_seconds,
             client_id=granted.credentials,
             handler=self._handler,
+            auth_data=list(credentials),
             connection_retry=KazooRetry(
                 max_tries=-1, delay=_FIRST_RETRY_SECONDS, max_delay=_LONGEST_RETRY_SECONDS, max_jitter=0.3
             ),
@@ -146,6 +156,11 @@ class ZooKeeperConnection:
             answer = send(self._client).get(timeout=max(0.001, by - self._clock()))
         except ANSWERS:
             raise
+        except NoAuthError as error:
+            raise Unavailable(
+                f"ZooKeeper at {self._shown} lets only those read and change this cluster's nodes who know its digest: "
+                "cluster.zookeeper_digest has to be the same file for all roles and commands of the cluster"
+            ) from error
         except _OVER as error:
             self._lease.end()
             raise self.lost() from error

@@ -19,6 +19,7 @@ from hbtable.lockservice.files import check_data, check_path
 from hbtable.lockservice.interface import VersionedFile
 from hbtable.lockservice.lease import Lease
 from hbtable.lockservice.zookeeper import nodes, wire
+from hbtable.lockservice.zookeeper.access import NodeAccess, protect
 from hbtable.lockservice.zookeeper.changes import Changes, Target, read
 from hbtable.lockservice.zookeeper.connection import ANSWERS, Doubtful, ZooKeeperConnection
 from hbtable.lockservice.zookeeper.keeper import HeldLocks, LeaseKeeper
@@ -66,11 +67,18 @@ class ZooKeeperLockService:
     a cluster lives."""
 
     def __init__(
-        self, runtime: Runtime, hosts: str, root: str = "/hbtable", options: ZooKeeperOptions | None = None
+        self,
+        runtime: Runtime,
+        hosts: str,
+        root: str = "/hbtable",
+        options: ZooKeeperOptions | None = None,
+        access: NodeAccess | None = None,
     ) -> None:
         self._runtime = runtime
         self._hosts = wire.parse_hosts(hosts)
         self._root = nodes.check_root(root)
+        self._access = access or NodeAccess()
+        self._access.check_root(self._root)
         self._options = options or ZooKeeperOptions()
 
     @switches
@@ -95,7 +103,7 @@ class ZooKeeperLockService:
         except BaseException:
             self._close(hosts, granted)
             raise
-        session = ZooKeeperSession(runtime, hosts, self._root, granted, sent, options)
+        session = ZooKeeperSession(runtime, hosts, self._root, granted, sent, options, self._access)
         log.info("%s: session %s, %d ms", name, session.session_id, granted.timeout_millis)
         return session
 
@@ -118,6 +126,7 @@ class ZooKeeperSession:
         granted: Granted,
         sent: float,
         options: ZooKeeperOptions,
+        access: NodeAccess,
     ) -> None:
         """`sent`: when the session was asked for."""
         timeout_seconds = granted.timeout_millis / 1000
@@ -135,7 +144,8 @@ class ZooKeeperSession:
         self.valid = lease.valid
         self.over = lease.over
         self._held = HeldLocks()
-        self._connection = connection = ZooKeeperConnection(hosts, granted, lease, clock)
+        self._connection = connection = ZooKeeperConnection(hosts, granted, lease, clock, access.credentials)
+        self._acl = access.acl
         self._keeper = LeaseKeeper(connection, lease, self._held, root, timeout_seconds, clock)
         self._watches = Watches(connection, lease, clock, options.call_seconds)
         self._changes = Changes(
@@ -143,6 +153,8 @@ class ZooKeeperSession:
             granted.credentials.session,
             clock,
             lambda: f"{runtime.random.getrandbits(4 * nodes.MARK_BYTES):0{nodes.MARK_BYTES}x}",
+            root,
+            access.acl,
         )
         connection.changed = self._state_changed
         connection.start()
@@ -237,6 +249,24 @@ class ZooKeeperSession:
 
         waker = self._runtime.waker(call)
         self._run(lambda by: self._watches.add(node, waker.wake, by))
+
+    # ------------------------------------------------------------ access
+
+    @switches
+    def protect_nodes(self) -> int:
+        """Every node of the cluster that is there is for those alone who know the digest, on return; how many were not.
+        Nothing happens where new ones are for everybody. Those that others make meanwhile without it stay
+        everybody's."""
+        acl = self._acl
+        if acl is None:
+            return 0
+        left, count = [self._root], 0
+        while left:
+            node = left.pop()
+            changed, children = self._run(lambda by, node=node: protect(self._connection, by, node, acl))  # type: ignore[misc]
+            left += children
+            count += changed
+        return count
 
     # ------------------------------------------------------------ the end
 

@@ -1,0 +1,77 @@
+"""Keeps a cluster's nodes of ZooKeeper for those alone who know its digest, also the ones that others made without it.
+
+A node has the ACL that its maker gave it. So what was there before the cluster had a digest, and what roles make that
+were not given it yet, is everybody's until somebody finds it: the acting master looks when it begins to act, and then
+every ten minutes.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol, final
+
+from hbtable.errors import HbtableError, LockLost
+from hbtable.runtime.interface import Runtime, Task
+from hbtable.runtime.supervision import supervise
+from hbtable.switches import switches
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 2.0
+_AGAIN_SECONDS: Final = 600.0
+
+
+class Protecting(Protocol):
+    """As ZooKeeperSession."""
+
+    @switches
+    def protect_nodes(self) -> int: ...
+
+
+@final
+class NodeProtection:
+    """start() once, stop() once. `acting`: whether this process is the master now."""
+
+    def __init__(self, runtime: Runtime, session: Protecting, acting: Callable[[], bool]) -> None:
+        self._runtime = runtime
+        self._session = session
+        self._acting = acting
+        self._due = 0.0
+        self._task: Task | None = None
+
+    def start(self) -> None:
+        self._task = supervise(self._runtime, self._live, name="node protection")
+
+    @switches
+    def stop(self) -> None:
+        """Idempotent."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.kill()
+
+    @switches
+    def _live(self) -> None:
+        while True:
+            try:
+                self.look()
+            except LockLost:
+                return  # the process ends
+            except HbtableError as error:
+                log.warning("some nodes of ZooKeeper may be everybody's; they are looked at again: %s", error)
+            self._runtime.sleep(_LOOK_SECONDS)
+
+    @switches
+    def look(self) -> None:
+        """Protects every node, if that is due. Any error: not every one was."""
+        if not self._acting():
+            self._due = 0.0
+            return
+        now = self._runtime.clock_seconds()
+        if now < self._due:
+            return
+        self._due = now + _LOOK_SECONDS
+        count = self._session.protect_nodes()
+        self._due = now + _AGAIN_SECONDS
+        if count:
+            log.warning(
+                "%d nodes of ZooKeeper were everybody's: now they are for those alone who know the digest", count
+            )

@@ -1,0 +1,86 @@
+"""The acting master protects every node when it begins to act, and again later; a standby protects none."""
+
+import logging
+
+import pytest
+
+from hbtable.errors import HbtableError, LockLost, Unavailable
+from hbtable.launch.roles.node_protection import NodeProtection
+from hbtable.testing.simulated.runtime import SimulatedRuntime
+
+
+class Session:
+    def __init__(self) -> None:
+        self.rounds = 0
+        self.open = 3
+        self.problem: HbtableError | None = None
+
+    def protect_nodes(self) -> int:
+        self.rounds += 1
+        if self.problem is not None:
+            raise self.problem
+        found, self.open = self.open, 0
+        return found
+
+
+def test_the_master_looks_when_it_begins_to_act_and_every_ten_minutes(caplog: pytest.LogCaptureFixture) -> None:
+    runtime, session, acting = SimulatedRuntime(seed=1), Session(), [False]
+    protection = NodeProtection(runtime, session, lambda: acting[0])
+
+    def body() -> None:
+        protection.start()
+        runtime.sleep(1000.0)
+        assert session.rounds == 0
+        acting[0] = True
+        runtime.sleep(5.0)
+        assert session.rounds == 1
+        runtime.sleep(500.0)
+        assert session.rounds == 1
+        session.open = 1
+        runtime.sleep(200.0)
+        assert session.rounds == 2
+        acting[0] = False
+        runtime.sleep(5.0)
+        acting[0] = True
+        runtime.sleep(5.0)
+        assert session.rounds == 3
+        protection.stop()
+        runtime.sleep(1000.0)
+        assert session.rounds == 3
+
+    with caplog.at_level(logging.WARNING):
+        runtime.run(body)
+    assert [record.args for record in caplog.records] == [(3,), (1,)]
+
+
+def test_what_could_not_be_protected_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    runtime, session = SimulatedRuntime(seed=1), Session()
+    protection = NodeProtection(runtime, session, lambda: True)
+    session.problem = Unavailable("ZooKeeper is away")
+
+    def body() -> None:
+        protection.start()
+        runtime.sleep(60.0)
+        assert session.rounds > 5
+        session.problem = None
+        runtime.sleep(10.0)
+        assert session.open == 0
+        protection.stop()
+
+    with caplog.at_level(logging.WARNING):
+        runtime.run(body)
+    assert "may be everybody's; they are looked at again: ZooKeeper is away" in caplog.text
+
+
+def test_the_end_of_the_session_is_its_end() -> None:
+    runtime, session = SimulatedRuntime(seed=1), Session()
+    protection = NodeProtection(runtime, session, lambda: True)
+    session.problem = LockLost("over")
+
+    def body() -> None:
+        protection.start()
+        runtime.sleep(100.0)
+        protection.stop()
+
+    runtime.run(body)
+    assert session.rounds == 1
