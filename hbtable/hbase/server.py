@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, final
 
+from hbtable.access.actions import Action
+from hbtable.access.scopes import GLOBAL
+from hbtable.access.user import User, acting_as
 from hbtable.client.admin import Admin
 from hbtable.filters.grammar import parse as parse_filter
 from hbtable.hbase.admin.cells import AdminCellCalls
@@ -251,6 +254,11 @@ class ThriftGateway:
 
     def _backend(self, open_table: OpenTable) -> TableBackend:
         return TableBackend(open_table, None if self._guard is None else self._guard.data)
+
+    def administers(self, user: User) -> bool:
+        """Whether he may administer everything. Does not switch."""
+        with acting_as(user):
+            return self._guard is None or self._guard.may(GLOBAL, Action.ADMIN)
 
     @property
     def port(self) -> int:

@@ -31,6 +31,7 @@ from hbtable.launch.embedded_cluster import EmbeddedCluster
 from hbtable.launch.exposure import refuse_exposed
 from hbtable.launch.first_lines import connecting
 from hbtable.launch.folder_watch import FolderWatch
+from hbtable.launch.http.page_access import page_access
 from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.process import check_open_files, exit_now, prepare, say
@@ -153,7 +154,9 @@ class SingleServer:
         self._folder.set_address(f"{options.host}:{self.gateway.port}")
         clock = cluster.server.shared.wall.refused_jump
         self._status = ProcessStatus(self.runtime, self.registry, cluster.session, cluster.lost.is_set, clock)
-        self._status.open(options.host, options.http_port, self.gateway.slow.newest_first, cluster.server.damage)
+        access = page_access(self.security, self.gateway.administers)
+        slow, damage = self.gateway.slow.newest_first, cluster.server.damage
+        self._status.open(options.host, options.http_port, slow, damage, access)
         self._memory = MemoryWatch(
             self.runtime, self.registry, self._memory_bytes, [self.gateway.budget], cluster.server.cache
         )

@@ -47,7 +47,7 @@ def user_of(
     if said:
         host = client.rpartition(":")[0]
         context.request_gate(host)(context.clock())
-        user = _proved(said, host, verifier)
+        user = proved(said, host, verifier)
     if user is None:
         raise NotAuthenticated(_NOBODY)
     claim(user.name)
@@ -55,7 +55,8 @@ def user_of(
 
 
 @switches
-def _proved(said: bytes, host: str, verifier: Verifier) -> User:
+def proved(said: bytes, host: str, verifier: Verifier) -> User:
+    """The user of the value of a header Authorization. NotAuthenticated, Unavailable."""
     scheme, _, value = said.partition(b" ")
     value = value.strip()
     if scheme.lower() == b"bearer":

@@ -80,7 +80,7 @@ class ListenOptions:
     master_port: int = 9096
     """A master's port for the other roles. 0: any free one."""
     http_port: int = 0
-    """Port of /metrics, /livez, /readyz and /slow. 0: none."""
+    """Port of /metrics, /livez, /readyz and /slow. 0: none. With auth.enabled /metrics and /slow are for users."""
 
     def announced(self) -> str:
         """InvalidConfiguration when others could not reach this role by it."""

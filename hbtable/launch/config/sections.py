@@ -36,7 +36,8 @@ class ServerOptions:
     port: int = 9090
     """Thrift port, HBase's own. 0: any free one."""
     http_port: int = 0
-    """Port of /metrics, /livez, /readyz and /slow, on the same address. 0: none."""
+    """Port of /metrics, /livez, /readyz and /slow, on the same address. 0: none. With auth.enabled /metrics and
+    /slow are for users."""
 
     def folder(self, environment: Mapping[str, str]) -> str:
         if self.data:

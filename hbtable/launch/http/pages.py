@@ -2,7 +2,7 @@
 
 /livez answers while the process can run at all; /readyz says whether clients should be sent here, and turns 503 as soon
 as draining starts, before the port closes, so that a load balancer leaves in time. It also names damaged files, which
-are no reason to leave.
+are no reason to leave. Where users are asked who they are, the others are for them (page_access.py).
 """
 
 import json
@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from hbtable.launch.http.metrics_export import CONTENT_TYPE
+from hbtable.launch.http.page_access import Environment, Needs, PageAccess
+from hbtable.switches import switches
 
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
 Page = Callable[[], tuple[str, str, bytes]]
 
 _JSON: Final = "application/json"
+_TEXT: Final = "text/plain; charset=utf-8"
 MAX_HUB_LAG_SECONDS: Final = 5.0
 
 
@@ -29,28 +32,39 @@ class HttpPages:
         hub_lag_seconds: Callable[[], float],
         slow_requests: Callable[[], list[dict[str, object]]],
         damage: Callable[[], list[str]] = list,
+        access: PageAccess | None = None,
     ) -> None:
+        """`access`: None: everybody may see every page."""
+        self._access = access
         self._metrics_text = metrics
         self._not_ready = not_ready
         self._hub_lag_seconds = hub_lag_seconds
         self._slow_requests = slow_requests
         self._damage = damage
-        self._pages: dict[str, Page] = {
-            "/metrics": self._metrics,
-            "/livez": self._livez,
-            "/healthz": self._livez,
-            "/readyz": self._readyz,
-            "/slow": self._slow,
+        self.pages: dict[str, tuple[Needs, Page]] = {
+            "/metrics": (Needs.USER, self._metrics),
+            "/livez": (Needs.NOBODY, self._livez),
+            "/healthz": (Needs.NOBODY, self._livez),
+            "/readyz": (Needs.NOBODY, self._readyz),
+            "/slow": (Needs.ADMINISTRATOR, self._slow),
         }
+        """By path: who may see it, where that is asked, and what makes it."""
 
-    def __call__(self, environment: dict[str, object], start_response: StartResponse) -> Iterable[bytes]:
-        page = self._pages.get(str(environment.get("PATH_INFO", "/")))
-        if page is None:
-            status, kind = "404 Not Found", "text/plain; charset=utf-8"
-            body = f"There is {', '.join(self._pages)}.\n".encode()
+    @switches
+    def __call__(self, environment: Environment, start_response: StartResponse) -> Iterable[bytes]:
+        more: list[tuple[str, str]] = []
+        found = self.pages.get(str(environment.get("PATH_INFO", "/")))
+        if found is None:
+            status, kind = "404 Not Found", _TEXT
+            body = f"There is {', '.join(self.pages)}.\n".encode()
         else:
-            status, kind, body = page()
-        start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+            needs, page = found
+            refusal = None if self._access is None else self._access.refusal(needs, environment)
+            if refusal is None:
+                status, kind, body = page()
+            else:
+                status, more, kind, body = refusal.status, refusal.headers, _TEXT, f"{refusal.text}\n".encode()
+        start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body))), *more])
         return [body]
 
     def _metrics(self) -> tuple[str, str, bytes]:
@@ -61,7 +75,8 @@ class HttpPages:
         return _verdict([f"the hub was blocked for {lag:.1f} s"] if lag > MAX_HUB_LAG_SECONDS else [])
 
     def _readyz(self) -> tuple[str, str, bytes]:
-        return _verdict(self._not_ready(), self._damage())
+        """Messages about damage name tables and rows: not for everybody."""
+        return _verdict(self._not_ready(), self._damage() if self._access is None else [])
 
     def _slow(self) -> tuple[str, str, bytes]:
         return "200 OK", _JSON, json.dumps(self._slow_requests(), indent=1).encode() + b"\n"

@@ -9,6 +9,7 @@ from typing import final
 from hbtable import __version__
 from hbtable.launch.cycle_collector import CycleCollector
 from hbtable.launch.http.metrics_export import MetricsPage
+from hbtable.launch.http.page_access import PageAccess
 from hbtable.launch.http.pages import HttpPages
 from hbtable.launch.log_lines import dropped_lines
 from hbtable.lockservice.interface import Session
@@ -55,8 +56,10 @@ class ProcessStatus:
         port: int,
         slow_requests: Callable[[], list[dict[str, object]]] = list,
         damage: Callable[[], list[str]] = list,
+        access: PageAccess | None = None,
     ) -> None:
-        """`port` 0: no pages. `damage`: messages about files. Unavailable when the port is in use."""
+        """`port` 0: no pages. `damage`: messages about files. `access`: None: everybody may see every page. Unavailable
+        when the port is in use."""
         self._registry.gauge("hbtable_build_info", "1; the label says which version.", lambda: 1.0, version=__version__)
         self._registry.gauge(
             "hbtable_log_lines_dropped", "Lines of the log that nobody read from stderr in time.", dropped_lines
@@ -70,7 +73,8 @@ class ProcessStatus:
         self._hub_turns.start()
         self._cycle_collector.start()
         if port:
-            pages = HttpPages(self._metrics.text, self.not_ready, self._hub_lag.lag_seconds, slow_requests, damage)
+            lag = self._hub_lag.lag_seconds
+            pages = HttpPages(self._metrics.text, self.not_ready, lag, slow_requests, damage, access)
             self._listener = serve_http(host, port, pages)
 
     def not_ready(self) -> list[str]:

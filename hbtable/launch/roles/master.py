@@ -7,9 +7,15 @@ lost the process ends at once.
 
 from typing import final
 
+from hbtable.access.options import AuthOptions
+from hbtable.access.store import AccountNode
+from hbtable.access.verification import Verifier
+from hbtable.hbase.security import GatewaySecurity
+from hbtable.launch.audit_log import open_audit
 from hbtable.launch.config.cluster_configuration import ListenOptions, master_options
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import normalizer_options
+from hbtable.launch.http.page_access import PageAccess, page_access
 from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.roles.node_protection import NodeProtection
 from hbtable.launch.roles.role_environment import RoleEnvironment
@@ -23,6 +29,7 @@ from hbtable.reachability.options import ReachabilityOptions
 from hbtable.rpc.local import LocalTransport
 from hbtable.rpc.thrift_server import RpcServer
 from hbtable.runtime.interface import Runtime
+from hbtable.runtime.tls import TlsOptions
 from hbtable.switches import switches
 
 
@@ -76,12 +83,20 @@ class MasterProcess:
             self._runtime, session, transport, OBSERVING_MASTER, options, registry, lambda: master.acting
         )
         self._status = ProcessStatus(self._runtime, registry, session, unreachable=observer.reasons)
-        self._status.open(self._listen.host, self._listen.http_port)
+        self._status.open(self._listen.host, self._listen.http_port, access=self._page_access())
         self._memory = environment.watch_memory(registry, [self._rpc.budget])
         self._protection = NodeProtection(self._runtime, session, lambda: master.acting)
         master.start(self._address)
         observer.start()
         self._protection.start()
+
+    def _page_access(self) -> PageAccess | None:
+        """A master knows the users, and of what they may do only who the superusers are: its pages need no more."""
+        auth = self._configuration.options("auth", AuthOptions)
+        security = GatewaySecurity(TlsOptions(), auth)
+        users = AccountNode(self._environment.session, self._runtime.clock_seconds)
+        security.ask(Verifier(self._runtime, users, auth), open_audit(auth, self._runtime.wall_millis))
+        return page_access(security, lambda user: user.is_one_of(auth.superuser_names()))
 
     @switches
     def stop(self) -> None:

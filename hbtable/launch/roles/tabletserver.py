@@ -26,6 +26,7 @@ from hbtable.launch.audit_log import open_audit
 from hbtable.launch.config.cluster_configuration import ListenOptions
 from hbtable.launch.config.configuration import Configuration
 from hbtable.launch.config.sections import tabletserver_options
+from hbtable.launch.http.page_access import page_access
 from hbtable.launch.http.status import ProcessStatus
 from hbtable.launch.roles.role_environment import RoleEnvironment
 from hbtable.launch.roles.watchdog import Watchdog
@@ -152,7 +153,8 @@ class TabletServerProcess:
         restore_scanners(self.gateway, self._environment.fs, self._scanners)
         self.role.start(self._address, f"{announced}:{self.gateway.port}")
         slow, damage = self.gateway.slow.newest_first, self.role.damage
-        self._status.open(self._listen.host, self._listen.http_port, slow, damage)
+        access = page_access(self._security, self.gateway.administers)
+        self._status.open(self._listen.host, self._listen.http_port, slow, damage, access)
         self._observer.start()
         self._giving_up.start()
 

@@ -1,0 +1,108 @@
+"""The checks of the HTTP port's pages, where users are asked who they are (auth.enabled).
+
+The port has no TLS: passwords and tokens are taken from this machine alone, unless auth.plain_text takes them anywhere.
+"""
+
+import ipaddress
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, NamedTuple, final
+
+from hbtable.access.user import User, acting_as
+from hbtable.access.verification import Verifier
+from hbtable.errors import HbtableError, NotAuthenticated
+from hbtable.hbase.audit import claim
+from hbtable.hbase.security import GatewaySecurity
+from hbtable.hbase.transports.http_users import proved
+from hbtable.switches import switches
+
+Environment = dict[str, Any]
+"""Of WSGI."""
+
+
+class Needs(Enum):
+    """The one who may see a page."""
+
+    NOBODY = "whoever asks"
+    USER = "who is let in"
+    ADMINISTRATOR = "who may administer everything"
+
+
+class Refusal(NamedTuple):
+    """The answer in a page's place."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    text: str
+
+
+_CHALLENGE: Final = ("WWW-Authenticate", 'Bearer realm="hbtable"')
+_WHO: Final = (
+    "this server asks who you are (auth.enabled): send Authorization, Bearer with a token (`hbtable user token`), or "
+    "Basic with a user and the password"
+)
+_HERE: Final = (
+    "this port has no TLS, and takes passwords and tokens from its own machine only (or everywhere, with "
+    "auth.plain_text = true). Others may have read what was sent just now: change the password, or revoke the token"
+)
+
+
+@final
+class PageAccess:
+    """`administers`: whether a user may administer everything. `denied`: hears of each refusal: client, page, why."""
+
+    def __init__(
+        self,
+        verifier: Verifier,
+        administers: Callable[[User], bool],
+        plain_text: bool,
+        denied: Callable[[str, str, str], None],
+    ) -> None:
+        self._verifier = verifier
+        self._administers = administers
+        self._plain_text = plain_text
+        self._denied = denied
+
+    @switches
+    def refusal(self, needs: Needs, environment: Environment) -> Refusal | None:
+        """None: the client may see the page. *Switches.*"""
+        if needs is Needs.NOBODY:
+            return None
+        host = str(environment.get("REMOTE_ADDR", ""))
+        client = f"{host}:{environment.get('REMOTE_PORT', '')}"
+        page = str(environment.get("PATH_INFO", ""))
+        claim("")  # the connection's request before this one may have been another user's
+        said = str(environment.get("HTTP_AUTHORIZATION", "")).encode("latin-1", "replace")
+        if not said:
+            return Refusal("401 Unauthorized", [_CHALLENGE], _WHO)  # a browser's first question: nobody to write down
+        try:
+            if not (self._plain_text or _is_here(host)):
+                raise NotAuthenticated(_HERE)
+            user = proved(said, host, self._verifier)
+        except NotAuthenticated as error:
+            self._denied(client, "login", str(error))
+            return Refusal("401 Unauthorized", [_CHALLENGE], str(error))
+        except HbtableError as error:
+            return Refusal("503 Service Unavailable", [], str(error))
+        if needs is Needs.ADMINISTRATOR and not self._administers(user):
+            why = f"Insufficient permissions for user '{user.name}': {page} is for those who have ADMIN everywhere"
+            with acting_as(user):
+                self._denied(client, page, why)
+            return Refusal("403 Forbidden", [], why)
+        return None
+
+
+def page_access(security: GatewaySecurity, administers: Callable[[User], bool]) -> PageAccess | None:
+    """As `security` asks clients who they are; None: it does not."""
+    if security.verifier is None:
+        return None
+    return PageAccess(security.verifier, administers, security.auth.plain_text, security.denied)
+
+
+def _is_here(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback

@@ -1,0 +1,174 @@
+"""Where users are asked who they are, the pages are for them; only whether the process is well is for everybody."""
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hbtable.access import verification
+from hbtable.access.accounts import Accounts
+from hbtable.access.options import AuthOptions
+from hbtable.access.passwords import new_token
+from hbtable.access.user import User, acting_user
+from hbtable.access.verification import Verifier
+from hbtable.errors import Unavailable
+from hbtable.hbase.security import NO_SECURITY
+from hbtable.launch.http.page_access import Needs, PageAccess, page_access
+from hbtable.launch.http.pages import HttpPages
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from tests.harness.cheap_passwords import cheap
+
+FAR = 10_000_000_000_000
+TOKENS = {name: new_token(FAR) for name in ("root", "ann")}
+OLD = new_token(1)
+
+
+class Kept:
+    problem: Exception | None = None
+
+    def read(self) -> Accounts:
+        if self.problem is not None:
+            raise self.problem
+        accounts = Accounts().with_user("root", None).with_user("ann", cheap(b"correct horse"))
+        for name, (_, record) in TOKENS.items():
+            accounts = accounts.with_token(name, record, 0)
+        return accounts.with_token("ann", OLD[1], 0)
+
+    def change(self, edit: Any) -> None:
+        raise AssertionError
+
+
+class Site:
+    """The pages of a process, and those who ask for them."""
+
+    def __init__(self, runtime: GeventRuntime, plain_text: bool = False) -> None:
+        self.kept = Kept()
+        self.denied: list[tuple[User | None, str]] = []
+        verifier = Verifier(runtime, self.kept, AuthOptions(enabled=True, superusers="root"))
+        access = PageAccess(
+            verifier,
+            lambda user: user == User("root"),
+            plain_text,
+            lambda client, call, why: self.denied.append((acting_user(), call)),
+        )
+        self.pages = HttpPages(
+            lambda: b"metrics",
+            list,
+            lambda: 0.0,
+            lambda: [{"row": "secret"}],
+            lambda: ["row k of t is damaged"],
+            access,
+        )
+
+    def ask(self, path: str, said: str = "", host: str = "127.0.0.1") -> tuple[int, dict[str, str], bytes]:
+        seen: list[Any] = []
+        environment = {"PATH_INFO": path, "REMOTE_ADDR": host, "REMOTE_PORT": "7"}
+        if said:
+            environment["HTTP_AUTHORIZATION"] = said
+        body = b"".join(self.pages(environment, lambda status, headers: seen.append((status, dict(headers)))))
+        ((status, headers),) = seen
+        return int(status.split()[0]), headers, body
+
+
+def bearer(name: str) -> str:
+    return f"Bearer {TOKENS[name][0]}"
+
+
+def basic(name: str, secret: str) -> str:
+    return "Basic " + base64.b64encode(f"{name}:{secret}".encode()).decode()
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[GeventRuntime]:
+    monkeypatch.setattr(verification, "NOBODYS", cheap(b"of nobody"))
+    made = GeventRuntime()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def site(runtime: GeventRuntime) -> Site:
+    return Site(runtime)
+
+
+CLIENTS = {
+    "nobody": "",
+    "a wrong password": basic("ann", "wrong horse"),
+    "an unknown user": basic("eve", "correct horse"),
+    "an expired token": f"Bearer {OLD[0]}",
+    "no token": "Bearer hbt.00.secret",
+    "another scheme": "Negotiate YII=",
+    "a user by token": bearer("ann"),
+    "a user by password": basic("ann", "correct horse"),
+    "an administrator": bearer("root"),
+}
+LET_IN = {"a user by token", "a user by password", "an administrator"}
+MAY = {
+    Needs.NOBODY: set(CLIENTS),
+    Needs.USER: LET_IN,
+    Needs.ADMINISTRATOR: {"an administrator"},
+}
+PAGES = {
+    "/metrics": Needs.USER,
+    "/livez": Needs.NOBODY,
+    "/healthz": Needs.NOBODY,
+    "/readyz": Needs.NOBODY,
+    "/slow": Needs.ADMINISTRATOR,
+}
+
+
+def test_every_page_is_in_the_table(site: Site) -> None:
+    assert {path: needs for path, (needs, _) in site.pages.pages.items()} == PAGES
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("path", PAGES)
+def test_each_page_is_for_those_who_may_see_it(site: Site, path: str, client: str) -> None:
+    status, headers, body = site.ask(path, CLIENTS[client])
+    if client in MAY[PAGES[path]]:
+        assert status == 200
+        assert site.denied == []
+        return
+    assert status == (403 if client in LET_IN else 401)
+    assert ("WWW-Authenticate" in headers) == (status == 401)
+    assert b'secret"' not in body
+    assert len(body) > 20
+    if status == 403:
+        assert b"'ann'" in body
+    denied = (None, "login") if status == 401 else (User("ann"), path)
+    assert site.denied == ([] if client == "nobody" else [denied])
+
+
+def test_strangers_do_not_read_which_rows_are_damaged(site: Site) -> None:
+    assert json.loads(site.ask("/readyz")[2]) == {"ok": True, "reasons": []}
+
+
+@pytest.mark.parametrize("host", ["10.0.0.7", "2001:db8::7", "", "::ffff:10.0.0.7"])
+@pytest.mark.parametrize("said", [bearer("root"), basic("ann", "correct horse")])
+def test_secrets_are_taken_from_this_machine_only(site: Site, said: str, host: str) -> None:
+    status, _, body = site.ask("/metrics", said, host)
+    assert status == 401
+    assert b"change the password, or revoke the token" in body
+    assert site.ask("/readyz", host=host)[0] == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.5.5.5", "::1", "::ffff:127.0.0.1"])
+def test_this_machine_has_many_addresses(site: Site, host: str) -> None:
+    assert site.ask("/metrics", bearer("ann"), host)[0] == 200
+
+
+def test_with_plain_text_they_are_taken_everywhere(runtime: GeventRuntime) -> None:
+    assert Site(runtime, plain_text=True).ask("/metrics", bearer("ann"), "10.0.0.7")[0] == 200
+
+
+def test_without_the_list_of_users_nobody_is_let_in(site: Site) -> None:
+    site.kept.problem = Unavailable("ZooKeeper is away")
+    status, _, body = site.ask("/metrics", bearer("root"))
+    assert status == 503
+    assert b"ZooKeeper" not in body
+
+
+def test_where_nobody_is_asked_everybody_sees_all() -> None:
+    assert page_access(NO_SECURITY, lambda user: False) is None
