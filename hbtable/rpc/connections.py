@@ -88,6 +88,10 @@ class Unsent(Exception):
     """The call was not begun. The message says why."""
 
 
+class Unproved(Unsent):
+    """One of the two does not have the cluster's key, or not the same."""
+
+
 class Lost(Exception):
     """The call went out and no answer came back. The message says why."""
 
@@ -125,7 +129,7 @@ class RpcConnection:
             if key is not None:
                 self._prove(key, ours, deadline, lives)
         except Unavailable as error:
-            raise Unsent(f"it refused this process: {error}") from error
+            raise Unproved(f"it refused this process: {error}") from error
         except Lost as error:
             raise Unsent(f"no answer to the first call on a connection: {error}") from error
         except Corruption as error:
@@ -136,7 +140,7 @@ class RpcConnection:
         """Unavailable when the peer refused the proof, or has none; Unsent, Lost, Corruption."""
         if len(self.theirs.challenge) != CHALLENGE_BYTES:
             if key.required:
-                raise Unsent(_NO_PROOF)
+                raise Unproved(_NO_PROOF)
             return
         hellos = key.hellos(ours, self.theirs)
         request = PROVE.request(0, (hellos.callers_proof(key.own),), _no_pause)
@@ -144,7 +148,7 @@ class RpcConnection:
         if isinstance(answer, RpcError):
             raise answer.raised()
         if not isinstance(answer, bytes) or not compare_digest(answer, hellos.servers_proof(key.own)):
-            raise Unsent(_WRONG_PROOF)
+            raise Unproved(_WRONG_PROOF)
         self._frames.tags = hellos.callers_tags(key.own)
         self.proved = True
 

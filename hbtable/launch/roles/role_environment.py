@@ -19,7 +19,7 @@ from hbtable.launch.config.memory import MemoryOptions, of_machine
 from hbtable.launch.memory_watch import MemoryWatch
 from hbtable.launch.roles.addresses import Addresses
 from hbtable.launch.roles.cluster_identity import join_cluster
-from hbtable.launch.roles.cluster_key import cluster_key
+from hbtable.launch.roles.cluster_key import check_key, cluster_key
 from hbtable.launch.roles.lock_service import lock_service
 from hbtable.launch.roles.session_pipe import hand_over
 from hbtable.launch.roles.startup_checks import check_granted, check_namenode, check_ports, check_writable, open_session
@@ -88,6 +88,7 @@ class RoleEnvironment:
         try:
             self.cluster_id = join_cluster(runtime, session, self.fs, cluster.files)
             self._key = cluster_key(cluster, self.cluster_id)
+            check_key(runtime, self.addresses.master(), configuration.options("rpc", RpcOptions), self._key)
         except BaseException:
             session.close()
             raise

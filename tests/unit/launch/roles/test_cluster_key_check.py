@@ -1,0 +1,81 @@
+"""A role whose key is not the master's does not start."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hbtable.access.cluster_key_file import make_cluster_key
+from hbtable.errors import InvalidConfiguration
+from hbtable.launch.config.cluster_configuration import ClusterOptions
+from hbtable.launch.roles.cluster_key import check_key, cluster_key
+from hbtable.rpc.connections import RpcOptions
+from hbtable.rpc.local import LocalTransport
+from hbtable.rpc.proof import ClusterKey
+from hbtable.rpc.thrift_server import RpcServer
+from hbtable.runtime.gevent_runtime import GeventRuntime
+from hbtable.runtime.sockets import serve
+
+HOST = "127.0.0.1"
+OPTIONS = RpcOptions(connect_seconds=60, census_seconds=60)
+OURS, OTHER = ClusterKey([b"k" * 32], "c"), ClusterKey([b"o" * 32], "c")
+LENIENT = ClusterKey([b"k" * 32], "c", required=False)
+
+
+@pytest.fixture
+def runtime() -> Iterator[GeventRuntime]:
+    made = GeventRuntime()
+    yield made
+    made.close()
+
+
+def tried(runtime: GeventRuntime, master: ClusterKey | None, role: ClusterKey | None) -> None:
+    server = RpcServer(runtime, LocalTransport(), lambda handle: serve(HOST, 0, handle), key=master)
+    try:
+        check_key(runtime, f"{HOST}:{server.start()}", OPTIONS, role)
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("master", "role"),
+    [(None, None), (OURS, OURS), (LENIENT, None), (None, LENIENT), (LENIENT, OURS), (OURS, LENIENT)],
+)
+def test_roles_that_believe_each_other_start(
+    runtime: GeventRuntime, master: ClusterKey | None, role: ClusterKey | None
+) -> None:
+    tried(runtime, master, role)
+
+
+@pytest.mark.parametrize(
+    ("master", "role", "words"),
+    [
+        (OURS, None, "set cluster.key to the file"),
+        (OURS, OTHER, "not this cluster's"),
+        (LENIENT, OTHER, "not this cluster's"),
+        (None, OURS, "does not prove that it has the cluster's key"),
+    ],
+)
+def test_one_that_the_master_would_not_believe_is_refused(
+    runtime: GeventRuntime, master: ClusterKey | None, role: ClusterKey | None, words: str
+) -> None:
+    with pytest.raises(InvalidConfiguration, match=f"do not come together.*{words}"):
+        tried(runtime, master, role)
+
+
+def test_without_a_master_nothing_is_said(runtime: GeventRuntime) -> None:
+    check_key(runtime, None, OPTIONS, OURS)
+    listener = serve(HOST, 0, lambda socket, address: None)
+    listener.close()
+    check_key(runtime, f"{HOST}:{listener.port}", OPTIONS, OURS)
+
+
+def test_the_configuration_gives_the_key(tmp_path: Path) -> None:
+    path = str(tmp_path / "key")
+    assert cluster_key(ClusterOptions(), "c") is None
+    with pytest.raises(InvalidConfiguration, match=r"cluster\.key = .* cannot be read"):
+        cluster_key(ClusterOptions(key=path), "c")
+    make_cluster_key(path)
+    made = cluster_key(ClusterOptions(key=path, key_required=False), "c")
+    assert made is not None
+    assert (made.required, made.cluster_id) == (False, "c")
