@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from hbtable.access.auth_to_local import AuthToLocal, auth_to_local
 from hbtable.access.user import User, check_name
 from hbtable.errors import InvalidConfiguration, InvalidRequest
 
@@ -30,6 +31,9 @@ class AuthOptions:
     Empty: no Kerberos. It needs `pip install 'hbtable[kerberos]'`."""
     realm: str = ""
     """The realm of Kerberos whose principals are users: ann@REALM and ann/host@REALM are ann."""
+    auth_to_local: str = ""
+    """Rules by which principals are users, as Hadoop's hadoop.security.auth_to_local has them, with spaces between.
+    Empty: DEFAULT, the realm above alone."""
     qop: str = "auth, auth-int, auth-conf"
     """The choices of a client of Kerberos for its messages: nothing (auth), a checksum (auth-int), encryption
     (auth-conf)."""
@@ -41,6 +45,7 @@ class AuthOptions:
         self.proxy_names()
         self.members()
         self.layers()
+        self.principals()
         if bool(self.keytab) != bool(self.realm):
             raise InvalidConfiguration("auth.keytab and auth.realm need each other")
 
@@ -70,6 +75,10 @@ class AuthOptions:
                 raise InvalidConfiguration(f"auth.groups = {self.groups!r}: the group {group} stands there twice")
             found[group] = _names(names, "auth.groups", allow_groups=False)
         return found
+
+    def principals(self) -> AuthToLocal:
+        """The users of principals. InvalidConfiguration."""
+        return auth_to_local(self.auth_to_local, self.realm)
 
     def layers(self) -> list[str]:
         """Of SASL's GSSAPI. InvalidConfiguration."""

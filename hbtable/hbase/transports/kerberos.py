@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hbtable.access.options import AuthOptions
 from hbtable.access.private_files import check_private
-from hbtable.access.user import check_name
-from hbtable.errors import InvalidConfiguration, InvalidRequest, NotAuthenticated
+from hbtable.errors import InvalidConfiguration, NotAuthenticated
 from hbtable.hbase.transports.sasl_messages import COMPLETE, OK, SaslMessages, SaslRefused
 from hbtable.runtime.interface import Runtime
 from hbtable.switches import switches
@@ -80,7 +79,7 @@ class KerberosService:
         self.offer = 0
         for name in options.layers():
             self.offer |= _LAYERS[name]
-        self.realm = options.realm
+        self.names = options.principals()
         self._runtime = runtime
         self._make = gssapi.SecurityContext
         try:
@@ -133,23 +132,9 @@ def by_kerberos(messages: SaslMessages, service: KerberosService) -> Proved:
         principal = str(context.initiator_name)
     except service.error as error:
         raise NotAuthenticated(f"the last step of GSSAPI failed: {error}") from error
-    name = user_of(principal, service.realm)
+    name = service.names.user(principal)
     acting_for = _acting_for(choice[4:], principal)
     return Proved(name, acting_for, _layer(context, service, choice))
-
-
-def user_of(principal: str, realm: str) -> str:
-    """The user's name: `ann` of ann@REALM, and `hue` of the service hue/host@REALM, as Hadoop's rule DEFAULT has it.
-    NotAuthenticated for another realm's."""
-    name, at, found = principal.rpartition("@")
-    if not at or found != realm:
-        raise NotAuthenticated(f"the principal {principal!r} is not of the realm {realm} (auth.realm)")
-    name = name.partition("/")[0]
-    try:
-        check_name(name)
-    except InvalidRequest as error:
-        raise NotAuthenticated(f"the principal {principal!r} names no user: {error}") from error
-    return name
 
 
 def _acting_for(said: bytes, principal: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hbtable.access.auth_to_local import AuthToLocal
 from hbtable.access.options import AuthOptions
 from hbtable.errors import InvalidConfiguration, NotAuthenticated
 from hbtable.hbase.transports.kerberos import (
@@ -17,7 +18,6 @@ from hbtable.hbase.transports.kerberos import (
     Proved,
     by_kerberos,
     kerberos_of,
-    user_of,
 )
 from hbtable.hbase.transports.sasl_messages import SaslRefused
 from hbtable.runtime.gevent_runtime import GeventRuntime
@@ -55,7 +55,7 @@ class PretendedContext:
 
 class PretendedService:
     error = BrokenSeal
-    realm = REALM
+    names = AuthToLocal(REALM)
     offer = 7
     answers: tuple[tuple[bytes, bool], ...] = ((b"tickets", True),)
 
@@ -142,7 +142,7 @@ def test_tickets_without_end_are_refused() -> None:
     [("ann@TEST.EXAMPLE", "ann"), ("hue/host.example@TEST.EXAMPLE", "hue"), ("_x@TEST.EXAMPLE", "_x")],
 )
 def test_a_principal_of_the_realm_is_a_user(principal: str, name: str) -> None:
-    assert user_of(principal, REALM) == name
+    assert AuthToLocal(REALM).user(principal) == name
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_principal_of_the_realm_is_a_user(principal: str, name: str) -> None:
 )
 def test_other_principals_are_nobody(principal: str) -> None:
     with pytest.raises(NotAuthenticated, match="the principal"):
-        user_of(principal, REALM)
+        AuthToLocal(REALM).user(principal)
 
 
 class Carrier:
