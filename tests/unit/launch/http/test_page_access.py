@@ -146,7 +146,7 @@ def test_strangers_do_not_read_which_rows_are_damaged(site: Site) -> None:
 
 
 @pytest.mark.parametrize("host", ["10.0.0.7", "2001:db8::7", "", "::ffff:10.0.0.7"])
-@pytest.mark.parametrize("said", [bearer("root"), basic("ann", "correct horse")])
+@pytest.mark.parametrize("said", [bearer("root"), basic("ann", "correct horse")], ids=["token", "password"])
 def test_secrets_are_taken_from_this_machine_only(site: Site, said: str, host: str) -> None:
     status, _, body = site.ask("/metrics", said, host)
     assert status == 401
