@@ -16,6 +16,7 @@ from hbtable.model.file_settings import NEVER_COMPRESSED
 from hbtable.model.mutation import MAX_ROW_BYTES, PUT, Operation, RowMutation
 from hbtable.model.read import Columns
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, FOREVER_SECONDS, FamilySchema
+from hbtable.model.schema_limits import check_counts
 from hbtable.switches import switches
 
 _CELL_OVERHEAD_BYTES: Final = 20
@@ -171,10 +172,11 @@ def _paused(mutations: Mutations, pause: Callable[[], object]) -> Iterator[Mutat
         yield mutation
 
 
-def family_schemas(descriptors: Sequence[ColumnDescriptor] | None) -> dict[bytes, FamilySchema]:
+def family_schemas(table: str, descriptors: Sequence[ColumnDescriptor] | None) -> dict[bytes, FamilySchema]:
     """Families of a table to be created."""
     if descriptors is None:
         raise BadArgument("the call has no column families")
+    check_counts(table, len(descriptors), ())
     found: dict[bytes, FamilySchema] = {}
     for descriptor in descriptors:
         family = family_schema(descriptor)

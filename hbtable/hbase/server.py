@@ -232,7 +232,9 @@ class ThriftGateway:
             Thrift2ReadCalls(tables, options.answer_bytes, pause, self._context.budget),
             Thrift2WriteCalls(tables, _families(admin, tables), options.cell_bytes, options.answer_bytes, pause),
             Thrift2ScannerCalls(scanner_calls, options.answer_bytes, pause),
-            Thrift2TableCalls(tables, admin, cluster, ServerNames(cluster, identity.address), table_calls),
+            Thrift2TableCalls(
+                tables, admin, cluster, ServerNames(cluster, identity.address), table_calls, self._runtime
+            ),
         )
         bind_thrift2(interface, parts, self._guard)
 

@@ -11,7 +11,9 @@ from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.cluster_backend import ClusterBackend
 from hbtable.hbase.errors import BadArgument
 from hbtable.model.file_settings import families_as_done
+from hbtable.model.names import shown
 from hbtable.model.schema import TableSchema
+from hbtable.model.schema_limits import check_counts
 from hbtable.model.table import TableRecord
 from hbtable.switches import switches
 
@@ -50,7 +52,9 @@ class AdminTableCalls:
     def _schema(self, table: AdminTable | None) -> TableSchema:
         if table is None:
             raise BadArgument("the call has no table")
-        return table_schema(self._tables.canonical(table.name), table)
+        name, families = self._tables.canonical(table.name), table.families or ()
+        check_counts(shown(name), len(families), (len(one.attributes or ()) for one in (table, *families)))
+        return table_schema(name, table)
 
 
 def _given(name: bytes | None) -> bytes:
@@ -61,8 +65,8 @@ def _given(name: bytes | None) -> bytes:
 
 def _table(record: TableRecord) -> AdminTable:
     schema = record.schema
-    shown = families_as_done(schema)
-    families = [family_struct(shown[name]) for name in sorted(shown)]
+    done = families_as_done(schema)
+    families = [family_struct(done[name]) for name in sorted(done)]
     return AdminTable(
         schema.name,
         schema.version,

@@ -87,7 +87,7 @@ class TableAdminCalls:
         name = self._tables.canonical(table)
         if self._exists(name) or names.is_system(name):
             raise TableExists(NAME_IN_USE)
-        self._admin.create_table(TableSchema(name, family_schemas(descriptors)))
+        self._admin.create_table(TableSchema(name, family_schemas(shown(name), descriptors)))
 
     @switches
     def deleteTable(self, table: bytes | None) -> None:

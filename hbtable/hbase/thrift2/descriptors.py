@@ -1,12 +1,14 @@
 """Tables and families as Thrift2 describes them. What hbtable does not obey it keeps and shows, as attributes."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
 from hbtable.hbase.codec.thrift2_structs import TColumnFamilyDescriptor, TTableDescriptor, TTableName
 from hbtable.model import names
 from hbtable.model.file_settings import families_as_done
 from hbtable.model.schema import FOREVER_SECONDS, Attributes, FamilySchema, TableSchema
+from hbtable.model.schema_limits import check_counts
 
 _COMPRESSIONS: Final = ("LZO", "GZ", "NONE", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
 _BLOOMS: Final = ("NONE", "ROW", "ROWCOL", "ROWPREFIX_FIXED_LENGTH")
@@ -35,18 +37,30 @@ def shown_name(canonical: bytes) -> TTableName:
 
 
 def table_schema(given: TTableDescriptor, version: int = 1) -> TableSchema:
-    families = [family_schema(one) for one in given.columns or ()]
+    columns, name = given.columns or (), table_name(given.table_name)
+    check_counts(names.shown(name), len(columns), chain((len(given.attributes or ()),), map(_attribute_count, columns)))
+    families = [family_schema(one) for one in columns]
     attributes = _texts(given.attributes)
     if given.durability is not None and 0 < given.durability < len(_DURABILITIES):
         attributes[_DURABILITY] = _DURABILITIES[given.durability]
     split_bytes = attributes.pop(_MAX_FILESIZE, "")
     return TableSchema(
-        table_name(given.table_name),
+        name,
         {family.name: family for family in families},
         version,
         int(split_bytes) if split_bytes.isdigit() else 0,
         _sorted(attributes),
     )
+
+
+def _attribute_count(given: TColumnFamilyDescriptor) -> int:
+    return len(given.attributes or ()) + len(given.configuration or ())
+
+
+def checked_family(table: str, given: TColumnFamilyDescriptor) -> FamilySchema:
+    """One that is added to a table, or changed."""
+    check_counts(table, 1, (_attribute_count(given),))
+    return family_schema(given)
 
 
 def family_schema(given: TColumnFamilyDescriptor) -> FamilySchema:

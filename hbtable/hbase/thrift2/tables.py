@@ -2,13 +2,13 @@
 
 # ruff: noqa: N802 - methods are named as in the interface file.
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, final
 
 from hbtable.client.admin import Admin
 from hbtable.errors import InvalidRequest, TableExists, TableNotFound
-from hbtable.filters.patterns import finder
+from hbtable.filters.searching import Searches
 from hbtable.hbase.backend import TableBackend
 from hbtable.hbase.calls.tables import TableAdminCalls
 from hbtable.hbase.cluster_backend import ClusterBackend
@@ -24,14 +24,21 @@ from hbtable.hbase.codec.thrift2_structs import (
 from hbtable.hbase.conversion import shown
 from hbtable.hbase.errors import HBASE, BadArgument, JavaError
 from hbtable.hbase.server_names import ServerNames
-from hbtable.hbase.thrift2.descriptors import described, family_schema, shown_name, table_name, table_schema
+from hbtable.hbase.thrift2.descriptors import checked_family, described, shown_name, table_name, table_schema
 from hbtable.model import names
+from hbtable.model.cell import Cell
 from hbtable.model.schema import FamilySchema, TableSchema
+from hbtable.model.schema_limits import check_namespace_counts
 from hbtable.model.table import TableState
 from hbtable.model.tablet import TabletRecord
+from hbtable.runtime.interface import Runtime
+from hbtable.runtime.slices import in_slices
 from hbtable.switches import switches
+from hbtable.tablet.pacing import Pacer
+from hbtable.tablet.reads.look_ahead import ask_worker
 
 _THRIFT_TWO: Final = 2
+_SLICE_SECONDS: Final = 0.004
 _ENABLED: Final = (TableState.ENABLED, TableState.ENABLING)
 _INVALID_FAMILY: Final = HBASE + "InvalidFamilyOperationException"
 
@@ -47,7 +54,9 @@ class Thrift2TableCalls:
         cluster: ClusterBackend,
         server_names: ServerNames,
         calls: TableAdminCalls,
+        runtime: Runtime,
     ) -> None:
+        self._runtime = runtime
         self._tables = tables
         self._admin = admin
         self._cluster = cluster
@@ -111,8 +120,12 @@ class Thrift2TableCalls:
     @switches
     def getTableDescriptors(self, wanted: Sequence[TTableName]) -> list[TTableDescriptor]:
         known = {schema.name: schema for schema in self._schemas()}
-        named = [table_name(name) for name in wanted]
-        return [described(known[name]) for name in named if name in known]
+        found = []
+        for one in in_slices(self._runtime, wanted):
+            schema = known.get(table_name(one))
+            if schema is not None:
+                found.append(described(schema))
+        return found
 
     @switches
     def getTableDescriptorsByPattern(self, regex: str | None, _: bool) -> list[TTableDescriptor]:
@@ -144,11 +157,13 @@ class Thrift2TableCalls:
     def _matching(self, regex: str | None) -> list[TableSchema]:
         if regex is None:
             return self._schemas()
+        pacer = Pacer(self._runtime, _SLICE_SECONDS)
+        searches = Searches(ask_worker(self._runtime), pacer.pause)
         try:
-            matches = finder(b"\\A(?:" + regex.encode() + b")\\z")
+            matches = searches.regex(b"\\A(?:" + regex.encode() + b")\\z", _no_parts)
         except ValueError as error:
             raise BadArgument(str(error)) from error
-        return [schema for schema in self._schemas() if matches(schema.name)]
+        return [schema for schema in in_slices(self._runtime, self._schemas()) if matches(schema.name)]
 
     # ---------------------------------------------------------------- changes
 
@@ -161,7 +176,7 @@ class Thrift2TableCalls:
     @switches
     def addColumnFamily(self, name: TTableName, descriptor: TColumnFamilyDescriptor) -> None:
         schema = self._admin.record(table_name(name)).schema
-        family = family_schema(descriptor)
+        family = checked_family(shown(schema.name), descriptor)
         if family.name in schema.families:
             raise JavaError(
                 _INVALID_FAMILY,
@@ -173,7 +188,7 @@ class Thrift2TableCalls:
     @switches
     def modifyColumnFamily(self, name: TTableName, descriptor: TColumnFamilyDescriptor) -> None:
         schema = self._admin.record(table_name(name)).schema
-        family = family_schema(descriptor)
+        family = checked_family(shown(schema.name), descriptor)
         self._check_family(schema, family.name, "modified")
         self._alter(schema, {**schema.families, family.name: family})
 
@@ -234,11 +249,13 @@ class Thrift2TableCalls:
 
     @switches
     def createNamespace(self, descriptor: TNamespaceDescriptor) -> None:
-        self._cluster.admin.create_namespace(descriptor.name.encode(), descriptor.configuration or {})
+        properties = _properties(descriptor)
+        self._cluster.admin.create_namespace(descriptor.name.encode(), properties)
 
     @switches
     def modifyNamespace(self, descriptor: TNamespaceDescriptor) -> None:
-        self._cluster.admin.alter_namespace(descriptor.name.encode(), descriptor.configuration or {})
+        properties = _properties(descriptor)
+        self._cluster.admin.alter_namespace(descriptor.name.encode(), properties)
 
     @switches
     def deleteNamespace(self, name: str) -> None:
@@ -267,3 +284,13 @@ class Thrift2TableCalls:
     @switches
     def getClusterId(self) -> str:
         return self._calls.getClusterId()
+
+
+def _properties(descriptor: TNamespaceDescriptor) -> Mapping[str, str]:
+    properties = descriptor.configuration or {}
+    check_namespace_counts(descriptor.name, len(properties))
+    return properties
+
+
+def _no_parts(_: bytes, __: Sequence[Cell]) -> Sequence[bytes]:
+    return ()  # names are few: none is looked for ahead

@@ -4,7 +4,7 @@ Every way in passes here: Thrift, the library, the shell, imports, and other rol
 clients can read and HBase accepts; what was written once and could not be read would keep the whole cluster closed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -13,6 +13,7 @@ from hbtable.model import names
 from hbtable.model.mutation import MAX_ROW_BYTES
 from hbtable.model.names import shown
 from hbtable.model.schema import BLOOM_TYPES, COMPRESSIONS, MAX_SPLIT_ROWS, Attributes, FamilySchema, TableSchema
+from hbtable.model.schema_limits import check_counts, check_namespace_counts
 from hbtable.model.values import (
     LARGEST_I32,
     LARGEST_I64,
@@ -25,8 +26,6 @@ from hbtable.model.values import (
 )
 from hbtable.model.values import shown as as_given
 
-MAX_FAMILIES = 100
-"""The paper: "at most hundreds". Each family may be a locality group with memtable and files of its own."""
 MIN_BLOCK_BYTES: Final = 1024
 MAX_BLOCK_BYTES: Final = 16 << 20
 """HBase's bounds."""
@@ -45,8 +44,7 @@ def check_schema(schema: TableSchema) -> None:
     check_mapping(f"the column families of table {table}:", schema.families)
     if not schema.families:
         raise InvalidRequest(f"table {table} must have at least one column family")
-    if len(schema.families) > MAX_FAMILIES:
-        raise InvalidRequest(f"table {table} has {len(schema.families)} column families, at most {MAX_FAMILIES} can be")
+    check_counts(table, len(schema.families), _numbers_of_attributes(schema))
     _number(f"the schema version of table {table}", schema.version, 1, LARGEST_I32)
     _number(f"the size at which tablets of table {table} split", schema.split_bytes, 0, LARGEST_I64)
     size = _check_attributes(f"table {table}", schema.attributes)
@@ -63,6 +61,14 @@ def check_schema(schema: TableSchema) -> None:
         raise LimitExceeded(
             f"the attributes of table {table} and its families have {size} bytes, at most {MAX_ATTRIBUTE_BYTES} can be"
         )
+
+
+def _numbers_of_attributes(schema: TableSchema) -> Iterator[int]:
+    """What is no tuple is refused by its type in a moment."""
+    for one in (schema, *schema.families.values()):
+        given = getattr(one, "attributes", ())
+        if type(given) is tuple:
+            yield len(given)
 
 
 def _check_family(where: str, family: FamilySchema) -> None:
@@ -120,6 +126,7 @@ def check_properties(namespace: bytes, properties: Mapping[str, str]) -> None:
     """Refuses properties that a namespace cannot have. InvalidRequest."""
     where = f"namespace {shown(namespace)}"
     check_mapping(f"the properties of {where}:", properties)
+    check_namespace_counts(shown(namespace), len(properties))
     for name in properties:
         check_text(f"property {as_given(name)} of {where}", name, MAX_ATTRIBUTE_BYTES)
     size = _check_attributes(where, tuple(sorted(properties.items())))

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hbtable.errors import InvalidRequest
-from hbtable.master.tables.schema_check import check_schema, check_split_rows
+from hbtable.errors import InvalidRequest, LimitExceeded
+from hbtable.master.tables.schema_check import check_properties, check_schema, check_split_rows
 from hbtable.model.schema import FamilySchema, TableSchema
 
 FAMILY = FamilySchema(b"f")
@@ -45,3 +45,25 @@ def test_split_rows_are_sorted_and_each_there_once():
         check_split_rows(GOOD, [b"a", b"b", b"a"])
     with pytest.raises(InvalidRequest, match="empty split row"):
         check_split_rows(GOOD, [b""])
+
+
+def many(count):
+    return tuple((f"a{number:05d}", "v") for number in range(count))
+
+
+def test_attributes_are_counted_over_the_table_and_its_families():
+    check_schema(replace(GOOD, attributes=many(500), families={b"f": replace(FAMILY, attributes=many(500))}))
+    with pytest.raises(LimitExceeded, match="table t and its families have 1001 attributes, at most 1000 can be"):
+        check_schema(replace(GOOD, attributes=many(500), families={b"f": replace(FAMILY, attributes=many(501))}))
+
+
+def test_families_are_counted():
+    families = {b"f%d" % number: FamilySchema(b"f%d" % number) for number in range(101)}
+    with pytest.raises(InvalidRequest, match="table t has 101 column families, at most 100 can be"):
+        check_schema(replace(GOOD, families=families))
+
+
+def test_properties_of_a_namespace_are_counted():
+    check_properties(b"n", dict(many(1000)))
+    with pytest.raises(LimitExceeded, match="namespace n has 1001 attributes, at most 1000 can be"):
+        check_properties(b"n", dict(many(1001)))
