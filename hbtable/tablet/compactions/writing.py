@@ -31,6 +31,7 @@ _TRIES: Final = 2
 _TIMEOUT_SECONDS: Final = 10.0
 """From one question to the next. One takes milliseconds of a processor, of which others may leave a tenth to workers:
 on a machine so busy the work is done here, where it has this process's share."""
+_APPENDED_AT_ONCE: Final = 1 << 20
 _LEFT_ALONE_SECONDS: Final = 60.0
 """After they failed."""
 
@@ -116,6 +117,7 @@ class CompactionWriter:
         state = self._state
         pairs = _memtable_pairs(sources)
         throttle = self._throttle(sources)
+        pacer = Pacer(state.environment.runtime, state.environment.options.slice_seconds, check)
         reads = [file.reader.read_at for file in sources.files if isinstance(file.reader, SSTableReader)]
 
         def answer(question: Sequence[bytes]) -> Sequence[bytes]:
@@ -129,8 +131,10 @@ class CompactionWriter:
                 case worker_job.PAIRS:
                     return worker_job.portion_of(pairs)
                 case worker_job.APPEND:
-                    throttle.passed(len(question[1]))
-                    append(question[1])
+                    for piece in _pieces(question[1]):
+                        throttle.passed(len(piece))
+                        append(piece)
+                        pacer.pause()
             return []
 
         inputs = [
@@ -142,6 +146,15 @@ class CompactionWriter:
         asked_for = worker_job.asked_for(work)
         converse = state.environment.runtime.converse_in_process
         return worker_job.made_of(converse(kind, worker_job.write_sstable, asked_for, answer, _TIMEOUT_SECONDS))
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """A block with a cell of many megabytes takes its time to write."""
+    if len(data) <= _APPENDED_AT_ONCE:
+        yield data
+        return
+    for first in range(0, len(data), _APPENDED_AT_ONCE):
+        yield data[first : first + _APPENDED_AT_ONCE]
 
 
 @switches
